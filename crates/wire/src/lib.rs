@@ -1,0 +1,23 @@
+//! The words Switchyard speaks on its pipes and in its log.
+//!
+//! In: bytes. Out: lines, messages, events and ids, and the bytes to send back.
+//! Nothing here does I/O, reads a clock or draws randomness, and nothing panics on any
+//! input: callers bring bytes, times and entropy.
+
+mod event;
+mod ids;
+mod json;
+mod lines;
+mod message;
+mod rpc;
+mod splice;
+
+pub mod limits;
+
+pub use event::{Draft, Event, Kind, Millis, Seq};
+pub use ids::{CallId, Id36, InvalidId, SessionId, TurnId};
+pub use json::{Json, NotJson};
+pub use lines::{LineError, LineSplitter};
+pub use message::{Message, MessageError, MessageKind, UpdatePeek};
+pub use rpc::{RpcError, RpcId, codes, error_line, notification_line, request_line, result_line};
+pub use splice::{remove_member, set_member};

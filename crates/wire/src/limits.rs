@@ -1,0 +1,8 @@
+//! The default limits, in one place so that documentation and tests can name them.
+
+/// A line from a client: larger than any prompt with attachments seen in practice.
+pub const CLIENT_LINE_BYTES: usize = 16 << 20;
+/// A line from a worker: agents put whole files and screenshots into one update.
+pub const WORKER_LINE_BYTES: usize = 64 << 20;
+/// Arrays and objects inside each other; the JSON parser itself stops at 128.
+pub const NESTING: usize = 127;

@@ -1,0 +1,360 @@
+//! Reads the envelope of one JSON-RPC line and leaves the rest alone.
+//!
+//! In: one line. Out: what kind of message it is and where its id, method and body stand
+//! in the line. The body (`params`, `result` or `error`) is never decoded here: big
+//! integers, unknown members and escapes stay as they are. A member that decides routing
+//! must not occur twice, or two readers could disagree about the same line.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use bytes::Bytes;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::limits::NESTING;
+use crate::rpc::{RpcError, RpcId, codes};
+use crate::{Json, splice};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageKind {
+    Request,
+    Notification,
+    Response,
+    Error,
+}
+
+/// One JSON-RPC message; all text is a slice of its line.
+#[derive(Debug, Clone)]
+pub struct Message {
+    line: Bytes,
+    kind: MessageKind,
+    id: Option<Range<usize>>,
+    method: String,
+    body: Option<Range<usize>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MessageError {
+    #[error("not JSON: {0}")]
+    NotJson(String),
+    #[error("nested deeper than {NESTING}")]
+    TooDeep,
+    #[error("not a JSON-RPC message: {why}")]
+    Invalid { id: Option<RpcId>, why: String },
+}
+
+impl MessageError {
+    /// The answer that the sender of the line should get.
+    pub fn to_rpc(&self) -> (RpcId, RpcError) {
+        let (id, code) = match self {
+            Self::NotJson(_) => (None, codes::PARSE),
+            Self::TooDeep => (None, codes::INVALID_REQUEST),
+            Self::Invalid { id, .. } => (id.clone(), codes::INVALID_REQUEST),
+        };
+        (id.unwrap_or_else(RpcId::null), RpcError::new(code, self.to_string()))
+    }
+}
+
+impl Message {
+    pub fn parse(line: Bytes) -> Result<Self, MessageError> {
+        let text = std::str::from_utf8(&line)
+            .map_err(|error| MessageError::NotJson(error.to_string()))?
+            .trim_start_matches('\u{feff}');
+        if is_deeper_than(text.as_bytes(), NESTING) {
+            return Err(MessageError::TooDeep);
+        }
+        let head: Head = match serde_json::from_str(text) {
+            Ok(head) => head,
+            Err(error) => return Err(why_unreadable(text, &error)),
+        };
+        let (kind, body) = head.classify()?;
+        // A string id or a number is a slice of the line, so its place is a difference of
+        // addresses; `span` checks that it is.
+        let id = head.id.and_then(|raw| span(&line, raw.get()));
+        let body = body.and_then(|raw| span(&line, raw.get()));
+        let method = head.method.unwrap_or_default().into_owned();
+        Ok(Self { kind, id, method, body, line })
+    }
+
+    pub fn kind(&self) -> MessageKind {
+        self.kind
+    }
+
+    /// Empty for responses.
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// The id; `null` where there is none.
+    pub fn id(&self) -> RpcId {
+        let raw = self.id.clone().map(|range| self.slice(range));
+        raw.and_then(RpcId::from_raw).unwrap_or_else(RpcId::null)
+    }
+
+    /// The raw `params`, `result` or `error`; `null` where there is none.
+    pub fn body(&self) -> &str {
+        self.body.clone().map_or("null", |range| self.slice(range))
+    }
+
+    /// The body on its own.
+    pub fn body_json(&self) -> Json {
+        Json::trusted(self.body())
+    }
+
+    pub fn error(&self) -> RpcError {
+        RpcError::read(self.body())
+    }
+
+    pub fn line(&self) -> &Bytes {
+        &self.line
+    }
+
+    /// Looks into the body for what routing and logging need.
+    pub fn peek(&self) -> Result<UpdatePeek<'_>, MessageError> {
+        serde_json::from_str(self.body()).map_err(|error| self.invalid(&error))
+    }
+
+    /// The body with its top-level `sessionId`, if it has one, replaced.
+    pub fn body_for_session(&self, peek: &UpdatePeek<'_>, session: &str) -> Json {
+        let body = self.body();
+        let Some(range) = peek.session.and_then(|raw| span(body.as_bytes(), raw.get())) else {
+            return Json::trusted(body);
+        };
+        let mut out = String::with_capacity(body.len() + session.len());
+        out.push_str(body.get(..range.start).unwrap_or_default());
+        out.push_str(Json::of(&session).as_str());
+        out.push_str(body.get(range.end..).unwrap_or_default());
+        Json::trusted(out)
+    }
+
+    /// The same line with another id, every other byte untouched.
+    pub fn with_id(&self, id: &RpcId) -> Bytes {
+        let Some(range) = self.id.clone() else { return self.line.clone() };
+        splice::replace(&self.line, range, id.as_str().as_bytes()).into()
+    }
+
+    fn slice(&self, range: Range<usize>) -> &str {
+        // The line was checked to be UTF-8 and ranges come from `&str` slices of it.
+        std::str::from_utf8(self.line.get(range).unwrap_or_default()).unwrap_or_default()
+    }
+
+    fn invalid(&self, why: &impl fmt::Display) -> MessageError {
+        let id = matches!(self.kind, MessageKind::Request).then(|| self.id());
+        MessageError::Invalid { id, why: why.to_string() }
+    }
+}
+
+/// What a body says about its session and update, without decoding it.
+#[derive(Debug, Clone, Default)]
+pub struct UpdatePeek<'a> {
+    session: Option<&'a RawValue>,
+    update: Option<Cow<'a, str>>,
+}
+
+impl UpdatePeek<'_> {
+    /// `sessionId`, when it is a string.
+    pub fn session_id(&self) -> Option<Cow<'_, str>> {
+        serde_json::from_str(self.session?.get()).ok()
+    }
+
+    /// `update.sessionUpdate`.
+    pub fn update_name(&self) -> Option<&str> {
+        self.update.as_deref()
+    }
+}
+
+#[derive(Default)]
+struct Head<'a> {
+    jsonrpc: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+    method: Option<Cow<'a, str>>,
+    params: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+impl<'a> Head<'a> {
+    fn classify(&self) -> Result<(MessageKind, Option<&'a RawValue>), MessageError> {
+        let id = self.id.map(|raw| RpcId::from_raw(raw.get()));
+        let invalid = |why: &str| {
+            Err(MessageError::Invalid { id: id.clone().flatten(), why: why.to_owned() })
+        };
+        // Some agents leave `jsonrpc` out; a wrong one is another protocol.
+        if self.jsonrpc.is_some_and(|version| version.get() != "\"2.0\"") {
+            return invalid("`jsonrpc` is not \"2.0\"");
+        }
+        if id == Some(None) {
+            return invalid("`id` is neither a number nor a string nor null");
+        }
+        let error = self.error.filter(|raw| self.result.is_none() || raw.get() != "null");
+        match (&self.method, &id, self.result, error) {
+            (Some(_), _, Some(_), _) | (Some(_), _, _, Some(_)) => {
+                invalid("it is a request and a response at once")
+            }
+            (Some(_), Some(_), None, None) => Ok((MessageKind::Request, self.params)),
+            (Some(_), None, None, None) => Ok((MessageKind::Notification, self.params)),
+            (None, Some(_), Some(result), None) => Ok((MessageKind::Response, Some(result))),
+            (None, Some(_), None, Some(error)) => Ok((MessageKind::Error, Some(error))),
+            (None, _, Some(_), Some(_)) => invalid("it has a result and an error"),
+            (None, None, ..) => invalid("it has neither method nor id"),
+            (None, Some(_), None, None) => invalid("it has neither method, result nor error"),
+        }
+    }
+}
+
+enum HeadKey {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    Other,
+}
+
+impl<'de> Deserialize<'de> for HeadKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Key;
+        impl Visitor<'_> for Key {
+            type Value = HeadKey;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a member name")
+            }
+            fn visit_str<E>(self, name: &str) -> Result<HeadKey, E> {
+                Ok(match name {
+                    "jsonrpc" => HeadKey::Jsonrpc,
+                    "id" => HeadKey::Id,
+                    "method" => HeadKey::Method,
+                    "params" => HeadKey::Params,
+                    "result" => HeadKey::Result,
+                    "error" => HeadKey::Error,
+                    _ => HeadKey::Other,
+                })
+            }
+        }
+        deserializer.deserialize_identifier(Key)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Head<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct HeadVisitor<'a>(std::marker::PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for HeadVisitor<'a> {
+            type Value = Head<'a>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Head<'a>, A::Error> {
+                let mut head = Head::default();
+                while let Some(key) = map.next_key()? {
+                    match key {
+                        HeadKey::Jsonrpc => once(&mut head.jsonrpc, map.next_value()?)?,
+                        HeadKey::Id => once(&mut head.id, map.next_value()?)?,
+                        HeadKey::Method => once(&mut head.method, map.next_value::<Text>()?.0)?,
+                        HeadKey::Params => once(&mut head.params, map.next_value()?)?,
+                        HeadKey::Result => once(&mut head.result, map.next_value()?)?,
+                        HeadKey::Error => once(&mut head.error, map.next_value()?)?,
+                        HeadKey::Other => _ = map.next_value::<IgnoredAny>()?,
+                    }
+                }
+                Ok(head)
+            }
+        }
+        deserializer.deserialize_map(HeadVisitor(std::marker::PhantomData))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for UpdatePeek<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct PeekVisitor<'a>(std::marker::PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for PeekVisitor<'a> {
+            type Value = UpdatePeek<'a>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("params")
+            }
+            fn visit_unit<E>(self) -> Result<UpdatePeek<'a>, E> {
+                Ok(UpdatePeek::default())
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<UpdatePeek<'a>, A::Error> {
+                let mut peek = UpdatePeek::default();
+                while let Some(key) = map.next_key::<Text>()? {
+                    match &*key.0 {
+                        "sessionId" => once(&mut peek.session, map.next_value()?)?,
+                        "update" => peek.update = map.next_value::<UpdateTag>()?.0,
+                        _ => _ = map.next_value::<IgnoredAny>()?,
+                    }
+                }
+                Ok(peek)
+            }
+        }
+        // `any`, because bodies may be null, and arrays are somebody else's business.
+        deserializer.deserialize_any(PeekVisitor(std::marker::PhantomData))
+    }
+}
+
+/// Borrowed where the text has no escapes.
+#[derive(serde::Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// `sessionUpdate` of an update, if there is one.
+struct UpdateTag<'a>(Option<Cow<'a, str>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for UpdateTag<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(serde::Deserialize)]
+        struct Tagged<'a> {
+            #[serde(borrow, rename = "sessionUpdate", default)]
+            name: Option<Cow<'a, str>>,
+        }
+        let raw = <&'de RawValue>::deserialize(deserializer)?;
+        // An update of another shape is still an update; it just has no name.
+        Ok(Self(serde_json::from_str::<Tagged>(raw.get()).ok().and_then(|tagged| tagged.name)))
+    }
+}
+
+fn once<T, E: serde::de::Error>(slot: &mut Option<T>, value: T) -> Result<(), E> {
+    match slot.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(E::custom("a member occurs twice")),
+    }
+}
+
+/// Where `part` stands in `whole`, if it is a slice of it.
+fn span(whole: &[u8], part: &str) -> Option<Range<usize>> {
+    let start = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
+    let end = start.checked_add(part.len())?;
+    (end <= whole.len()).then_some(start..end)
+}
+
+/// Tells text that is no JSON from JSON that is no message.
+fn why_unreadable(text: &str, error: &serde_json::Error) -> MessageError {
+    match serde_json::from_str::<IgnoredAny>(text) {
+        Err(_) => MessageError::NotJson(error.to_string()),
+        Ok(_) => MessageError::Invalid { id: None, why: error.to_string() },
+    }
+}
+
+fn is_deeper_than(text: &[u8], limit: usize) -> bool {
+    let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
+    for byte in text {
+        match (in_string, byte) {
+            (true, _) if is_escaped => is_escaped = false,
+            (true, b'\\') => is_escaped = true,
+            (true | false, b'"') => in_string = !in_string,
+            (false, b'{' | b'[') => {
+                depth += 1;
+                if depth > limit {
+                    return true;
+                }
+            }
+            (false, b'}' | b']') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests;
