@@ -1,0 +1,144 @@
+//! The demo agent: an ACP v1 agent that acts by script instead of by model.
+//!
+//! In: JSON-RPC lines from a client; the text of a prompt is a script of commands (`help` lists
+//! them). Out: JSON-RPC lines, in the order in which they were made, through one bounded queue.
+//! It is a newcomer's first agent and the tests' fault injector: it breaks the protocol only
+//! where a script or an option asks for that.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `options` | the command line |
+//! | `lines`, `rpc`, `outbox`, `calls` | the transport |
+//! | `connection`, `dispatch`, `methods` | one connection and what a client may call |
+//! | `session`, `settings`, `store` | sessions and their memory |
+//! | `turn`, `content`, `script`, `commands` | one prompt and what it may ask for |
+
+mod calls;
+mod commands;
+mod connection;
+mod content;
+mod dispatch;
+mod lines;
+mod methods;
+mod options;
+mod outbox;
+mod rpc;
+mod script;
+mod session;
+mod settings;
+mod store;
+mod turn;
+
+pub use options::{IdStyle, Offers, Options, USAGE};
+
+use connection::{Connection, Order};
+use lines::{Lines, MAX_LINE_BYTES};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+// A turn ends at once when it is cancelled; this bounds the ones whose script ignores that.
+const TURNS_GRACE: Duration = Duration::from_millis(500);
+
+// What was said before the end is still delivered to a client that reads, and a client that
+// stopped reading does not keep us alive.
+const FLUSH_GRACE: Duration = Duration::from_secs(1);
+
+const READ_BUFFER_BYTES: usize = 64 * 1024;
+
+// Orders end the connection or its reading, so there are never many.
+const MAX_ORDERS: usize = 8;
+
+/// Why a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The client closed our input.
+    Eof,
+    /// The client closed our output.
+    OutputClosed,
+    /// A script wants the process to exit with this code.
+    Exit(i32),
+    /// A script wants the process to die by a signal.
+    Abort,
+}
+
+/// Serves one client on stdin and stdout. Does not return where the script is to kill the process.
+pub async fn serve(options: Options) -> ExitCode {
+    #[cfg(unix)]
+    if options.ignores_term {
+        // Registering replaces the default action for the rest of the process's life.
+        let _ = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate());
+    }
+    match run(options, tokio::io::stdin(), tokio::io::stdout()).await {
+        Ending::Eof => ExitCode::SUCCESS,
+        // Returning would wait for the thread that still blocks in a read of stdin.
+        Ending::OutputClosed => std::process::exit(1),
+        Ending::Exit(code) => std::process::exit(code),
+        Ending::Abort => std::process::abort(),
+    }
+}
+
+/// Serves one client on any pair of streams and says how it ended. Everything that was sent
+/// before the end is written before this returns, unless the client does not read it.
+pub async fn run<R, W>(options: Options, input: R, output: W) -> Ending
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    commands::flood_stderr(options.stderr_flood_bytes).await;
+    tokio::time::sleep(options.slow_start).await;
+
+    let (outbox, writer) = outbox::outbox();
+    let mut writer = tokio::spawn(writer.run(output));
+    let (order_sender, mut orders) = mpsc::channel(MAX_ORDERS);
+    let ignores_eof = options.ignores_eof;
+    let connection = Arc::new(Connection::new(options, outbox, order_sender));
+    let mut turns = JoinSet::new();
+
+    let ending = {
+        let lines = Lines::new(BufReader::with_capacity(READ_BUFFER_BYTES, input), MAX_LINE_BYTES);
+        let mut reading = std::pin::pin!(dispatch::read_all(&connection, lines, &mut turns));
+        let mut is_reading = true;
+        loop {
+            tokio::select! {
+                order = orders.recv() => match order {
+                    Some(Order::StopReading(done)) => {
+                        is_reading = false;
+                        // A turn that was cancelled in between does not wait for it any more.
+                        let _ = done.send(());
+                    }
+                    Some(Order::Exit(code)) => break Ending::Exit(code),
+                    Some(Order::Abort) => break Ending::Abort,
+                    None => break Ending::Eof,
+                },
+                () = &mut reading, if is_reading => {
+                    if !ignores_eof {
+                        break Ending::Eof;
+                    }
+                    is_reading = false;
+                }
+                _ = &mut writer => break Ending::OutputClosed,
+            }
+        }
+    };
+
+    if ending == Ending::Eof {
+        connection.cancel_all();
+        let all_done = async { while turns.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(TURNS_GRACE, all_done).await;
+    }
+    turns.shutdown().await;
+    if ending != Ending::OutputClosed {
+        let flushed = async {
+            connection.outbox.close().await;
+            let _ = (&mut writer).await;
+        };
+        if tokio::time::timeout(FLUSH_GRACE, flushed).await.is_err() {
+            writer.abort();
+        }
+    }
+    ending
+}

@@ -1,0 +1,44 @@
+//! Tests of `calls`.
+
+use super::*;
+use serde_json::value::RawValue;
+
+fn answer(text: &str) -> Answer {
+    Answer::Result(RawValue::from_string(text.to_owned()).unwrap())
+}
+
+fn text(receiver: &mut oneshot::Receiver<Answer>) -> String {
+    let Ok(Answer::Result(raw)) = receiver.try_recv() else { return "nothing".into() };
+    raw.get().to_owned()
+}
+
+#[test]
+fn ids_count_from_zero_in_either_style() {
+    let mut numbers = PendingCalls::new(IdStyle::FromZero);
+    let mut strings = PendingCalls::new(IdStyle::Strings);
+    assert_eq!([numbers.next_id(), numbers.next_id()], ["0", "1"]);
+    assert_eq!([strings.next_id(), strings.next_id()], ["\"demo-0\"", "\"demo-1\""]);
+}
+
+#[test]
+fn two_calls_under_one_id_are_settled_in_order() {
+    let mut calls = PendingCalls::new(IdStyle::FromZero);
+    let (mut first, mut second) = (calls.wait("7"), calls.wait("7"));
+
+    calls.settle("7", answer("1"));
+    calls.settle("8", answer("0"));
+    calls.settle("7", answer("2"));
+    calls.settle("7", answer("3"));
+
+    assert_eq!([text(&mut first), text(&mut second)], ["1", "2"]);
+}
+
+#[test]
+fn questions_of_a_cancelled_turn_do_not_pile_up() {
+    let mut calls = PendingCalls::new(IdStyle::FromZero);
+    for _ in 0..100 {
+        let id = calls.next_id();
+        drop(calls.wait(&id));
+    }
+    assert_eq!(calls.waiting.len(), 1);
+}

@@ -1,0 +1,146 @@
+//! Commands that use what the client offers: its files, its terminals, or any method of it.
+//!
+//! In: arguments. Out: requests to the client, and a report of what came back.
+//! Files and terminals are only used if the client offers them; `call` sends whatever it is told.
+
+use super::arguments::{Arguments, Usage};
+use super::tools::ToolCall;
+use super::{Done, Flow};
+use crate::demo::rpc::{self, Answer};
+use crate::demo::turn::Turn;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::path::Path;
+
+// Enough to show that the client honours the limit, little enough to reach it in a test.
+const OUTPUT_LIMIT_BYTES: u64 = 64 * 1024;
+
+pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_>) -> Done {
+    match name {
+        "read" => read(turn, arguments).await?,
+        "write" => {
+            let path = absolute(turn, arguments.need_word()?);
+            write(turn, &path, arguments.rest()).await;
+        }
+        "run" => terminal(turn, &arguments.argv()?, End::Wait).await,
+        "terminal-kill" => terminal(turn, &arguments.argv()?, End::Kill).await,
+        "call" => {
+            let method = arguments.need_word()?;
+            let params = json_or_object(arguments)?;
+            let answer = turn.connection.call(method, params).await;
+            turn.say(report(&answer)).await;
+        }
+        _ => {
+            let method = arguments.need_word()?;
+            turn.raw(rpc::notification(method, json_or_object(arguments)?)).await;
+        }
+    }
+    Ok(Flow::Next)
+}
+
+/// An answer in words, with its JSON as it came.
+pub(super) fn report(answer: &Answer) -> String {
+    match answer {
+        Answer::Result(raw) => format!("result {}\n", raw.get()),
+        Answer::Error(raw) => format!("error {}\n", raw.get()),
+    }
+}
+
+pub(super) fn absolute(turn: &Turn, path: &str) -> String {
+    Path::new(&turn.cwd()).join(path).to_string_lossy().into_owned()
+}
+
+fn json_or_object(arguments: Arguments<'_>) -> Result<&str, Usage> {
+    let json = arguments.rest();
+    if json.is_empty() {
+        return Ok("{}");
+    }
+    serde_json::from_str::<&RawValue>(json).map_err(|_| Usage)?;
+    Ok(json)
+}
+
+async fn read(turn: &Turn, mut arguments: Arguments<'_>) -> Result<(), Usage> {
+    let mut params = json!({
+        "sessionId": turn.session,
+        "path": absolute(turn, arguments.need_word()?),
+    });
+    if let Some(line) = arguments.word() {
+        params["line"] = line.parse::<u32>().map_err(|_| Usage)?.into();
+        params["limit"] = arguments.number::<u32>()?.into();
+    }
+    if !turn.connection.client_offers("/fs/readTextFile") {
+        turn.say("The client does not read files (fs.readTextFile).\n").await;
+        return Ok(());
+    }
+    let answer = turn.call("fs/read_text_file", &params).await;
+    match field(&answer, "content") {
+        Some(content) => turn.say(content).await,
+        None => turn.say(report(&answer)).await,
+    }
+    Ok(())
+}
+
+async fn write(turn: &Turn, path: &str, content: &str) {
+    if !turn.connection.client_offers("/fs/writeTextFile") {
+        return turn.say("The client does not write files (fs.writeTextFile).\n").await;
+    }
+    let params = json!({ "sessionId": turn.session, "path": path, "content": content });
+    match turn.call("fs/write_text_file", &params).await {
+        Answer::Result(_) => turn.say(format!("Wrote {} bytes to {path}.\n", content.len())).await,
+        error @ Answer::Error(_) => turn.say(report(&error)).await,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Wait,
+    Kill,
+}
+
+async fn terminal(turn: &Turn, argv: &[String], end: End) {
+    if !turn.connection.client_offers("/terminal") {
+        return turn.say("The client has no terminals (terminal).\n").await;
+    }
+    let Some((command, arguments)) = argv.split_first() else { return };
+    let created = turn
+        .call(
+            "terminal/create",
+            &json!({
+                "sessionId": turn.session,
+                "command": command,
+                "args": arguments,
+                "cwd": turn.cwd(),
+                "outputByteLimit": OUTPUT_LIMIT_BYTES,
+            }),
+        )
+        .await;
+    let Some(terminal) = field(&created, "terminalId") else {
+        return turn.say(report(&created)).await;
+    };
+    let call = ToolCall::new(turn, "execute", Some(&argv.join(" ")));
+    call.announce(turn).await;
+    let embedded = json!([{ "type": "terminal", "terminalId": terminal }]);
+    call.update(turn, json!({ "status": "in_progress", "content": embedded })).await;
+
+    let params = json!({ "sessionId": turn.session, "terminalId": terminal });
+    let method = if end == End::Wait { "terminal/wait_for_exit" } else { "terminal/kill" };
+    let ended = turn.call(method, &params).await;
+    let output = turn.call("terminal/output", &params).await;
+    let released = turn.call("terminal/release", &params).await;
+
+    let is_good = matches!(ended, Answer::Result(_)) && matches!(released, Answer::Result(_));
+    let status = if is_good { "completed" } else { "failed" };
+    call.update(turn, json!({ "status": status, "rawOutput": value(&output) })).await;
+    let method = method.trim_start_matches("terminal/");
+    turn.say(format!("{method}: {}output: {}", report(&ended), report(&output))).await;
+}
+
+fn field(answer: &Answer, name: &str) -> Option<String> {
+    let Answer::Result(_) = answer else { return None };
+    value(answer).get(name)?.as_str().map(str::to_owned)
+}
+
+fn value(answer: &Answer) -> Value {
+    let (Answer::Result(raw) | Answer::Error(raw)) = answer;
+    serde_json::from_str(raw.get()).unwrap_or_default()
+}

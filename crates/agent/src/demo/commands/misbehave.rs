@@ -1,0 +1,136 @@
+//! Commands that misbehave in the protocol.
+//!
+//! In: arguments. Out: bytes that a client must survive, with good messages around them.
+//! Nothing here is remembered for a replay, and a flood is limited only by how fast it is read.
+
+use super::arguments::Arguments;
+use super::client::{absolute, report};
+use super::permission::request;
+use super::tools::ToolCall;
+use super::{Done, Flow};
+use crate::demo::outbox::FRAME_BYTES;
+use crate::demo::rpc;
+use crate::demo::turn::{OnCancel, Turn, chunk};
+use serde_json::json;
+use std::io::Write as _;
+
+pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_>) -> Done {
+    match name {
+        "flood" => flood(turn, arguments.number()?, arguments.number_or(0)?).await,
+        "big" => big(turn, arguments.number()?).await,
+        "garbage" => garbage(turn).await,
+        "bad-utf8" => bad_utf8(turn).await,
+        "deep" => deep(turn, arguments.number()?).await,
+        "dup-id" => dup_id(turn).await,
+        "collide" => {
+            let path = absolute(turn, "README.md");
+            let params = json!({ "sessionId": turn.session, "path": path }).to_string();
+            let answer = turn.connection.call_as(turn.id.get(), "fs/read_text_file", &params).await;
+            turn.say(report(&answer)).await;
+        }
+        "dup-response" => turn.wishes().answers_twice = true,
+        "late" => turn.wishes().n_late_updates = arguments.number()?,
+        "after-cancel" => {
+            turn.wishes().on_cancel = OnCancel::Linger(arguments.number()?);
+            std::future::pending::<()>().await;
+        }
+        _ => turn.raw("{\"jsonrpc\":\"2.0\",\"id\":987654321,\"result\":{}}\n").await,
+    }
+    Ok(Flow::Next)
+}
+
+/// The line of an update, cut in two where the text of its chunk belongs.
+fn frame_of_chunk(turn: &Turn) -> (Vec<u8>, Vec<u8>) {
+    let line = rpc::update(&turn.session, &chunk("agent_message_chunk", "@").to_string());
+    // The last one, because the session id before it could contain the mark too.
+    let (head, tail) = line.rsplit_once('@').unwrap_or((&line, ""));
+    (head.as_bytes().to_vec(), tail.as_bytes().to_vec())
+}
+
+/// Lines are put together by copying, many of them into each frame: this is also the source of the
+/// benchmarks, and must not be what they measure.
+async fn flood(turn: &Turn, n_chunks: u64, n_bytes: usize) {
+    let (head, tail) = frame_of_chunk(turn);
+    let mut frame = Vec::with_capacity(FRAME_BYTES);
+    for n in 1..=n_chunks {
+        frame.extend_from_slice(&head);
+        let start = frame.len();
+        // Writing to a vector cannot fail.
+        let _ = write!(frame, "chunk {n}");
+        // One byte is left for the newline, which is two in JSON.
+        let end = start + n_bytes.saturating_sub(1);
+        if frame.len() < end {
+            frame.resize(end, b'.');
+        }
+        frame.extend_from_slice(b"\\n");
+        frame.extend_from_slice(&tail);
+        if frame.len() + head.len() + tail.len() + n_bytes > FRAME_BYTES {
+            let full = std::mem::replace(&mut frame, Vec::with_capacity(FRAME_BYTES));
+            turn.raw(full).await;
+        }
+    }
+    if !frame.is_empty() {
+        turn.raw(frame).await;
+    }
+}
+
+async fn big(turn: &Turn, n_bytes: usize) {
+    let (mut line, tail) = frame_of_chunk(turn);
+    let end = line.len() + n_bytes;
+    line.resize(end, b'x');
+    line.extend_from_slice(&tail);
+    turn.raw(line).await;
+}
+
+async fn garbage(turn: &Turn) {
+    turn.say("before garbage\n").await;
+    let good = rpc::update(
+        &turn.session,
+        &chunk("agent_message_chunk", "good line with CRLF\n").to_string(),
+    );
+    let with_bom = rpc::update(
+        &turn.session,
+        &chunk("agent_message_chunk", "line after a byte order mark\n").to_string(),
+    );
+    turn.raw("Loading plugins... done\n").await;
+    turn.raw("[]\n42\nnull\n\"text\"\n{}\n").await;
+    turn.raw("{\"jsonrpc\":\"2.0\",\"method\":\"session/upd\n").await;
+    turn.raw("\n   \n\r\n").await;
+    turn.raw(good.trim_end().to_owned() + "\r\n").await;
+    turn.raw(format!("\u{feff}{with_bom}")).await;
+    turn.say("after garbage\n").await;
+}
+
+async fn bad_utf8(turn: &Turn) {
+    turn.say("before bad utf-8\n").await;
+    let (mut line, tail) = frame_of_chunk(turn);
+    // A lone continuation byte, an overlong slash, a surrogate, and a cut sequence.
+    line.extend_from_slice(b"\x80 \xc0\xaf \xed\xa0\x80 \xe2\x82");
+    line.extend_from_slice(&tail);
+    turn.raw(line).await;
+    turn.say("after bad utf-8\n").await;
+}
+
+async fn deep(turn: &Turn, depth: usize) {
+    let text = json!(format!("{depth} arrays deep\n"));
+    let update = format!(
+        "{{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{{\"type\":\"text\",\"text\":{text}}},\
+         \"_meta\":{{\"deep\":{}{}}}}}",
+        "[".repeat(depth),
+        "]".repeat(depth),
+    );
+    turn.raw(rpc::update(&turn.session, &update)).await;
+}
+
+async fn dup_id(turn: &Turn) {
+    let id = turn.connection.state().calls.next_id();
+    let call = ToolCall::new(turn, "execute", None);
+    let question = request(turn, &call, super::permission::ALL).to_string();
+    let path = absolute(turn, "README.md");
+    let file = json!({ "sessionId": turn.session, "path": path }).to_string();
+    let (first, second) = tokio::join!(
+        turn.connection.call_as(&id, "session/request_permission", &question),
+        turn.connection.call_as(&id, "fs/read_text_file", &file),
+    );
+    turn.say(format!("first {}second {}", report(&first), report(&second))).await;
+}

@@ -1,0 +1,128 @@
+//! Commands that say something.
+//!
+//! In: arguments. Out: message and thought chunks.
+//! What is said is valid ACP, however odd the text is.
+
+use super::arguments::Arguments;
+use super::table::{COMMANDS, Group};
+use super::{Done, Flow};
+use crate::demo::turn::Turn;
+use serde_json::json;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// A red square of 8 by 8 pixels.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR42mP4z8CAFTEMLQkAKP8/wc53yE8AAAAASUVORK5CYII=";
+
+const MARKDOWN: &str = "\
+# A small sample
+
+Some *emphasis*, some **strength**, some `code`, and a [link](https://agentclientprotocol.com).
+
+- one
+- two
+  1. nested
+  2. list
+
+| left | right |
+|:-----|------:|
+| a    |     1 |
+
+```rust
+fn main() {
+    println!(\"Hello from the demo agent\");
+}
+```
+
+> And a quote to end with.
+";
+
+// Each line names what it does, so that a broken rendering can be told from a correct one.
+const UNICODE: &str = "\
+emoji: 👩‍👩‍👧‍👦 🏳️‍🌈 👍🏽 🇪🇺
+right to left: שלום עולם, مرحبا بالعالم
+combining: e\u{301} Z\u{351}\u{36b}\u{343}a\u{32a}l\u{333}g\u{321}o\u{33a}
+wide: 漢字かな交じり文 ｆｕｌｌ
+line separators: before\u{2028}after\u{2029}end\u{85}next
+zero width: a\u{200b}b\u{200c}c\u{200d}d\u{feff}e
+bidi controls: \u{202e}desrever\u{202c} \u{2066}isolated\u{2069} \u{200f}mark
+ANSI: \u{1b}[31mred\u{1b}[0m \u{1b}[2J\u{1b}[H cleared?
+OSC 52: \u{1b}]52;c;aGVsbG8=\u{7} OSC 8: \u{1b}]8;;http://example.invalid\u{1b}\\link\u{1b}]8;;\u{1b}\\
+C0 and C1: \u{0}\u{8}\u{b}\u{c}\u{7f}\u{9b}31m
+noncharacter and plane 16: \u{ffff} \u{10fffd}
+HTML: <script>alert(1)</script> &amp; <img src=x onerror=alert(1)>
+";
+
+const GREETING: &str = "\
+Hello! I am the demo agent that is built into Switchyard. There is no model behind me: I do what \
+the script in your prompt says. Send `help` to see what I can do.\n";
+
+pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_>) -> Done {
+    match name {
+        "help" => turn.say(help()).await,
+        "echo" => turn.say(arguments.rest()).await,
+        "say" => stream(turn, arguments.need_rest()?).await,
+        "text" => numbered(turn, arguments.number()?, arguments.number_or(0)?, 0).await,
+        "slow" => numbered(turn, arguments.number()?, 0, arguments.number()?).await,
+        "markdown" => turn.say(MARKDOWN).await,
+        "unicode" => turn.say(UNICODE).await,
+        "empty" => turn.say("").await,
+        "think" => {
+            for word in arguments.need_rest()?.split_inclusive(' ') {
+                turn.think(word).await;
+            }
+        }
+        _ => {
+            turn.update(json!({
+                "sessionUpdate": "agent_message_chunk",
+                "content": { "type": "image", "data": PNG, "mimeType": "image/png" },
+            }))
+            .await;
+        }
+    }
+    Ok(Flow::Next)
+}
+
+/// The answer to a prompt that is not a script.
+pub(in crate::demo) async fn converse(turn: &Turn) {
+    stream(turn, GREETING).await;
+}
+
+/// The text of chunk `n`: numbered, and padded to a size.
+fn chunk_text(n: u64, n_bytes: usize) -> String {
+    let mut text = format!("chunk {n}");
+    let n_padding = n_bytes.saturating_sub(text.len() + 1);
+    text.extend(std::iter::repeat_n('.', n_padding));
+    text.push('\n');
+    text
+}
+
+async fn stream(turn: &Turn, text: &str) {
+    for word in text.split_inclusive(' ') {
+        turn.say(word).await;
+    }
+}
+
+async fn numbered(turn: &Turn, n_chunks: u64, n_bytes: usize, pause_ms: u64) {
+    for n in 1..=n_chunks {
+        if pause_ms > 0 {
+            tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+        }
+        turn.say(chunk_text(n, n_bytes)).await;
+    }
+}
+
+fn help() -> String {
+    let mut text = String::from(
+        "I am the demo agent. A prompt is a script: one command per line, or several with ` ; ` \
+         between them.\n",
+    );
+    for group in Group::ALL {
+        let _ = write!(text, "\n**{}**\n\n", group.title());
+        for command in COMMANDS.iter().filter(|command| command.group == group) {
+            let syntax = format!("{} {}", command.name, command.arguments);
+            let _ = writeln!(text, "- `{}`: {}", syntax.trim_end(), command.about);
+        }
+    }
+    text
+}

@@ -1,0 +1,207 @@
+//! Commands that pretend to use tools. Nothing is really read, written or run.
+//!
+//! In: a tool kind. Out: `tool_call` and `tool_call_update`, with content that fits the kind.
+//! Every path is absolute and inside the session's working directory, unless it was given.
+
+use super::arguments::{Arguments, Usage};
+use super::{Done, Flow};
+use crate::demo::turn::Turn;
+use serde_json::{Value, json};
+use std::path::Path;
+
+const KINDS: [&str; 10] = [
+    "read",
+    "edit",
+    "delete",
+    "move",
+    "search",
+    "execute",
+    "think",
+    "fetch",
+    "switch_mode",
+    "other",
+];
+
+/// A tool call of which the client has heard or is about to hear.
+pub(super) struct ToolCall {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) kind: &'static str,
+    pub(super) raw_input: Value,
+    pub(super) locations: Vec<Value>,
+    /// What it shows when it is done. A diff is shown from the beginning.
+    content: Value,
+    raw_output: Value,
+}
+
+pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_>) -> Done {
+    match name {
+        "tool" => {
+            let call = ToolCall::new(turn, kind(arguments.need_word()?)?, None);
+            call.announce(turn).await;
+            call.begin(turn).await;
+            call.complete(turn).await;
+        }
+        "tool-fail" => {
+            let call = ToolCall::new(turn, "execute", None);
+            call.announce(turn).await;
+            call.begin(turn).await;
+            call.fail(turn, "exit status 1").await;
+        }
+        "tool-unclosed" => {
+            let call = ToolCall::new(turn, "execute", None);
+            call.announce(turn).await;
+            call.begin(turn).await;
+        }
+        "tool-update-first" => {
+            let call = ToolCall::new(turn, "read", None);
+            call.begin(turn).await;
+            call.complete(turn).await;
+        }
+        _ => {
+            let call = ToolCall::new(turn, "edit", arguments.word());
+            call.announce(turn).await;
+            call.complete(turn).await;
+        }
+    }
+    Ok(Flow::Next)
+}
+
+pub(super) fn kind(word: &str) -> Result<&'static str, Usage> {
+    KINDS.into_iter().find(|kind| *kind == word).ok_or(Usage)
+}
+
+impl ToolCall {
+    /// `subject` is the path or the command line that the call is about.
+    pub(super) fn new(turn: &Turn, kind: &'static str, subject: Option<&str>) -> Self {
+        let cwd = turn.cwd();
+        let id = turn.connection.unique("call");
+        let path = |default: &str| {
+            Path::new(&cwd).join(subject.unwrap_or(default)).to_string_lossy().into_owned()
+        };
+        let (title, raw_input, locations, content, raw_output) = match kind {
+            "read" => {
+                let path = path("README.md");
+                let input = json!({ "path": path, "limit": 2 });
+                let place = json!({ "path": path, "line": 1 });
+                let output = json!({ "lines": 2 });
+                (format!("Read {path}"), input, vec![place], text("# Demo\n"), output)
+            }
+            "edit" => {
+                let path = path("src/greeting.txt");
+                let (old, new) = ("Hello\nworld\n", "Hello\nSwitchyard\n");
+                let input = json!({ "path": path, "old": old, "new": new });
+                let place = json!({ "path": path, "line": 2 });
+                let diff = json!({ "type": "diff", "path": path, "oldText": old, "newText": new });
+                (format!("Edit {path}"), input, vec![place], diff, json!({ "replaced": 1 }))
+            }
+            "delete" => {
+                let path = path("old.txt");
+                let place = json!({ "path": path });
+                let input = json!({ "path": path });
+                (format!("Delete {path}"), input, vec![place], text("Deleted."), json!({}))
+            }
+            "move" => {
+                let (from, to) = (path("a.txt"), format!("{cwd}/b.txt"));
+                let places = vec![json!({ "path": from }), json!({ "path": to })];
+                let input = json!({ "from": from, "to": to });
+                (format!("Move {from}"), input, places, text("Moved."), json!({ "to": to }))
+            }
+            "search" => {
+                let pattern = subject.unwrap_or("TODO");
+                let place = json!({ "path": format!("{cwd}/src/main.rs"), "line": 7 });
+                let input = json!({ "pattern": pattern, "path": cwd });
+                let output = json!({ "matches": 1 });
+                let found = text("src/main.rs:7: // TODO");
+                (format!("Search for {pattern}"), input, vec![place], found, output)
+            }
+            "execute" => {
+                let command = subject.unwrap_or("cargo test");
+                let input = json!({ "command": command, "cwd": cwd });
+                let output = json!({ "exitCode": 0, "stdout": "ok\n" });
+                (format!("Run `{command}`"), input, vec![], text("```\nok\n```"), output)
+            }
+            "think" => {
+                let input = json!({ "about": subject.unwrap_or("the problem") });
+                (
+                    "Think it over".into(),
+                    input,
+                    vec![],
+                    text("It is simpler than it looks."),
+                    json!({}),
+                )
+            }
+            "fetch" => {
+                let url = subject.unwrap_or("https://example.com/");
+                let input = json!({ "url": url });
+                let output = json!({ "status": 200 });
+                (format!("Fetch {url}"), input, vec![], text("Example Domain"), output)
+            }
+            "switch_mode" => {
+                let mode = subject.unwrap_or("code");
+                let input = json!({ "mode": mode });
+                (format!("Switch to {mode}"), input, vec![], text("Ready to code."), json!({}))
+            }
+            _ => {
+                let input = json!({ "subject": subject });
+                ("Do something else".into(), input, vec![], text("Done."), json!({ "ok": true }))
+            }
+        };
+        Self { id, title, kind, raw_input, locations, content, raw_output }
+    }
+
+    /// The call as a permission request and its announcement describe it.
+    pub(super) fn describe(&self) -> Value {
+        let mut call = json!({
+            "toolCallId": self.id,
+            "title": self.title,
+            "kind": self.kind,
+            "status": "pending",
+            "rawInput": self.raw_input,
+            "locations": self.locations,
+        });
+        if self.content["type"] == "diff" {
+            call["content"] = json!([self.content]);
+        }
+        call
+    }
+
+    pub(super) async fn announce(&self, turn: &Turn) {
+        let mut update = self.describe();
+        update["sessionUpdate"] = "tool_call".into();
+        turn.update(update).await;
+    }
+
+    pub(super) async fn begin(&self, turn: &Turn) {
+        self.update(turn, json!({ "status": "in_progress" })).await;
+    }
+
+    pub(super) async fn complete(&self, turn: &Turn) {
+        let change = json!({
+            "status": "completed",
+            "content": [self.content],
+            "rawOutput": self.raw_output,
+        });
+        self.update(turn, change).await;
+    }
+
+    pub(super) async fn fail(&self, turn: &Turn, reason: &str) {
+        let change = json!({
+            "status": "failed",
+            "content": [text(reason)],
+            "rawOutput": { "error": reason },
+        });
+        self.update(turn, change).await;
+    }
+
+    pub(super) async fn update(&self, turn: &Turn, mut change: Value) {
+        change["sessionUpdate"] = "tool_call_update".into();
+        change["toolCallId"] = self.id.as_str().into();
+        turn.update(change).await;
+    }
+}
+
+/// Text as the content of a tool call.
+pub(super) fn text(text: &str) -> Value {
+    json!({ "type": "content", "content": { "type": "text", "text": text } })
+}

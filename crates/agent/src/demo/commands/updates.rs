@@ -1,0 +1,107 @@
+//! Commands that tell the client about the session.
+//!
+//! In: arguments. Out: one or a few updates of the kind in question.
+//! A kind that the client must ask for is not sent to a client that did not.
+
+use super::arguments::{Arguments, Usage};
+use super::{Done, Flow, available};
+use crate::demo::rpc;
+use crate::demo::session::now;
+use crate::demo::turn::Turn;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+// Numbers that a float cannot hold and a spelling that a rewrite would lose: what arrives at the
+// other end shows whether somebody parsed what he should only carry.
+const UNKNOWN_UPDATE: &str = r#"{"sessionUpdate":"demo_unknown_kind","big":12345678901234567890123,"hundred":1e2,"pi":3.1415926535897932384626433832795,"unknownField":{"z":1,"a":[null,true,"\u00e9"]},"_meta":{"demo":{"spaced" : "as is"}}}"#;
+
+pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_>) -> Done {
+    match name {
+        "plan" => plan(turn).await,
+        "usage" => {
+            let cost = json!({ "amount": 0.0421, "currency": "USD" });
+            let update = json!({ "sessionUpdate": "usage_update", "used": 5300, "size": 200_000, "cost": cost });
+            turn.update(update).await;
+        }
+        "title" => title(turn, arguments.need_rest()?).await,
+        "commands" => turn.update(available()).await,
+        "mode" => {
+            let mode = arguments.need_word()?;
+            turn.change(|session| session.record.settings.set_mode(mode));
+            let update = json!({ "sessionUpdate": "current_mode_update", "currentModeId": mode });
+            turn.update(update).await;
+        }
+        "notice" => notice(turn, arguments.need_rest()?).await,
+        "compaction" => compaction(turn).await,
+        "unknown-update" => turn.raw(rpc::update(&turn.session, UNKNOWN_UPDATE)).await,
+        _ => {
+            let json = arguments.need_rest()?;
+            serde_json::from_str::<&RawValue>(json).map_err(|_| Usage)?;
+            turn.raw(rpc::update(&turn.session, json)).await;
+        }
+    }
+    Ok(Flow::Next)
+}
+
+/// A plan is always sent as a whole; here one entry after the other becomes completed.
+async fn plan(turn: &Turn) {
+    const STEPS: [(&str, &str); 3] =
+        [("Look around", "high"), ("Change something", "medium"), ("Check the result", "low")];
+    for n_done in 0..=STEPS.len() {
+        let entries: Vec<Value> = STEPS
+            .iter()
+            .enumerate()
+            .map(|(n, (content, priority))| {
+                let status = match n.cmp(&n_done) {
+                    std::cmp::Ordering::Less => "completed",
+                    std::cmp::Ordering::Equal => "in_progress",
+                    std::cmp::Ordering::Greater => "pending",
+                };
+                json!({ "content": content, "priority": priority, "status": status })
+            })
+            .collect();
+        turn.update(json!({ "sessionUpdate": "plan", "entries": entries })).await;
+    }
+}
+
+async fn title(turn: &Turn, title: &str) {
+    let updated_at = now();
+    turn.change(|session| session.record.title = Some(title.to_owned()));
+    turn.update(json!({
+        "sessionUpdate": "session_info_update",
+        "title": title,
+        "updatedAt": updated_at,
+    }))
+    .await;
+}
+
+async fn notice(turn: &Turn, text: &str) {
+    if !turn.connection.client_offers("/session/notices") {
+        return turn.say("The client did not ask for notices (session.notices).\n").await;
+    }
+    turn.update(json!({
+        "sessionUpdate": "notice",
+        "severity": "warning",
+        "title": text,
+        "description": "A notice of the demo agent",
+    }))
+    .await;
+}
+
+async fn compaction(turn: &Turn) {
+    if !turn.connection.client_offers("/session/compaction") {
+        return turn.say("The client did not ask for compaction (session.compaction).\n").await;
+    }
+    let id = turn.connection.unique("compaction");
+    let state = |status: &str| json!({ "sessionUpdate": "compaction_update", "compactionId": id, "status": status });
+    turn.update(state("in_progress")).await;
+    for text in ["So far ", "we have talked."] {
+        turn.update(json!({
+            "sessionUpdate": "compaction_summary_chunk",
+            "compactionId": id,
+            "content": { "type": "text", "text": text },
+        }))
+        .await;
+    }
+    turn.update(state("completed")).await;
+}

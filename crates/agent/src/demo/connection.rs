@@ -1,0 +1,127 @@
+//! What one connection shares between its reader and its turns.
+//!
+//! In: calls from the method handlers and the turns. Out: lines on the outbox, answers to calls.
+//! All state is behind one lock, which is never held across an await.
+
+use super::calls::PendingCalls;
+use super::options::Options;
+use super::outbox::Outbox;
+use super::rpc::{self, Answer};
+use super::session::Session;
+use super::store::Store;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::{mpsc, oneshot};
+
+pub(super) struct Connection {
+    pub(super) options: Options,
+    pub(super) outbox: Outbox,
+    pub(super) orders: mpsc::Sender<Order>,
+    state: Mutex<State>,
+    /// The lock keeps saves in order: each one takes its snapshot while it holds it.
+    store: tokio::sync::Mutex<Store>,
+    /// Distinguishes the ids of this process from those of earlier ones on the same state.
+    life: String,
+}
+
+pub(super) struct State {
+    pub(super) is_initialized: bool,
+    pub(super) is_authenticated: bool,
+    /// The client's `clientCapabilities`, as they came.
+    pub(super) client: Value,
+    pub(super) sessions: HashMap<String, Session>,
+    pub(super) calls: PendingCalls,
+    n_ids: u64,
+}
+
+/// What a script may tell the reader of the connection to do.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// Confirmed when nothing more will be read.
+    StopReading(oneshot::Sender<()>),
+    Exit(i32),
+    Abort,
+}
+
+impl Connection {
+    pub(super) fn new(options: Options, outbox: Outbox, orders: mpsc::Sender<Order>) -> Self {
+        let state = State {
+            is_initialized: false,
+            is_authenticated: options.auth.is_none(),
+            client: Value::Null,
+            sessions: HashMap::new(),
+            calls: PendingCalls::new(options.ids),
+            n_ids: 0,
+        };
+        let store = tokio::sync::Mutex::new(Store::new(options.state.clone()));
+        let started = jiff::Timestamp::now().as_microsecond();
+        let life = format!("{started:x}-{:x}", std::process::id());
+        Self { options, outbox, orders, state: Mutex::new(state), store, life }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        // A panic under the lock leaves nothing half done that a demo could not live with.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) async fn store(&self) -> tokio::sync::MutexGuard<'_, Store> {
+        self.store.lock().await
+    }
+
+    /// An id that no other session, tool call or process on the same state has.
+    pub(super) fn unique(&self, kind: &str) -> String {
+        let mut state = self.state();
+        state.n_ids += 1;
+        format!("{kind}-{}-{}", self.life, state.n_ids)
+    }
+
+    /// Whether the client's capabilities have something other than null or false at this place.
+    pub(super) fn client_offers(&self, pointer: &str) -> bool {
+        let state = self.state();
+        !matches!(state.client.pointer(pointer), None | Some(Value::Null | Value::Bool(false)))
+    }
+
+    pub(super) async fn send_update(&self, session: &str, update: &Value) {
+        self.outbox.send(rpc::update(session, &update.to_string())).await;
+    }
+
+    /// Sends a request with a fresh id and waits for its answer.
+    pub(super) async fn call(&self, method: &str, params: &str) -> Answer {
+        let id = self.state().calls.next_id();
+        self.call_as(&id, method, params).await
+    }
+
+    /// Sends a request with the given id and waits for its answer.
+    pub(super) async fn call_as(&self, id: &str, method: &str, params: &str) -> Answer {
+        let answer = self.state().calls.wait(id);
+        self.outbox.send(rpc::request(id, method, params)).await;
+        match answer.await {
+            Ok(answer) => answer,
+            // The table lives as long as we do, so only a race at the very end comes here.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Writes the session's record to the store.
+    pub(super) async fn save(&self, session: &str) -> std::io::Result<()> {
+        let store = self.store().await;
+        let record = self.state().sessions.get(session).map(|it| it.record.clone());
+        match record {
+            Some(record) => store.save(&record).await,
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn cancel_all(&self) {
+        for session in self.state().sessions.values() {
+            session.cancel();
+        }
+    }
+
+    /// Gives an order and never returns: the reader ends this task when it carries the order out.
+    pub(super) async fn order_the_end(&self, order: Order) -> ! {
+        let _ = self.orders.send(order).await;
+        std::future::pending().await
+    }
+}

@@ -1,0 +1,89 @@
+//! Reads the content blocks of a prompt.
+//!
+//! In: the `prompt` array. Out: the text, and a short description of everything that is not text.
+//! Every kind of v1 is understood; an unknown kind or a missing field is the client's mistake.
+
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block {
+    Text {
+        text: String,
+    },
+    #[serde(rename_all = "camelCase")]
+    Image {
+        data: String,
+        mime_type: String,
+    },
+    #[serde(rename_all = "camelCase")]
+    Audio {
+        data: String,
+        mime_type: String,
+    },
+    ResourceLink {
+        name: String,
+        uri: String,
+    },
+    Resource {
+        resource: Resource,
+    },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Resource {
+    Text { uri: String, text: String },
+    Blob { uri: String, blob: String },
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Prompt {
+    pub(super) text: String,
+    /// One `[image image/png, 1234 bytes]` per block that is not text.
+    pub(super) attachments: Vec<String>,
+}
+
+pub(super) fn read(blocks: &str) -> Result<Prompt, serde_json::Error> {
+    let blocks: Vec<Block> = serde_json::from_str(blocks)?;
+    let mut prompt = Prompt::default();
+    for block in blocks {
+        match block {
+            Block::Text { text } => {
+                if !prompt.text.is_empty() {
+                    prompt.text.push('\n');
+                }
+                prompt.text.push_str(&text);
+            }
+            other => prompt.attachments.push(describe(&other)),
+        }
+    }
+    Ok(prompt)
+}
+
+fn describe(block: &Block) -> String {
+    match block {
+        Block::Text { text } => format!("[text, {} bytes]", text.len()),
+        Block::Image { data, mime_type } => {
+            format!("[image {mime_type}, {} bytes]", decoded_len(data))
+        }
+        Block::Audio { data, mime_type } => {
+            format!("[audio {mime_type}, {} bytes]", decoded_len(data))
+        }
+        Block::ResourceLink { name, uri } => format!("[link {name}, {uri}]"),
+        Block::Resource { resource: Resource::Text { uri, text } } => {
+            format!("[resource {uri}, {} bytes of text]", text.len())
+        }
+        Block::Resource { resource: Resource::Blob { uri, blob } } => {
+            format!("[resource {uri}, {} bytes]", decoded_len(blob))
+        }
+    }
+}
+
+/// The size of what base64 text stands for.
+fn decoded_len(base64: &str) -> usize {
+    base64.trim_end_matches('=').len() * 3 / 4
+}
+
+#[cfg(test)]
+mod tests;

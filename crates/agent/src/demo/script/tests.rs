@@ -1,0 +1,16 @@
+//! Tests of `script`.
+
+use super::*;
+
+#[test]
+fn a_script_is_split_at_newlines_and_spaced_semicolons() {
+    for (text, expected) in [
+        ("help", &[("help", "")][..]),
+        ("echo a;b ; say  c d ", &[("echo", "a;b"), ("say", "c d")]),
+        ("echo a\r\n\n  pid", &[("echo", "a"), ("pid", "")]),
+        ("/echo /x", &[("echo", "/x")]),
+        (" \n ", &[]),
+    ] {
+        assert_eq!(split(text), expected, "{text:?}");
+    }
+}

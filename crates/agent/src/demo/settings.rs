@@ -1,0 +1,78 @@
+//! The modes and config options of a session: what can be chosen and what is chosen.
+//!
+//! In: an id and a value from the client. Out: ACP's `modes` and `configOptions` objects.
+//! A chosen value is always one of those offered.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+const MODES: [(&str, &str, &str); 2] =
+    [("ask", "Ask", "Asks before it does anything"), ("code", "Code", "Goes ahead and does it")];
+const MODELS: [(&str, &str); 2] = [("demo-small", "Demo Small"), ("demo-large", "Demo Large")];
+const EFFORTS: [(&str, &str); 3] = [("low", "Low"), ("medium", "Medium"), ("high", "High")];
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Settings {
+    mode: String,
+    model: String,
+    effort: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { mode: "ask".into(), model: "demo-small".into(), effort: "medium".into() }
+    }
+}
+
+impl Settings {
+    /// Answers whether there is such a mode.
+    pub(super) fn set_mode(&mut self, mode: &str) -> bool {
+        let is_known = MODES.iter().any(|(id, ..)| *id == mode);
+        if is_known {
+            mode.clone_into(&mut self.mode);
+        }
+        is_known
+    }
+
+    /// Answers whether there is such an option with such a value.
+    pub(super) fn set_option(&mut self, option: &str, value: &str) -> bool {
+        let (offered, current): (&[_], _) = match option {
+            "model" => (&MODELS, &mut self.model),
+            "effort" => (&EFFORTS, &mut self.effort),
+            _ => return false,
+        };
+        let is_known = offered.iter().any(|(id, _)| *id == value);
+        if is_known {
+            value.clone_into(current);
+        }
+        is_known
+    }
+
+    pub(super) fn modes(&self) -> Value {
+        let available: Vec<Value> = MODES
+            .iter()
+            .map(|(id, name, about)| json!({ "id": id, "name": name, "description": about }))
+            .collect();
+        json!({ "currentModeId": self.mode, "availableModes": available })
+    }
+
+    pub(super) fn options(&self) -> Value {
+        json!([
+            select("model", "Model", "model", &self.model, &MODELS),
+            select("effort", "Effort", "thought_level", &self.effort, &EFFORTS),
+        ])
+    }
+}
+
+fn select(id: &str, name: &str, category: &str, current: &str, offered: &[(&str, &str)]) -> Value {
+    let options: Vec<Value> =
+        offered.iter().map(|(value, name)| json!({ "value": value, "name": name })).collect();
+    json!({
+        "id": id,
+        "name": name,
+        "category": category,
+        "type": "select",
+        "currentValue": current,
+        "options": options,
+    })
+}

@@ -1,0 +1,198 @@
+//! One prompt, from its request to its answer.
+//!
+//! In: the params of `session/prompt`. Out: updates and calls while the script runs, then exactly
+//! one answer (two, or with more updates after it, if the script wants to break that rule).
+//! A cancel drops the script at whatever it waits for, and the answer is `cancelled`.
+
+use super::connection::Connection;
+use super::content::{self, Prompt};
+use super::methods::{invalid, read, unknown_session};
+use super::rpc::{self, Answer, RpcError};
+use super::script;
+use super::session::Session;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use tokio::sync::watch;
+
+pub(super) struct Turn {
+    pub(super) connection: Arc<Connection>,
+    pub(super) session: String,
+    /// The id of the prompt request.
+    pub(super) id: Box<RawValue>,
+    /// The prompt's blocks as they came.
+    pub(super) blocks: Box<RawValue>,
+    pub(super) prompt: Prompt,
+    wishes: Mutex<Wishes>,
+}
+
+/// What the script wants to happen when it no longer runs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Wishes {
+    pub(super) n_late_updates: u64,
+    pub(super) answers_twice: bool,
+    pub(super) on_cancel: OnCancel,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) enum OnCancel {
+    #[default]
+    End,
+    /// Send so many updates first.
+    Linger(u64),
+    Ignore,
+}
+
+/// The stop reason, or the error that answers the prompt.
+pub(super) type Outcome = Result<String, RpcError>;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Params {
+    session_id: String,
+    prompt: Box<RawValue>,
+}
+
+impl Turn {
+    /// Checks the request and marks the session as busy.
+    pub(super) fn begin(
+        connection: &Arc<Connection>,
+        id: &RawValue,
+        params: &RawValue,
+    ) -> Result<(Self, watch::Receiver<bool>), RpcError> {
+        let Params { session_id, prompt: blocks } = read(params)?;
+        let prompt = content::read(blocks.get()).map_err(|problem| invalid(problem.to_string()))?;
+        let cancelled = {
+            let mut state = connection.state();
+            let session = state.sessions.get_mut(&session_id).filter(|session| session.is_open);
+            let session = session.ok_or_else(|| unknown_session(&session_id))?;
+            if session.turn.is_some() {
+                return Err(RpcError::new(rpc::INVALID_REQUEST, "a prompt is already running"));
+            }
+            let (sender, receiver) = watch::channel(false);
+            session.turn = Some(sender);
+            remember(session, &prompt.text, &blocks);
+            receiver
+        };
+        let turn = Self {
+            connection: Arc::clone(connection),
+            session: session_id,
+            id: id.to_owned(),
+            blocks,
+            prompt,
+            wishes: Mutex::default(),
+        };
+        Ok((turn, cancelled))
+    }
+
+    pub(super) fn wishes(&self) -> MutexGuard<'_, Wishes> {
+        self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) async fn say(&self, text: impl AsRef<str>) {
+        self.update(chunk("agent_message_chunk", text.as_ref())).await;
+    }
+
+    pub(super) async fn think(&self, text: &str) {
+        self.update(chunk("agent_thought_chunk", text)).await;
+    }
+
+    /// Sends an update and remembers it if a replay should show it again.
+    pub(super) async fn update(&self, update: Value) {
+        self.connection.send_update(&self.session, &update).await;
+        let kind = update["sessionUpdate"].as_str().unwrap_or_default();
+        let is_history = matches!(
+            kind,
+            "agent_message_chunk"
+                | "agent_thought_chunk"
+                | "tool_call"
+                | "tool_call_update"
+                | "plan"
+        );
+        if is_history {
+            self.change(|session| session.record.remember_update(update));
+        }
+    }
+
+    /// Sends bytes as they are.
+    pub(super) async fn raw(&self, bytes: impl Into<bytes::Bytes>) {
+        self.connection.outbox.send(bytes).await;
+    }
+
+    pub(super) async fn call(&self, method: &str, params: &Value) -> Answer {
+        self.connection.call(method, &params.to_string()).await
+    }
+
+    /// Gives access to the session, if it was not deleted in the meantime.
+    pub(super) fn change<T>(&self, apply: impl FnOnce(&mut Session) -> T) -> Option<T> {
+        self.connection.state().sessions.get_mut(&self.session).map(apply)
+    }
+
+    pub(super) fn cwd(&self) -> String {
+        self.change(|session| session.record.cwd.clone()).unwrap_or_default()
+    }
+}
+
+/// Runs a turn to its answer and beyond.
+pub(super) async fn run(turn: Turn, mut cancelled: watch::Receiver<bool>) {
+    // The prompt is on disk before anything happens, so a crash cannot make us forget it.
+    // A state directory that cannot be written was already reported by `session/new`.
+    let _ = turn.connection.save(&turn.session).await;
+    let outcome = play(&turn, &mut cancelled).await;
+    turn.change(|session| session.turn = None);
+    let _ = turn.connection.save(&turn.session).await;
+
+    let wishes = *turn.wishes();
+    let result = outcome.map(|reason| json!({ "stopReason": reason }));
+    let answer = rpc::outcome(&turn.id, &result);
+    turn.raw(answer.clone()).await;
+    if wishes.answers_twice {
+        turn.raw(answer).await;
+    }
+    for n in 1..=wishes.n_late_updates {
+        turn.say(format!("late {n}\n")).await;
+    }
+}
+
+async fn play(turn: &Turn, cancelled: &mut watch::Receiver<bool>) -> Outcome {
+    {
+        let mut script = std::pin::pin!(script::run(turn));
+        // One step before the first look at the cancel: a script says in its first command what it
+        // wants to happen then, and the cancel may come right behind the prompt.
+        let first_step = poll_fn(|context| Poll::Ready(script.as_mut().poll(context))).await;
+        if let Poll::Ready(outcome) = first_step {
+            return outcome;
+        }
+        tokio::select! {
+            biased;
+            _ = cancelled.wait_for(|is_cancelled| *is_cancelled) => {}
+            outcome = &mut script => return outcome,
+        }
+        if matches!(turn.wishes().on_cancel, OnCancel::Ignore) {
+            return script.await;
+        }
+    }
+    let on_cancel = turn.wishes().on_cancel;
+    if let OnCancel::Linger(n_updates) = on_cancel {
+        for n in 1..=n_updates {
+            turn.say(format!("after cancel {n}\n")).await;
+        }
+    }
+    Ok("cancelled".to_owned())
+}
+
+pub(super) fn chunk(kind: &str, text: &str) -> Value {
+    json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } })
+}
+
+fn remember(session: &mut Session, text: &str, blocks: &RawValue) {
+    session.record.remember_prompt(text.to_owned());
+    let blocks: Vec<Value> = serde_json::from_str(blocks.get()).unwrap_or_default();
+    for block in blocks {
+        let update = json!({ "sessionUpdate": "user_message_chunk", "content": block });
+        session.record.remember_update(update);
+    }
+}

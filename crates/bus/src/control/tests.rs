@@ -1,0 +1,50 @@
+use super::*;
+
+#[test]
+fn an_order_survives_the_way_with_any_bytes_in_it() {
+    let order = Order {
+        program: OsString::from_vec(vec![b'a', 0xff, b'=']),
+        args: vec!["".into(), "two words".into()],
+        cwd: "/tmp/x y".into(),
+        env: vec![("A".into(), "".into()), ("B".into(), OsString::from_vec(vec![0xfe]))],
+        cgroup: Some("/sys/fs/cgroup/switchyard-1".into()),
+    };
+
+    assert_eq!(Order::decode(&order.encode()), Some(order));
+}
+
+#[test]
+fn a_cut_order_is_refused() {
+    let order = Order {
+        program: "p".into(),
+        args: vec!["a".into()],
+        cwd: "/".into(),
+        env: vec![("A".into(), "1".into())],
+        cgroup: None,
+    };
+    let bytes = order.encode();
+
+    // A cut exactly before the environment is a whole order without one.
+    let whole_without_env = bytes.len() - 10;
+    for len in (0..bytes.len()).filter(|len| *len != whole_without_env) {
+        assert_eq!(Order::decode(&bytes[..len]), None, "cut at {len}");
+    }
+}
+
+#[test]
+fn every_report_survives_the_way() {
+    for report in [
+        Report::Started { pid: 7, in_cgroup: true },
+        Report::Failed(StartFailure::Cwd(2)),
+        Report::Failed(StartFailure::NotFound),
+        Report::Failed(StartFailure::NotExecutable(13)),
+        Report::Failed(StartFailure::Other(7)),
+        Report::ExitedWith(255),
+        Report::KilledBy(9),
+        Report::Stuck(3),
+        Report::Empty,
+    ] {
+        assert_eq!(Report::decode(report.encode()), Some(report));
+    }
+    assert_eq!(Report::decode([b'?'; Report::BYTES]), None);
+}

@@ -1,0 +1,55 @@
+//! The environment a worker gets.
+//!
+//! In: our own variables and a caller's wishes. Out: the exact list for `execve`.
+//! Whatever the caller wishes, no `SWITCHYARD_*` variable reaches a worker (they may hold our
+//! secrets), except the marker by which we find the worker's processes again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+
+use crate::marked::{MARKER_VARIABLE, Marker};
+
+const OWN_PREFIX: &[u8] = b"SWITCHYARD_";
+
+/// Which variables a worker sees: ours minus `strip` (or none), plus `set`.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// Start from Switchyard's own environment instead of from nothing.
+    pub inherit: bool,
+    /// Set last, so it wins over `strip`.
+    pub set: BTreeMap<OsString, OsString>,
+    /// Exact names that are not inherited.
+    pub strip: BTreeSet<OsString>,
+}
+
+impl Default for Environment {
+    fn default() -> Self {
+        Self { inherit: true, set: BTreeMap::new(), strip: BTreeSet::new() }
+    }
+}
+
+impl Environment {
+    /// Starts from nothing: only what is `set` later.
+    pub fn empty() -> Self {
+        Self { inherit: false, ..Self::default() }
+    }
+
+    pub(crate) fn resolve(
+        &self,
+        ours: impl Iterator<Item = (OsString, OsString)>,
+        marker: &Marker,
+    ) -> Vec<(OsString, OsString)> {
+        let mut all = BTreeMap::new();
+        if self.inherit {
+            all.extend(ours.filter(|(name, _)| !self.strip.contains(name)));
+        }
+        all.extend(self.set.clone());
+        all.retain(|name, _| !name.as_bytes().starts_with(OWN_PREFIX));
+        all.insert(MARKER_VARIABLE.into(), marker.as_str().into());
+        all.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

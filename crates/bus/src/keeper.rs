@@ -1,0 +1,251 @@
+//! The keeper: a small process that stands between Switchyard and one worker.
+//!
+//! In: an order, then commands, over the control socket that is its stdin. Out: reports on the
+//! same socket. It is the child sub-reaper of everything the worker starts, so whoever
+//! double-forks away becomes its child, and "no child left" means "no descendant left". It ends
+//! the tree when told to, when the worker exits and leaves others behind, and when the control
+//! socket closes because Switchyard is gone; it exits only after the tree is gone.
+//!
+//! It runs in its own session, so that Ctrl-C in a terminal does not reach it.
+
+mod start;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal as StopSignal, WaitOptions, getpid, kill_process_group, set_child_subreaper,
+    setsid, wait,
+};
+use tokio::net::UnixStream;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, sleep_until};
+
+use crate::cgroup::Cgroup;
+use crate::control::{Report, Wish};
+use crate::procs::{Proc, descendants, snapshot};
+use crate::spawn::{self, send_at_once};
+use crate::tree::{freeze_and_kill, living, terminate};
+
+/// Between SIGTERM and SIGKILL when nobody is there to decide: long enough for an agent to write
+/// its session file, short enough that a restarted Switchyard does not meet the old worker.
+const GRACE: Duration = Duration::from_millis(500);
+/// The first pause between two killing rounds. It doubles: what does not die at once is stuck.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// SIGKILL takes milliseconds. What lives longer is another user's process or sits in the kernel,
+/// and the owner should not wait for it any more.
+const STUCK_AFTER: Duration = Duration::from_secs(5);
+
+/// The whole life of a keeper. Call it first in `main`, before any thread or runtime.
+pub fn main() -> ExitCode {
+    spawn::close_stray_fds();
+    match keep() {
+        Ok(()) => ExitCode::SUCCESS,
+        // There is nobody to tell: the owner sees the control socket close.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn keep() -> io::Result<()> {
+    let mut control = take_control()?;
+    setsid()?;
+    set_child_subreaper(Some(getpid()))?;
+    rustix::thread::set_name(c"sy-keeper")?;
+    let (order, fds) = spawn::receive_order(&mut control)?;
+
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let child_ended = catch_signals()?;
+        control.set_nonblocking(true)?;
+        let control = UnixStream::from_std(control)?;
+        match start::start(order, fds) {
+            Ok(started) => {
+                tell(
+                    &control,
+                    Report::Started { pid: started.pid, in_cgroup: started.cgroup.is_some() },
+                );
+                Keeper::new(control, started).run(child_ended).await;
+            }
+            Err(failure) => tell(&control, Report::Failed(failure)),
+        }
+        Ok(())
+    })
+}
+
+/// Our stdin is the control socket; it moves away from there, closed on exec.
+fn take_control() -> io::Result<StdUnixStream> {
+    let control = StdUnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    control.local_addr()?;
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    Ok(control)
+}
+
+/// Signals that would end us before our work is done are caught and forgotten. Not ignored: that
+/// would be inherited by the worker.
+fn catch_signals() -> io::Result<Signal> {
+    for kind in [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+        SignalKind::quit(),
+        SignalKind::user_defined1(),
+        SignalKind::user_defined2(),
+    ] {
+        // The handler stays installed when the stream is dropped.
+        drop(signal(kind)?);
+    }
+    signal(SignalKind::child())
+}
+
+fn tell(control: &UnixStream, report: Report) {
+    send_at_once(control, &report.encode());
+}
+
+struct Keeper {
+    control: UnixStream,
+    has_owner: bool,
+    worker: i32,
+    /// Then its pid, and the number of its process group, may mean somebody else.
+    is_worker_reaped: bool,
+    cgroup: Option<Cgroup>,
+    ending: Ending,
+}
+
+#[derive(Clone, Copy)]
+enum Ending {
+    NotYet,
+    Grace { kill_at: Instant },
+    Killing { stuck_at: Instant, again_at: Instant, pause: Duration, is_stuck_told: bool },
+}
+
+impl Keeper {
+    fn new(control: UnixStream, started: start::Started) -> Self {
+        Self {
+            control,
+            has_owner: true,
+            worker: started.pid,
+            is_worker_reaped: false,
+            cgroup: started.cgroup,
+            ending: Ending::NotYet,
+        }
+    }
+
+    async fn run(mut self, mut child_ended: Signal) {
+        while self.reap() {
+            let wake_at = self.wake_at();
+            tokio::select! {
+                _ = child_ended.recv() => {}
+                wish = next_wish(&self.control), if self.has_owner => self.obey(wish),
+                () = async { sleep_until(wake_at.unwrap_or_else(Instant::now)).await },
+                    if wake_at.is_some() => self.go_on(),
+            }
+        }
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.remove();
+        }
+        tell(&self.control, Report::Empty);
+    }
+
+    /// Takes the exit status of every dead child; whether there are others.
+    fn reap(&mut self) -> bool {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == self.worker => {
+                    if let Some(code) = status.exit_status() {
+                        tell(&self.control, Report::ExitedWith(code));
+                    } else if let Some(signal) = status.terminating_signal() {
+                        tell(&self.control, Report::KilledBy(signal));
+                    }
+                    self.is_worker_reaped = true;
+                    self.end_after_grace();
+                }
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return true,
+                Err(_no_child_left) => return false,
+            }
+        }
+    }
+
+    fn obey(&mut self, wish: Option<Wish>) {
+        match wish {
+            Some(Wish::Run) => {}
+            Some(Wish::Term) => terminate(&below_us()),
+            Some(Wish::Kill) => self.kill(),
+            None => {
+                self.has_owner = false;
+                self.end_after_grace();
+            }
+        }
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        match self.ending {
+            Ending::NotYet => None,
+            Ending::Grace { kill_at } => Some(kill_at),
+            Ending::Killing { again_at, .. } => Some(again_at),
+        }
+    }
+
+    fn go_on(&mut self) {
+        match self.ending {
+            Ending::NotYet => {}
+            Ending::Grace { .. } | Ending::Killing { .. } => self.kill(),
+        }
+    }
+
+    fn end_after_grace(&mut self) {
+        if matches!(self.ending, Ending::NotYet) {
+            terminate(&below_us());
+            self.ending = Ending::Grace { kill_at: Instant::now() + GRACE };
+        }
+    }
+
+    fn kill(&mut self) {
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.kill();
+        }
+        // A fork bomb leaves us little time to look at its processes one by one; most of them sit
+        // in the worker's own process group and can be stopped with one call.
+        if let (false, Some(group)) = (self.is_worker_reaped, Pid::from_raw(self.worker)) {
+            let _gone = kill_process_group(group, StopSignal::STOP);
+        }
+        let killed = freeze_and_kill(below_us);
+
+        let now = Instant::now();
+        let (stuck_at, pause, mut is_stuck_told) = match self.ending {
+            Ending::Killing { stuck_at, pause, is_stuck_told, .. } => {
+                (stuck_at, LONGEST_PAUSE.min(pause * 2), is_stuck_told)
+            }
+            Ending::NotYet | Ending::Grace { .. } => (now + STUCK_AFTER, FIRST_PAUSE, false),
+        };
+        if now >= stuck_at && !is_stuck_told && !killed.is_empty() {
+            is_stuck_told = true;
+            tell(&self.control, Report::Stuck(i32::try_from(killed.len()).unwrap_or(i32::MAX)));
+        }
+        self.ending = Ending::Killing { stuck_at, again_at: now + pause, pause, is_stuck_told };
+    }
+}
+
+fn below_us() -> Vec<Proc> {
+    let all = descendants(&[getpid().as_raw_nonzero().get()], &snapshot());
+    living(&all).copied().collect()
+}
+
+/// The next command; `None` when the owner is gone.
+async fn next_wish(control: &UnixStream) -> Option<Wish> {
+    loop {
+        let mut byte = [0];
+        control.readable().await.ok()?;
+        match control.try_read(&mut byte) {
+            Ok(0) => return None,
+            Ok(_) => return Some(Wish::decode(byte[0]).unwrap_or(Wish::Run)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => return None,
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What to start, and starting it.
+//!
+//! In: a [`Launch`]. Out: a running [`Worker`], or a typed reason. When `spawn` returns an error,
+//! or its future is dropped, nothing of the worker is left.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Once};
+
+use tokio::sync::{oneshot, watch};
+
+use crate::cgroup::Cgroup;
+use crate::control::{Order, StartFailure, Wish};
+use crate::environment::Environment;
+use crate::marked::Marker;
+use crate::pipes::Pipes;
+use crate::record::{self, Identity, Record};
+use crate::spawn;
+use crate::stderr::{self, Tail};
+use crate::supervisor::{Charge, HandshakeError, Life, supervise};
+use crate::worker::{Containment, Worker, WorkerHandle};
+
+/// Everything needed to start one worker.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// A path, or a name to be looked up in the worker's `PATH`. A relative path is relative to
+    /// `cwd`.
+    pub program: OsString,
+    pub args: Vec<OsString>,
+    pub cwd: PathBuf,
+    pub env: Environment,
+    pub stdin: StdinKind,
+    pub stderr: StderrKind,
+    /// The executable that calls [`keeper::main`](crate::keeper::main) when given `keeper_args`.
+    pub keeper_exe: PathBuf,
+    pub keeper_args: Vec<OsString>,
+    /// Where [`sweep`](crate::sweep) will look after a crash. `None`: nowhere.
+    pub records_dir: Option<PathBuf>,
+    /// Use a cgroup per worker where we may make one.
+    pub cgroups: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StdinKind {
+    Pipe,
+    Null,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StderrKind {
+    /// Drained into a tail and a queue of lines.
+    Captured,
+    MergedIntoStdout,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpawnError {
+    #[error("`{}` was not found", program.display())]
+    NotFound { program: OsString },
+    #[error("`{}` cannot be executed: {source}", program.display())]
+    NotExecutable { program: OsString, source: io::Error },
+    #[error("cannot work in {}: {source}", cwd.display())]
+    BadCwd { cwd: PathBuf, source: io::Error },
+    #[error("starting `{}`: {source}", program.display())]
+    Exec { program: OsString, source: io::Error },
+    #[error("pipes for a worker: {0}")]
+    Pipes(#[source] io::Error),
+    #[error("recording a worker in {}: {source}", dir.display())]
+    Record { dir: PathBuf, source: io::Error },
+    #[error("starting the keeper {}: {source}", exe.display())]
+    Keeper { exe: PathBuf, source: io::Error },
+    #[error("the keeper of `{}` died before the worker ran", program.display())]
+    KeeperLost { program: OsString },
+    #[error("the keeper of `{}` did not answer in time", program.display())]
+    KeeperSilent { program: OsString },
+}
+
+impl Launch {
+    /// A worker with piped stdin and captured stderr, our environment, and ourselves, re-executed
+    /// with `__keeper`, as its keeper.
+    pub fn new(program: impl Into<OsString>, cwd: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            cwd: cwd.into(),
+            env: Environment::default(),
+            stdin: StdinKind::Pipe,
+            stderr: StderrKind::Captured,
+            // Still names this very executable after an upgrade replaced the file.
+            keeper_exe: PathBuf::from("/proc/self/exe"),
+            keeper_args: vec!["__keeper".into()],
+            records_dir: None,
+            cgroups: true,
+        }
+    }
+
+    /// Starts the worker; resolves when the keeper has said that it runs, or why not.
+    ///
+    /// The worker is supervised by a task of the runtime this is called in: when that runtime is
+    /// shut down, the worker is ended.
+    pub async fn spawn(self) -> Result<Worker, SpawnError> {
+        adopt_orphans();
+        let marker = Marker::random().map_err(SpawnError::Pipes)?;
+        let pipes = Pipes::open(self.stdin, self.stderr).map_err(SpawnError::Pipes)?;
+        if let Some(dir) = &self.records_dir {
+            record::prepare_dir(dir).map_err(|source| record_error(dir, source))?;
+        }
+        let (keeper, control) = spawn::start_keeper(&self.keeper_exe, &self.keeper_args)
+            .map_err(|source| SpawnError::Keeper { exe: self.keeper_exe.clone(), source })?;
+        // A keeper that is dropped from here on sees its lifeline close and exits.
+        let keeper_pid = keeper.id().unwrap_or_default().cast_signed();
+        let cgroup = self.cgroups.then(|| Cgroup::create(&marker)).flatten();
+        let record = match &self.records_dir {
+            None => None,
+            Some(dir) => match write_record(dir, &marker, keeper_pid, cgroup.as_ref()) {
+                Ok(path) => Some(path),
+                Err(source) => {
+                    cgroup.as_ref().map(Cgroup::remove);
+                    return Err(record_error(dir, source));
+                }
+            },
+        };
+
+        let tail = Arc::new(Tail::default());
+        let (drain, stderr) = match pipes.stderr {
+            None => (None, None),
+            Some(pipe) => {
+                let (sink, lines) = stderr::channel();
+                let drain = tokio::spawn(stderr::drain(pipe, Arc::clone(&tail), sink));
+                (Some(drain), Some(lines))
+            }
+        };
+        let order = Order {
+            env: self.env.resolve(std::env::vars_os(), &marker),
+            program: self.program.clone(),
+            args: self.args,
+            cwd: self.cwd.clone(),
+            cgroup: cgroup.as_ref().map(|group| group.dir().to_path_buf()),
+        };
+        let (wish, wishes) = watch::channel(Wish::Run);
+        let (lives, life) = watch::channel(Life::default());
+        let (started, on_started) = oneshot::channel();
+        let id = marker.to_string();
+        let charge = Charge { marker, keeper, keeper_pid, control, record, cgroup, drain };
+        tokio::spawn(supervise(charge, order, pipes.workers, started, lives, wishes));
+
+        match on_started.await.unwrap_or(Err(HandshakeError::KeeperLost)) {
+            Ok(started) => Ok(Worker {
+                stdin: pipes.stdin,
+                stdout: pipes.stdout,
+                stderr,
+                handle: WorkerHandle::new(id, keeper_pid, started, tail, life, wish),
+            }),
+            Err(error) => Err(spawn_error(error, self.program, self.cwd)),
+        }
+    }
+}
+
+impl From<bool> for Containment {
+    fn from(is_in_cgroup: bool) -> Self {
+        if is_in_cgroup { Self::Cgroup } else { Self::Keeper }
+    }
+}
+
+/// When a keeper is killed, its worker's processes become our children instead of init's, so that
+/// we can reap what we end.
+fn adopt_orphans() {
+    static ADOPT: Once = Once::new();
+    ADOPT.call_once(|| {
+        if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
+            tracing::warn!(%error, "cannot adopt the processes of a killed keeper");
+        }
+    });
+}
+
+fn write_record(
+    dir: &Path,
+    marker: &Marker,
+    keeper_pid: i32,
+    cgroup: Option<&Cgroup>,
+) -> io::Result<PathBuf> {
+    let own_pid = std::process::id().cast_signed();
+    let identity = |pid| Identity::of(pid).ok_or(io::Error::from(io::ErrorKind::NotFound));
+    let record = Record {
+        marker: marker.clone(),
+        owner: identity(own_pid)?,
+        keeper: identity(keeper_pid)?,
+        cgroup: cgroup.cloned(),
+    };
+    record.write(dir)
+}
+
+fn record_error(dir: &Path, source: io::Error) -> SpawnError {
+    SpawnError::Record { dir: dir.to_path_buf(), source }
+}
+
+fn spawn_error(error: HandshakeError, program: OsString, cwd: PathBuf) -> SpawnError {
+    let os = io::Error::from_raw_os_error;
+    match error {
+        HandshakeError::Failed(StartFailure::Cwd(errno)) => {
+            SpawnError::BadCwd { cwd, source: os(errno) }
+        }
+        HandshakeError::Failed(StartFailure::NotFound) => SpawnError::NotFound { program },
+        HandshakeError::Failed(StartFailure::NotExecutable(errno)) => {
+            SpawnError::NotExecutable { program, source: os(errno) }
+        }
+        HandshakeError::Failed(StartFailure::Other(errno)) => {
+            SpawnError::Exec { program, source: os(errno) }
+        }
+        HandshakeError::OrderNotSent(source) => SpawnError::Exec { program, source },
+        HandshakeError::KeeperLost => SpawnError::KeeperLost { program },
+        HandshakeError::KeeperSilent => SpawnError::KeeperSilent { program },
+    }
+}

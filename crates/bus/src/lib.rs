@@ -1,0 +1,47 @@
+//! Supervised child processes.
+//!
+//! In: a [`Launch`]. Out: a [`Worker`], its pipes and a handle to stop it. Every worker runs
+//! below a *keeper* ([`keeper`]), this same binary re-executed, and a process we started is a
+//! process we end: by [`WorkerHandle::stop`], when the worker exits and leaves others behind,
+//! when the last handle is dropped, and when Switchyard itself is killed with SIGKILL.
+//!
+//! Who guards against what:
+//!
+//! | what dies | who ends the tree | how it is found |
+//! |---|---|---|
+//! | nothing, we stop it | keeper | descendants by parent pid (keeper is the child sub-reaper), cgroup |
+//! | the worker | keeper | the same |
+//! | Switchyard | keeper, its lifeline closed | the same |
+//! | the keeper | Switchyard ([`supervisor`](self)) | marker in the environment, keeper's session, cgroup |
+//! | both | [`sweep`] at the next start | record file, marker in the environment, cgroup |
+//!
+//! We do not use a PID namespace: for ordinary users it needs a user namespace, which changes
+//! what uid 0 and file ownership mean below it, and so breaks sudo, git's ownership check and the
+//! sandboxes that agents bring along. Nor PDEATHSIG: it fires when the spawning *thread* ends.
+
+mod cgroup;
+mod control;
+mod environment;
+mod exit;
+pub mod keeper;
+mod launch;
+mod marked;
+mod pipes;
+mod procs;
+mod program;
+mod record;
+mod spawn;
+mod stderr;
+mod supervisor;
+mod sweep;
+mod tree;
+mod worker;
+
+pub use environment::Environment;
+pub use exit::ExitReport;
+pub use launch::{Launch, SpawnError, StderrKind, StdinKind};
+pub use stderr::{StderrLine, StderrLines};
+pub use sweep::{Swept, SweptWorker, sweep};
+pub use worker::{
+    Containment, StopLadder, StopStep, Worker, WorkerHandle, WorkerStdin, WorkerStdout,
+};

@@ -1,0 +1,138 @@
+//! Finding a worker's processes without its keeper.
+//!
+//! In: the worker's marker, a random id that every process of the worker carries in its
+//! environment. Out: all of them ended. This is the way for when the keeper is dead; while it
+//! lives, it knows its descendants better than any marker, which a process can shed by clearing
+//! its environment. A child of a marked process counts too, and so does a member of the worker's
+//! cgroup or of the dead keeper's session.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::cgroup::Cgroup;
+use crate::procs::{Proc, descendants, snapshot};
+use crate::tree::freeze_and_kill;
+
+pub(crate) const MARKER_VARIABLE: &str = "SWITCHYARD_WORKER";
+
+// SIGKILL is carried out within milliseconds; what still lives after this is stuck in the kernel
+// or belongs to another user, and waiting longer does not help.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(5);
+// Long enough for killed processes to be gone at the next look, short enough not to be felt.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(5);
+
+/// A worker's random 128-bit id, as 32 hex digits.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Marker(String);
+
+impl Marker {
+    pub(crate) fn random() -> io::Result<Self> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).map_err(io::Error::from)?;
+        Ok(Self(format!("{:032x}", u128::from_be_bytes(bytes))))
+    }
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let is_marker =
+            text.len() == 32 && text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
+        is_marker.then(|| Self(text.to_owned()))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn environment_entry(&self) -> Vec<u8> {
+        format!("{MARKER_VARIABLE}={self}").into_bytes()
+    }
+}
+
+impl fmt::Display for Marker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What [`end_marked`] did.
+#[derive(Debug, Default)]
+pub(crate) struct MarkedEnd {
+    pub(crate) pids: Vec<i32>,
+    pub(crate) n_left: usize,
+}
+
+/// Kills every process of a worker whose keeper is dead and waits until they are gone. Blocks,
+/// at most for [`GIVE_UP_AFTER`].
+///
+/// `keeper` names the dead keeper only while it is still our zombie: then its pid, and with it
+/// the number of its session, cannot have been given to somebody else.
+pub(crate) fn end_marked(
+    marker: &Marker,
+    keeper: Option<i32>,
+    cgroup: Option<&Cgroup>,
+) -> MarkedEnd {
+    // Session 0 is the kernel's own: a pid we do not know must never mean that one.
+    let keeper = keeper.filter(|pid| *pid > 0);
+    let give_up_at = Instant::now() + GIVE_UP_AFTER;
+    let entry = marker.environment_entry();
+    let mut seen: HashMap<i32, Proc> = HashMap::new();
+    let mut pids: HashSet<i32> = HashSet::new();
+    loop {
+        // Looked at before the group is killed: whoever dies becomes our child, and we can reap
+        // only whom we know.
+        let killed = freeze_and_kill(|| {
+            let found = look(&entry, keeper, cgroup);
+            // The dead ones too: they become our children when their parent dies.
+            seen.extend(found.iter().map(|process| (process.pid, *process)));
+            found
+        });
+        if let Some(cgroup) = cgroup {
+            cgroup.kill();
+        }
+        pids.extend(killed.iter().map(|process| process.pid));
+        let n_left = seen.values().filter(|process| is_ours_to_await(process)).count();
+        if (killed.is_empty() && n_left == 0) || Instant::now() >= give_up_at {
+            return MarkedEnd { pids: pids.into_iter().collect(), n_left };
+        }
+        thread::sleep(LOOK_AGAIN_AFTER);
+    }
+}
+
+fn look(entry: &[u8], keeper: Option<i32>, cgroup: Option<&Cgroup>) -> Vec<Proc> {
+    let all = snapshot();
+    let in_cgroup: HashSet<i32> =
+        cgroup.map(Cgroup::pids).unwrap_or_default().into_iter().collect();
+    let own_pid = std::process::id().cast_signed();
+    let is_candidate = |process: &Proc| process.pid != own_pid && Some(process.pid) != keeper;
+    let roots: Vec<Proc> = all
+        .iter()
+        .copied()
+        .filter(is_candidate)
+        .filter(|process| {
+            Some(process.session) == keeper
+                || in_cgroup.contains(&process.pid)
+                || process.has_environment_entry(entry)
+        })
+        .collect();
+    let root_pids: Vec<i32> = roots.iter().map(|process| process.pid).collect();
+    let mut found = descendants(&root_pids, &all);
+    found.retain(is_candidate);
+    found.extend(roots);
+    found
+}
+
+/// Whether a process we saw is still there. Reaps it if it became our child by its parent's
+/// death; somebody else's zombie is left to its parent.
+fn is_ours_to_await(process: &Proc) -> bool {
+    process.reap();
+    Proc::read(process.pid).is_some_and(|now| {
+        let is_same = now.start == process.start;
+        let is_our_child = now.parent == std::process::id().cast_signed();
+        is_same && (!now.is_zombie || is_our_child)
+    })
+}
+
+#[cfg(test)]
+mod tests;

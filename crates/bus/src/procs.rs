@@ -1,0 +1,109 @@
+//! What `/proc` says about processes, and signals that reach only the process we looked at.
+//!
+//! In: pids. Out: a [`Proc`] each, or nothing when it is gone. A pid alone names nobody, because
+//! the kernel reuses it; a pid with its start time does.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, waitpid,
+};
+
+/// One process as it was when we looked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Proc {
+    pub(crate) pid: i32,
+    pub(crate) parent: i32,
+    pub(crate) session: i32,
+    /// In clock ticks since boot: field 22 of `/proc/PID/stat`.
+    pub(crate) start: u64,
+    /// Dead, but not yet reaped by its parent.
+    pub(crate) is_zombie: bool,
+}
+
+impl Proc {
+    pub(crate) fn read(pid: i32) -> Option<Self> {
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        parse_stat(&stat)
+    }
+
+    /// Sends `signal`, unless the pid has come to mean another process since.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<(), Errno> {
+        let pid = Pid::from_raw(self.pid).ok_or(Errno::SRCH)?;
+        let handle = pidfd_open(pid, PidfdFlags::empty());
+        if Self::read(self.pid).is_none_or(|now| now.start != self.start) {
+            return Err(Errno::SRCH);
+        }
+        match handle {
+            Ok(handle) => pidfd_send_signal(handle, signal),
+            Err(Errno::SRCH) => Err(Errno::SRCH),
+            // Some sandboxes refuse pidfds, and we may be out of descriptors: the check above
+            // still leaves only microseconds for the pid to be reused.
+            Err(_) => kill_process(pid, signal),
+        }
+    }
+
+    /// Takes the exit status if this is a dead child of ours.
+    pub(crate) fn reap(&self) {
+        if let Some(pid) = Pid::from_raw(self.pid) {
+            let _not_ours_or_still_alive = waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+    }
+
+    /// Whether `entry` (`NAME=value`) is in the environment it was started with.
+    pub(crate) fn has_environment_entry(&self, entry: &[u8]) -> bool {
+        fs::read(format!("/proc/{}/environ", self.pid))
+            .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|found| found == entry))
+    }
+}
+
+/// All processes we can see. Not one moment in time: what forks meanwhile may be missed, so
+/// callers repeat until nothing new turns up.
+pub(crate) fn snapshot() -> Vec<Proc> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter_map(Proc::read)
+        .collect()
+}
+
+/// Everything below `roots`, without the roots.
+pub(crate) fn descendants(roots: &[i32], all: &[Proc]) -> Vec<Proc> {
+    let mut children: HashMap<i32, Vec<&Proc>> = HashMap::new();
+    for process in all {
+        children.entry(process.parent).or_default().push(process);
+    }
+    let mut seen: HashSet<i32> = roots.iter().copied().collect();
+    let mut to_visit = roots.to_vec();
+    let mut found = Vec::new();
+    while let Some(pid) = to_visit.pop() {
+        for child in children.get(&pid).into_iter().flatten() {
+            if seen.insert(child.pid) {
+                found.push(**child);
+                to_visit.push(child.pid);
+            }
+        }
+    }
+    found
+}
+
+fn parse_stat(stat: &[u8]) -> Option<Proc> {
+    // The name in parentheses may itself hold spaces, parentheses and any other byte.
+    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+    let pid = std::str::from_utf8(stat.split(|byte| *byte == b' ').next()?).ok()?;
+    let rest = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3).copied();
+    Some(Proc {
+        pid: pid.parse().ok()?,
+        parent: field(4)?.parse().ok()?,
+        session: field(6)?.parse().ok()?,
+        start: field(22)?.parse().ok()?,
+        is_zombie: matches!(field(3)?, "Z" | "X"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! The hand-over of a worker to its keeper, seen from both sides.
+//!
+//! Owner: starts the keeper with the control socket as its stdin, an empty environment (a
+//! worker can read its keeper's) and nothing else, then sends the order and the worker's three
+//! descriptors. Keeper: drops whatever else it inherited and receives them. After that the worker
+//! can hold exactly the descriptors 0, 1 and 2, whatever was open in Switchyard.
+//!
+//! The only `unsafe` of the crate is here.
+#![allow(unsafe_code)]
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, IoSlice, IoSliceMut, Read as _};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::Path;
+use std::process::Stdio;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, send, sendmsg,
+};
+use tokio::io::{AsyncWriteExt as _, Interest};
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+
+use crate::control::{MAX_ORDER_BYTES, Order};
+
+/// Worker's stdin, stdout and stderr.
+pub(crate) type WorkerFds = [OwnedFd; 3];
+
+/// Starts a keeper that waits for its order. Our end of the control socket comes back.
+pub(crate) fn start_keeper(exe: &Path, args: &[OsString]) -> io::Result<(Child, UnixStream)> {
+    let (ours, keepers) = StdUnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    let control = UnixStream::from_std(ours)?;
+    let keeper = Command::new(exe)
+        .args(args)
+        .env_clear()
+        .stdin(Stdio::from(OwnedFd::from(keepers)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    Ok((keeper, control))
+}
+
+/// Sends what to start; our copies of the worker's descriptors are closed afterwards, so that
+/// the end of the worker is the end of its pipes.
+pub(crate) async fn send_order(
+    control: &mut UnixStream,
+    order: &[u8],
+    fds: WorkerFds,
+) -> io::Result<()> {
+    let len = u32::try_from(order.len()).ok().filter(|_| order.len() <= MAX_ORDER_BYTES);
+    let header = len.ok_or(io::ErrorKind::ArgumentListTooLong)?.to_le_bytes();
+    control
+        .async_io(Interest::WRITABLE, || {
+            let borrowed = [fds[0].as_fd(), fds[1].as_fd(), fds[2].as_fd()];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+            let mut ancillary = SendAncillaryBuffer::new(&mut space);
+            ancillary.push(SendAncillaryMessage::ScmRights(&borrowed));
+            let data = [IoSlice::new(&header)];
+            Ok(sendmsg(&*control, &data, &mut ancillary, SendFlags::NOSIGNAL)?)
+        })
+        .await?;
+    drop(fds);
+    control.write_all(order).await
+}
+
+/// The keeper's side of [`send_order`]. Blocks; an error if the owner died before it was done.
+pub(crate) fn receive_order(control: &mut StdUnixStream) -> io::Result<(Order, WorkerFds)> {
+    let mut header = [0; 4];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut data = [IoSliceMut::new(&mut header)];
+    let received = recvmsg(&*control, &mut data, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    let mut fds = Vec::new();
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            fds.extend(rights);
+        }
+    }
+    let fds = WorkerFds::try_from(fds).map_err(|_| io::ErrorKind::InvalidData)?;
+    let len = usize::try_from(u32::from_le_bytes(header)).unwrap_or(usize::MAX);
+    if received.bytes != header.len() || len > MAX_ORDER_BYTES {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut order = vec![0; len];
+    control.read_exact(&mut order)?;
+    let order = Order::decode(&order).ok_or(io::ErrorKind::InvalidData)?;
+    Ok((order, fds))
+}
+
+/// Sends a few bytes into an almost empty buffer: they fit, or the other side is gone or wedged,
+/// and both are noticed elsewhere. (tokio's `try_write` would also refuse before its reactor has
+/// seen the socket writable for the first time.)
+pub(crate) fn send_at_once(control: &UnixStream, bytes: &[u8]) {
+    let _unheard = send(control, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+}
+
+/// Closes everything above stderr. What Switchyard itself was started with may include
+/// descriptors without close-on-exec, and a keeper must neither hold them open nor pass them on.
+///
+/// Only for the first lines of a keeper's `main`, before anything is opened.
+pub(crate) fn close_stray_fds() {
+    let Ok(entries) = fs::read_dir("/proc/self/fd") else { return };
+    let open: Vec<RawFd> = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|fd| *fd > 2)
+        .collect();
+    for fd in open {
+        // The listing saw its own descriptor, which is closed by now.
+        if fs::symlink_metadata(format!("/proc/self/fd/{fd}")).is_ok() {
+            // SAFETY: the descriptor is open, as just checked, and nobody owns it: this process
+            // was executed a moment ago, has one thread, and has opened nothing so far.
+            drop(unsafe { OwnedFd::from_raw_fd(fd) });
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! A worker's stderr, read always and kept never whole.
+//!
+//! In: bytes, as fast as the worker writes them. Out: the last 16 KiB for error messages, and
+//! lines for whoever listens. Nobody has to listen: a full queue drops lines and counts them, so
+//! that a worker never blocks on its stderr.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+use tokio::sync::mpsc;
+
+/// Enough for a stack trace; it goes into error messages and events.
+const TAIL_BYTES: usize = 16 * 1024;
+/// A stderr line is for people; what is longer is a dump.
+const MAX_LINE_BYTES: usize = 8 * 1024;
+/// With the line limit this bounds the queue to 1 MiB per worker.
+const QUEUE_LINES: usize = 128;
+/// What the kernel hands over at once from a default pipe.
+const READ_BYTES: usize = 64 * 1024;
+
+/// One line without its newline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StderrLine {
+    /// Lossy UTF-8.
+    pub text: String,
+    /// The line was longer than 8 KiB and the rest is missing.
+    pub is_cut: bool,
+    /// How many lines before this one were dropped because the reader was slow.
+    pub n_dropped_before: u64,
+}
+
+/// Lines as they come. Dropping it is fine: stderr is drained anyway.
+#[derive(Debug)]
+pub struct StderrLines {
+    lines: mpsc::Receiver<StderrLine>,
+    n_dropped: Arc<AtomicU64>,
+}
+
+impl StderrLines {
+    /// The next line; `None` after the last process that held stderr is gone.
+    pub async fn recv(&mut self) -> Option<StderrLine> {
+        self.lines.recv().await
+    }
+
+    /// How many lines were dropped so far.
+    pub fn n_dropped(&self) -> u64 {
+        self.n_dropped.load(Ordering::Relaxed)
+    }
+}
+
+/// The last bytes of a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Tail(Mutex<VecDeque<u8>>);
+
+impl Tail {
+    pub(crate) fn text(&self) -> String {
+        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
+    }
+
+    fn push(&self, chunk: &[u8]) {
+        let chunk = chunk.get(chunk.len().saturating_sub(TAIL_BYTES)..).unwrap_or_default();
+        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let n_too_many = (bytes.len() + chunk.len()).saturating_sub(TAIL_BYTES);
+        bytes.drain(..n_too_many);
+        bytes.extend(chunk);
+    }
+}
+
+/// Splits chunks into lines and passes them on if there is room.
+struct Splitter {
+    line: Vec<u8>,
+    is_cut: bool,
+    n_dropped_before: u64,
+    n_dropped: Arc<AtomicU64>,
+    lines: mpsc::Sender<StderrLine>,
+}
+
+pub(crate) fn channel() -> (StderrSink, StderrLines) {
+    let (sender, lines) = mpsc::channel(QUEUE_LINES);
+    let n_dropped = Arc::new(AtomicU64::new(0));
+    let splitter = Splitter {
+        line: Vec::new(),
+        is_cut: false,
+        n_dropped_before: 0,
+        n_dropped: Arc::clone(&n_dropped),
+        lines: sender,
+    };
+    (StderrSink(splitter), StderrLines { lines, n_dropped })
+}
+
+/// The writing end, to be given to [`drain`].
+pub(crate) struct StderrSink(Splitter);
+
+/// Reads until the last writer is gone.
+pub(crate) async fn drain(mut stderr: pipe::Receiver, tail: Arc<Tail>, sink: StderrSink) {
+    let StderrSink(mut splitter) = sink;
+    let mut chunk = vec![0; READ_BYTES];
+    while let Ok(n) = stderr.read(&mut chunk).await {
+        let Some(read) = chunk.get(..n).filter(|read| !read.is_empty()) else { break };
+        tail.push(read);
+        splitter.feed(read);
+    }
+    splitter.finish();
+}
+
+impl Splitter {
+    fn feed(&mut self, chunk: &[u8]) {
+        for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
+            match piece.strip_suffix(b"\n") {
+                Some(end_of_line) => {
+                    self.extend(end_of_line);
+                    self.pass_on();
+                }
+                None => self.extend(piece),
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        if !self.line.is_empty() {
+            self.pass_on();
+        }
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        let room = MAX_LINE_BYTES - self.line.len();
+        self.is_cut |= bytes.len() > room;
+        self.line.extend(bytes.iter().take(room));
+    }
+
+    fn pass_on(&mut self) {
+        let bytes = self.line.strip_suffix(b"\r").unwrap_or(&self.line);
+        let line = StderrLine {
+            text: String::from_utf8_lossy(bytes).into_owned(),
+            is_cut: self.is_cut,
+            n_dropped_before: self.n_dropped_before,
+        };
+        self.line.clear();
+        self.is_cut = false;
+        match self.lines.try_send(line) {
+            Ok(()) => self.n_dropped_before = 0,
+            Err(_full_or_closed) => {
+                self.n_dropped_before += 1;
+                self.n_dropped.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+use super::*;
+
+fn lines_of(chunks: &[&[u8]]) -> Vec<StderrLine> {
+    let (StderrSink(mut splitter), mut lines) = channel();
+    for chunk in chunks {
+        splitter.feed(chunk);
+    }
+    splitter.finish();
+    drop(splitter);
+    std::iter::from_fn(|| lines.lines.try_recv().ok()).collect()
+}
+
+fn check(chunks: &[&[u8]], expect: &[&str]) {
+    let texts: Vec<String> = lines_of(chunks).into_iter().map(|line| line.text).collect();
+    assert_eq!(texts, expect);
+}
+
+#[test]
+fn lines_are_the_same_however_they_are_chunked() {
+    check(&[b"one\ntwo\n"], &["one", "two"]);
+    check(&[b"o", b"ne\nt", b"wo", b"\n"], &["one", "two"]);
+    check(&[b"one\r\n\nlast"], &["one", "", "last"]);
+    check(&[b"bad \xff byte\n"], &["bad \u{fffd} byte"]);
+    check(&[], &[]);
+}
+
+#[test]
+fn a_long_line_is_cut_and_the_next_one_is_whole() {
+    let long = vec![b'x'; MAX_LINE_BYTES * 3];
+
+    let lines = lines_of(&[&long, b"more\nnext\n"]);
+
+    assert_eq!((lines[0].text.len(), lines[0].is_cut), (MAX_LINE_BYTES, true));
+    assert_eq!((lines[1].text.as_str(), lines[1].is_cut), ("next", false));
+}
+
+#[test]
+fn a_slow_reader_is_told_how_much_it_missed() {
+    let (StderrSink(mut splitter), mut lines) = channel();
+
+    for _ in 0..QUEUE_LINES + 3 {
+        splitter.feed(b"line\n");
+    }
+    assert_eq!(lines.lines.try_recv().unwrap().n_dropped_before, 0);
+    splitter.feed(b"after\n");
+
+    assert_eq!(lines.n_dropped(), 3);
+    let last = std::iter::from_fn(|| lines.lines.try_recv().ok()).last().unwrap();
+    assert_eq!((last.text.as_str(), last.n_dropped_before), ("after", 3));
+}
+
+#[test]
+fn the_tail_keeps_the_end() {
+    let tail = Tail::default();
+
+    tail.push(&vec![b'a'; TAIL_BYTES * 2]);
+    tail.push(b"the end");
+
+    assert_eq!(tail.text().len(), TAIL_BYTES);
+    assert!(tail.text().ends_with("aaathe end"));
+}

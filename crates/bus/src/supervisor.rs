@@ -1,0 +1,276 @@
+//! The task that owns one keeper.
+//!
+//! In: wishes from handles, reports from the keeper. Out: the worker's life, as a watched value.
+//! One task per worker. The control socket is the lifeline in both directions: when the last
+//! handle is dropped we close our side and the keeper ends the tree; when the keeper's side closes
+//! before it said "empty", it was killed, and we end the tree ourselves. The record and the cgroup
+//! are removed after the tree is gone, never before.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use rustix::net::Shutdown;
+use tokio::net::UnixStream;
+use tokio::process::Child;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::cgroup::Cgroup;
+use crate::control::{Order, Report, StartFailure, Wish};
+use crate::exit::ExitReport;
+use crate::marked::{Marker, end_marked};
+use crate::spawn::{WorkerFds, send_at_once, send_order};
+
+/// A cold start of the binary from a slow disk on a busy machine takes seconds; more means that
+/// the worker's file system hangs.
+const START_WAIT: Duration = Duration::from_secs(30);
+/// A living keeper answers a kill with "empty" or, after 5 s, with "stuck". One that does neither
+/// is stopped or wedged, and is replaced by ourselves.
+const KEEPER_WAIT: Duration = Duration::from_secs(10);
+/// After the tree is gone only bytes already in the pipe are left to read, unless somebody
+/// outside the tree was given the descriptor.
+const DRAIN_WAIT: Duration = Duration::from_secs(1);
+
+/// What the watchers of a worker see.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Life {
+    pub(crate) exit: Option<ExitReport>,
+    pub(crate) is_ended: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Started {
+    pub(crate) pid: i32,
+    pub(crate) in_cgroup: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum HandshakeError {
+    Failed(StartFailure),
+    OrderNotSent(io::Error),
+    KeeperLost,
+    KeeperSilent,
+}
+
+/// All that belongs to one worker on our side.
+pub(crate) struct Charge {
+    pub(crate) marker: Marker,
+    pub(crate) keeper: Child,
+    pub(crate) keeper_pid: i32,
+    pub(crate) control: UnixStream,
+    pub(crate) record: Option<PathBuf>,
+    pub(crate) cgroup: Option<Cgroup>,
+    pub(crate) drain: Option<JoinHandle<()>>,
+}
+
+/// Supervises from the order to the last process. Everything the caller must hear comes through
+/// `started` once and `lives` after that.
+pub(crate) async fn supervise(
+    mut charge: Charge,
+    order: Order,
+    fds: WorkerFds,
+    started: oneshot::Sender<Result<Started, HandshakeError>>,
+    lives: watch::Sender<Life>,
+    wishes: watch::Receiver<Wish>,
+) {
+    let mut reports = Reports::default();
+    match timeout(START_WAIT, charge.hand_over(order, fds, &mut reports)).await {
+        Ok(Ok(worker)) => {
+            // A caller that is gone has dropped its wishes too; `watch_over` notices that.
+            let _caller_gone = started.send(Ok(worker));
+            let end = charge.watch_over(&mut reports, &lives, wishes).await;
+            charge.finish(end, &lives).await;
+        }
+        Ok(Err(error)) => {
+            charge.undo(matches!(error, HandshakeError::Failed(_))).await;
+            let _caller_gone = started.send(Err(error));
+        }
+        Err(_elapsed) => {
+            charge.undo(false).await;
+            let _caller_gone = started.send(Err(HandshakeError::KeeperSilent));
+        }
+    }
+}
+
+/// How the control socket came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KeeperEnd {
+    TreeEmpty,
+    Lost,
+}
+
+impl Charge {
+    async fn hand_over(
+        &mut self,
+        order: Order,
+        fds: WorkerFds,
+        reports: &mut Reports,
+    ) -> Result<Started, HandshakeError> {
+        let sent = send_order(&mut self.control, &order.encode(), fds).await;
+        if let Err(error) = sent {
+            return Err(match error.kind() {
+                io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+                    HandshakeError::KeeperLost
+                }
+                _ => HandshakeError::OrderNotSent(error),
+            });
+        }
+        match reports.next(&self.control).await {
+            Some(Report::Started { pid, in_cgroup }) => Ok(Started { pid, in_cgroup }),
+            Some(Report::Failed(failure)) => Err(HandshakeError::Failed(failure)),
+            _ => Err(HandshakeError::KeeperLost),
+        }
+    }
+
+    async fn watch_over(
+        &mut self,
+        reports: &mut Reports,
+        lives: &watch::Sender<Life>,
+        mut wishes: watch::Receiver<Wish>,
+    ) -> KeeperEnd {
+        let mut end = KeeperEnd::Lost;
+        let mut has_handles = true;
+        let mut answer_by: Option<Instant> = None;
+        loop {
+            tokio::select! {
+                report = reports.next(&self.control) => match report {
+                    None => return end,
+                    Some(Report::Empty) => end = KeeperEnd::TreeEmpty,
+                    Some(Report::Stuck(n)) => {
+                        answer_by = None;
+                        lives.send_modify(|life| life.give_up(n.unsigned_abs()));
+                    }
+                    Some(report) => lives.send_modify(|life| life.note(report)),
+                },
+                wish = wishes.changed(), if has_handles => {
+                    let wish = wish.ok().map(|()| *wishes.borrow_and_update());
+                    if let Some(wish) = wish {
+                        self.command(wish);
+                    } else {
+                        has_handles = false;
+                        let _gone = rustix::net::shutdown(&self.control, Shutdown::Write);
+                    }
+                    if wish.is_none_or(|wish| wish == Wish::Kill) {
+                        answer_by.get_or_insert(Instant::now() + KEEPER_WAIT);
+                    }
+                }
+                () = sleep_until(answer_by.unwrap_or_else(Instant::now)), if answer_by.is_some() => {
+                    answer_by = None;
+                    tracing::warn!(keeper = self.keeper_pid, "keeper does not answer, killing it");
+                    let _gone = self.keeper.start_kill();
+                }
+            }
+        }
+    }
+
+    fn command(&self, wish: Wish) {
+        send_at_once(&self.control, &[wish.encode()]);
+    }
+
+    async fn finish(mut self, end: KeeperEnd, lives: &watch::Sender<Life>) {
+        let mut n_left = 0;
+        if end == KeeperEnd::Lost {
+            tracing::warn!(keeper = self.keeper_pid, "keeper lost, ending its worker's processes");
+            lives.send_modify(Life::lose_keeper);
+            // It may live and only have closed, or garbled, its socket.
+            let _gone = self.keeper.start_kill();
+            n_left = self.end_without_keeper().await;
+        }
+        self.clear(n_left).await;
+        if let Some(drain) = self.drain.take() {
+            let _still_held_outside = timeout(DRAIN_WAIT, drain).await;
+        }
+        lives.send_modify(|life| life.end(n_left));
+    }
+
+    /// After a start that did not happen.
+    async fn undo(mut self, is_told_by_keeper: bool) {
+        let mut n_left = 0;
+        if !is_told_by_keeper {
+            let _gone = self.keeper.start_kill();
+            n_left = self.end_without_keeper().await;
+        }
+        self.clear(n_left).await;
+    }
+
+    /// The keeper stays our zombie meanwhile, so that the number of its session stays its own.
+    async fn end_without_keeper(&self) -> u32 {
+        let (marker, keeper, cgroup) = (self.marker.clone(), self.keeper_pid, self.cgroup.clone());
+        let (done, on_done) = oneshot::channel();
+        // Not `spawn_blocking`, which panics when no thread can be had: a worker that used up all
+        // processes is one of the reasons to come here.
+        let thread = thread::Builder::new().name("end-marked".into()).spawn(move || {
+            let _runtime_gone = done.send(end_marked(&marker, Some(keeper), cgroup.as_ref()));
+        });
+        let end = match thread {
+            Ok(_detached) => on_done.await.ok(),
+            Err(_) => Some(end_marked(&self.marker, Some(keeper), self.cgroup.as_ref())),
+        };
+        end.map_or(1, |end| u32::try_from(end.n_left).unwrap_or(u32::MAX))
+    }
+
+    async fn clear(&mut self, n_left: u32) {
+        let _reaped = self.keeper.wait().await;
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.remove();
+        }
+        if let (0, Some(record)) = (n_left, &self.record) {
+            let _gone = fs::remove_file(record);
+        }
+    }
+}
+
+impl Life {
+    fn note(&mut self, report: Report) {
+        let (code, signal) = match report {
+            Report::ExitedWith(code) => (Some(code), None),
+            Report::KilledBy(signal) => (None, Some(signal)),
+            _ => return,
+        };
+        self.exit = Some(ExitReport { code, signal, ..ExitReport::default() });
+    }
+
+    fn lose_keeper(&mut self) {
+        self.exit.get_or_insert_default().keeper_lost = true;
+    }
+
+    fn give_up(&mut self, n_left: u32) {
+        self.exit.get_or_insert_default().n_left = n_left;
+        self.is_ended = true;
+    }
+
+    fn end(&mut self, n_left: u32) {
+        self.exit.get_or_insert_default().n_left = n_left;
+        self.is_ended = true;
+    }
+}
+
+/// Reports as they come. A wait may be dropped at any time; no byte is lost by it.
+#[derive(Default)]
+struct Reports {
+    unread: Vec<u8>,
+}
+
+impl Reports {
+    /// `None` when the keeper is gone, or speaks what we do not.
+    async fn next(&mut self, control: &UnixStream) -> Option<Report> {
+        loop {
+            if let Some(report) = self.unread.first_chunk::<{ Report::BYTES }>().copied() {
+                self.unread.drain(..Report::BYTES);
+                return Report::decode(report);
+            }
+            control.readable().await.ok()?;
+            let mut chunk = [0; 8 * Report::BYTES];
+            match control.try_read(&mut chunk) {
+                Ok(0) => return None,
+                Ok(n) => self.unread.extend(chunk.iter().take(n)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! A running worker, as its users see it.
+//!
+//! In: wishes (stop, kill). Out: pipes, and how it ended. A handle is a cheap clone; the tree is
+//! ended when the last one is dropped. All waiting functions may be called by any number of tasks.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::unix::pipe;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::control::Wish;
+use crate::exit::ExitReport;
+use crate::stderr::{StderrLines, Tail};
+use crate::supervisor::{Life, Started};
+
+/// Dropping it is the worker's end of input.
+pub type WorkerStdin = pipe::Sender;
+pub type WorkerStdout = pipe::Receiver;
+
+/// A supervised child process with its pipes.
+#[derive(Debug)]
+pub struct Worker {
+    /// `None` if it was started without.
+    pub stdin: Option<WorkerStdin>,
+    pub stdout: WorkerStdout,
+    /// `None` if it was merged into stdout.
+    pub stderr: Option<StderrLines>,
+    pub handle: WorkerHandle,
+}
+
+/// What holds the worker's processes together, besides their keeper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Containment {
+    Cgroup,
+    Keeper,
+}
+
+/// How long each rung of a stop lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StopLadder {
+    /// From end of input to SIGTERM.
+    pub after_eof: Duration,
+    /// From SIGTERM to SIGKILL.
+    pub after_term: Duration,
+}
+
+impl Default for StopLadder {
+    fn default() -> Self {
+        Self {
+            // Node-based agents flush their last lines only after stdin closes, most within one
+            // second.
+            after_eof: Duration::from_secs(2),
+            // Agents use SIGTERM to save their session and to stop the tools they started.
+            after_term: Duration::from_secs(3),
+        }
+    }
+}
+
+/// A rung of the ladder, told when it is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopStep {
+    /// Waiting for the worker to end by itself after its input ended.
+    AwaitExit,
+    /// SIGTERM to the whole tree.
+    Terminate,
+    /// SIGKILL to the whole tree.
+    Kill,
+}
+
+#[derive(Clone)]
+pub struct WorkerHandle {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    id: String,
+    keeper_pid: i32,
+    started: Started,
+    tail: Arc<Tail>,
+    life: watch::Receiver<Life>,
+    /// The lifeline: the supervisor ends the tree when this is dropped.
+    wish: watch::Sender<Wish>,
+}
+
+impl WorkerHandle {
+    pub(crate) fn new(
+        id: String,
+        keeper_pid: i32,
+        started: Started,
+        tail: Arc<Tail>,
+        life: watch::Receiver<Life>,
+        wish: watch::Sender<Wish>,
+    ) -> Self {
+        Self { shared: Arc::new(Shared { id, keeper_pid, started, tail, life, wish }) }
+    }
+
+    /// The random id that marks this worker's processes (`SWITCHYARD_WORKER`).
+    pub fn id(&self) -> &str {
+        &self.shared.id
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.shared.started.pid.cast_unsigned()
+    }
+
+    pub fn keeper_pid(&self) -> u32 {
+        self.shared.keeper_pid.cast_unsigned()
+    }
+
+    pub fn containment(&self) -> Containment {
+        self.shared.started.in_cgroup.into()
+    }
+
+    /// The last 16 KiB of stderr at most, lossy UTF-8. Complete after [`ended`](Self::ended).
+    pub fn stderr_tail(&self) -> String {
+        self.shared.tail.text()
+    }
+
+    /// Resolves when the direct worker process has exited. Others it started may still live for
+    /// a moment.
+    pub async fn exited(&self) -> ExitReport {
+        self.wait_for(|life| life.exit.is_some()).await
+    }
+
+    /// Resolves when the whole tree is gone and stderr is read to its end.
+    pub async fn ended(&self) -> ExitReport {
+        self.wait_for(|life| life.is_ended).await
+    }
+
+    /// Ends the tree step by step; resolves when it is gone. The caller has dropped stdin.
+    ///
+    /// Calling it twice, or from two tasks, is fine: the faster ladder wins. A dropped call
+    /// leaves the worker at the rung that was reached.
+    pub async fn stop(&self, ladder: &StopLadder) -> ExitReport {
+        self.stop_with(ladder, |_| {}).await
+    }
+
+    /// As [`stop`](Self::stop), and tells each rung when it is reached.
+    pub async fn stop_with(
+        &self,
+        ladder: &StopLadder,
+        mut observe: impl FnMut(StopStep) + Send,
+    ) -> ExitReport {
+        observe(StopStep::AwaitExit);
+        if let Ok(report) = timeout(ladder.after_eof, self.ended()).await {
+            return report;
+        }
+        observe(StopStep::Terminate);
+        self.wish(Wish::Term);
+        if let Ok(report) = timeout(ladder.after_term, self.ended()).await {
+            return report;
+        }
+        observe(StopStep::Kill);
+        self.kill();
+        self.ended().await
+    }
+
+    /// SIGKILL to the whole tree, at once.
+    pub fn kill(&self) {
+        self.wish(Wish::Kill);
+    }
+
+    fn wish(&self, wish: Wish) {
+        self.shared.wish.send_if_modified(|current| {
+            let is_more = wish > *current;
+            *current = wish.max(*current);
+            is_more
+        });
+    }
+
+    async fn wait_for(&self, is_reached: impl FnMut(&Life) -> bool) -> ExitReport {
+        let mut life = self.shared.life.clone();
+        match life.wait_for(is_reached).await {
+            Ok(life) => life.exit.unwrap_or_else(ExitReport::lost),
+            // The runtime of the supervisor was shut down.
+            Err(_) => ExitReport::lost(),
+        }
+    }
+}
+
+impl fmt::Debug for WorkerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shared { id, keeper_pid, started, .. } = &*self.shared;
+        f.debug_struct("WorkerHandle")
+            .field("id", id)
+            .field("pid", &started.pid)
+            .field("keeper_pid", keeper_pid)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,98 @@
+//! A process we started is a process we end, also when we are killed ourselves.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+
+use bus::sweep;
+use tempfile::TempDir;
+
+use crate::stage::{
+    Witnesses, has_cgroup, is_empty, is_gone_once_reaped, is_marked_anywhere, kill_9, testbin,
+    until,
+};
+
+/// A Switchyard of its own, to be killed.
+struct Parent {
+    process: std::process::Child,
+    keeper_pid: u32,
+    id: String,
+    witnesses: Witnesses,
+    place: TempDir,
+}
+
+impl Parent {
+    fn start(cgroups: bool) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let marks = place.path().join("marks");
+        fs::create_dir(&marks).unwrap();
+        let mut process = Command::new(testbin())
+            .args(["parent".as_ref(), marks.as_os_str()])
+            .arg(place.path().join("records"))
+            .arg(if cgroups { "cgroups" } else { "keeper" })
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (keeper_pid, id) = line.trim().split_once(' ').unwrap();
+        let keeper_pid = keeper_pid.parse().unwrap();
+        let witnesses = Witnesses::of(keeper_pid, &marks).without(keeper_pid);
+        assert!(witnesses.len() >= 5);
+        Self { process, keeper_pid, id: id.to_owned(), witnesses, place }
+    }
+
+    fn records(&self) -> std::path::PathBuf {
+        self.place.path().join("records")
+    }
+}
+
+#[tokio::test]
+async fn a_killed_parent_leaves_nothing_but_a_record() {
+    for cgroups in [false, true] {
+        let mut parent = Parent::start(cgroups);
+        let while_alive = sweep(&parent.records()).unwrap();
+        assert_eq!((while_alive.n_alive, while_alive.ended.len()), (1, 0));
+        assert_eq!(parent.witnesses.n_living(), parent.witnesses.len());
+
+        parent.process.kill().unwrap();
+        parent.process.wait().unwrap();
+
+        until("tree gone", || parent.witnesses.are_gone()).await;
+        until("keeper gone", || is_gone_once_reaped(parent.keeper_pid)).await;
+        assert!(!is_marked_anywhere(&parent.id));
+        assert!(!has_cgroup(&parent.id));
+
+        let swept = sweep(&parent.records()).unwrap();
+        assert_eq!(swept.ended.len(), 1);
+        assert!(swept.ended[0].pids.is_empty());
+        assert!(is_empty(&parent.records()));
+    }
+}
+
+#[tokio::test]
+async fn when_parent_and_keeper_are_killed_the_sweep_ends_the_tree() {
+    for cgroups in [false, true] {
+        let mut parent = Parent::start(cgroups);
+
+        // The keeper first: stopped, so that it cannot act on its parent's death.
+        let keeper = rustix::process::Pid::from_raw(parent.keeper_pid.cast_signed()).unwrap();
+        rustix::process::kill_process(keeper, rustix::process::Signal::STOP).unwrap();
+        parent.process.kill().unwrap();
+        parent.process.wait().unwrap();
+        kill_9(parent.keeper_pid);
+        until("keeper gone", || is_gone_once_reaped(parent.keeper_pid)).await;
+        assert!(parent.witnesses.n_living() >= 5, "the tree outlived both");
+
+        let swept = sweep(&parent.records()).unwrap();
+
+        assert_eq!(swept.ended.len(), 1);
+        assert_eq!(swept.ended[0].id, parent.id);
+        assert!(swept.ended[0].pids.len() >= 6 || cgroups, "{swept:?}");
+        assert_eq!(swept.ended[0].n_left, 0);
+        until("tree gone", || parent.witnesses.are_gone()).await;
+        assert!(!is_marked_anywhere(&parent.id));
+        assert!(!has_cgroup(&parent.id));
+        assert!(is_empty(&parent.records()));
+    }
+}

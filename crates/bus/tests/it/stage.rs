@@ -1,0 +1,151 @@
+//! What the tests share: the test program, waiting for a condition, and knowing whether a process
+//! is really gone.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use bus::{Launch, Worker};
+use tokio::io::AsyncReadExt as _;
+
+/// Far above what any condition needs on a loaded machine; reached only when a test fails.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+pub(crate) fn testbin() -> PathBuf {
+    std::env::var_os("BUS_TESTBIN")
+        .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_bus-testbin")), PathBuf::from)
+}
+
+pub(crate) fn launch_testbin<const N: usize>(args: [&str; N]) -> Launch {
+    let mut launch = launch(testbin().to_str().unwrap(), args);
+    launch.cgroups = false;
+    launch
+}
+
+pub(crate) fn launch<const N: usize>(program: &str, args: [&str; N]) -> Launch {
+    let mut launch = Launch::new(program, "/");
+    launch.args = args.map(Into::into).to_vec();
+    launch.keeper_exe = testbin();
+    launch
+}
+
+pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let give_up_at = Instant::now() + DEADLINE;
+    while !is_so() {
+        assert!(Instant::now() < give_up_at, "not reached: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+pub(crate) async fn read_line(stdout: &mut bus::WorkerStdout) -> String {
+    let mut line = Vec::new();
+    loop {
+        match stdout.read_u8().await {
+            Ok(b'\n') | Err(_) => return String::from_utf8(line).unwrap(),
+            Ok(byte) => line.push(byte),
+        }
+    }
+}
+
+pub(crate) async fn read_all(worker: &mut Worker) -> String {
+    let mut text = String::new();
+    worker.stdout.read_to_string(&mut text).await.unwrap();
+    text
+}
+
+/// Processes by pid and start time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Witnesses(HashMap<i32, String>);
+
+impl Witnesses {
+    /// Everything at and below `root`, zombies too, and every process that left its mark in `dir`.
+    pub(crate) fn of(root: u32, dir: &Path) -> Self {
+        let mut stats: HashMap<i32, (i32, String)> = HashMap::new();
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            if let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok())
+                && let Some(stat) = stat(pid)
+            {
+                stats.insert(pid, stat);
+            }
+        }
+        let mut found = Self::default();
+        let mut to_visit = vec![root.cast_signed()];
+        while let Some(pid) = to_visit.pop() {
+            if let Some((_, start)) = stats.get(&pid) {
+                found.0.insert(pid, start.clone());
+            }
+            to_visit.extend(
+                stats.iter().filter(|(_, (parent, _))| *parent == pid).map(|(child, _)| *child),
+            );
+        }
+        for entry in fs::read_dir(dir).unwrap().flatten() {
+            let pid = entry.file_name().to_str().unwrap().parse().unwrap();
+            found.0.insert(pid, fs::read_to_string(entry.path()).unwrap());
+        }
+        found
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn without(mut self, pid: u32) -> Self {
+        self.0.remove(&pid.cast_signed());
+        self
+    }
+
+    /// A zombie is not gone.
+    pub(crate) fn are_gone(&self) -> bool {
+        self.0.iter().all(|(pid, start)| stat(*pid).is_none_or(|(_, now)| now != *start))
+    }
+
+    pub(crate) fn n_living(&self) -> usize {
+        self.0
+            .iter()
+            .filter(|(pid, start)| stat(**pid).is_some_and(|(_, now)| now == **start))
+            .count()
+    }
+}
+
+/// Kills with SIGKILL, whoever it is.
+pub(crate) fn kill_9(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+/// If a keeper's parent was killed, the keeper may have become a child of this test process, which
+/// adopts orphans. Init would reap it; here we do.
+pub(crate) fn is_gone_once_reaped(pid: u32) -> bool {
+    let child = rustix::process::Pid::from_raw(pid.cast_signed());
+    let _not_ours = rustix::process::waitpid(child, rustix::process::WaitOptions::NOHANG);
+    !Path::new(&format!("/proc/{pid}")).exists()
+}
+
+/// Whether any process carries the worker's marker.
+pub(crate) fn is_marked_anywhere(id: &str) -> bool {
+    let entry = format!("SWITCHYARD_WORKER={id}");
+    fs::read_dir("/proc").unwrap().flatten().any(|process| {
+        fs::read(process.path().join("environ")).is_ok_and(|environ| {
+            environ.split(|byte| *byte == 0).any(|found| found == entry.as_bytes())
+        })
+    })
+}
+
+pub(crate) fn is_empty(dir: &Path) -> bool {
+    fs::read_dir(dir).unwrap().next().is_none()
+}
+
+pub(crate) fn has_cgroup(id: &str) -> bool {
+    ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]
+        .iter()
+        .any(|root| Path::new(root).join(format!("switchyard-{id}")).exists())
+}
+
+/// Parent and start time.
+fn stat(pid: i32) -> Option<(i32, String)> {
+    let bytes = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    Some((fields.get(1)?.parse().ok()?, (*fields.get(19)?).to_owned()))
+}

@@ -1,0 +1,319 @@
+//! One JSON-RPC peer on a pair of byte streams.
+//!
+//! In: bytes of the peer; out: its messages in order, in batches as large as one read
+//! brought, and our own requests, notifications and answers as lines. Used towards agents
+//! (host) and towards clients (front) alike.
+//!
+//! Always true: ids that we give out and ids that the peer gives out are two spaces, told
+//! apart by the presence of `method`. Every request of the peer is answered at most once.
+//! Queues are bounded both ways: a consumer that stops reading stops the pipe, a peer that
+//! stops reading is declared stalled. Answers arrive in the same stream as notifications,
+//! so nothing that the peer sent before an answer is seen after it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use wire::{Json, LineError, Message, MessageError, RpcError, RpcId};
+
+mod reader;
+mod writer;
+
+#[derive(Debug, Clone)]
+pub struct ConnectionLimits {
+    pub max_line_bytes: usize,
+    /// A peer that takes no byte for this long while we have something to say is stalled.
+    pub write_stall: Duration,
+}
+
+/// Lines that may wait for a peer that is slow to read.
+const OUTBOX_LINES: usize = 256;
+/// Bytes that may wait; a single larger line is let through alone.
+const OUTBOX_BYTES: usize = 4 << 20;
+/// Batches between the reader and its consumer: one in work, one ready.
+const INBOX_BATCHES: usize = 2;
+/// Requests of the peer that may be open at once; more are refused.
+const MAX_OPEN_REQUESTS: usize = 1024;
+
+/// What the peer sent.
+#[derive(Debug)]
+pub enum Incoming {
+    Request(Message),
+    Notification(Message),
+    /// The answer to a request made with [`Connection::call`]; pass it on with
+    /// [`Reply::settle`] when everything before it has been dealt with.
+    Reply(Reply),
+    /// The answer to a request made with [`Connection::call_tagged`].
+    Tagged { tag: u64, outcome: Outcome },
+    /// An answer to nothing: asked long ago and given up, answered twice, or made up.
+    Unasked(Message),
+    BadLine(LineError),
+    BadMessage(MessageError),
+}
+
+/// How the peer answered.
+pub type Outcome = Result<Json, RpcError>;
+
+#[derive(Debug)]
+pub struct Reply {
+    waiter: oneshot::Sender<Outcome>,
+    outcome: Outcome,
+}
+
+impl Reply {
+    pub fn settle(self) {
+        // A waiter that went away no longer wants the answer.
+        let _ = self.waiter.send(self.outcome);
+    }
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CallError {
+    #[error("the connection is closed")]
+    Closed,
+    #[error(transparent)]
+    Refused(#[from] RpcError),
+    #[error("the peer leaves too much unread")]
+    Full,
+    #[error("no answer to `{method}` within {waited:?}")]
+    TimedOut { method: String, waited: Duration },
+}
+
+/// A cheap handle; the connection ends when the last one is dropped or on [`close`].
+///
+/// [`close`]: Connection::close
+#[derive(Debug, Clone)]
+pub struct Connection {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    outbox: mpsc::Sender<Line>,
+    outbox_bytes: Arc<Semaphore>,
+    calls: Mutex<Calls>,
+    closing: CancellationToken,
+    stalled: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Line {
+    bytes: Bytes,
+    /// Given back when the line is written.
+    _permit: OwnedSemaphorePermit,
+}
+
+#[derive(Debug)]
+enum Waiter {
+    Direct(oneshot::Sender<Outcome>),
+    Tagged(u64),
+}
+
+#[derive(Debug, Default)]
+struct Calls {
+    last_id: u64,
+    /// Our requests that wait for an answer.
+    waiting: HashMap<u64, Waiter>,
+    /// The peer's requests that wait for ours.
+    open: HashSet<RpcId>,
+    is_closed: bool,
+}
+
+/// The stream of what the peer sends; ends when the peer has closed its side.
+#[derive(Debug)]
+pub struct Inbox {
+    batches: mpsc::Receiver<Vec<Incoming>>,
+}
+
+impl Inbox {
+    /// Cancel-safe.
+    pub async fn next(&mut self) -> Option<Vec<Incoming>> {
+        self.batches.recv().await
+    }
+}
+
+impl Connection {
+    pub fn open<R, W>(reader: R, writer: W, limits: &ConnectionLimits) -> (Self, Inbox)
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let (outbox, lines) = mpsc::channel(OUTBOX_LINES);
+        let (batches_in, batches) = mpsc::channel(INBOX_BATCHES);
+        let (closing, stalled) = (CancellationToken::new(), CancellationToken::new());
+        let shared = Arc::new(Shared {
+            outbox,
+            outbox_bytes: Arc::new(Semaphore::new(OUTBOX_BYTES)),
+            calls: Mutex::default(),
+            closing: closing.clone(),
+            stalled: stalled.clone(),
+        });
+        tokio::spawn(writer::run(writer, lines, limits.write_stall, closing, stalled));
+        tokio::spawn(reader::run(
+            reader,
+            limits.max_line_bytes,
+            Arc::downgrade(&shared),
+            batches_in,
+        ));
+        (Self { shared }, Inbox { batches })
+    }
+
+    /// Asks and waits. Dropping the future gives the request up: the peer is told with
+    /// `$/cancel_request`, and an answer that still comes is reported as unasked.
+    pub async fn call(&self, method: &str, params: &Json) -> Result<Json, CallError> {
+        let (sender, receiver) = oneshot::channel();
+        let id = self.enlist(Waiter::Direct(sender))?;
+        let mut given_up = GiveUp { connection: self, id: Some(id) };
+        self.send(&wire::request_line(&RpcId::number(id), method, params.as_str())).await?;
+        let outcome = receiver.await.map_err(|_| CallError::Closed);
+        given_up.id = None;
+        Ok(outcome??)
+    }
+
+    /// As [`call`](Self::call), with an end to the waiting.
+    pub async fn call_within(
+        &self,
+        limit: Duration,
+        method: &str,
+        params: &Json,
+    ) -> Result<Json, CallError> {
+        tokio::time::timeout(limit, self.call(method, params)).await.unwrap_or_else(|_| {
+            Err(CallError::TimedOut { method: method.to_owned(), waited: limit })
+        })
+    }
+
+    /// Asks; the answer comes through the inbox, in its place among the notifications.
+    /// Never waits: a peer that left so much unread is as good as stalled.
+    pub fn call_tagged(&self, tag: u64, method: &str, params: &Json) -> Result<(), CallError> {
+        let id = self.enlist(Waiter::Tagged(tag))?;
+        self.try_send(wire::request_line(&RpcId::number(id), method, params.as_str()))
+    }
+
+    /// Never waits, as [`call_tagged`](Self::call_tagged).
+    pub fn notify(&self, method: &str, params: &Json) -> Result<(), CallError> {
+        self.try_send(wire::notification_line(method, params.as_str()))
+    }
+
+    /// As [`notify`](Self::notify), but waits for room: for a stream that must not be cut.
+    pub async fn notify_in_turn(&self, method: &str, params: &Json) -> Result<(), CallError> {
+        self.send(&wire::notification_line(method, params.as_str())).await
+    }
+
+    /// Answers a request of the peer. A second answer to the same request is not sent.
+    pub async fn respond(&self, id: &RpcId, outcome: Outcome) -> Result<(), CallError> {
+        match self.response_line(id, outcome) {
+            Some(line) => self.send(&line).await,
+            None => Ok(()),
+        }
+    }
+
+    /// As [`respond`](Self::respond), but never waits.
+    pub fn respond_now(&self, id: &RpcId, outcome: Outcome) -> Result<(), CallError> {
+        match self.response_line(id, outcome) {
+            Some(line) => self.try_send(line),
+            None => Ok(()),
+        }
+    }
+
+    fn response_line(&self, id: &RpcId, outcome: Outcome) -> Option<String> {
+        let is_open = self.calls().open.remove(id);
+        is_open.then(|| match outcome {
+            Ok(result) => wire::result_line(id, result.as_str()),
+            Err(error) => wire::error_line(id, &error),
+        })
+    }
+
+    /// Reports a line that could not be read to the peer that sent it.
+    pub async fn respond_to_bad(&self, error: &MessageError) -> Result<(), CallError> {
+        let (id, error) = error.to_rpc();
+        self.send(&wire::error_line(&id, &error)).await
+    }
+
+    /// Closes our side: what is queued is still written if the peer takes it quickly.
+    pub fn close(&self) {
+        self.shared.closing.cancel();
+    }
+
+    /// Until the peer has refused to read for too long.
+    pub async fn stalled(&self) {
+        self.shared.stalled.cancelled().await;
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.calls().is_closed
+    }
+
+    async fn send(&self, line: &str) -> Result<(), CallError> {
+        // A line larger than the whole allowance takes all of it and goes alone.
+        let n_permits = u32::try_from(line.len().min(OUTBOX_BYTES)).unwrap_or(u32::MAX);
+        let permit = tokio::select! {
+            permit = self.shared.outbox_bytes.clone().acquire_many_owned(n_permits) => permit,
+            () = self.shared.closing.cancelled() => return Err(CallError::Closed),
+        };
+        let permit = permit.map_err(|_| CallError::Closed)?;
+        let line = Line { bytes: Bytes::copy_from_slice(line.as_bytes()), _permit: permit };
+        tokio::select! {
+            sent = self.shared.outbox.send(line) => sent.map_err(|_| CallError::Closed),
+            () = self.shared.closing.cancelled() => Err(CallError::Closed),
+        }
+    }
+
+    fn try_send(&self, line: String) -> Result<(), CallError> {
+        self.shared.try_send(line)
+    }
+
+    fn enlist(&self, waiter: Waiter) -> Result<u64, CallError> {
+        let mut calls = self.calls();
+        if calls.is_closed {
+            return Err(CallError::Closed);
+        }
+        calls.last_id += 1;
+        let id = calls.last_id;
+        calls.waiting.insert(id, waiter);
+        Ok(id)
+    }
+
+    fn calls(&self) -> std::sync::MutexGuard<'_, Calls> {
+        self.shared.calls()
+    }
+}
+
+impl Shared {
+    fn try_send(&self, line: String) -> Result<(), CallError> {
+        let n_permits = u32::try_from(line.len().min(OUTBOX_BYTES)).unwrap_or(u32::MAX);
+        let permit = self.outbox_bytes.clone().try_acquire_many_owned(n_permits);
+        let line = Line { bytes: line.into(), _permit: permit.map_err(|_| CallError::Full)? };
+        self.outbox.try_send(line).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => CallError::Full,
+            mpsc::error::TrySendError::Closed(_) => CallError::Closed,
+        })
+    }
+
+    fn calls(&self) -> std::sync::MutexGuard<'_, Calls> {
+        // Nothing that can panic runs under the lock, so a poisoned one is still sound.
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Withdraws a request whose caller stopped waiting.
+struct GiveUp<'a> {
+    connection: &'a Connection,
+    id: Option<u64>,
+}
+
+impl Drop for GiveUp<'_> {
+    fn drop(&mut self) {
+        let Some(id) = self.id else { return };
+        self.connection.calls().waiting.remove(&id);
+        let params = Json::of(&serde_json::json!({ "requestId": id }));
+        // Best effort: a full outbox means that the peer does not listen anyway.
+        let _ = self.connection.notify("$/cancel_request", &params);
+    }
+}
+
+#[cfg(test)]
+mod tests;

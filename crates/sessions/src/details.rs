@@ -1,0 +1,78 @@
+//! What a session remembers about itself beside its log.
+//!
+//! Kept as one JSON value in the session's record: enough to start the agent again and to
+//! give it back the session as the user had set it up.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use wire::Json;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Details {
+    /// The agent's command line.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// Params of the `session/new` that made the session.
+    pub new_params: Json,
+    /// What clients set with set_mode, set_model and set_config_option, by what they set.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, Setting>,
+    /// The beginning of the last prompt that reached the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_prompt: Option<String>,
+}
+
+/// A request that set something, to be made again when the agent has forgotten.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Setting {
+    pub method: String,
+    pub params: Json,
+}
+
+/// Enough of a prompt to recognise it in a replay.
+const PROMPT_EXCERPT_CHARS: usize = 200;
+
+impl Details {
+    pub fn new(command: Vec<String>, new_params: Json) -> Self {
+        Self { command, new_params, settings: BTreeMap::new(), last_prompt: None }
+    }
+
+    pub fn read(record: &store::SessionRecord) -> Self {
+        record.details.read().unwrap_or_else(|_| {
+            let cwd = serde_json::json!({ "cwd": record.cwd, "mcpServers": [] });
+            Self::new(Vec::new(), Json::of(&cwd))
+        })
+    }
+
+    pub(crate) fn to_json(&self) -> Json {
+        Json::of(self)
+    }
+
+    pub(crate) fn note_prompt(&mut self, text: &str) {
+        let excerpt: String = text.chars().take(PROMPT_EXCERPT_CHARS).collect();
+        // A prompt without text (an image alone) still is history.
+        self.last_prompt = Some(excerpt);
+    }
+
+    pub(crate) fn note_setting(&mut self, method: &str, params: &Json) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Option_ {
+            #[serde(default)]
+            config_id: String,
+        }
+        let config_id = params.read::<Option_>().map(|option| option.config_id).unwrap_or_default();
+        let setting = Setting { method: method.to_owned(), params: params.clone() };
+        self.settings.insert(format!("{method} {config_id}"), setting);
+    }
+}
+
+/// The text blocks of a prompt, joined.
+pub fn prompt_text(prompt_params: &Json) -> String {
+    let params: serde_json::Value = prompt_params.read().unwrap_or_default();
+    let blocks = params["prompt"].as_array().into_iter().flatten();
+    let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
+    texts.join("\n")
+}

@@ -1,0 +1,394 @@
+//! Switchyard in ACP's agent role, towards one client on a pair of byte streams.
+//!
+//! In: what an editor sends. Out: everything that the backing agent offers, byte for byte,
+//! and from the log what it lacks: `session/list`, `load`, `resume`, `close`, `delete`. The
+//! front never speaks to the agent about a turn; it prompts the session and reads its log.
+//!
+//! Always true: an answer to a prompt is sent after every update of its turn. A request
+//! that waits for the agent never holds up the next message of the client.
+
+mod feed;
+mod list;
+mod open;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use wire::{Json, Message, RpcError, RpcId, codes};
+
+use crate::connection::{CallError, Connection, Incoming, Outcome};
+use crate::host::{AgentCommand, FromAgent, Host, HostError, HostSlot};
+use crate::mint;
+use crate::permission::Policy;
+use crate::session::SessionHandle;
+use crate::trouble::Trouble;
+use crate::yard::Yard;
+
+use feed::Feed;
+
+/// What a front is to be.
+#[derive(Debug, Clone)]
+pub struct FrontSetup {
+    pub agent: AgentCommand,
+    pub policy: Policy,
+}
+
+/// Serves one client until it closes its side or `stop` is cancelled; then ends the turns
+/// that run and the agent. Sessions stay in the log.
+pub async fn serve<R, W>(
+    yard: Yard,
+    setup: FrontSetup,
+    reader: R,
+    writer: W,
+    stop: CancellationToken,
+) where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let (client, mut inbox) = Connection::open(reader, writer, &yard.settings.client_connection());
+    let front = Arc::new(Front {
+        yard,
+        setup,
+        client,
+        slot: OnceLock::new(),
+        last_host: Mutex::new(None),
+        sessions: Mutex::default(),
+        running: Mutex::default(),
+        tasks: TaskTracker::new(),
+    });
+    loop {
+        let batch = tokio::select! {
+            batch = inbox.next() => batch,
+            () = stop.cancelled() => None,
+        };
+        let Some(batch) = batch else { break };
+        for incoming in batch {
+            front.handle(incoming).await;
+        }
+    }
+    front.shut_down().await;
+}
+
+struct Front {
+    yard: Yard,
+    setup: FrontSetup,
+    client: Connection,
+    /// Set by `initialize`.
+    slot: OnceLock<Arc<HostSlot>>,
+    /// Whose stray messages are being passed on.
+    last_host: Mutex<Option<Arc<Host>>>,
+    /// By the id that the client uses.
+    sessions: Mutex<HashMap<String, Open>>,
+    /// Requests of the client that wait for the agent.
+    running: Mutex<HashMap<RpcId, AbortHandle>>,
+    tasks: TaskTracker,
+}
+
+/// A session that this client has open.
+#[derive(Clone)]
+struct Open {
+    handle: SessionHandle,
+    prompts: feed::Prompts,
+    feed: AbortHandle,
+}
+
+impl Front {
+    async fn handle(self: &Arc<Self>, incoming: Incoming) {
+        match incoming {
+            Incoming::Request(message) => self.requested(message).await,
+            Incoming::Notification(message) => self.notified(&message).await,
+            Incoming::Reply(reply) => reply.settle(),
+            Incoming::BadMessage(error) => {
+                let _ = self.client.respond_to_bad(&error).await;
+            }
+            Incoming::BadLine(error) => {
+                let error = wire::MessageError::NotJson(error.to_string());
+                let _ = self.client.respond_to_bad(&error).await;
+            }
+            Incoming::Unasked(_) | Incoming::Tagged { .. } => {}
+        }
+    }
+
+    async fn requested(self: &Arc<Self>, message: Message) {
+        let id = message.id();
+        if message.method() == "initialize" {
+            return self.spawn(id, Self::initialize, message);
+        }
+        if self.slot.get().is_none() {
+            let error = RpcError::invalid_request("`initialize` comes first");
+            return self.respond(&id, Err(error)).await;
+        }
+        match message.method() {
+            // Prompts keep the order in which they came, so they are not run on the side.
+            "session/prompt" => self.prompt(message).await,
+            "session/new" => self.spawn(id, Self::new_session, message),
+            "session/load" => self.spawn(id, Self::load_session, message),
+            "session/resume" => self.spawn(id, Self::resume_session, message),
+            "session/list" => self.spawn(id, Self::list_sessions, message),
+            "session/close" => self.spawn(id, Self::close_session, message),
+            "session/delete" => self.spawn(id, Self::delete_session, message),
+            _ => self.spawn(id, Self::pass, message),
+        }
+    }
+
+    async fn notified(self: &Arc<Self>, message: &Message) {
+        match message.method() {
+            "session/cancel" => {
+                if let Some(open) = self.scoped(message) {
+                    let _ = open.handle.cancel_soon("client").await;
+                }
+            }
+            "$/cancel_request" => self.cancel_request(message).await,
+            _ => self.pass_notification(message).await,
+        }
+    }
+
+    /// Runs a request on the side and answers it.
+    fn spawn<F>(self: &Arc<Self>, id: RpcId, serve: fn(Arc<Self>, Message) -> F, message: Message)
+    where
+        F: Future<Output = Outcome> + Send + 'static,
+    {
+        let front = self.clone();
+        let request = id.clone();
+        let task = self.tasks.spawn(async move {
+            let outcome = serve(front.clone(), message).await;
+            front.running().remove(&request);
+            front.respond(&request, outcome).await;
+        });
+        self.running().insert(id, task.abort_handle());
+        // It may have finished before it was noted.
+        self.running().retain(|_, task| !task.is_finished());
+    }
+
+    async fn initialize(self: Arc<Self>, message: Message) -> Outcome {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            #[serde(rename = "protocolVersion")]
+            _protocol_version: u16,
+        }
+        let params = message.body_json();
+        params.read::<Params>().map_err(RpcError::invalid_params)?;
+        // Both sides get version 1, whatever was asked for: the one that Switchyard speaks.
+        let params = wire::set_member(&params, &["protocolVersion"], &Json::trusted("1"))
+            .map_err(RpcError::invalid_params)?;
+        let slot = self.slot.get_or_init(|| {
+            Arc::new(HostSlot::new(
+                self.setup.agent.clone(),
+                self.yard.setup.clone(),
+                self.yard.settings.clone(),
+                params,
+            ))
+        });
+        let host = slot.host().await.map_err(|error| explain(&error))?;
+        self.follow_stray(&host);
+        with_own_capabilities(host.initialized()).map_err(RpcError::internal)
+    }
+
+    async fn prompt(self: &Arc<Self>, message: Message) {
+        let id = message.id();
+        let Some(open) = self.scoped(&message) else {
+            return self.respond(&id, Err(no_such_session(&message))).await;
+        };
+        let params = message.body_json();
+        if !params.read::<Value>().is_ok_and(|params| params["prompt"].is_array()) {
+            let error = RpcError::invalid_params("`prompt` is not a list of content blocks");
+            return self.respond(&id, Err(error)).await;
+        }
+        let turn = mint::turn_id();
+        open.prompts.expect(turn, id.clone());
+        if let Err(error) = open.handle.prompt(turn, params, "client").await {
+            // Whoever takes the prompt out answers it.
+            if open.prompts.take(turn).is_some() {
+                self.respond(&id, Err(RpcError::invalid_request(error))).await;
+            }
+        }
+    }
+
+    /// Everything else goes to the agent as it is.
+    async fn pass(self: Arc<Self>, message: Message) -> Outcome {
+        let params = message.body_json();
+        let method = message.method();
+        let Some(session) = session_of(&params) else {
+            let host = self.host().await?;
+            return host.connection().call(method, &params).await.map_err(refusal);
+        };
+        let Some(open) = self.open_session(&session) else {
+            return Err(no_such_session(&message));
+        };
+        let outcome = open.handle.pass(method, &params).await.map_err(RpcError::internal)?;
+        if method.starts_with("session/set_") && outcome.is_ok() {
+            let _ = open.handle.note_setting(method, &params).await;
+        }
+        match outcome {
+            Ok(answer) if method == "session/fork" => self.adopt(&message, answer).await,
+            outcome => outcome,
+        }
+    }
+
+    async fn pass_notification(self: &Arc<Self>, message: &Message) {
+        // Only what is known to be a notification for agents or an extension goes through.
+        let Ok(host) = self.host().await else { return };
+        let _ = host.connection().notify(message.method(), &message.body_json());
+    }
+
+    async fn cancel_request(&self, message: &Message) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            request_id: Json,
+        }
+        let Ok(params) = message.body_json().read::<Params>() else { return };
+        let raw = params.request_id.as_str();
+        let prompt = self.sessions().values().find(|open| open.prompts.has(raw)).cloned();
+        if let Some(open) = prompt {
+            let _ = open.handle.cancel_soon("client").await;
+            return;
+        }
+        let found = self.running().keys().find(|id| id.as_str() == raw).cloned();
+        let Some(id) = found else { return };
+        if let Some(task) = self.running().remove(&id) {
+            task.abort();
+            let error = RpcError::new(codes::REQUEST_CANCELLED, "cancelled by the client");
+            self.respond(&id, Err(error)).await;
+        }
+    }
+
+    /// The running agent; started again if it died.
+    async fn host(&self) -> Result<Arc<Host>, RpcError> {
+        let Some(slot) = self.slot.get() else {
+            return Err(RpcError::invalid_request("`initialize` comes first"));
+        };
+        let host = slot.host().await.map_err(|error| explain(&error))?;
+        self.follow_stray(&host);
+        Ok(host)
+    }
+
+    /// Passes on what the agent says that belongs to no session.
+    fn follow_stray(&self, host: &Arc<Host>) {
+        {
+            let mut last = self.last_host.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.as_ref().is_some_and(|last| Arc::ptr_eq(last, host)) {
+                return;
+            }
+            *last = Some(host.clone());
+        }
+        let (mut stray, agent) = (host.take_stray(), host.connection().clone());
+        let client = self.client.clone();
+        self.tasks.spawn(async move {
+            while let Some(batch) = stray.recv().await {
+                for message in batch {
+                    pass_stray(message, &client, &agent).await;
+                }
+            }
+        });
+    }
+
+    fn scoped(&self, message: &Message) -> Option<Open> {
+        self.open_session(&session_of(&message.body_json())?)
+    }
+
+    fn open_session(&self, id: &str) -> Option<Open> {
+        self.sessions().get(id).cloned()
+    }
+
+    async fn respond(&self, id: &RpcId, outcome: Outcome) {
+        // A client that is gone needs no answer.
+        let _ = self.client.respond(id, outcome).await;
+    }
+
+    async fn shut_down(&self) {
+        let sessions: Vec<Open> = self.sessions().drain().map(|(_, open)| open).collect();
+        for open in &sessions {
+            let _ = open.handle.cancel_soon("client left").await;
+        }
+        for open in &sessions {
+            let _ = open.handle.cancel("client left").await;
+        }
+        if let Some(slot) = self.slot.get() {
+            slot.shut_down().await;
+        }
+        for open in sessions {
+            let _ = open.handle.finish().await;
+            open.feed.abort();
+        }
+        self.client.close();
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Open>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<RpcId, AbortHandle>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn pass_stray(message: FromAgent, client: &Connection, agent: &Connection) {
+    match message {
+        FromAgent::Notification(message) => {
+            let _ = client.notify_in_turn(message.method(), &message.body_json()).await;
+        }
+        FromAgent::Request(message) => {
+            let (client, agent) = (client.clone(), agent.clone());
+            tokio::spawn(async move {
+                let answer = client.call(message.method(), &message.body_json()).await;
+                let _ = agent.respond(&message.id(), answer.map_err(refusal)).await;
+            });
+        }
+        _ => {}
+    }
+}
+
+/// The agent's answer to `initialize`, with what the log adds to it.
+fn with_own_capabilities(initialized: &Json) -> Result<Json, wire::NotJson> {
+    let yes = Json::trusted("{}");
+    let sessions = ["list", "resume", "close", "delete"];
+    let mut answer =
+        wire::set_member(initialized, &["agentCapabilities", "loadSession"], &Json::trusted("true"))?;
+    for capability in sessions {
+        let path = ["agentCapabilities", "sessionCapabilities", capability];
+        answer = wire::set_member(&answer, &path, &yes)?;
+    }
+    let version = Json::of(&json!({ "version": env!("CARGO_PKG_VERSION") }));
+    wire::set_member(&answer, &["_meta", "switchyard"], &version)
+}
+
+/// `sessionId` of params.
+fn session_of(params: &Json) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Scope {
+        session_id: Option<String>,
+    }
+    params.read::<Scope>().ok()?.session_id
+}
+
+fn no_such_session(message: &Message) -> RpcError {
+    match session_of(&message.body_json()) {
+        Some(session) => {
+            let shown: String = session.chars().take(80).collect();
+            RpcError::not_found(format_args!("session `{shown}` is not open; load it first"))
+        }
+        None => RpcError::invalid_params("`sessionId` is missing"),
+    }
+}
+
+fn explain(error: &HostError) -> RpcError {
+    let trouble = Trouble::from(error);
+    RpcError::internal(&trouble.message).with_data(&trouble)
+}
+
+/// An agent's error as it is; ours where there is none.
+fn refusal(error: CallError) -> RpcError {
+    match error {
+        CallError::Refused(error) => error,
+        error => RpcError::internal(error),
+    }
+}

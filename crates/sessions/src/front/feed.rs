@@ -1,0 +1,252 @@
+//! Sends one session's log to the client as it grows.
+//!
+//! In: events after a cursor, and requests of the agent that the client is to answer. Out:
+//! notifications, requests and the answers to prompts, in the log's order: a request goes
+//! out after the updates that came before it, an answer after all of its turn.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use store::EventLog;
+use tokio::task::AbortHandle;
+use wire::{CallId, Event, Json, Kind, RpcError, RpcId, Seq, TurnId};
+
+use super::refusal;
+use crate::connection::{CallError, Connection, Outcome};
+use crate::permission::Decider;
+use crate::session::{Answer, Attachment, ClientCall, Phase, SessionHandle};
+
+/// Events read at once.
+const PAGE: usize = 256;
+
+/// The client's prompts that wait for their turn to end.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Prompts(Arc<Mutex<HashMap<TurnId, RpcId>>>);
+
+impl Prompts {
+    pub(super) fn expect(&self, turn: TurnId, request: RpcId) {
+        self.lock().insert(turn, request);
+    }
+
+    pub(super) fn take(&self, turn: TurnId) -> Option<RpcId> {
+        self.lock().remove(&turn)
+    }
+
+    pub(super) fn has(&self, raw_id: &str) -> bool {
+        self.lock().values().any(|id| id.as_str() == raw_id)
+    }
+
+    fn take_all(&self) -> Vec<RpcId> {
+        self.lock().drain().map(|(_, id)| id).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<TurnId, RpcId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) struct Feed {
+    pub(super) client: Connection,
+    pub(super) log: Arc<dyn EventLog>,
+    pub(super) handle: SessionHandle,
+    pub(super) attachment: Attachment,
+    /// What the client calls the session, if that is not our id.
+    pub(super) alias: Option<String>,
+    pub(super) cursor: Seq,
+    pub(super) prompts: Prompts,
+    pub(super) asking: HashMap<CallId, AbortHandle>,
+    pub(super) calls: Vec<ClientCall>,
+}
+
+impl Feed {
+    pub(super) async fn run(mut self) {
+        let mut phase = self.handle.phase();
+        let log = self.log.clone();
+        loop {
+            let Ok(events) = log.read(self.handle.id(), self.cursor, PAGE).await else { break };
+            for event in &events {
+                self.tell(event).await;
+                self.cursor = event.seq;
+            }
+            self.make_calls();
+            if !events.is_empty() {
+                continue;
+            }
+            let over = match &*phase.borrow_and_update() {
+                Phase::Over(why) => Some(why.clone()),
+                _ => None,
+            };
+            if let Some(why) = over {
+                self.fail_prompts(why).await;
+                break;
+            }
+            tokio::select! {
+                waited = log.wait(self.handle.id(), self.cursor) => {
+                    if waited.is_err() {
+                        break;
+                    }
+                }
+                Some(call) = self.attachment.calls.recv() => self.calls.push(call),
+                changed = phase.changed() => {
+                    if changed.is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+        for (_, task) in self.asking.drain() {
+            task.abort();
+        }
+    }
+
+    async fn tell(&mut self, event: &Event) {
+        match &event.kind {
+            Kind::Update(_) => {
+                let params = self.named(&event.payload);
+                let _ = self.client.notify_in_turn("session/update", &params).await;
+            }
+            Kind::AgentNotification => self.tell_notification(event).await,
+            Kind::PermissionRequested => self.ask(event, "session/request_permission"),
+            Kind::ElicitationRequested => self.ask(event, "elicitation/create"),
+            Kind::PermissionResolved | Kind::ElicitationResolved => self.withdraw(event),
+            Kind::TurnEnded => {
+                let outcome = turn_outcome(&event.payload);
+                self.answer_prompt(event.turn, outcome).await;
+            }
+            Kind::PromptDropped => {
+                let cancelled = Json::trusted(r#"{"stopReason":"cancelled"}"#);
+                self.answer_prompt(event.turn, Ok(cancelled)).await;
+            }
+            _ => {}
+        }
+    }
+
+    async fn tell_notification(&self, event: &Event) {
+        #[derive(serde::Deserialize)]
+        struct Notification {
+            method: String,
+            params: Json,
+        }
+        if let Ok(Notification { method, params }) = event.payload.read() {
+            let _ = self.client.notify_in_turn(&method, &self.named(&params)).await;
+        }
+    }
+
+    /// Asks the client on the side; the session takes the first valid answer.
+    fn ask(&mut self, event: &Event, method: &'static str) {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Asked {
+            request_id: CallId,
+            ask: bool,
+            request: Json,
+        }
+        let Ok(Asked { request_id, ask: true, request }) = event.payload.read() else { return };
+        let params = self.named(&request);
+        let (client, handle) = (self.client.clone(), self.handle.clone());
+        let task = tokio::spawn(async move {
+            let answer = match client.call(method, &params).await {
+                Ok(response) => read_answer(method, response),
+                // Nobody there to say yes.
+                Err(CallError::Closed | CallError::Full) => return,
+                Err(_) => Answer::Reject,
+            };
+            let by = Decider::new("client");
+            if handle.answer(request_id, answer, by.clone()).await.is_ok_and(|taken| !taken) {
+                // Not one of the options, or too late; in the first case it means no.
+                let _ = handle.answer(request_id, Answer::Reject, by).await;
+            }
+        });
+        self.asking.insert(request_id, task.abort_handle());
+    }
+
+    /// A question is settled: whoever still asks the client stops.
+    fn withdraw(&mut self, event: &Event) {
+        let payload: Value = event.payload.read().unwrap_or_default();
+        let id = payload["requestId"].as_str().and_then(|id| CallId::parse(id).ok());
+        if let Some(task) = id.and_then(|id| self.asking.remove(&id)) {
+            task.abort();
+        }
+    }
+
+    /// Makes the agent's calls whose place in the log the client has reached.
+    fn make_calls(&mut self) {
+        let cursor = self.cursor;
+        let (due, later) = std::mem::take(&mut self.calls).into_iter().partition(|call| call.after <= cursor);
+        self.calls = later;
+        let due: Vec<ClientCall> = due;
+        for call in due {
+            let (client, params) = (self.client.clone(), self.named(&call.params));
+            tokio::spawn(async move {
+                let outcome = client.call(&call.method, &params).await;
+                call.respond(outcome.map_err(refusal)).await;
+            });
+        }
+    }
+
+    async fn answer_prompt(&self, turn: Option<TurnId>, outcome: Outcome) {
+        if let Some(id) = turn.and_then(|turn| self.prompts.take(turn)) {
+            let _ = self.client.respond(&id, outcome).await;
+        }
+    }
+
+    async fn fail_prompts(&self, why: Option<String>) {
+        let why = why.unwrap_or_else(|| "the session has ended".into());
+        for id in self.prompts.take_all() {
+            let _ = self.client.respond(&id, Err(RpcError::internal(&why))).await;
+        }
+    }
+
+    fn named(&self, params: &Json) -> Json {
+        renamed(params, self.alias.as_deref())
+    }
+}
+
+/// Params with the session's id as the client knows it.
+pub(super) fn renamed(params: &Json, alias: Option<&str>) -> Json {
+    let Some(alias) = alias else { return params.clone() };
+    let id = Json::of(&alias);
+    wire::set_member(params, &["sessionId"], &id).unwrap_or_else(|_| params.clone())
+}
+
+fn read_answer(method: &str, response: Json) -> Answer {
+    if method == "elicitation/create" {
+        return Answer::Elicitation(response);
+    }
+    let value: Value = response.read().unwrap_or_default();
+    let outcome = &value["outcome"];
+    match (outcome["outcome"].as_str(), outcome["optionId"].as_str()) {
+        (Some("selected"), Some(option)) => Answer::Permission(Some(option.to_owned())),
+        (Some("cancelled"), _) => Answer::Permission(None),
+        _ => Answer::Reject,
+    }
+}
+
+/// The answer to `session/prompt`, from the end of its turn.
+fn turn_outcome(payload: &Json) -> Outcome {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Ended {
+        stop_reason: Json,
+        result: Option<Json>,
+        error: Option<Json>,
+        agent_error: Option<RpcError>,
+    }
+    let ended: Ended = payload.read().map_err(RpcError::internal)?;
+    if let Some(trouble) = ended.error {
+        // The agent's own error is passed on as it is.
+        return Err(ended.agent_error.unwrap_or_else(|| {
+            let value: Value = trouble.read().unwrap_or_default();
+            RpcError::internal(value["message"].as_str().unwrap_or("the turn failed"))
+                .with_data(&trouble)
+        }));
+    }
+    let result = ended.result.unwrap_or_else(|| Json::trusted("{}"));
+    let said: Value = result.read().unwrap_or_default();
+    let reason: Value = ended.stop_reason.read().unwrap_or_default();
+    if said["stopReason"] == reason {
+        return Ok(result);
+    }
+    wire::set_member(&result, &["stopReason"], &ended.stop_reason).map_err(RpcError::internal)
+}

@@ -1,0 +1,207 @@
+//! Sessions come and go: new, load, resume, fork, close, delete.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::json;
+use store::{Filter, SessionRecord};
+use wire::{Json, Message, RpcError, Seq, SessionId};
+
+use super::{Feed, Front, Open, feed, no_such_session, session_of};
+use crate::connection::Outcome;
+use crate::link;
+use crate::open::{self, OpenError, Opened, Terms};
+use crate::projection::AcpReplay;
+use crate::session::ServedBy;
+
+/// Events read at once while replaying.
+const PAGE: usize = 256;
+
+impl Front {
+    pub(super) async fn new_session(self: Arc<Self>, message: Message) -> Outcome {
+        // Its stray messages are followed before it can send any about the session.
+        self.host().await?;
+        let opened = open::new(&self.yard, &self.terms()?, &message.body_json()).await?;
+        self.show_new(opened).await
+    }
+
+    /// `session/fork` went through; the agent's new session becomes one of ours.
+    pub(super) async fn adopt(self: Arc<Self>, message: &Message, answer: Json) -> Outcome {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Forked {
+            session_id: String,
+        }
+        let agent_session = answer.read::<Forked>().map_err(RpcError::internal)?.session_id;
+        let params = message.body_json();
+        let parent = session_of(&params).unwrap_or_default();
+        let params = wire::remove_member(&params, "sessionId").map_err(RpcError::internal)?;
+        let terms = self.terms()?;
+        let opened =
+            open::forked(&self.yard, &terms, &params, agent_session, answer, &parent).await?;
+        self.show_new(opened).await
+    }
+
+    async fn show_new(self: &Arc<Self>, opened: Opened) -> Outcome {
+        let own_id = Json::of(&opened.handle.id());
+        let answer = wire::set_member(&opened.answer, &["sessionId"], &own_id);
+        self.show(opened, None).await?;
+        answer.map_err(RpcError::internal)
+    }
+
+    pub(super) async fn load_session(self: Arc<Self>, message: Message) -> Outcome {
+        self.reopen(&message, Replay::Whole).await
+    }
+
+    pub(super) async fn resume_session(self: Arc<Self>, message: Message) -> Outcome {
+        self.reopen(&message, Replay::Nothing).await
+    }
+
+    async fn reopen(self: Arc<Self>, message: &Message, replay: Replay) -> Outcome {
+        let params = message.body_json();
+        let Some(named) = session_of(&params) else { return Err(no_such_session(message)) };
+        if let Some(open) = self.open_session(&named) {
+            // The client has it already, or lost its view of it: start over from the log.
+            self.let_go(&named, &open, AgentsSide::Kept).await;
+        }
+        let Some(record) = self.find(&named).await? else {
+            return Err(RpcError::not_found(format_args!("session `{named}`")));
+        };
+        let alias = (named != record.id.as_str()).then_some(named);
+        let taken = open::take(&self.yard, record.id).await?;
+        if replay == Replay::Whole {
+            self.replay(&taken.record, alias.as_deref()).await?;
+        }
+        self.host().await?;
+        let new_params = wire::remove_member(&params, "sessionId").map_err(RpcError::internal)?;
+        let opened = open::earlier(&self.yard, &self.terms()?, taken, Some(new_params)).await?;
+        let answer = wire::remove_member(&opened.answer, "sessionId");
+        self.show(opened, alias).await?;
+        answer.map_err(RpcError::internal)
+    }
+
+    /// A session by our id, or by the agent's.
+    async fn find(&self, named: &str) -> Result<Option<SessionRecord>, RpcError> {
+        let log = &self.yard.log;
+        if let Ok(id) = SessionId::parse(named)
+            && let Some(record) = log.session(id).await.map_err(OpenError::from)?
+        {
+            return Ok(Some(record));
+        }
+        let filter = Filter {
+            agent: Some(self.setup.agent.name.clone()),
+            agent_session: Some(named.to_owned()),
+            limit: 1,
+            ..Filter::default()
+        };
+        Ok(log.sessions(filter).await.map_err(OpenError::from)?.pop())
+    }
+
+    async fn replay(&self, record: &SessionRecord, alias: Option<&str>) -> Result<(), RpcError> {
+        let mut projection = AcpReplay::new(alias.unwrap_or(record.id.as_str()));
+        let (mut after, mut updates) = (Seq(0), Vec::new());
+        while after < record.head {
+            let read = self.yard.log.read(record.id, after, PAGE).await;
+            let events = read.map_err(OpenError::from)?;
+            let Some(last) = events.last() else { break };
+            after = last.seq;
+            for event in events.iter().filter(|event| event.seq <= record.head) {
+                projection.project(event, &mut updates);
+            }
+            for params in updates.drain(..) {
+                let params = feed::renamed(&params, alias);
+                let sent = self.client.notify_in_turn("session/update", &params).await;
+                sent.map_err(RpcError::internal)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts sending a session's log to the client.
+    async fn show(
+        self: &Arc<Self>,
+        opened: Opened,
+        alias: Option<String>,
+    ) -> Result<(), RpcError> {
+        let handle = opened.handle;
+        let attachment = handle.attach().await.map_err(RpcError::internal)?;
+        let prompts = feed::Prompts::default();
+        let public_id = alias.clone().unwrap_or_else(|| handle.id().to_string());
+        let feed = Feed {
+            client: self.client.clone(),
+            log: self.yard.log.clone(),
+            handle: handle.clone(),
+            attachment,
+            alias,
+            cursor: opened.cursor,
+            prompts: prompts.clone(),
+            asking: std::collections::HashMap::default(),
+            calls: Vec::new(),
+        };
+        let feed = self.tasks.spawn(feed.run()).abort_handle();
+        self.sessions().insert(public_id, Open { handle, prompts, feed });
+        Ok(())
+    }
+
+    pub(super) async fn close_session(self: Arc<Self>, message: Message) -> Outcome {
+        let Some(named) = session_of(&message.body_json()) else {
+            return Err(no_such_session(&message));
+        };
+        match self.open_session(&named) {
+            Some(open) => self.let_go(&named, &open, AgentsSide::Closed).await,
+            None if self.find(&named).await?.is_some() => {}
+            None => return Err(no_such_session(&message)),
+        }
+        Ok(Json::trusted("{}"))
+    }
+
+    pub(super) async fn delete_session(self: Arc<Self>, message: Message) -> Outcome {
+        let Some(named) = session_of(&message.body_json()) else {
+            return Err(no_such_session(&message));
+        };
+        if let Some(open) = self.open_session(&named) {
+            self.let_go(&named, &open, AgentsSide::Closed).await;
+        }
+        // Deleting what is not there is done already.
+        let Some(record) = self.find(&named).await? else { return Ok(Json::trusted("{}")) };
+        if let Some(agent_session) = &record.agent_session {
+            let host = self.host().await?;
+            if host.capabilities().delete {
+                let params = Json::of(&json!({ "sessionId": agent_session }));
+                // What the agent keeps is its own business; ours is gone either way.
+                let _ = link::call(&host, "session/delete", &params).await;
+            }
+        }
+        self.yard.log.delete(record.id).await.map_err(OpenError::from)?;
+        Ok(Json::trusted("{}"))
+    }
+
+    /// Ends this client's hold on a session.
+    async fn let_go(&self, named: &str, open: &Open, side: AgentsSide) {
+        let _ = open.handle.cancel("client").await;
+        let _ = match side {
+            AgentsSide::Closed => open.handle.close().await,
+            AgentsSide::Kept => open.handle.release().await,
+        };
+        let _ = open.handle.finish().await;
+        self.sessions().remove(named);
+    }
+
+    fn terms(&self) -> Result<Terms, RpcError> {
+        let slot = self.slot.get().cloned();
+        let slot = slot.ok_or_else(|| RpcError::invalid_request("`initialize` comes first"))?;
+        Ok(Terms { slot, policy: self.setup.policy.clone(), services: ServedBy::Client })
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Replay {
+    Whole,
+    Nothing,
+}
+
+/// What becomes of the agent's side of a session.
+enum AgentsSide {
+    Closed,
+    Kept,
+}

@@ -1,0 +1,229 @@
+//! Switchyard in ACP's client role: one agent process and the conversation with it.
+//!
+//! In: how to start the agent, and what to say in `initialize`. Out: a connection that
+//! many sessions share; each gets its own messages in order.
+//!
+//! Always true: when the agent's stdout ends, or it stops reading, or it exits, the whole
+//! process tree is ended, every session is told, and `ended` says how.
+
+mod capabilities;
+mod routes;
+mod slot;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bus::{Containment, ExitReport, SpawnError, StopStep, WorkerHandle};
+use tokio::sync::watch;
+use wire::Json;
+
+use crate::connection::{CallError, Connection};
+use crate::settings::{Settings, WorkerSetup};
+
+pub use capabilities::{AgentCapabilities, AuthMethod, own_client_capabilities};
+pub(crate) use routes::{FromAgent, FromAgents};
+use routes::{Routes, dispatch};
+pub use slot::{HostError, HostSlot};
+
+/// An agent as a command line.
+#[derive(Debug, Clone)]
+pub struct AgentCommand {
+    /// What users and rules call it.
+    pub name: String,
+    pub program: OsString,
+    pub args: Vec<OsString>,
+    pub cwd: PathBuf,
+    pub env: bus::Environment,
+}
+
+impl AgentCommand {
+    /// The command line, for people and for the log.
+    pub fn argv(&self) -> Vec<String> {
+        let words = std::iter::once(&self.program).chain(&self.args);
+        words.map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("cannot start the agent: {0}")]
+    Spawn(#[from] SpawnError),
+    #[error("the agent ended before it was ready: {exit}{}", stderr_part(.stderr))]
+    DiedEarly { exit: ExitReport, stderr: String },
+    #[error("the agent did not answer `initialize` within {0:?}")]
+    Silent(Duration),
+    #[error("the agent refused to initialize: {0}")]
+    Refused(wire::RpcError),
+    #[error("the agent speaks version {0} of ACP, Switchyard speaks version 1")]
+    OtherVersion(String),
+}
+
+fn stderr_part(stderr: &str) -> String {
+    match stderr.trim() {
+        "" => String::new(),
+        stderr => format!("; it said: {}", last_lines(stderr, 3)),
+    }
+}
+
+/// The last `n` lines of `text`.
+pub(crate) fn last_lines(text: &str, n: usize) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(n)..].join("\n")
+}
+
+/// A running, initialized agent.
+#[derive(Debug)]
+pub struct Host {
+    connection: Connection,
+    worker: WorkerHandle,
+    routes: Arc<Routes>,
+    settings: Settings,
+    initialized: Json,
+    capabilities: AgentCapabilities,
+    ended: watch::Receiver<Option<ExitReport>>,
+}
+
+impl Host {
+    /// Starts the agent and shakes hands with it.
+    pub async fn start(
+        command: &AgentCommand,
+        setup: &WorkerSetup,
+        settings: &Settings,
+        initialize: &Json,
+    ) -> Result<Arc<Self>, StartError> {
+        let mut launch = setup.launch(&command.program, &command.cwd);
+        launch.args.clone_from(&command.args);
+        launch.env = command.env.clone();
+        let worker = launch.spawn().await?;
+        let (Some(stdin), handle) = (worker.stdin, worker.handle) else {
+            return Err(StartError::DiedEarly {
+                exit: ExitReport::default(),
+                stderr: "it was started without a stdin".into(),
+            });
+        };
+        let (connection, inbox) =
+            Connection::open(worker.stdout, stdin, &settings.worker_connection());
+        let routes = Arc::new(Routes::default());
+        let (ended_sender, ended) = watch::channel(None);
+        tokio::spawn(dispatch(
+            inbox,
+            connection.clone(),
+            routes.clone(),
+            handle.clone(),
+            settings.stop,
+            ended_sender,
+        ));
+        if let Some(stderr) = worker.stderr {
+            tokio::spawn(routes::forward_stderr(stderr, routes.clone()));
+        }
+        let mut host = Self {
+            connection,
+            worker: handle,
+            routes,
+            settings: settings.clone(),
+            initialized: Json::trusted("{}"),
+            capabilities: AgentCapabilities::default(),
+            ended,
+        };
+        match host.initialize(initialize).await {
+            Ok(initialized) => {
+                host.capabilities = AgentCapabilities::read(&initialized);
+                host.initialized = initialized;
+                Ok(Arc::new(host))
+            }
+            Err(error) => {
+                host.stop(|_| {}).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn initialize(&self, params: &Json) -> Result<Json, StartError> {
+        let within = self.settings.initialize_within;
+        let answer = self.connection.call_within(within, "initialize", params).await;
+        let initialized = match answer {
+            Ok(initialized) => initialized,
+            Err(CallError::TimedOut { .. }) => return Err(StartError::Silent(within)),
+            Err(CallError::Refused(error)) => return Err(StartError::Refused(error)),
+            Err(CallError::Closed | CallError::Full) => {
+                let exit = self.ended().await;
+                return Err(StartError::DiedEarly { exit, stderr: self.worker.stderr_tail() });
+            }
+        };
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Version {
+            #[serde(default)]
+            protocol_version: serde_json::Value,
+        }
+        // Three agents echo whatever version they are asked for; we asked for 1.
+        match initialized.read::<Version>().map(|version| version.protocol_version) {
+            Ok(version) if version == 1 => Ok(initialized),
+            Ok(version) => Err(StartError::OtherVersion(version.to_string())),
+            Err(error) => Err(StartError::OtherVersion(error.to_string())),
+        }
+    }
+
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The agent's answer to `initialize`, byte for byte.
+    pub fn initialized(&self) -> &Json {
+        &self.initialized
+    }
+
+    pub fn capabilities(&self) -> &AgentCapabilities {
+        &self.capabilities
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.worker.pid()
+    }
+
+    pub fn containment(&self) -> Containment {
+        self.worker.containment()
+    }
+
+    pub fn stderr_tail(&self) -> String {
+        self.worker.stderr_tail()
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.ended.borrow().is_none() && !self.connection.is_closed()
+    }
+
+    /// Until the agent and everything it started are gone.
+    pub async fn ended(&self) -> ExitReport {
+        let mut ended = self.ended.clone();
+        let report = ended.wait_for(Option::is_some).await.ok().and_then(|report| *report);
+        match report {
+            Some(report) => report,
+            // The dispatcher was dropped with its runtime.
+            None => self.worker.ended().await,
+        }
+    }
+
+    /// Closes stdin, then SIGTERM, then SIGKILL; tells each step. What the agent still
+    /// says after its stdin closed is delivered.
+    pub async fn stop(&self, observe: impl FnMut(StopStep) + Send) -> ExitReport {
+        self.connection.close();
+        self.worker.stop_with(&self.settings.stop, observe).await;
+        self.ended().await
+    }
+
+    /// Messages that belong to no session go to `sender` from now on.
+    pub fn take_stray(&self) -> FromAgents {
+        self.routes.take_stray()
+    }
+
+    pub(crate) fn routes(&self) -> &Arc<Routes> {
+        &self.routes
+    }
+}

@@ -1,0 +1,300 @@
+//! Which message of an agent belongs to which session.
+//!
+//! In: batches from the agent's connection. Out: each session's own messages, in order.
+//! A session that is slow slows the agent's pipe and with it the agent; nothing is dropped.
+//! Messages about a session that is just being opened wait until it is.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bus::{ExitReport, StderrLine, StderrLines, StopLadder, WorkerHandle};
+use tokio::sync::{mpsc, watch};
+use wire::{Json, Kind, Message, RpcError};
+
+use crate::connection::{Connection, Inbox, Incoming, Outcome};
+
+/// What an agent has to say to one session.
+#[derive(Debug)]
+pub enum FromAgent {
+    /// A `session/update`, its session id already replaced by ours.
+    Update { kind: Kind, payload: Json },
+    Request(Message),
+    Notification(Message),
+    /// The answer to a tagged request of this session.
+    Answer { tag: u64, outcome: Outcome },
+    Stderr(StderrLine),
+    /// Something that is no message; what it was.
+    Garbage(String),
+}
+
+pub(crate) type FromAgents = mpsc::Receiver<Vec<FromAgent>>;
+
+/// Batches that may wait for one session.
+const QUEUE_BATCHES: usize = 4;
+/// Messages that may wait for sessions that are being opened.
+const MAX_PARKED: usize = 1024;
+
+#[derive(Debug, Default)]
+pub(crate) struct Routes {
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    by_session: HashMap<String, Route>,
+    by_tag: HashMap<u64, String>,
+    last_tag: u64,
+    n_opening: usize,
+    parked: Vec<(String, Message)>,
+    stray: Option<mpsc::Sender<Vec<FromAgent>>>,
+    is_over: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Route {
+    /// What clients call the session.
+    public_id: String,
+    sender: mpsc::Sender<Vec<FromAgent>>,
+}
+
+/// While one exists, messages about unknown sessions are kept.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    routes: Arc<Routes>,
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        let mut table = self.routes.table();
+        table.n_opening -= 1;
+        if table.n_opening == 0 {
+            table.parked.clear();
+        }
+    }
+}
+
+impl Routes {
+    pub(crate) fn opening(self: &Arc<Self>) -> Opening {
+        self.table().n_opening += 1;
+        Opening { routes: self.clone() }
+    }
+
+    /// Sends the agent's messages about `agent_session` to the receiver from now on, those
+    /// that came early first.
+    pub(crate) fn add(&self, agent_session: &str, public_id: &str) -> FromAgents {
+        let (sender, receiver) = mpsc::channel(QUEUE_BATCHES);
+        let mut table = self.table();
+        let mut early = Vec::new();
+        table.parked.retain(|(session, message)| {
+            let is_ours = session == agent_session;
+            if is_ours {
+                early.push(to_session(message.clone(), public_id));
+            }
+            !is_ours
+        });
+        if !early.is_empty() {
+            // The channel is new and has room.
+            let _ = sender.try_send(early);
+        }
+        // After the end nobody would drop the sender, and the session would wait for ever.
+        if !table.is_over {
+            let route = Route { public_id: public_id.to_owned(), sender };
+            table.by_session.insert(agent_session.to_owned(), route);
+        }
+        receiver
+    }
+
+    pub(crate) fn remove(&self, agent_session: &str) {
+        self.table().by_session.remove(agent_session);
+    }
+
+    /// A tag whose answer goes to `agent_session`.
+    pub(crate) fn tag(&self, agent_session: &str) -> u64 {
+        let mut table = self.table();
+        table.last_tag += 1;
+        let tag = table.last_tag;
+        table.by_tag.insert(tag, agent_session.to_owned());
+        tag
+    }
+
+    pub(crate) fn take_stray(&self) -> FromAgents {
+        let (sender, receiver) = mpsc::channel(QUEUE_BATCHES);
+        self.table().stray = Some(sender);
+        receiver
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // Nothing that can panic runs under the lock, so a poisoned one is still sound.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn everyone(&self) -> Vec<mpsc::Sender<Vec<FromAgent>>> {
+        self.table().by_session.values().map(|route| route.sender.clone()).collect()
+    }
+
+    fn end(&self) {
+        let mut table = self.table();
+        table.is_over = true;
+        table.by_session.clear();
+        table.stray = None;
+    }
+
+    /// Where `incoming` goes; `None` when it is dealt with.
+    fn place(&self, incoming: Incoming) -> Option<Placed> {
+        let message = match incoming {
+            Incoming::Reply(reply) => return Some(Placed::Settle(reply)),
+            Incoming::Tagged { tag, outcome } => {
+                let mut table = self.table();
+                let session = table.by_tag.remove(&tag)?;
+                let sender = table.by_session.get(&session)?.sender.clone();
+                return Some(Placed::Session(sender, FromAgent::Answer { tag, outcome }));
+            }
+            Incoming::Unasked(message) => {
+                return Some(Placed::Everyone(format!("an answer to nothing: {}", message.id())));
+            }
+            Incoming::BadLine(error) => return Some(Placed::Everyone(error.to_string())),
+            Incoming::BadMessage(error) => return Some(Placed::Everyone(error.to_string())),
+            Incoming::Request(message) | Incoming::Notification(message) => message,
+        };
+        let session = match message.peek() {
+            Ok(peek) => peek.session_id().map(std::borrow::Cow::into_owned),
+            Err(error) => return Some(Placed::Refuse(message, error.to_rpc().1)),
+        };
+        let mut table = self.table();
+        let Some(session) = session else {
+            return Some(match &table.stray {
+                Some(stray) => Placed::Session(stray.clone(), to_session(message, "")),
+                None => Placed::Nobody(message),
+            });
+        };
+        if let Some(route) = table.by_session.get(&session) {
+            let (sender, public_id) = (route.sender.clone(), route.public_id.clone());
+            drop(table);
+            return Some(Placed::Session(sender, to_session(message, &public_id)));
+        }
+        if table.n_opening > 0 && table.parked.len() < MAX_PARKED {
+            table.parked.push((session, message));
+            return None;
+        }
+        Some(Placed::Nobody(message))
+    }
+}
+
+enum Placed {
+    Session(mpsc::Sender<Vec<FromAgent>>, FromAgent),
+    Settle(crate::connection::Reply),
+    Everyone(String),
+    Refuse(Message, RpcError),
+    Nobody(Message),
+}
+
+fn to_session(message: Message, public_id: &str) -> FromAgent {
+    if message.kind() == wire::MessageKind::Request {
+        return FromAgent::Request(message);
+    }
+    if message.method() != "session/update" {
+        return FromAgent::Notification(message);
+    }
+    let (kind, payload) = match message.peek() {
+        Ok(peek) => (
+            Kind::update(peek.update_name().unwrap_or_default()),
+            message.body_for_session(&peek, public_id),
+        ),
+        Err(error) => return FromAgent::Garbage(error.to_string()),
+    };
+    FromAgent::Update { kind, payload }
+}
+
+/// Hands out what the agent says until it is gone, then ends what is left of it.
+pub(super) async fn dispatch(
+    mut inbox: Inbox,
+    connection: Connection,
+    routes: Arc<Routes>,
+    worker: WorkerHandle,
+    ladder: StopLadder,
+    ended: watch::Sender<Option<ExitReport>>,
+) {
+    loop {
+        let batch = tokio::select! {
+            batch = inbox.next() => batch,
+            () = connection.stalled() => {
+                hand_to_everyone(&routes, "the agent does not read its stdin").await;
+                None
+            }
+        };
+        let Some(batch) = batch else { break };
+        hand_out(batch, &connection, &routes).await;
+    }
+    connection.close();
+    let stopping = worker.stop(&ladder);
+    tokio::pin!(stopping);
+    let report = loop {
+        tokio::select! {
+            report = &mut stopping => break report,
+            // What it still says after a stall, so that a full pipe does not keep it alive.
+            Some(batch) = inbox.next() => hand_out(batch, &connection, &routes).await,
+        }
+    };
+    let _ = ended.send(Some(report));
+    routes.end();
+}
+
+async fn hand_out(batch: Vec<Incoming>, connection: &Connection, routes: &Arc<Routes>) {
+    let mut group: Option<(mpsc::Sender<Vec<FromAgent>>, Vec<FromAgent>)> = None;
+    for incoming in batch {
+        let Some(placed) = routes.place(incoming) else { continue };
+        if let Placed::Session(sender, message) = placed {
+            match &mut group {
+                Some((current, messages)) if current.same_channel(&sender) => messages.push(message),
+                _ => {
+                    hand_to(group.take()).await;
+                    group = Some((sender, vec![message]));
+                }
+            }
+            continue;
+        }
+        // Everything before goes out first, so that an answer is never seen too early.
+        hand_to(group.take()).await;
+        match placed {
+            Placed::Settle(reply) => reply.settle(),
+            Placed::Everyone(what) => hand_to_everyone(routes, &what).await,
+            Placed::Refuse(message, error) => refuse(connection, &message, error).await,
+            Placed::Nobody(message) => {
+                tracing::debug!(method = message.method(), "message for no session");
+                let error = RpcError::method_not_found(message.method());
+                refuse(connection, &message, error).await;
+            }
+            Placed::Session(..) => {}
+        }
+    }
+    hand_to(group).await;
+}
+
+async fn hand_to(group: Option<(mpsc::Sender<Vec<FromAgent>>, Vec<FromAgent>)>) {
+    if let Some((sender, messages)) = group {
+        // A session that is gone wants nothing any more.
+        let _ = sender.send(messages).await;
+    }
+}
+
+async fn hand_to_everyone(routes: &Arc<Routes>, what: &str) {
+    for sender in routes.everyone() {
+        let _ = sender.send(vec![FromAgent::Garbage(what.to_owned())]).await;
+    }
+}
+
+async fn refuse(connection: &Connection, message: &Message, error: RpcError) {
+    if message.kind() == wire::MessageKind::Request {
+        let _ = connection.respond(&message.id(), Err(error)).await;
+    }
+}
+
+/// Passes stderr on line by line. A session that is slow loses lines rather than blocking
+/// the agent; the tail is kept elsewhere.
+pub(super) async fn forward_stderr(mut stderr: StderrLines, routes: Arc<Routes>) {
+    while let Some(line) = stderr.recv().await {
+        for sender in routes.everyone() {
+            let _ = sender.try_send(vec![FromAgent::Stderr(line.clone())]);
+        }
+    }
+}

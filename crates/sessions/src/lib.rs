@@ -1,0 +1,23 @@
+//! Sessions: durable conversations between clients and agents.
+//!
+//! In: prompts, cancels and answers from clients; ACP from agents. Out: a log of events per
+//! session, and other vocabularies projected from it. The host speaks to agents, the front
+//! to ACP clients, and only a session's own task appends to its log. Nothing here knows
+//! HTTP or SQL.
+
+pub mod connection;
+pub mod details;
+pub mod files;
+pub mod front;
+pub mod host;
+pub mod link;
+pub mod mint;
+pub mod open;
+pub mod options;
+pub mod permission;
+pub mod projection;
+pub mod session;
+pub mod settings;
+mod terminals;
+pub mod trouble;
+pub mod yard;

@@ -1,0 +1,355 @@
+//! Gives a session its place in an agent: a new conversation, or an earlier one back.
+//!
+//! In: a host and what is known about the session. Out: a [`Link`], and how it came about.
+//!
+//! An earlier conversation is tried in order: `session/resume`, `session/load` with its
+//! replay swallowed, a new conversation that is told what happened so far. Agents have
+//! been seen to answer "resumed" for sessions that they lost, so an answer is checked where
+//! the agent offers a way: a resumed session must be in its list, a loaded one must replay
+//! the last prompt. What could not be checked is said to be so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use wire::{Json, RpcError};
+
+use crate::connection::CallError;
+use crate::host::{FromAgent, FromAgents, Host};
+
+/// A session's place in a running agent.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) host: Arc<Host>,
+    pub(crate) agent_session: String,
+    pub(crate) messages: FromAgents,
+    /// What came with the answer already; to be dealt with before `messages`.
+    pub(crate) early: Vec<FromAgent>,
+    /// The agent's answer to session/new, load or resume.
+    pub(crate) answer: Json,
+    pub(crate) how: How,
+}
+
+/// How an agent came to know the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum How {
+    New,
+    Resume,
+    Load,
+    /// The agent had forgotten; it will be told with the next prompt.
+    Reseed,
+}
+
+/// What checked that the agent remembers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verified {
+    /// The agent lists the session.
+    Listed,
+    /// The agent replayed the last prompt.
+    Replayed,
+    /// The agent offers no way to check.
+    Unchecked,
+    /// Nothing to check: the conversation is new to the agent.
+    New,
+}
+
+/// How a resume went, for the log.
+#[derive(Debug, Clone, Serialize)]
+pub struct ResumeReport {
+    pub how: How,
+    pub verified: Verified,
+    /// What was tried and did not work.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    #[error("the agent asks for authentication: {error}")]
+    AuthRequired { error: RpcError, methods: Vec<crate::host::AuthMethod> },
+    #[error("the agent refused `{method}`: {error}")]
+    Refused { method: &'static str, error: RpcError },
+    #[error("the agent ended while the session was being opened")]
+    AgentEnded,
+    #[error("the agent did not answer `{method}` within {waited:?}")]
+    Silent { method: &'static str, waited: Duration },
+    #[error("the agent's answer to `session/new` has no session id")]
+    NoSessionId,
+}
+
+/// What an agent needs to know about a session that it may have seen before.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) agent_session: Option<String>,
+    /// Params of the `session/new` that made the session.
+    pub(crate) new_params: Json,
+    /// The text of the last prompt that reached the agent, to check a replay with.
+    pub(crate) last_prompt: Option<String>,
+}
+
+impl Known {
+    pub(crate) fn of(agent_session: Option<String>, details: &crate::details::Details) -> Self {
+        Self {
+            agent_session,
+            new_params: details.new_params.clone(),
+            last_prompt: details.last_prompt.clone(),
+        }
+    }
+}
+
+/// Starts a conversation. `params` are those of `session/new`.
+pub(crate) async fn open_new(
+    host: &Arc<Host>,
+    public_id: &str,
+    params: &Json,
+) -> Result<Link, LinkError> {
+    let _opening = host.routes().opening();
+    let answer = call(host, "session/new", params).await?;
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Answer {
+        session_id: String,
+    }
+    let agent_session = match answer.read::<Answer>() {
+        Ok(answer) => answer.session_id,
+        Err(_) => return Err(LinkError::NoSessionId),
+    };
+    let messages = host.routes().add(&agent_session, public_id);
+    let host = host.clone();
+    Ok(Link { host, agent_session, messages, early: Vec::new(), answer, how: How::New })
+}
+
+/// Brings an earlier conversation back, or starts a new one that will be told about it.
+pub(crate) async fn reopen(
+    host: &Arc<Host>,
+    public_id: &str,
+    known: &Known,
+) -> Result<(Link, ResumeReport), LinkError> {
+    let mut tried = Vec::new();
+    if let Some(agent_session) = &known.agent_session {
+        if host.capabilities().resume {
+            match resume(host, public_id, agent_session, known).await {
+                Ok((link, verified)) => {
+                    return Ok((link, ResumeReport { how: How::Resume, verified, tried }));
+                }
+                Err(Forgotten::Fatal(error)) => return Err(error),
+                Err(Forgotten::Lost(why)) => tried.push(format!("resume: {why}")),
+            }
+        }
+        if host.capabilities().load {
+            match load(host, public_id, agent_session, known).await {
+                Ok((link, verified)) => {
+                    return Ok((link, ResumeReport { how: How::Load, verified, tried }));
+                }
+                Err(Forgotten::Fatal(error)) => return Err(error),
+                Err(Forgotten::Lost(why)) => tried.push(format!("load: {why}")),
+            }
+        }
+        if tried.is_empty() {
+            tried.push("the agent can neither resume nor load sessions".into());
+        }
+    }
+    let mut link = open_new(host, public_id, &known.new_params).await?;
+    let has_history = known.last_prompt.is_some();
+    link.how = if has_history { How::Reseed } else { How::New };
+    let report = ResumeReport { how: link.how, verified: Verified::New, tried };
+    Ok((link, report))
+}
+
+enum Forgotten {
+    /// The agent does not know the session: something else can be tried.
+    Lost(String),
+    Fatal(LinkError),
+}
+
+async fn resume(
+    host: &Arc<Host>,
+    public_id: &str,
+    agent_session: &str,
+    known: &Known,
+) -> Result<(Link, Verified), Forgotten> {
+    let params = params_for(agent_session, &known.new_params);
+    let messages = host.routes().add(agent_session, public_id);
+    let answer = match call(host, "session/resume", &params).await {
+        Ok(answer) => answer,
+        Err(error) => return Err(forget(host, agent_session, error)),
+    };
+    let verified = match is_listed(host, agent_session, known).await {
+        Some(true) => Verified::Listed,
+        None => Verified::Unchecked,
+        Some(false) => {
+            host.routes().remove(agent_session);
+            return Err(Forgotten::Lost("the agent does not list the session".into()));
+        }
+    };
+    let link = Link {
+        host: host.clone(),
+        agent_session: agent_session.to_owned(),
+        messages,
+        early: Vec::new(),
+        answer,
+        how: How::Resume,
+    };
+    Ok((link, verified))
+}
+
+async fn load(
+    host: &Arc<Host>,
+    public_id: &str,
+    agent_session: &str,
+    known: &Known,
+) -> Result<(Link, Verified), Forgotten> {
+    let params = params_for(agent_session, &known.new_params);
+    let mut messages = host.routes().add(agent_session, public_id);
+    let tag = host.routes().tag(agent_session);
+    let fail = |error: LinkError| forget(host, agent_session, error);
+    host.connection()
+        .call_tagged(tag, "session/load", &params)
+        .map_err(|error| fail(explain(host, "session/load", error)))?;
+    let mut replayed = Replayed::default();
+    let within = host.settings().open_within;
+    let read = read_replay(&mut messages, tag, &mut replayed);
+    let (outcome, early) = match tokio::time::timeout(within, read).await {
+        Ok(Some(answered)) => answered,
+        Ok(None) => return Err(Forgotten::Fatal(LinkError::AgentEnded)),
+        Err(_) => {
+            return Err(fail(LinkError::Silent { method: "session/load", waited: within }));
+        }
+    };
+    let answer = outcome.map_err(|error| {
+        fail(explain(host, "session/load", CallError::Refused(error)))
+    })?;
+    let verified = match &known.last_prompt {
+        Some(prompt) if replayed.has(prompt) => Verified::Replayed,
+        Some(_) => {
+            host.routes().remove(agent_session);
+            return Err(Forgotten::Lost("the agent did not replay the last prompt".into()));
+        }
+        None => Verified::Unchecked,
+    };
+    let link = Link {
+        host: host.clone(),
+        agent_session: agent_session.to_owned(),
+        messages,
+        early,
+        answer,
+        how: How::Load,
+    };
+    Ok((link, verified))
+}
+
+/// Swallows what comes before the answer to `tag`; gives the answer and what came after.
+async fn read_replay(
+    messages: &mut FromAgents,
+    tag: u64,
+    replayed: &mut Replayed,
+) -> Option<(crate::connection::Outcome, Vec<FromAgent>)> {
+    loop {
+        let mut batch = messages.recv().await?.into_iter();
+        while let Some(message) = batch.next() {
+            match message {
+                FromAgent::Answer { tag: answered, outcome } if answered == tag => {
+                    return Some((outcome, batch.collect()));
+                }
+                FromAgent::Update { kind, payload } => {
+                    if kind.update_name() == Some("user_message_chunk") {
+                        replayed.hear(&payload);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The user's side of a replayed conversation.
+#[derive(Debug, Default)]
+struct Replayed(String);
+
+impl Replayed {
+    /// More is not needed to recognise one prompt.
+    const MAX_BYTES: usize = 1 << 20;
+
+    fn hear(&mut self, payload: &Json) {
+        let value: Value = payload.read().unwrap_or_default();
+        if let Some(text) = value["update"]["content"]["text"].as_str() {
+            if self.0.len() > Self::MAX_BYTES {
+                self.0.clear();
+            }
+            self.0.push_str(text);
+        }
+    }
+
+    /// Agents trim and wrap what they replay, so only letters and digits are compared.
+    fn has(&self, prompt: &str) -> bool {
+        let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
+        plain(&self.0).contains(&plain(prompt))
+    }
+}
+
+/// Whether the agent's list has the session; `None` where it cannot be asked.
+async fn is_listed(host: &Arc<Host>, agent_session: &str, known: &Known) -> Option<bool> {
+    /// A session that was just resumed is recent; agents list recent ones first.
+    const MAX_PAGES: usize = 5;
+    if !host.capabilities().list {
+        return None;
+    }
+    let new_params: Value = known.new_params.read().unwrap_or_default();
+    let mut params = json!({ "cwd": new_params["cwd"] });
+    for _ in 0..MAX_PAGES {
+        let answer = call(host, "session/list", &Json::of(&params)).await.ok()?;
+        let answer: Value = answer.read().ok()?;
+        let sessions = answer["sessions"].as_array()?;
+        if sessions.iter().any(|session| session["sessionId"] == agent_session) {
+            return Some(true);
+        }
+        match &answer["nextCursor"] {
+            Value::Null => return Some(false),
+            cursor => params["cursor"] = cursor.clone(),
+        }
+    }
+    None
+}
+
+/// Asks `method` of the agent, within the time that opening a session may take.
+pub(crate) async fn call(
+    host: &Host,
+    method: &'static str,
+    params: &Json,
+) -> Result<Json, LinkError> {
+    let within = host.settings().open_within;
+    let answer = host.connection().call_within(within, method, params).await;
+    answer.map_err(|error| explain(host, method, error))
+}
+
+fn explain(host: &Host, method: &'static str, error: CallError) -> LinkError {
+    match error {
+        CallError::Refused(error) if error.code == wire::codes::AUTH_REQUIRED => {
+            let methods = host.capabilities().auth_methods.clone();
+            LinkError::AuthRequired { error, methods }
+        }
+        CallError::Refused(error) => LinkError::Refused { method, error },
+        CallError::TimedOut { waited, .. } => LinkError::Silent { method, waited },
+        CallError::Closed | CallError::Full => LinkError::AgentEnded,
+    }
+}
+
+/// Wording and codes for "no such session" differ from agent to agent, so every refusal
+/// but a request to log in means that something else may be tried.
+fn forget(host: &Host, agent_session: &str, error: LinkError) -> Forgotten {
+    host.routes().remove(agent_session);
+    match error {
+        LinkError::Refused { error, .. } => Forgotten::Lost(error.to_string()),
+        LinkError::Silent { waited, .. } => Forgotten::Lost(format!("no answer in {waited:?}")),
+        fatal => Forgotten::Fatal(fatal),
+    }
+}
+
+/// Params of load and resume: those of `session/new` with the session's id.
+fn params_for(agent_session: &str, new_params: &Json) -> Json {
+    let id = Json::of(&agent_session);
+    wire::set_member(new_params, &["sessionId"], &id).unwrap_or_else(|_| new_params.clone())
+}

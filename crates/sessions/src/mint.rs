@@ -1,0 +1,33 @@
+//! Draws what the rest of the crate must not invent: ids and the time of day.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use wire::{Id36, Millis, SessionId, TurnId};
+
+pub fn session_id() -> SessionId {
+    Id36::from_entropy(&entropy())
+}
+
+pub fn turn_id() -> TurnId {
+    Id36::from_entropy(&entropy())
+}
+
+/// Names a question to the user.
+pub(crate) fn request_id() -> wire::CallId {
+    turn_id()
+}
+
+pub fn now() -> Millis {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn entropy() -> [u8; 64] {
+    let mut bytes = [0; 64];
+    // Linux has had an unfailing source since 3.17; a process that cannot get randomness
+    // must not hand out ids that can be guessed.
+    if getrandom::fill(&mut bytes).is_err() {
+        std::process::abort();
+    }
+    bytes
+}

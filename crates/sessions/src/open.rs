@@ -1,0 +1,261 @@
+//! Makes sessions and brings earlier ones back, for whoever wants to use them.
+//!
+//! In: where the agent runs and what `session/new` is to say. Out: a running session whose
+//! agent knows it, and the agent's own answer. Nothing is left in the log when the agent
+//! refuses a new session.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::json;
+use store::{Batch, Changes, Claim, NewSession, SessionRecord, StoreError};
+use wire::{Json, Kind, RpcError, Seq, SessionId, codes};
+
+use crate::details::Details;
+use crate::host::{Host, HostError, HostSlot};
+use crate::link::{self, How, Known, Link, LinkError, ResumeReport};
+use crate::permission::Policy;
+use crate::session::{Linked, RootsError, ServedBy, SessionHandle, SessionSetup, reseed_preamble};
+use crate::trouble::Trouble;
+use crate::yard::Yard;
+use crate::{mint, yard};
+
+/// Where sessions are opened, and on what terms.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    pub slot: Arc<HostSlot>,
+    pub policy: Policy,
+    pub services: ServedBy,
+}
+
+/// A session that is ready for prompts.
+#[derive(Debug)]
+pub struct Opened {
+    pub handle: SessionHandle,
+    /// The agent's answer to session/new, load or resume.
+    pub answer: Json,
+    /// Everything after this is new.
+    pub cursor: Seq,
+    /// For an earlier session: how the agent got its memory back.
+    pub resumed: Option<ResumeReport>,
+}
+
+/// An earlier session that this process owns now, put right.
+#[derive(Debug)]
+pub struct Taken {
+    pub record: SessionRecord,
+    claim: Claim,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Host(#[from] HostError),
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Roots(#[from] RootsError),
+    #[error("{0}")]
+    BadPlace(String),
+}
+
+/// The directories of a session, from its `session/new` params.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Place {
+    cwd: PathBuf,
+    #[serde(default)]
+    additional_directories: Vec<PathBuf>,
+}
+
+impl Place {
+    fn read(params: &Json) -> Result<Self, OpenError> {
+        let place: Self = params.read().map_err(|error| OpenError::BadPlace(error.to_string()))?;
+        if let Some(path) = place.all().find(|path| !path.is_absolute()) {
+            let why = format!("`{}` is not an absolute path", path.display());
+            return Err(OpenError::BadPlace(why));
+        }
+        Ok(place)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        std::iter::once(&self.cwd).chain(&self.additional_directories)
+    }
+}
+
+/// A new session. `params` are those of `session/new`.
+pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
+    Place::read(params)?;
+    let host = terms.slot.host().await?;
+    let id = mint::session_id();
+    let link = link::open_new(&host, id.as_str(), params).await?;
+    begin(yard, terms, id, params, link, None).await
+}
+
+/// The agent has forked `parent`; its new session becomes one of ours.
+pub(crate) async fn forked(
+    yard: &Yard,
+    terms: &Terms,
+    params: &Json,
+    agent_session: String,
+    answer: Json,
+    parent: &str,
+) -> Result<Opened, OpenError> {
+    let host = terms.slot.host().await?;
+    let id = mint::session_id();
+    let messages = host.routes().add(&agent_session, id.as_str());
+    let link = Link { host, agent_session, messages, early: Vec::new(), answer, how: How::New };
+    begin(yard, terms, id, params, link, Some(parent)).await
+}
+
+async fn begin(
+    yard: &Yard,
+    terms: &Terms,
+    id: SessionId,
+    params: &Json,
+    link: Link,
+    parent: Option<&str>,
+) -> Result<Opened, OpenError> {
+    let place = Place::read(params)?;
+    let agent = terms.slot.command();
+    let new = NewSession {
+        id,
+        agent: agent.name.clone(),
+        cwd: place.cwd.to_string_lossy().into_owned(),
+        created: mint::now(),
+        details: Details::new(agent.argv(), params.clone()).to_json(),
+    };
+    yard.log.create(new).await?;
+    let claim = yard.log.claim(id).await?;
+    let mut payload = json!({ "agent": agent.name, "command": agent.argv(), "cwd": place.cwd });
+    if let Some(parent) = parent {
+        payload["forkedFrom"] = json!(parent);
+    }
+    let created = vec![yard::draft(Kind::SessionCreated, None, &payload)];
+    yard.log.append(Batch::new(id, created)).await?;
+    let Some(record) = yard.log.session(id).await? else {
+        return Err(StoreError::NoSuchSession(id).into());
+    };
+    let answer = link.answer.clone();
+    let linked = Linked { link, resumed: None, preamble: None };
+    let handle = start(yard, terms, record, claim, &place, linked)?;
+    Ok(Opened { handle, answer, cursor: Seq(0), resumed: None })
+}
+
+/// Takes an earlier session over, unless another process has it.
+pub async fn take(yard: &Yard, id: SessionId) -> Result<Taken, OpenError> {
+    let claim = yard.log.claim(id).await?;
+    let missing = || OpenError::Store(StoreError::NoSuchSession(id));
+    let record = yard.log.session(id).await?.ok_or_else(missing)?;
+    yard.mend(&record).await?;
+    let record = yard.log.session(id).await?.ok_or_else(missing)?;
+    Ok(Taken { record, claim })
+}
+
+/// Brings an earlier session back. `params` replace those of its `session/new`.
+pub async fn earlier(
+    yard: &Yard,
+    terms: &Terms,
+    taken: Taken,
+    params: Option<Json>,
+) -> Result<Opened, OpenError> {
+    let Taken { mut record, claim } = taken;
+    let mut details = Details::read(&record);
+    if let Some(params) = params {
+        details.new_params = params;
+        record.details = details.to_json();
+        let changes = Changes { details: Some(record.details.clone()), ..Changes::default() };
+        yard.log.update(record.id, changes).await?;
+    }
+    let place = Place::read(&details.new_params)?;
+    let host = terms.slot.host().await?;
+    let known = Known::of(record.agent_session.clone(), &details);
+    let linked = relink(yard, &host, record.id, &known, &details, &[]).await?;
+    let cursor = record.head;
+    let answer = linked.link.answer.clone();
+    let resumed = linked.resumed.clone();
+    let handle = start(yard, terms, record, claim, &place, linked)?;
+    Ok(Opened { handle, answer, cursor, resumed })
+}
+
+/// Gives `host` the session back: its conversation, its settings, and what to tell it if
+/// it has forgotten. Prompts of `waiting` turns are still to come.
+pub(crate) async fn relink(
+    yard: &Yard,
+    host: &Arc<Host>,
+    id: SessionId,
+    known: &Known,
+    details: &Details,
+    waiting: &[wire::TurnId],
+) -> Result<Linked, OpenError> {
+    let (link, report) = link::reopen(host, id.as_str(), known).await?;
+    for setting in details.settings.values() {
+        let agent_session = Json::of(&link.agent_session);
+        let params = wire::set_member(&setting.params, &["sessionId"], &agent_session)
+            .unwrap_or_else(|_| setting.params.clone());
+        let within = host.settings().open_within;
+        let set = host.connection().call_within(within, &setting.method, &params);
+        if let Err(error) = set.await {
+            tracing::warn!(session = %id, method = setting.method, %error, "not set again");
+        }
+    }
+    let preamble = match link.how {
+        How::Reseed => reseed_preamble(&*yard.log, id, waiting).await?,
+        How::New | How::Resume | How::Load => None,
+    };
+    Ok(Linked { link, resumed: Some(report), preamble })
+}
+
+fn start(
+    yard: &Yard,
+    terms: &Terms,
+    record: SessionRecord,
+    claim: Claim,
+    place: &Place,
+    linked: Linked,
+) -> Result<SessionHandle, OpenError> {
+    let setup = SessionSetup {
+        record,
+        claim,
+        slot: terms.slot.clone(),
+        policy: terms.policy.clone(),
+        roots: place.all().cloned().collect(),
+        services: terms.services,
+    };
+    Ok(SessionHandle::start(yard, setup, linked)?)
+}
+
+impl From<&OpenError> for Trouble {
+    fn from(error: &OpenError) -> Self {
+        match error {
+            OpenError::Host(error) => error.into(),
+            OpenError::Link(error) => error.into(),
+            OpenError::Store(StoreError::InUse { .. }) => Self::new("rejected", error.to_string())
+                .remedy("wait for its turn to end, or stop it with `switchyard cancel`"),
+            OpenError::Store(_) => Self::new("internal", error.to_string()),
+            OpenError::Roots(_) | OpenError::BadPlace(_) => {
+                Self::new("bad_input", error.to_string())
+            }
+        }
+    }
+}
+
+impl From<OpenError> for RpcError {
+    /// The agent's own errors go to the client as they are.
+    fn from(error: OpenError) -> Self {
+        let code = match &error {
+            OpenError::Link(
+                LinkError::AuthRequired { error, .. } | LinkError::Refused { error, .. },
+            ) => return error.clone(),
+            OpenError::Store(StoreError::NoSuchSession(_)) => codes::NOT_FOUND,
+            OpenError::Store(StoreError::InUse { .. }) => codes::INVALID_REQUEST,
+            OpenError::Roots(_) | OpenError::BadPlace(_) => codes::INVALID_PARAMS,
+            _ => codes::INTERNAL,
+        };
+        let trouble = Trouble::from(&error);
+        Self::new(code, &trouble.message).with_data(&trouble)
+    }
+}

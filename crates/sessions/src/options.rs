@@ -1,0 +1,120 @@
+//! Turns "model X", "effort high", "mode plan" into the request that an agent understands.
+//!
+//! In: the agent's answer to session/new, load or resume, and a wish. Out: a method and its
+//! params. Agents offer the same choice in three ways; the newest that fits is taken:
+//! config options by category, then `modes`, then the legacy `models`.
+
+use serde_json::{Value, json};
+use wire::Json;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    Model,
+    Effort,
+    Mode,
+}
+
+impl Choice {
+    fn category(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Effort => "thought_level",
+            Self::Mode => "mode",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Effort => "effort",
+            Self::Mode => "mode",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotOffered {
+    #[error("the agent offers no choice of {0}")]
+    NoChoice(&'static str),
+    #[error("the agent has no {what} `{wanted}`; it offers: {}", .offered.join(", "))]
+    NoSuchValue { what: &'static str, wanted: String, offered: Vec<String> },
+}
+
+/// The request that makes the agent use `wanted`, without its session id.
+pub fn request_for(
+    answer: &Json,
+    choice: Choice,
+    wanted: &str,
+) -> Result<(&'static str, Json), NotOffered> {
+    let answer: Value = answer.read().unwrap_or_default();
+    let options = answer["configOptions"].as_array().into_iter().flatten();
+    let mut of_category = options.filter(|option| option["category"] == choice.category());
+    if let Some(option) = of_category.next() {
+        let values = select_values(&option["options"]);
+        let value = find(choice, &values, wanted)?;
+        let params = json!({ "configId": option["id"], "value": value });
+        return Ok(("session/set_config_option", Json::of(&params)));
+    }
+    let (list, id, method, member) = match choice {
+        Choice::Mode => (&answer["modes"]["availableModes"], "id", "session/set_mode", "modeId"),
+        Choice::Model => {
+            (&answer["models"]["availableModels"], "modelId", "session/set_model", "modelId")
+        }
+        Choice::Effort => return Err(NotOffered::NoChoice(choice.name())),
+    };
+    let values: Vec<(String, String)> = list
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let id = entry[id].as_str()?.to_owned();
+            Some((id.clone(), entry["name"].as_str().unwrap_or(&id).to_owned()))
+        })
+        .collect();
+    let value = find(choice, &values, wanted)?;
+    Ok((method, Json::of(&json!({ member: value }))))
+}
+
+/// Values and names of a select; its options may stand in groups.
+fn select_values(options: &Value) -> Vec<(String, String)> {
+    let entries = options.as_array().into_iter().flatten();
+    entries
+        .flat_map(|entry| match &entry["options"] {
+            Value::Array(_) => select_values(&entry["options"]),
+            _ => entry["value"]
+                .as_str()
+                .map(|value| {
+                    let name = entry["name"].as_str().unwrap_or(value);
+                    vec![(value.to_owned(), name.to_owned())]
+                })
+                .unwrap_or_default(),
+        })
+        .collect()
+}
+
+fn find(
+    choice: Choice,
+    values: &[(String, String)],
+    wanted: &str,
+) -> Result<String, NotOffered> {
+    if values.is_empty() {
+        return Err(NotOffered::NoChoice(choice.name()));
+    }
+    let exact = values.iter().find(|(value, _)| value == wanted);
+    let by_name = || {
+        values.iter().find(|(value, name)| {
+            value.eq_ignore_ascii_case(wanted) || name.eq_ignore_ascii_case(wanted)
+        })
+    };
+    match exact.or_else(by_name) {
+        Some((value, _)) => Ok(value.clone()),
+        None => Err(NotOffered::NoSuchValue {
+            what: choice.name(),
+            wanted: wanted.to_owned(),
+            offered: values.iter().map(|(value, _)| value.clone()).collect(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

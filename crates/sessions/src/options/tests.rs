@@ -1,0 +1,46 @@
+use super::*;
+
+fn check(answer: &Value, choice: Choice, wanted: &str, expected: Result<(&str, Value), &str>) {
+    let given = request_for(&Json::of(answer), choice, wanted);
+    match (given, expected) {
+        (Ok((method, params)), Ok((expected_method, expected_params))) => {
+            assert_eq!(method, expected_method);
+            assert_eq!(params.read::<Value>().unwrap(), expected_params);
+        }
+        (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
+        (given, expected) => panic!("{given:?} instead of {expected:?}"),
+    }
+}
+
+#[test]
+fn config_options_are_found_by_category_also_in_groups() {
+    let answer = json!({
+        "configOptions": [
+            {"id": "m", "category": "model", "type": "select", "options": [
+                {"group": "g", "name": "G", "options": [{"value": "large-1", "name": "Large"}]},
+                {"value": "small-1", "name": "Small"},
+            ]},
+            {"id": "e", "category": "thought_level", "options": [{"value": "high", "name": "High"}]},
+        ],
+        "models": {"availableModels": [{"modelId": "old", "name": "Old"}]},
+    });
+    let set = |id: &str, value: &str| {
+        Ok(("session/set_config_option", json!({"configId": id, "value": value})))
+    };
+    check(&answer, Choice::Model, "large-1", set("m", "large-1"));
+    check(&answer, Choice::Model, "SMALL", set("m", "small-1"));
+    check(&answer, Choice::Effort, "high", set("e", "high"));
+    check(&answer, Choice::Model, "old", Err("it offers: large-1, small-1"));
+    check(&answer, Choice::Mode, "plan", Err("no choice of mode"));
+}
+
+#[test]
+fn older_agents_offer_modes_and_models() {
+    let answer = json!({
+        "modes": {"availableModes": [{"id": "plan", "name": "Plan"}]},
+        "models": {"availableModels": [{"modelId": "x", "name": "X"}]},
+    });
+    check(&answer, Choice::Mode, "Plan", Ok(("session/set_mode", json!({"modeId": "plan"}))));
+    check(&answer, Choice::Model, "x", Ok(("session/set_model", json!({"modelId": "x"}))));
+    check(&answer, Choice::Effort, "high", Err("no choice of effort"));
+}

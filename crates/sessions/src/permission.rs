@@ -1,0 +1,134 @@
+//! Decides whether an agent may do what it asks for.
+//!
+//! In: a question ([`Question`]), the rules and the mode. Out: allow, deny or ask, and who
+//! said so. Then the option is chosen that grants or refuses exactly once: an `…_always`
+//! option is never picked for a person who did not choose it.
+//!
+//! This is a convenience, not a boundary: it sees what the agent says it will do. What the
+//! agent's process can really do is up to the user it runs as.
+
+mod question;
+mod rules;
+
+pub(crate) use question::resolve_path;
+pub use question::{PermissionOption, Question};
+pub use rules::{Rule, RuleError, Rules};
+
+use serde::{Deserialize, Serialize};
+
+/// What happens to questions that no rule answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Ask the attached clients; reject when there are none.
+    #[default]
+    Ask,
+    /// Allow reading and editing inside the session's roots, ask for the rest.
+    AcceptEdits,
+    /// Allow everything, once at a time.
+    Auto,
+    /// Allow reading, deny the rest.
+    ReadOnly,
+    /// Deny everything.
+    DenyAll,
+}
+
+impl Mode {
+    /// Whether files may be written and commands run on the agent's behalf at all.
+    pub fn allows_changes(self) -> bool {
+        !matches!(self, Self::ReadOnly | Self::DenyAll)
+    }
+}
+
+/// Rules and mode of one session.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    pub rules: Rules,
+    pub mode: Mode,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    Allow(Decider),
+    Deny(Decider),
+    /// Nobody but a person can tell.
+    Ask,
+}
+
+/// Who decided, as it is written into the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Decider {
+    pub who: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+impl Decider {
+    pub fn new(who: &'static str) -> Self {
+        Self { who, detail: None }
+    }
+
+    pub fn detailed(who: &'static str, detail: impl Into<String>) -> Self {
+        Self { who, detail: Some(detail.into()) }
+    }
+}
+
+impl Policy {
+    pub fn judge(&self, question: &Question) -> Verdict {
+        // The model's own question to the user comes in the same message, with several
+        // answers that all "allow". Only a person can choose between them.
+        if question.is_multiple_choice() {
+            return Verdict::Ask;
+        }
+        match self.rules.judge(question) {
+            Some(verdict) => verdict,
+            None => self.judge_by_mode(question),
+        }
+    }
+
+    fn judge_by_mode(&self, question: &Question) -> Verdict {
+        let by_mode = |name: &str| Decider::detailed("mode", name);
+        match self.mode {
+            Mode::Ask => Verdict::Ask,
+            Mode::Auto => Verdict::Allow(by_mode("auto")),
+            Mode::DenyAll => Verdict::Deny(by_mode("deny-all")),
+            Mode::ReadOnly if question.only_reads() => Verdict::Allow(by_mode("read-only")),
+            Mode::ReadOnly => Verdict::Deny(by_mode("read-only")),
+            Mode::AcceptEdits if question.only_reads() || question.only_edits_inside_roots() => {
+                Verdict::Allow(by_mode("accept-edits"))
+            }
+            Mode::AcceptEdits => Verdict::Ask,
+        }
+    }
+}
+
+/// The answer to a permission request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "lowercase")]
+pub enum PermissionOutcome {
+    Selected {
+        #[serde(rename = "optionId")]
+        option_id: String,
+    },
+    Cancelled,
+}
+
+impl PermissionOutcome {
+    /// The option that allows this once and nothing more, if the agent offers it.
+    pub fn allow_once(question: &Question) -> Option<Self> {
+        Self::of_kind(question, "allow_once")
+    }
+
+    /// The option that refuses this once; where none is offered, no option at all.
+    pub fn reject(question: &Question) -> Self {
+        Self::of_kind(question, "reject_once").unwrap_or(Self::Cancelled)
+    }
+
+    fn of_kind(question: &Question, kind: &str) -> Option<Self> {
+        let option = question.options.iter().find(|option| option.kind == kind)?;
+        Some(Self::Selected { option_id: option.id.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! Rules that answer questions without asking, read from a TOML file.
+//!
+//! A rule applies when everything it names applies. Deny beats ask beats allow, whatever
+//! their order in the file. An allowing rule needs certainty: it applies to a command only
+//! if the command line is one plain command, and to paths only if every path is known to
+//! match. A denying or asking rule applies as soon as any part of a command line or any
+//! path matches.
+
+use std::path::Path;
+
+use globset::{GlobBuilder, GlobMatcher};
+use serde::Deserialize;
+
+use super::{Decider, Question, Verdict};
+
+#[derive(Debug, Clone, Default)]
+pub struct Rules(Vec<Rule>);
+
+#[derive(Debug, Clone)]
+pub struct Rule {
+    name: String,
+    action: Action,
+    kinds: Option<Vec<String>>,
+    paths: Option<Vec<GlobMatcher>>,
+    commands: Option<Vec<GlobMatcher>>,
+    agents: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    Allow,
+    Ask,
+    Deny,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RuleError {
+    #[error("cannot read the rules: {0}")]
+    Syntax(String),
+    #[error("rule {rule}: `{glob}` is not a pattern: {why}")]
+    Pattern { rule: String, glob: String, why: String },
+    #[error("rule {rule} has an empty list `{list}`: it would never apply")]
+    EmptyList { rule: String, list: &'static str },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    rules: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: Option<String>,
+    action: Action,
+    kinds: Option<Vec<String>>,
+    paths: Option<Vec<String>>,
+    commands: Option<Vec<String>>,
+    agents: Option<Vec<String>>,
+}
+
+/// With any of these a command line is more than one plain command, or not what it seems.
+const SHELL_MAGIC: &[char] = &[
+    ';', '&', '|', '<', '>', '`', '$', '(', ')', '{', '}', '[', ']', '\\', '\'', '"', '\n', '\r',
+    '#', '~', '!', '*', '?', '^', '\0',
+];
+/// Where one command of a line ends and the next begins, for rules that deny.
+const SEPARATORS: &[char] = &[';', '&', '|', '\n', '(', ')', '{', '}', '`', '<', '>', '$'];
+
+impl Rules {
+    /// Reads a rules file. Relative path patterns are below `base`.
+    pub fn parse(text: &str, base: &Path) -> Result<Self, RuleError> {
+        let file: File = toml::from_str(text).map_err(|error| RuleError::Syntax(error.to_string()))?;
+        let rules = file.rules.into_iter().enumerate();
+        let rules = rules.map(|(index, entry)| Rule::new(index, entry, base));
+        Ok(Self(rules.collect::<Result<_, _>>()?))
+    }
+
+    /// Allows what only reads.
+    pub fn approve_reads() -> Self {
+        let kinds = Some(["read", "search", "think"].map(str::to_owned).to_vec());
+        let name = "approve-reads".to_owned();
+        let action = Action::Allow;
+        Self(vec![Rule { name, action, kinds, paths: None, commands: None, agents: None }])
+    }
+
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    pub(super) fn judge(&self, question: &Question) -> Option<Verdict> {
+        for action in [Action::Deny, Action::Ask, Action::Allow] {
+            let rule = self.0.iter().find(|rule| rule.action == action && rule.applies(question));
+            let Some(rule) = rule else { continue };
+            let by = Decider::detailed("rule", rule.name.clone());
+            return Some(match action {
+                Action::Deny => Verdict::Deny(by),
+                Action::Ask => Verdict::Ask,
+                Action::Allow => Verdict::Allow(by),
+            });
+        }
+        None
+    }
+}
+
+impl Rule {
+    fn new(index: usize, entry: Entry, base: &Path) -> Result<Self, RuleError> {
+        let name = entry.name.unwrap_or_else(|| format!("#{}", index + 1));
+        for (list, is_empty) in [
+            ("kinds", entry.kinds.as_ref().is_some_and(Vec::is_empty)),
+            ("paths", entry.paths.as_ref().is_some_and(Vec::is_empty)),
+            ("commands", entry.commands.as_ref().is_some_and(Vec::is_empty)),
+            ("agents", entry.agents.as_ref().is_some_and(Vec::is_empty)),
+        ] {
+            if is_empty {
+                return Err(RuleError::EmptyList { rule: name, list });
+            }
+        }
+        let compile = |globs: Option<Vec<String>>, is_path: bool| {
+            let compile_one = |glob: String| glob_matcher(&glob, is_path, base, &name);
+            globs.map(|globs| globs.into_iter().map(compile_one).collect()).transpose()
+        };
+        Ok(Self {
+            paths: compile(entry.paths, true)?,
+            commands: compile(entry.commands, false)?,
+            action: entry.action,
+            kinds: entry.kinds,
+            agents: entry.agents,
+            name,
+        })
+    }
+
+    fn applies(&self, question: &Question) -> bool {
+        let contains = |list: &Option<Vec<String>>, item: &String| {
+            list.as_ref().is_none_or(|list| list.contains(item))
+        };
+        contains(&self.kinds, &question.kind)
+            && contains(&self.agents, &question.agent)
+            && self.paths.as_ref().is_none_or(|globs| self.applies_to_paths(globs, question))
+            && self.commands.as_ref().is_none_or(|globs| self.applies_to_command(globs, question))
+            && !self.grants_a_command_unseen(question)
+    }
+
+    fn applies_to_paths(&self, globs: &[GlobMatcher], question: &Question) -> bool {
+        let matches = |path: &std::path::PathBuf| globs.iter().any(|glob| glob.is_match(path));
+        match self.action {
+            Action::Allow => !question.paths.is_empty() && question.paths.iter().all(matches),
+            Action::Ask | Action::Deny => question.paths.iter().any(matches),
+        }
+    }
+
+    fn applies_to_command(&self, globs: &[GlobMatcher], question: &Question) -> bool {
+        let Some(command) = &question.command else { return false };
+        let matches = |part: &str| globs.iter().any(|glob| glob.is_match(part.trim()));
+        match self.action {
+            Action::Allow => !command.contains(SHELL_MAGIC) && matches(command),
+            Action::Ask | Action::Deny => {
+                matches(command) || command.split(SEPARATORS).any(matches)
+            }
+        }
+    }
+
+    /// A rule about kinds or paths does not allow a command that it does not name: an
+    /// agent may call a shell command a "read".
+    fn grants_a_command_unseen(&self, question: &Question) -> bool {
+        let names_commands = self.commands.is_some()
+            || self.kinds.as_ref().is_some_and(|kinds| kinds.iter().any(|kind| kind == "execute"));
+        let is_narrowed = self.kinds.is_some() || self.paths.is_some();
+        self.action == Action::Allow && is_narrowed && !names_commands && question.command.is_some()
+    }
+}
+
+fn glob_matcher(
+    glob: &str,
+    is_path: bool,
+    base: &Path,
+    rule: &str,
+) -> Result<GlobMatcher, RuleError> {
+    let full = match is_path {
+        true => base.join(glob).to_string_lossy().into_owned(),
+        false => glob.to_owned(),
+    };
+    let built = GlobBuilder::new(&full).literal_separator(is_path).build();
+    built.map(|glob| glob.compile_matcher()).map_err(|error| RuleError::Pattern {
+        rule: rule.to_owned(),
+        glob: glob.to_owned(),
+        why: error.to_string(),
+    })
+}

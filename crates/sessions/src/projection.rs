@@ -1,0 +1,33 @@
+//! The session log, told in other vocabularies.
+//!
+//! In: events of one session, in order, from the first. Out: what a client of that
+//! vocabulary expects. A projection is a pure state machine: it does no I/O, reads no
+//! clock and draws no randomness, so the same log always gives the same output. It reads
+//! payloads leniently, because they are the agent's bytes: a member that is missing, null
+//! or of the wrong type costs that member and nothing else, and nothing panics.
+
+mod acp;
+mod diff;
+mod envelopes;
+mod json;
+mod prompts;
+mod quiet;
+mod sanitize;
+mod text;
+mod tools;
+mod ui;
+mod usage;
+mod view;
+
+pub use acp::AcpReplay;
+pub use envelopes::{Envelope, EnvelopeUsage, Envelopes, Ev, Role, TurnStatus};
+pub use quiet::Quiet;
+pub use sanitize::{Sanitizer, sanitize, sanitize_line};
+pub use text::{Style, TextRenderer};
+pub use ui::{
+    AgentUpdate, EndStatus, Ui, UiEnd, UiError, UiErrorDetail, UiEvent, UiOption, UiStart, UiStatus,
+};
+pub use usage::Usage;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! The log as ACP: what `session/load` replays.
+//!
+//! In: every event. Out: the `params` of `session/update` notifications. The agent's own
+//! updates come out byte for byte; the user's prompts come out as `user_message_chunk`, one
+//! per content block, unless the agent has echoed them. Nothing else is replayed. What we
+//! add ourselves stands under `_meta.switchyard`.
+
+use wire::{Event, Json};
+
+use super::prompts::{Prompts, Said, Source};
+
+/// Projects a log into the updates of a `session/load`.
+#[derive(Debug)]
+pub struct AcpReplay {
+    session: String,
+    prompts: Prompts,
+}
+
+impl AcpReplay {
+    /// `session` is the id that synthesized updates name.
+    pub fn new(session: impl Into<String>) -> Self {
+        Self { session: session.into(), prompts: Prompts::default() }
+    }
+
+    pub fn project(&mut self, event: &Event, out: &mut Vec<Json>) {
+        for Said { source, .. } in self.prompts.project(event) {
+            out.push(match source {
+                Source::Prompt(block) => self.user_chunk(event, &block),
+                Source::Agent(params) => params,
+            });
+        }
+        match event.kind.update_name() {
+            None | Some("user_message_chunk") => {}
+            Some(_) => out.push(event.payload.clone()),
+        }
+    }
+
+    fn user_chunk(&self, event: &Event, block: &Json) -> Json {
+        let turn = event.turn.as_ref().map(wire::TurnId::as_str);
+        let origin = serde_json::json!({ "switchyard": { "seq": event.seq.0, "turn": turn } });
+        let session = Json::of(&self.session);
+        // Written by hand, because the block's own bytes have to stay as they are.
+        Json::trusted(format!(
+            r#"{{"sessionId":{},"update":{{"sessionUpdate":"user_message_chunk","content":{},"_meta":{}}}}}"#,
+            session.as_str(),
+            block.as_str(),
+            origin,
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+use super::*;
+
+fn texts(old: Option<&str>, new: &str) -> FileDiff {
+    let change = Change::Texts { old: old.map(Into::into), new: new.into() };
+    FileDiff { path: "a.rs".into(), change }
+}
+
+#[test]
+fn a_change_is_shown_with_its_surroundings() {
+    let old = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+    let new = "1\n2\n3\n4\nfive\n6\n7\n8\n9\n";
+
+    assert_eq!(
+        unified(&texts(Some(old), new)),
+        "--- a.rs\n+++ a.rs\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n"
+    );
+}
+
+#[test]
+fn a_new_file_is_all_added() {
+    assert_eq!(unified(&texts(None, "x\n")), "--- /dev/null\n+++ a.rs\n@@ -0,0 +1,1 @@\n+x\n");
+}
+
+#[test]
+fn added_and_removed_lines_are_counted() {
+    let file = texts(Some("a\nb\nc"), "a\nx\ny\nz\nc");
+    let diff = Diff::of(&file.change);
+
+    assert_eq!((diff.n_added, diff.n_removed), (3, 1));
+}
+
+#[test]
+fn texts_that_differ_in_line_endings_only_have_no_changed_line() {
+    assert!(Diff::between("a\r\nb\r\n", "a\nb").lines.is_empty());
+}
+
+#[test]
+fn a_patch_is_taken_as_it_is() {
+    let patch = Change::Patch("--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b\n c\n\\ No newline".into());
+    let diff = Diff::of(&patch);
+
+    assert_eq!((diff.n_added, diff.n_removed, diff.lines.len()), (1, 1, 4));
+}
+
+#[test]
+fn huge_texts_are_told_apart_without_a_search() {
+    let lines = |word: &str| (0..50_000).map(|n| format!("{word}{n}\n")).collect::<String>();
+    let (old, new) = (format!("same\n{}end", lines("a")), format!("same\n{}end", lines("b")));
+    let diff = Diff::between(&old, &new);
+
+    assert_eq!((diff.n_added, diff.n_removed), (50_000, 50_000));
+    assert_eq!(diff.lines.iter().filter(|line| line.mark == Mark::Same).count(), 2);
+}

@@ -1,0 +1,238 @@
+//! The log as session envelopes: `{id, time, role, turn?, ev: {t: …}}`.
+//!
+//! In: every event. Out: a flat stream of envelopes. Turns never overlap and every start
+//! has one end; a tool call starts at most once and ends once, at the latest with its turn;
+//! times never go back. All ids are cuid2 derived from the log, so that the same log read
+//! again gives the same ids.
+
+mod tools;
+mod types;
+
+pub use types::{Envelope, EnvelopeUsage, Ev, Role, TurnStatus};
+
+use wire::{CallId, Event, Kind, TurnId};
+
+use super::json::Object;
+use super::prompts::Prompts;
+use super::tools::ToolCalls;
+use super::usage::Context;
+use super::view::{Block, Fault, PlanEntry, TurnEnd, blocks, payload_of, plan_entries, update_of};
+use tools::Sighting;
+
+/// Projects a log into session envelopes.
+#[derive(Debug)]
+pub struct Envelopes {
+    session: String,
+    prompts: Prompts,
+    tools: ToolCalls<tools::Marks>,
+    active: Option<TurnId>,
+    last_ended: Option<TurnId>,
+    last_time: i64,
+    /// Envelopes made of the event at hand.
+    n_of_event: u64,
+    plan: Vec<PlanEntry>,
+    context: Context,
+    /// Errors of the running turn, which its end often repeats.
+    errors_told: Vec<String>,
+}
+
+impl Envelopes {
+    /// `session` makes the ids of this log differ from those of any other.
+    pub fn new(session: impl Into<String>) -> Self {
+        Self {
+            session: session.into(),
+            prompts: Prompts::default(),
+            tools: ToolCalls::default(),
+            active: None,
+            last_ended: None,
+            last_time: i64::MIN,
+            n_of_event: 0,
+            plan: Vec::new(),
+            context: Context::default(),
+            errors_told: Vec::new(),
+        }
+    }
+
+    pub fn project(&mut self, event: &Event, out: &mut Vec<Envelope>) {
+        self.n_of_event = 0;
+        for said in self.prompts.project(event) {
+            for block in said.blocks() {
+                self.block(event, Role::User, said.turn, &block, out);
+            }
+        }
+        match event.kind.update_name() {
+            Some(name) => self.update(name, event, out),
+            None => self.own_event(event, out),
+        }
+    }
+
+    fn update(&mut self, name: &str, event: &Event, out: &mut Vec<Envelope>) {
+        let update = update_of(event);
+        match name {
+            "agent_message_chunk" => {
+                for block in blocks(update.get("content")) {
+                    self.start_waiting_calls(event, out);
+                    self.block(event, Role::Agent, self.turn_of(event), &block, out);
+                }
+            }
+            "agent_thought_chunk" => {
+                self.start_waiting_calls(event, out);
+                let text = super::view::chunk_text(&update);
+                self.text(event, text, true, out);
+            }
+            "tool_call" => self.tool(event, &update, Sighting::Call, out),
+            "tool_call_update" => self.tool(event, &update, Sighting::Update, out),
+            "plan" | "plan_update" => self.plan(event, &update, out),
+            "usage_update" => {
+                self.context.update(&update);
+                self.start_waiting_calls(event, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn own_event(&mut self, event: &Event, out: &mut Vec<Envelope>) {
+        match event.kind {
+            Kind::TurnStarted => self.start_turn(event, out),
+            Kind::TurnEnded => self.end_turn(event, out),
+            Kind::PermissionRequested => {
+                let request = payload_of(event).object("request");
+                let call = request.object("toolCall");
+                if !call.is_empty() {
+                    self.tool(event, &call, Sighting::Question, out);
+                }
+            }
+            Kind::AgentQuiet => self.start_waiting_calls(event, out),
+            Kind::Error if self.active.is_some() => {
+                self.error(event, &Fault::of(&payload_of(event)), out);
+            }
+            _ => {}
+        }
+    }
+
+    fn start_turn(&mut self, event: &Event, out: &mut Vec<Envelope>) {
+        let turn = event.turn.unwrap_or_else(|| {
+            TurnId::derived(&[self.session.as_bytes(), b"turn", &event.seq.0.to_be_bytes()])
+        });
+        if self.active == Some(turn) || self.last_ended == Some(turn) {
+            return;
+        }
+        if event.turn.is_none() && self.active.is_some() {
+            return;
+        }
+        // The log lost the end of the turn before; its readers must not wait for it.
+        self.close_turn(event, TurnStatus::Failed, None, None, out);
+        self.active = Some(turn);
+        self.context.start_turn();
+        self.errors_told.clear();
+        self.push(event, Role::Agent, Some(turn), Ev::TurnStart {}, out);
+    }
+
+    fn end_turn(&mut self, event: &Event, out: &mut Vec<Envelope>) {
+        if self.active.is_none() || event.turn.is_some_and(|turn| Some(turn) != self.active) {
+            return;
+        }
+        let end = TurnEnd::of(event);
+        self.start_waiting_calls(event, out);
+        if let Some(fault) = &end.fault {
+            self.error(event, fault, out);
+        }
+        let usage = end.usage.map(|usage| EnvelopeUsage::of(&usage, self.context.window));
+        self.close_turn(event, TurnStatus::from(end.outcome), end.stop_reason, usage, out);
+    }
+
+    /// Ends the active turn, if there is one, and what is still open in it.
+    fn close_turn(
+        &mut self,
+        event: &Event,
+        status: TurnStatus,
+        stop_reason: Option<String>,
+        usage: Option<EnvelopeUsage>,
+        out: &mut Vec<Envelope>,
+    ) {
+        let Some(turn) = self.active else { return };
+        self.end_open_calls(event, out);
+        self.push(event, Role::Agent, Some(turn), Ev::TurnEnd { status, stop_reason }, out);
+        if let Some(envelope) = out.last_mut() {
+            envelope.usage = usage;
+        }
+        self.tools.end_turn();
+        self.last_ended = self.active.take();
+    }
+
+    fn plan(&mut self, event: &Event, update: &Object<'_>, out: &mut Vec<Envelope>) {
+        let entries = plan_entries(update);
+        if entries == self.plan {
+            return;
+        }
+        self.start_waiting_calls(event, out);
+        let lines = entries.iter().map(|entry| format!("{} {}", entry.mark(), entry.content));
+        let text = std::iter::once("Plan".to_owned()).chain(lines).collect::<Vec<_>>().join("\n");
+        self.plan = entries;
+        self.push(event, Role::Agent, self.turn_of(event), Ev::Service { text }, out);
+    }
+
+    fn error(&mut self, event: &Event, fault: &Fault, out: &mut Vec<Envelope>) {
+        if self.errors_told.contains(&fault.message) {
+            return;
+        }
+        self.errors_told.push(fault.message.clone());
+        let text = match &fault.remedy {
+            Some(remedy) => format!("Error: {}\n{remedy}", fault.message),
+            None => format!("Error: {}", fault.message),
+        };
+        self.push(event, Role::Agent, self.turn_of(event), Ev::Service { text }, out);
+    }
+
+    fn block(
+        &mut self,
+        event: &Event,
+        role: Role,
+        turn: Option<TurnId>,
+        block: &Block<'_>,
+        out: &mut Vec<Envelope>,
+    ) {
+        let ev = match (block.text(), block.file()) {
+            (Some(text), _) if text.is_empty() => return,
+            (Some(text), _) => Ev::Text { text: text.into_owned(), thinking: false },
+            (None, Some(file)) => Ev::File {
+                reference: file.reference,
+                name: file.name,
+                size: file.size,
+                mime_type: file.mime_type,
+            },
+            (None, None) => return,
+        };
+        self.push(event, role, turn, ev, out);
+    }
+
+    fn text(&mut self, event: &Event, text: String, thinking: bool, out: &mut Vec<Envelope>) {
+        if !text.is_empty() {
+            let ev = Ev::Text { text, thinking };
+            self.push(event, Role::Agent, self.turn_of(event), ev, out);
+        }
+    }
+
+    fn push(
+        &mut self,
+        event: &Event,
+        role: Role,
+        turn: Option<TurnId>,
+        ev: Ev,
+        out: &mut Vec<Envelope>,
+    ) {
+        let seq = event.seq.0.to_be_bytes();
+        let index = self.n_of_event.to_be_bytes();
+        self.n_of_event += 1;
+        self.last_time = self.last_time.max(event.at.0);
+        let id = CallId::derived(&[self.session.as_bytes(), &seq, &index]);
+        out.push(Envelope { id, time: self.last_time, role, turn, usage: None, ev });
+    }
+
+    fn turn_of(&self, event: &Event) -> Option<TurnId> {
+        event.turn.or(self.active)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,333 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::projection::tests::log::{Log, turn};
+
+fn project(log: &Log) -> Vec<Envelope> {
+    let mut envelopes = Envelopes::new("session");
+    let mut out = Vec::new();
+    log.events.iter().for_each(|event| envelopes.project(event, &mut out));
+    out
+}
+
+/// The `ev` of each envelope; ids are checked for consistency, never by value.
+fn evs(log: &Log) -> Vec<Value> {
+    let ev = |envelope: &Envelope| {
+        let mut ev = serde_json::to_value(&envelope.ev).unwrap();
+        if let Some(call) = ev.get_mut("call") {
+            *call = "call".into();
+        }
+        ev
+    };
+    project(log).iter().map(ev).collect()
+}
+
+fn kinds(log: &Log) -> Vec<String> {
+    evs(log).iter().map(|ev| ev["t"].as_str().unwrap().to_owned()).collect()
+}
+
+fn calls(log: &Log) -> Vec<String> {
+    let call = |envelope: &Envelope| match &envelope.ev {
+        Ev::ToolCallStart { call, .. } | Ev::ToolCallEnd { call } => Some(call.to_string()),
+        _ => None,
+    };
+    project(log).iter().filter_map(call).collect()
+}
+
+#[test]
+fn a_turn_starts_once_however_often_it_is_said() {
+    assert_eq!(kinds(&Log::started().start().start()), ["turn-start"]);
+}
+
+#[test]
+fn a_turn_ends_with_the_status_of_its_stop_reason() {
+    for (reason, status) in [
+        ("end_turn", "completed"),
+        ("max_tokens", "completed"),
+        ("max_turn_requests", "completed"),
+        ("refusal", "completed"),
+        ("error", "failed"),
+        ("cancelled", "cancelled"),
+    ] {
+        let evs = evs(&Log::started().end(reason));
+        assert_eq!(evs[1], json!({ "t": "turn-end", "status": status, "stopReason": reason }));
+    }
+}
+
+#[test]
+fn a_turn_ends_once() {
+    let log = Log::started().end("end_turn").end("end_turn").start().end("error");
+
+    assert_eq!(kinds(&log), ["turn-start", "turn-end"]);
+}
+
+#[test]
+fn an_end_without_a_start_gives_nothing() {
+    assert!(project(&Log::new().in_turn(1).end("end_turn")).is_empty());
+    assert_eq!(kinds(&Log::started().in_turn(2).end("end_turn")), ["turn-start"]);
+}
+
+#[test]
+fn each_turn_carries_its_own_id() {
+    let log = Log::started().text("a").end("end_turn").in_turn(2).start().text("b").end("end_turn");
+    let turns: Vec<_> = project(&log).iter().map(|envelope| envelope.turn).collect();
+
+    let (one, two) = (Some(turn(1)), Some(turn(2)));
+    assert_eq!(turns, [one, one, one, two, two, two]);
+}
+
+#[test]
+fn a_turn_whose_end_was_lost_fails_when_the_next_one_starts() {
+    let log = Log::started().tool("c", json!({})).in_turn(2).start();
+
+    assert_eq!(
+        kinds(&log),
+        ["turn-start", "tool-call-start", "tool-call-end", "turn-end", "turn-start"]
+    );
+    assert_eq!(evs(&log)[3]["status"], "failed");
+}
+
+#[test]
+fn every_chunk_of_text_is_an_envelope() {
+    let evs = evs(&Log::started().text("a").text("").text("b").thought("hm").thought(""));
+
+    assert_eq!(evs[1], json!({ "t": "text", "text": "a" }));
+    assert_eq!(evs[2], json!({ "t": "text", "text": "b" }));
+    assert_eq!(evs[3], json!({ "t": "text", "text": "hm", "thinking": true }));
+    assert_eq!(evs.len(), 4);
+}
+
+#[test]
+fn what_comes_late_carries_the_turn_of_its_event_and_reopens_nothing() {
+    let out = project(&Log::started().end("end_turn").text("late").outside().text("later"));
+
+    assert_eq!(out.len(), 4);
+    assert_eq!((out[2].turn, out[3].turn), (Some(turn(1)), None));
+}
+
+#[test]
+fn the_prompt_is_the_users() {
+    let link = json!({ "type": "resource_link", "name": "a", "uri": "file:///a", "size": 3 });
+    let unknown = json!({ "type": "resource_link", "name": "b", "uri": "file:///b" });
+    let blocks =
+        json!([{ "type": "text", "text": "hi" }, link, unknown, { "type": "text", "text": "" }]);
+    let log = Log::new().in_turn(1).own(Kind::PromptReceived, json!({ "prompt": blocks }));
+    let out = project(&log);
+
+    assert!(
+        out.iter().all(|envelope| envelope.role == Role::User && envelope.turn == Some(turn(1)))
+    );
+    assert_eq!(
+        evs(&log),
+        [
+            json!({ "t": "text", "text": "hi" }),
+            json!({ "t": "file", "ref": "file:///a", "name": "a", "size": 3 }),
+        ]
+    );
+}
+
+#[test]
+fn a_tool_call_starts_and_ends_once() {
+    let log = Log::started()
+        .tool(
+            "c",
+            json!({ "title": "Run\n`ls`", "kind": "execute", "rawInput": { "command": "ls" } }),
+        )
+        .tool("c", json!({ "status": "in_progress" }))
+        .tool_update("c", json!({ "status": "completed" }))
+        .tool_update("c", json!({ "status": "completed" }));
+    let evs = evs(&log);
+
+    assert_eq!(
+        evs[1],
+        json!({
+            "t": "tool-call-start", "call": "call", "name": "execute", "title": "Run `ls`",
+            "description": "ls", "args": { "command": "ls" },
+        })
+    );
+    assert_eq!(evs[2], json!({ "t": "tool-call-end", "call": "call" }));
+    assert_eq!(evs.len(), 3);
+    let calls = calls(&log);
+    assert_eq!(calls[0], calls[1]);
+}
+
+#[test]
+fn calls_have_their_own_ids_and_are_paired() {
+    let log = Log::started().tool("a", json!({})).tool("b", json!({}));
+    let log = log.tool_update("b", json!({ "status": "failed" }));
+    let log = log.tool_update("a", json!({ "status": "completed" })).end("end_turn");
+    let log = log.in_turn(2).start().tool("a", json!({}));
+    let calls = calls(&log);
+
+    let [a, b, b_end, a_end, a_again] = calls.as_slice() else { panic!("{calls:?}") };
+    assert_eq!((a, b), (a_end, b_end));
+    assert!(a != b && a != a_again && b != a_again);
+}
+
+#[test]
+fn a_call_may_first_be_seen_in_an_update_or_in_a_question() {
+    let log = Log::started().tool_update("a", json!({ "status": "in_progress" }));
+    assert_eq!(kinds(&log), ["turn-start", "tool-call-start"]);
+
+    let log = Log::started().ask("r", "b", json!({ "title": "T", "status": "pending" }));
+    let log = log.tool("b", json!({ "title": "T" }));
+    assert_eq!(kinds(&log), ["turn-start", "tool-call-start"]);
+}
+
+#[test]
+fn the_result_of_an_unknown_call_is_an_end_alone() {
+    let log = Log::started().tool_update("x", json!({ "status": "completed" }));
+    let log = log.tool_update("x", json!({ "status": "completed" })).end("end_turn");
+
+    assert_eq!(kinds(&log), ["turn-start", "tool-call-end", "turn-end"]);
+    assert!(wire::CallId::parse(&calls(&log)[0]).is_ok());
+}
+
+#[test]
+fn a_call_that_comes_complete_starts_and_ends() {
+    let log = Log::started().tool("x", json!({ "status": "completed" }));
+
+    assert_eq!(kinds(&log), ["turn-start", "tool-call-start", "tool-call-end"]);
+}
+
+#[test]
+fn an_input_that_comes_in_pieces_is_awaited() {
+    let log = Log::started()
+        .tool("c", json!({ "title": "Edit", "status": "pending", "rawInput": {} }))
+        .tool_update("c", json!({ "rawInput": { "path": "a" } }))
+        .tool_update(
+            "c",
+            json!({ "rawInput": { "path": "a", "new": "b" }, "status": "in_progress" }),
+        );
+    let evs = evs(&log);
+
+    assert_eq!(evs.len(), 2);
+    assert_eq!(evs[1]["args"], json!({ "path": "a", "new": "b" }));
+}
+
+#[test]
+fn a_call_that_waits_for_its_input_starts_before_anything_else_is_said() {
+    let pending = json!({ "title": "Edit", "status": "pending" });
+    let log = Log::started().tool("c", pending).text("so");
+
+    assert_eq!(kinds(&log), ["turn-start", "tool-call-start", "text"]);
+    let log = log.end("end_turn");
+    assert_eq!(kinds(&log)[3..], ["tool-call-end", "turn-end"]);
+}
+
+#[test]
+fn calls_left_open_are_closed_before_their_turn() {
+    let log = Log::started().tool("a", json!({})).tool("b", json!({})).end("cancelled");
+    let log = log.tool_update("a", json!({ "status": "completed" }));
+
+    let expected = ["turn-start", "tool-call-start", "tool-call-start", "tool-call-end"];
+    assert_eq!(kinds(&log)[..4], expected);
+    assert_eq!(kinds(&log)[4..], ["tool-call-end", "turn-end"]);
+}
+
+#[test]
+fn args_are_an_object_and_keep_their_bytes() {
+    let log = Log::started().tool("a", json!({ "rawInput": "text" }));
+    assert_eq!(evs(&log)[1]["args"], json!({}));
+
+    let mut log = Log::started().tool("a", json!({}));
+    let payload =
+        r#"{"update":{"toolCallId":"a","rawInput":{"z":1, "a":12345678901234567890123}}}"#;
+    log.events[1].payload = wire::Json::parse(payload).unwrap();
+    let line = serde_json::to_string(&project(&log)[1]).unwrap();
+    assert!(line.contains(r#""args":{"z":1, "a":12345678901234567890123}"#), "{line}");
+}
+
+#[test]
+fn what_the_protocol_has_no_word_for_gives_nothing() {
+    let mut log = Log::started();
+    for kind in [
+        Kind::PermissionResolved,
+        Kind::ElicitationRequested,
+        Kind::ElicitationResolved,
+        Kind::WorkerStarted,
+        Kind::WorkerExited,
+        Kind::AgentStderr,
+        Kind::AgentNotification,
+        Kind::CancelRequested,
+        Kind::CancelStep,
+        Kind::SessionCreated,
+    ] {
+        log = log.own(kind, json!({ "text": "x", "message": "x" }));
+    }
+    for name in ["usage_update", "available_commands_update", "current_mode_update", "unheard_of"] {
+        log = log.update(name, json!({ "used": 1 }));
+    }
+
+    assert_eq!(kinds(&log), ["turn-start"]);
+}
+
+#[test]
+fn an_error_inside_a_turn_is_a_service_message_once() {
+    let error = json!({ "category": "auth", "message": "no key", "remedy": "log in" });
+    let log = Log::started().own(Kind::Error, error.clone());
+    let end = json!({ "stopReason": "error", "error": error });
+    let log = log.own(Kind::TurnEnded, end).own(Kind::Error, json!({ "message": "outside" }));
+    let evs = evs(&log);
+
+    assert_eq!(evs[1], json!({ "t": "service", "text": "Error: no key\nlog in" }));
+    assert_eq!(evs[2]["status"], "failed");
+    assert_eq!(evs.len(), 3);
+}
+
+#[test]
+fn a_plan_is_told_when_it_changes() {
+    let plan =
+        |status| json!({ "entries": [{ "content": "a", "status": status }, { "content": "b" }] });
+    let log = Log::started().update("plan", plan("pending")).update("plan", plan("pending"));
+    let log = log.update("plan", plan("in_progress")).update("plan", plan("completed"));
+    let texts: Vec<_> = evs(&log)[1..].iter().map(|ev| ev["text"].clone()).collect();
+
+    assert_eq!(texts, ["Plan\n[ ] a\n[ ] b", "Plan\n[~] a\n[ ] b", "Plan\n[x] a\n[ ] b"]);
+}
+
+#[test]
+fn usage_stands_on_the_end_of_the_turn() {
+    let usage =
+        json!({ "inputTokens": 5, "outputTokens": 6, "cachedReadTokens": 7, "totalTokens": 11 });
+    let log = Log::started().update("usage_update", json!({ "used": 1, "size": 1000 }));
+    let end = json!({ "stopReason": "end_turn", "usage": usage });
+    let out = project(&log.own(Kind::TurnEnded, end));
+
+    let expected = json!({
+        "input_tokens": 5, "output_tokens": 6, "cache_read_input_tokens": 7,
+        "total_tokens": 11, "context_window": 1000,
+    });
+    assert_eq!(serde_json::to_value(&out[1].usage).unwrap(), expected);
+    assert!(out[0].usage.is_none());
+}
+
+#[test]
+fn time_does_not_go_back() {
+    let mut log = Log::started().text("a").text("b");
+    log.events[1].at = wire::Millis(5);
+    let times: Vec<_> = project(&log).iter().map(|envelope| envelope.time).collect();
+
+    assert_eq!(times, [1010, 1010, 1030]);
+}
+
+#[test]
+fn a_full_turn_is_consistent() {
+    let log = Log::new().in_turn(1).prompt("hi").start().text("a");
+    let log = log.tool("c", json!({})).tool_update("c", json!({ "status": "completed" }));
+    let log = log.text("b").end("end_turn");
+    let out = project(&log);
+
+    assert_eq!(
+        kinds(&log),
+        ["text", "turn-start", "text", "tool-call-start", "tool-call-end", "text", "turn-end"]
+    );
+    assert!(out.iter().all(|envelope| envelope.turn == Some(turn(1))));
+    let ids: std::collections::HashSet<_> = out.iter().map(|envelope| envelope.id).collect();
+    assert_eq!(ids.len(), out.len());
+    assert_eq!(project(&log), out);
+    let mut other = Envelopes::new("another session");
+    let mut others = Vec::new();
+    log.events.iter().for_each(|event| other.project(event, &mut others));
+    assert!(others.iter().all(|envelope| !ids.contains(&envelope.id)));
+}

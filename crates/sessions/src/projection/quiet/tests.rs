@@ -1,0 +1,24 @@
+use super::*;
+use crate::projection::tests::log::Log;
+
+fn answer(is_terminal: bool, log: &Log) -> String {
+    let mut quiet = Quiet::new(is_terminal);
+    let mut out = String::new();
+    log.events.iter().for_each(|event| quiet.project(event, &mut out));
+    out
+}
+
+#[test]
+fn only_the_answer_is_given() {
+    let log = Log::started().thought("hm").text("a").tool("c", serde_json::json!({})).text("b");
+
+    assert_eq!(answer(false, &log.end("end_turn")), "ab");
+}
+
+#[test]
+fn a_pipe_gets_the_bytes_and_a_terminal_gets_safe_text() {
+    let log = Log::started().text("\u{1b}[2Ja\r").text("\nb\r").end("end_turn");
+
+    assert_eq!(answer(false, &log), "\u{1b}[2Ja\r\nb\r");
+    assert_eq!(answer(true, &log), "\\x1b[2Ja\nb\\x0d");
+}

@@ -1,0 +1,150 @@
+//! Makes an agent's text safe to show.
+//!
+//! In: any text. Out: text that moves no cursor, changes no colour, writes no clipboard,
+//! reorders no letters and hides nothing. What is dangerous is not dropped but shown
+//! (`\x1b`, `\u{202e}`), because a person who approves a command must see that something
+//! was there. Safe texts stay safe when joined, so chunks may be cut anywhere.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// A run of blanks this long in a one-line context is counted instead of printed: padding
+/// is how a command pushes its tail out of sight.
+const LONGEST_BLANK_RUN: usize = 16;
+
+/// Sanitizes a stream of chunks; a `\r\n` that was cut in two is still one line break.
+#[derive(Debug, Clone, Default)]
+pub struct Sanitizer {
+    holds_cr: bool,
+}
+
+impl Sanitizer {
+    /// Appends the safe form of `chunk`. A `\r` at its end waits for the next chunk.
+    pub fn push(&mut self, chunk: &str, out: &mut String) {
+        if chunk.is_empty() {
+            return;
+        }
+        if std::mem::take(&mut self.holds_cr) && !chunk.starts_with('\n') {
+            escape('\r', out);
+        }
+        let body = match chunk.strip_suffix('\r') {
+            Some(body) => {
+                self.holds_cr = true;
+                body
+            }
+            None => chunk,
+        };
+        out.push_str(&sanitize(body));
+    }
+
+    /// Appends what was held back; the text ended here.
+    pub fn finish(&mut self, out: &mut String) {
+        if std::mem::take(&mut self.holds_cr) {
+            escape('\r', out);
+        }
+    }
+}
+
+/// The safe form of a text of several lines; line breaks and tabs stay.
+pub fn sanitize(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| is_hidden(c) && c != '\n' && c != '\t') {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\n' | '\t' => safe.push(c),
+            '\r' if chars.peek() == Some(&'\n') => {}
+            c if is_hidden(c) => escape(c, &mut safe),
+            c => safe.push(c),
+        }
+    }
+    Cow::Owned(safe)
+}
+
+/// The safe form of a text that must stay on one line and within `max_chars`: line breaks
+/// and tabs are shown as escapes, long runs of blanks are counted, and a text that is too
+/// long shows both of its ends and its length.
+pub fn sanitize_line(text: &str, max_chars: usize) -> String {
+    let mut line = String::with_capacity(text.len());
+    let mut blanks = 0;
+    for c in text.trim_end_matches(['\n', '\r']).chars() {
+        if is_blank(c) {
+            blanks += 1;
+            continue;
+        }
+        flush_blanks(std::mem::take(&mut blanks), &mut line);
+        match c {
+            '\n' => line.push_str("\\n"),
+            '\t' => line.push_str("\\t"),
+            c if is_hidden(c) => escape(c, &mut line),
+            c => line.push(c),
+        }
+    }
+    flush_blanks(blanks, &mut line);
+    cut_middle(line, max_chars)
+}
+
+/// Whether `c` acts on a terminal or on its reader without being seen.
+fn is_hidden(c: char) -> bool {
+    matches!(c,
+        // C0, DEL and C1, which hold every introducer of a control sequence.
+        '\u{00}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
+        // Soft hyphen, fillers and separators that have no width of their own.
+        | '\u{ad}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{3164}' | '\u{ffa0}'
+        // Zero width. U+200D and U+FE0F stay, emoji are made with them, and U+200C stays,
+        // Persian is written with it.
+        | '\u{200b}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        // Direction marks, embeddings and overrides (isolates are in the range above).
+        | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
+        // Line and paragraph separators.
+        | '\u{2028}' | '\u{2029}'
+        // Tags and the supplementary variation selectors: invisible letters that a model reads.
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Blanks that a terminal prints as nothing but distance.
+fn is_blank(c: char) -> bool {
+    matches!(
+        c,
+        ' ' | '\u{a0}' | '\u{2000}'
+            ..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' | '\u{2800}'
+    )
+}
+
+fn flush_blanks(n_blanks: usize, out: &mut String) {
+    if n_blanks < LONGEST_BLANK_RUN {
+        out.extend(std::iter::repeat_n(' ', n_blanks));
+    } else {
+        // Writing to a String cannot fail, here and below.
+        let _ = write!(out, " …({n_blanks} blanks)… ");
+    }
+}
+
+fn escape(c: char, out: &mut String) {
+    let code = u32::from(c);
+    let _ =
+        if code <= 0xff { write!(out, "\\x{code:02x}") } else { write!(out, "\\u{{{code:x}}}") };
+}
+
+/// Keeps both ends of `line` when it has more than `max_chars` characters.
+fn cut_middle(line: String, max_chars: usize) -> String {
+    let n_chars = line.chars().count();
+    if n_chars <= max_chars {
+        return line;
+    }
+    let mark = format!(" …({n_chars} chars)… ");
+    let kept = max_chars.saturating_sub(mark.chars().count());
+    // A line too narrow for the mark still says that something is missing.
+    if kept < 2 {
+        return line.chars().take(max_chars.saturating_sub(1)).chain(['…']).collect();
+    }
+    let n_tail = kept / 2;
+    let head = line.chars().take(kept - n_tail);
+    let tail = line.chars().skip(n_chars - n_tail);
+    head.chain(mark.chars()).chain(tail).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! The log for a person at a terminal.
+//!
+//! In: every event. Out: text to print as it is. The agent's answer streams through as it
+//! comes; everything else is lines. Nothing an agent, a tool or a file says reaches the
+//! terminal without having been made safe: the only control sequences in the output are
+//! our own colours, and with `color` off there are none.
+
+mod notes;
+mod page;
+mod questions;
+mod tools;
+
+use std::collections::HashMap;
+
+use wire::{Event, Kind, Millis, TurnId};
+
+use super::json::Object;
+use super::prompts::Prompts;
+use super::sanitize::sanitize_line;
+use super::tools::ToolCalls;
+use super::usage::Context;
+use super::view::{Block, PlanEntry, blocks, chunk_text, payload_of, plan_entries, update_of};
+use page::{Page, Part};
+
+/// How to write for the terminal at hand.
+#[derive(Debug, Clone, Copy)]
+pub struct Style {
+    pub color: bool,
+    /// Columns of the terminal; 0 when unknown.
+    pub width: usize,
+    /// Also tell what a person rarely needs: tool output, stderr, modes, unknown updates.
+    pub verbose: bool,
+    pub show_thinking: bool,
+}
+
+/// Projects a log into text for a terminal.
+#[derive(Debug)]
+pub struct TextRenderer {
+    style: Style,
+    shows_prompts: bool,
+    page: Page,
+    prompts: Prompts,
+    tools: ToolCalls<tools::Marks>,
+    questions: HashMap<String, questions::Question>,
+    plan: Vec<PlanEntry>,
+    context: Context,
+    cwd: Option<String>,
+    turn: Option<TurnId>,
+    turn_started: Option<Millis>,
+    /// Errors of the running turn, which its end often repeats.
+    errors_told: Vec<String>,
+}
+
+impl TextRenderer {
+    pub fn new(style: Style) -> Self {
+        Self {
+            style,
+            shows_prompts: false,
+            page: Page::new(style.color),
+            prompts: Prompts::default(),
+            tools: ToolCalls::default(),
+            questions: HashMap::new(),
+            plan: Vec::new(),
+            context: Context::default(),
+            cwd: None,
+            turn: None,
+            turn_started: None,
+            errors_told: Vec::new(),
+        }
+    }
+
+    /// Also writes what the user said: for a log that is read, not one that is typed.
+    #[must_use]
+    pub fn with_prompts(mut self) -> Self {
+        self.shows_prompts = true;
+        self
+    }
+
+    pub fn project(&mut self, event: &Event, out: &mut String) {
+        self.user(event, out);
+        match event.kind.update_name() {
+            Some(name) => self.update(name, event, out),
+            None => self.own_event(event, out),
+        }
+    }
+
+    fn update(&mut self, name: &str, event: &Event, out: &mut String) {
+        let update = update_of(event);
+        match name {
+            "agent_message_chunk" => self.answer(&update, out),
+            "agent_thought_chunk" => {
+                if self.style.show_thinking {
+                    self.announce_all(out);
+                    self.page.stream(Part::Thinking, &chunk_text(&update), out);
+                }
+            }
+            "user_message_chunk" => {}
+            "tool_call" | "tool_call_update" => self.tool(event.turn.or(self.turn), &update, out),
+            "plan" | "plan_update" => self.plan(&update, out),
+            "usage_update" => {
+                self.context.update(&update);
+                self.announce_all(out);
+            }
+            _ => self.other_update(name, &update, out),
+        }
+    }
+
+    fn own_event(&mut self, event: &Event, out: &mut String) {
+        let payload = payload_of(event);
+        match event.kind {
+            Kind::SessionCreated => self.created(&payload, out),
+            Kind::SessionResumed => self.resumed(&payload, out),
+            Kind::TurnStarted => {
+                self.turn = event.turn;
+                self.turn_started = Some(event.at);
+                self.errors_told.clear();
+                self.context.start_turn();
+            }
+            Kind::TurnEnded => self.turn_ended(event, out),
+            Kind::PermissionRequested => {
+                self.permission_requested(event.turn.or(self.turn), &payload, out);
+            }
+            Kind::PermissionResolved => self.permission_resolved(&payload, out),
+            Kind::ElicitationRequested => self.elicitation_requested(&payload, out),
+            Kind::ElicitationResolved => self.elicitation_resolved(&payload, out),
+            Kind::CancelRequested => self.cancel_requested(&payload, out),
+            Kind::CancelStep => self.cancel_step(&payload, out),
+            Kind::WorkerExited => self.worker_exited(&payload, out),
+            Kind::AgentQuiet => self.quiet(&payload, out),
+            Kind::Error => self.error(&super::view::Fault::of(&payload), out),
+            Kind::PromptDropped => self.prompt_dropped(&payload, out),
+            Kind::LogRecovered => self.log_recovered(&payload, out),
+            _ => self.verbose_event(&event.kind, &payload, out),
+        }
+    }
+
+    fn user(&mut self, event: &Event, out: &mut String) {
+        let said = self.prompts.project(event);
+        if !self.shows_prompts {
+            return;
+        }
+        for said in &said {
+            for block in said.blocks() {
+                if let Some(text) = block.text().map(Into::into).or_else(|| block.describe()) {
+                    self.page.stream(Part::User, &text, out);
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, update: &Object<'_>, out: &mut String) {
+        for block in blocks(update.get("content")) {
+            let text = block.text().map(Into::into).or_else(|| Block::describe(&block));
+            let Some(text) = text.filter(|text: &String| !text.is_empty()) else { continue };
+            self.announce_all(out);
+            self.page.stream(Part::Answer, &text, out);
+        }
+    }
+
+    fn plan(&mut self, update: &Object<'_>, out: &mut String) {
+        let entries = plan_entries(update);
+        if entries == self.plan {
+            return;
+        }
+        self.announce_all(out);
+        self.page.line(page::STRONG, "Plan", out);
+        for entry in &entries {
+            let style = match entry.mark() {
+                "[x]" | "[-]" => page::DIM,
+                "[~]" => page::STRONG,
+                _ => page::PLAIN,
+            };
+            let line = format!("  {} {}", entry.mark(), whole_line(&entry.content));
+            self.page.line(style, &line, out);
+        }
+        self.plan = entries;
+    }
+}
+
+/// `text` made safe and on one line, which a terminal wraps if it must: what is said to a
+/// person is not cut to the width, only to what anybody would read.
+fn whole_line(text: &str) -> String {
+    const LONGEST_LINE: usize = 1_000;
+    sanitize_line(text, LONGEST_LINE)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+use serde_json::json;
+
+use super::*;
+use crate::projection::tests::log::Log;
+
+const PLAIN: Style = Style { color: false, width: 80, verbose: false, show_thinking: true };
+
+fn render(style: Style, log: &Log) -> String {
+    let mut renderer = TextRenderer::new(style);
+    let mut out = String::new();
+    log.events.iter().for_each(|event| renderer.project(event, &mut out));
+    out
+}
+
+fn check(log: &Log, expected: &str) {
+    assert_eq!(render(PLAIN, log), expected);
+}
+
+#[test]
+fn the_answer_streams_as_it_comes() {
+    let log = Log::started().text("one, ").text("tw");
+    check(&log, "one, tw");
+
+    check(&log.text("o").end("end_turn"), "one, two\n");
+}
+
+#[test]
+fn parts_are_set_apart() {
+    let log = Log::started().thought("hm").thought(" so").text("\n\nyes").end("end_turn");
+    check(&log, "thinking\nhm so\n\nyes\n");
+
+    let quiet = Style { show_thinking: false, ..PLAIN };
+    assert_eq!(render(quiet, &log), "yes\n");
+}
+
+#[test]
+fn two_answers_are_two_parts() {
+    let log = Log::started().text("one").end("end_turn").in_turn(2).start().text("two");
+
+    check(&log, "one\n\ntwo");
+}
+
+#[test]
+fn a_tool_call_is_a_line() {
+    let call =
+        json!({ "title": "Edit", "kind": "edit", "locations": [{ "path": "/w/src/main.rs" }] });
+    let log = Log::new().own(Kind::SessionCreated, json!({ "cwd": "/w" })).in_turn(1).start();
+    let log = log.tool("c", call).tool_update("c", json!({ "status": "in_progress" }));
+    let log = log.tool_update("c", json!({ "status": "completed" })).text("done");
+
+    check(&log, "● Edit src/main.rs\n\ndone");
+}
+
+#[test]
+fn a_call_is_told_again_only_if_its_line_says_something_new() {
+    let log = Log::started().tool("a", json!({ "title": "A", "rawInput": { "x": 1 } }));
+    let log = log.tool("b", json!({ "title": "B", "rawInput": { "x": 1 } }));
+    let log = log.tool_update("b", json!({ "status": "completed" }));
+    let log = log.tool_update("a", json!({ "status": "completed", "title": "A, 3 lines" }));
+
+    check(&log, "● A\n● B\n✓ A, 3 lines\n");
+}
+
+#[test]
+fn a_failure_says_why() {
+    let output =
+        json!([{ "type": "content", "content": { "type": "text", "text": "1\n2\n3\n4\n5" } }]);
+    let log =
+        Log::started().tool("a", json!({ "title": "A", "status": "failed", "content": output }));
+
+    check(&log, "✗ A failed\n  1\n  2\n  3\n  … 2 more lines\n");
+}
+
+#[test]
+fn a_diff_is_shown_once_and_not_endlessly() {
+    let new = (0..100).map(|n| format!("line {n}\n")).collect::<String>();
+    let diff = json!([{ "type": "diff", "path": "a.txt", "newText": new }]);
+    let log = Log::started().ask("r", "c", json!({ "title": "Write", "content": diff }));
+    let log = log.tool_update("c", json!({ "status": "completed", "content": diff }));
+    let out = render(PLAIN, &log);
+
+    assert_eq!(out.matches("a.txt (+100 -0)").count(), 1, "{out}");
+    assert!(out.contains("\n  +line 38\n  … 61 more lines\n"), "{out}");
+}
+
+#[test]
+fn a_question_is_numbered_and_its_answer_names_who_gave_it() {
+    let call = json!({ "title": "Run tests", "rawInput": { "command": "cargo test" } });
+    let by = json!({ "who": "rule", "detail": "tests are fine" });
+    let outcome = json!({ "outcome": "selected", "optionId": "yes" });
+    let log = Log::started().ask("r", "c", call);
+    let resolved = json!({ "requestId": "r", "by": by, "outcome": outcome });
+
+    check(
+        &log.own(Kind::PermissionResolved, resolved),
+        "? Run tests: cargo test\n  $ cargo test\n  1. Yes (allow once)\n  2. No (reject once)\n  \
+         allowed once by rule \"tests are fine\"\n",
+    );
+}
+
+#[test]
+fn every_decision_has_its_words() {
+    for (outcome, expected) in [
+        (json!({ "outcome": "selected", "optionId": "no" }), "rejected by timeout"),
+        (json!({ "outcome": "cancelled" }), "cancelled by timeout"),
+        (
+            json!({ "outcome": "selected", "optionId": "x", "kind": "allow_always" }),
+            "allowed always by timeout",
+        ),
+        (
+            json!({ "outcome": "selected", "optionId": "odd\u{1b}" }),
+            "answered \"odd\\x1b\" by timeout",
+        ),
+    ] {
+        let log = Log::started().ask("r", "c", json!({ "title": "T" }));
+        let by = json!({ "who": "timeout" });
+        let resolved = json!({ "requestId": "r", "by": by, "outcome": outcome });
+        let out = render(PLAIN, &log.own(Kind::PermissionResolved, resolved));
+
+        assert_eq!(out.lines().last().map(str::trim), Some(expected));
+    }
+}
+
+#[test]
+fn a_command_in_question_shows_both_ends() {
+    let command = format!("echo {}; rm -rf ~", "x".repeat(5_000));
+    let log = Log::started().ask(
+        "r",
+        "c",
+        json!({ "title": "Echo", "rawInput": { "command": command } }),
+    );
+    let out = render(PLAIN, &log);
+
+    let line = out.lines().find(|line| line.starts_with("  $ ")).unwrap();
+    assert!(line.starts_with("  $ echo xx") && line.ends_with("; rm -rf ~"), "{line}");
+    assert!(line.contains("…(5015 chars)…"), "{line}");
+}
+
+#[test]
+fn a_plan_is_a_check_list_that_is_shown_when_it_changes() {
+    let entries = json!([
+        { "content": "a", "status": "completed" },
+        { "content": "b", "status": "in_progress" },
+        { "content": "c\u{7}", "status": "pending" },
+    ]);
+    let plan = json!({ "entries": entries });
+    let log = Log::started().update("plan", plan.clone()).update("plan", plan);
+
+    check(&log, "Plan\n  [x] a\n  [~] b\n  [ ] c\\x07\n");
+}
+
+#[test]
+fn an_error_comes_with_its_hint_and_once() {
+    let fault =
+        json!({ "category": "auth", "message": "not logged in", "remedy": "run `x login`" });
+    let end = json!({ "stopReason": "error", "error": fault });
+    let log = Log::started().own(Kind::Error, fault).own(Kind::TurnEnded, end);
+
+    check(&log, "error: not logged in\nhint: run `x login`\n");
+    check(&Log::started().end("error"), "error: the turn failed\n");
+}
+
+#[test]
+fn an_unusual_end_says_why() {
+    check(&Log::started().end("cancelled"), "cancelled\n");
+    check(&Log::started().end("refusal"), "stopped: the agent refused to go on\n");
+    check(&Log::started().end("max_tokens"), "stopped: the model's token limit was reached\n");
+    check(&Log::started().end("odd\n"), "stopped: odd\n");
+}
+
+#[test]
+fn usage_is_told_at_the_end_when_it_is_known() {
+    let usage = json!({ "inputTokens": 1200, "outputTokens": 34 });
+    let cost = json!({ "cost": { "amount": 0.0123, "currency": "USD" } });
+    let log = Log::started().update("usage_update", cost);
+    let end = json!({ "stopReason": "end_turn", "usage": usage });
+
+    check(&log.own(Kind::TurnEnded, end), "1200 tokens in, 34 out · $0.0123 · 20 ms\n");
+}
+
+#[test]
+fn the_death_of_an_agent_shows_its_last_words() {
+    let stderr = (1..=8).map(|n| format!("e{n}\u{1b}[0m\n")).collect::<String>();
+    let log = Log::started().own(Kind::WorkerExited, json!({ "code": 3, "stderr": stderr }));
+    let out = render(PLAIN, &log);
+
+    assert!(out.starts_with("the agent's process exited with code 3\n  e4\\x1b[0m\n"), "{out}");
+    assert_eq!(out.lines().count(), 6);
+    let clean = Log::new().own(Kind::WorkerExited, json!({ "code": 0 }));
+    check(&clean, "");
+    let killed = Log::started().own(Kind::WorkerExited, json!({ "signal": 9 }));
+    check(&killed, "the agent's process was ended by signal 9\n");
+}
+
+#[test]
+fn a_cancel_is_told_step_by_step_when_the_agent_resists() {
+    let step = |log: Log, step| log.own(Kind::CancelStep, json!({ "step": step }));
+    let log = Log::started().own(Kind::CancelRequested, json!({ "by": "client" }));
+    let log = step(step(step(log, "notified"), "terminate"), "kill").end("cancelled");
+
+    check(
+        &log,
+        "cancel requested by client\nthe agent did not stop when asked; ending it\n\
+         the agent did not end; killing it\ncancelled\n",
+    );
+}
+
+#[test]
+fn a_memory_that_was_lost_is_told() {
+    let resumed = |how, verified| {
+        let payload = json!({ "how": how, "verified": verified, "detail": "no such session" });
+        render(PLAIN, &Log::new().own(Kind::SessionResumed, payload))
+    };
+
+    assert!(resumed("fresh", true).contains("without memory"));
+    assert!(resumed("resume", false).contains("could not prove"));
+    assert_eq!(resumed("load", true), "");
+}
+
+#[test]
+fn prompts_are_shown_on_request() {
+    let log = Log::new().in_turn(1).prompt("do\u{1b}c\nit").start().text("ok");
+    check(&log, "ok");
+
+    let mut renderer = TextRenderer::new(PLAIN).with_prompts();
+    let mut out = String::new();
+    log.events.iter().for_each(|event| renderer.project(event, &mut out));
+    assert_eq!(out, "› do\\x1bc\nit\n\nok");
+}
+
+#[test]
+fn details_are_for_the_verbose() {
+    let log = Log::started()
+        .own(Kind::AgentStderr, json!({ "text": "warn\u{1b}[1m" }))
+        .update("unheard_of", json!({}))
+        .update("current_mode_update", json!({ "currentModeId": "plan" }));
+    check(&log, "");
+
+    let verbose = Style { verbose: true, ..PLAIN };
+    assert_eq!(render(verbose, &log), "stderr: warn\\x1b[1m\nupdate: unheard_of\nmode: plan\n");
+}
+
+#[test]
+fn colour_is_ours_alone() {
+    let log = Log::started().thought("a\u{1b}[31mb").end("error");
+    let style = Style { color: true, ..PLAIN };
+    let out = render(style, &log);
+
+    assert!(out.contains("\u{1b}[2ma\\x1b[31mb\u{1b}[0m"), "{out:?}");
+    assert!(out.contains("\u{1b}[31merror: the turn failed\u{1b}[0m"), "{out:?}");
+}

@@ -1,0 +1,242 @@
+//! Tool calls as lines: what is done, how it went, and what changed in files.
+//!
+//! In: the pieces of tool calls. Out: one line when it is known what a call is about, one
+//! more only if something is worth saying at its end. A diff is shown once, whether it
+//! first comes with a permission question or with the result.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use wire::TurnId;
+
+use super::{TextRenderer, page, whole_line};
+use crate::projection::diff::{Diff, Mark};
+use crate::projection::json::Object;
+use crate::projection::sanitize::{sanitize, sanitize_line};
+use crate::projection::tools::{Entry, FileDiff, Output, Status, ToolCall};
+
+/// Lines of a diff, of a tool's output and of a failure that are shown.
+const DIFF_LINES: usize = 40;
+const DIFF_LINES_VERBOSE: usize = 400;
+const OUTPUT_LINES: usize = 10;
+const FAILURE_LINES: usize = 3;
+/// Longest line of a file that is shown; minified files have lines of megabytes.
+const LONGEST_LINE: usize = 400;
+
+/// Columns of output that is not a terminal, and the least a headline is cut to.
+const UNKNOWN_WIDTH: usize = 200;
+const NARROWEST: usize = 40;
+/// Columns of the sign before a headline.
+const MARK_COLUMNS: usize = 2;
+
+/// What was said about a call.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    /// The line that announced it, and the number of writes there were then.
+    announced: Option<(String, u64)>,
+    is_end_told: bool,
+    diffs_shown: Vec<u64>,
+}
+
+impl TextRenderer {
+    pub(super) fn tool(&mut self, turn: Option<TurnId>, update: &Object<'_>, out: &mut String) {
+        let mut tools = std::mem::take(&mut self.tools);
+        let (Entry { call, marks }, _) = tools.merge(turn, update);
+        if call.is_ended() {
+            if !std::mem::replace(&mut marks.is_end_told, true) {
+                self.tell_end(call, marks, out);
+            }
+        } else if marks.announced.is_none() && is_telling(call) {
+            self.announce(call, marks, out);
+        }
+        self.tools = tools;
+    }
+
+    /// Announces the calls about which too little was known, before anything else is said.
+    pub(super) fn announce_all(&mut self, out: &mut String) {
+        let mut tools = std::mem::take(&mut self.tools);
+        for Entry { call, marks } in tools.current() {
+            if marks.announced.is_none() && !marks.is_end_told {
+                self.announce(call, marks, out);
+            }
+        }
+        self.tools = tools;
+    }
+
+    /// The call a question is about, with what it would change; the question's own line
+    /// says what it is.
+    pub(super) fn tool_in_question(
+        &mut self,
+        turn: Option<TurnId>,
+        fields: &Object<'_>,
+        out: &mut String,
+    ) {
+        let mut tools = std::mem::take(&mut self.tools);
+        let (Entry { call, marks }, _) = tools.merge(turn, fields);
+        let headline = self.headline(call);
+        // Right below its own line, a call need not be named again.
+        let question = if self.is_last_line(marks, &headline) { "allow this?" } else { &headline };
+        self.page.marked(page::ASKING, "?", question, out);
+        if let Some(command) = call.command() {
+            // A question shows the command even if the title claims to: titles are the
+            // agent's words, the input is what will run.
+            let line = format!("  $ {}", sanitize_line(&command, self.command_limit()));
+            self.page.line(page::PLAIN, &line, out);
+        }
+        self.tell_diffs(call, marks, out);
+        marks.announced = Some((headline, self.page.n_writes()));
+        self.tools = tools;
+    }
+
+    fn announce(&mut self, call: &ToolCall, marks: &mut Marks, out: &mut String) {
+        let headline = self.headline(call);
+        self.page.marked(page::BUSY, "●", &headline, out);
+        marks.announced = Some((headline, self.page.n_writes()));
+    }
+
+    fn tell_end(&mut self, call: &ToolCall, marks: &mut Marks, out: &mut String) {
+        let headline = self.headline(call);
+        let is_fresh = self.is_last_line(marks, &headline);
+        match call.status {
+            Some(Status::Failed) => {
+                self.page.marked(page::BAD, "✗", &format!("{headline} failed"), out);
+                let limit = if self.style.verbose { OUTPUT_LINES } else { FAILURE_LINES };
+                self.tell_output(call, limit, out);
+                return;
+            }
+            Some(Status::Cancelled) => {
+                self.page.marked(page::DIM, "⊘", &format!("{headline} cancelled"), out);
+                return;
+            }
+            _ if is_fresh => {}
+            _ => self.page.marked(page::GOOD, "✓", &headline, out),
+        }
+        self.tell_diffs(call, marks, out);
+        if self.style.verbose {
+            self.tell_output(call, OUTPUT_LINES, out);
+        }
+    }
+
+    fn is_last_line(&self, marks: &Marks, headline: &str) -> bool {
+        let told = marks.announced.as_ref();
+        told.is_some_and(|(line, at)| line == headline && *at == self.page.n_writes())
+    }
+
+    /// What the call does, in one line: its title, and the path or command if the title
+    /// does not name it.
+    fn headline(&self, call: &ToolCall) -> String {
+        let title = call.title.clone().unwrap_or_else(|| call.name().to_owned());
+        let title = self.without_cwd(&title);
+        let path = call.paths.iter().find(|path| Some(*path) != self.cwd.as_ref());
+        let path = path.map(|path| self.without_cwd(path));
+        let file = path.as_deref().and_then(|path| path.rsplit('/').next());
+        let text = match (path.as_deref(), file, call.command()) {
+            // Some agents give the bare path as title; the kind says what is done to it.
+            (Some(path), Some(file), _) if title == path || title == file => match &call.kind {
+                Some(kind) if kind != "other" => format!("{} {path}", capitalized(kind)),
+                _ => title,
+            },
+            (Some(path), Some(file), _) if !title.contains(file) => format!("{title} {path}"),
+            (None, _, Some(command)) if !title.contains(&command) => format!("{title}: {command}"),
+            _ => title,
+        };
+        let width = if self.style.width == 0 { UNKNOWN_WIDTH } else { self.style.width };
+        sanitize_line(&text, width.max(NARROWEST) - MARK_COLUMNS)
+    }
+
+    fn without_cwd(&self, text: &str) -> String {
+        match self.cwd.as_deref() {
+            Some(cwd) if cwd.len() > 1 => {
+                text.replace(&format!("{}/", cwd.trim_end_matches('/')), "")
+            }
+            _ => text.to_owned(),
+        }
+    }
+
+    fn tell_diffs(&mut self, call: &ToolCall, marks: &mut Marks, out: &mut String) {
+        for output in &call.output {
+            let Output::Diff(file) = output else { continue };
+            let fingerprint = fingerprint(file);
+            if marks.diffs_shown.contains(&fingerprint) {
+                continue;
+            }
+            marks.diffs_shown.push(fingerprint);
+            self.tell_diff(file, out);
+        }
+    }
+
+    fn tell_diff(&mut self, file: &FileDiff, out: &mut String) {
+        let diff = Diff::of(&file.change);
+        let path = whole_line(&self.without_cwd(&file.path));
+        let counts = match diff.lines.len() {
+            0 => "no line changed".to_owned(),
+            _ => format!("+{} -{}", diff.n_added, diff.n_removed),
+        };
+        self.page.line(page::STRONG, &format!("  {path} ({counts})"), out);
+        let limit = if self.style.verbose { DIFF_LINES_VERBOSE } else { DIFF_LINES };
+        for line in diff.lines.iter().take(limit) {
+            let style = match line.mark {
+                Mark::Hunk => page::BUSY,
+                Mark::Same => page::PLAIN,
+                Mark::Added => page::GOOD,
+                Mark::Removed => page::BAD,
+            };
+            let text = format!("  {}{}", line.mark.sign(), cut(&sanitize(&line.text)));
+            self.page.line(style, text.trim_end(), out);
+        }
+        self.tell_rest(diff.lines.len(), limit, out);
+    }
+
+    fn tell_output(&mut self, call: &ToolCall, limit: usize, out: &mut String) {
+        let texts = call.output.iter().filter_map(|output| match output {
+            Output::Text(text) | Output::Other(text) => Some(text.as_str()),
+            Output::Diff(_) => None,
+        });
+        let mut text = texts.collect::<Vec<_>>().join("\n");
+        if text.trim().is_empty() {
+            text = call.raw_output_text().unwrap_or_default();
+        }
+        let text = sanitize(text.trim());
+        for line in text.lines().take(limit) {
+            self.page.line(page::DIM, &format!("  {}", cut(line)), out);
+        }
+        self.tell_rest(text.lines().count(), limit, out);
+    }
+
+    fn tell_rest(&mut self, n_lines: usize, limit: usize, out: &mut String) {
+        if n_lines > limit {
+            let rest = n_lines - limit;
+            let noun = if rest == 1 { "line" } else { "lines" };
+            self.page.line(page::DIM, &format!("  … {rest} more {noun}"), out);
+        }
+    }
+
+    /// A command to be approved may take several rows before its middle is left out.
+    fn command_limit(&self) -> usize {
+        const ROWS: usize = 6;
+        self.style.width.max(80) * ROWS
+    }
+}
+
+/// Whether enough is known to say what a call is about.
+fn is_telling(call: &ToolCall) -> bool {
+    let has_object = call.input().is_some() || !call.paths.is_empty();
+    has_object && !call.is_being_written()
+}
+
+fn fingerprint(file: &FileDiff) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    file.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn cut(line: &str) -> String {
+    if line.chars().count() <= LONGEST_LINE {
+        return line.to_owned();
+    }
+    line.chars().take(LONGEST_LINE).chain(['…']).collect()
+}
+
+fn capitalized(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}

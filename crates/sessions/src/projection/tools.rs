@@ -1,0 +1,269 @@
+//! Puts tool calls together from the pieces agents send.
+//!
+//! In: the fields of `tool_call`, `tool_call_update` or of the `toolCall` a permission
+//! question is about; any of them may be the first that is heard of a call. Out: the call
+//! as it is known so far. A field that is missing or null leaves what was known. A call
+//! belongs to the turn it was first seen in; the same id in another turn is another call.
+
+use std::collections::HashMap;
+
+use wire::{Json, TurnId};
+
+use super::json::{Node, Object};
+use super::view::{Block, blocks};
+
+/// How far a call has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    Pending,
+    InProgress,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl Status {
+    pub(crate) fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
+    fn read(word: &str) -> Option<Self> {
+        Some(match word {
+            "pending" => Self::Pending,
+            "in_progress" => Self::InProgress,
+            "completed" => Self::Completed,
+            "failed" => Self::Failed,
+            "cancelled" => Self::Cancelled,
+            _ => return None,
+        })
+    }
+}
+
+/// A piece of a tool's output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Output {
+    Text(String),
+    Diff(FileDiff),
+    /// Something that is neither, described.
+    Other(String),
+}
+
+/// A file before and after.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct FileDiff {
+    pub(crate) path: String,
+    pub(crate) change: Change,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Change {
+    Texts {
+        old: Option<String>,
+        new: String,
+    },
+    /// A patch that the agent has made itself.
+    Patch(String),
+}
+
+/// A tool call as it is known so far.
+#[derive(Debug)]
+pub(crate) struct ToolCall {
+    pub(crate) id: String,
+    pub(crate) turn: Option<TurnId>,
+    pub(crate) status: Option<Status>,
+    pub(crate) name: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) kind: Option<String>,
+    pub(crate) output: Vec<Output>,
+    pub(crate) paths: Vec<String>,
+    pub(crate) raw_input: Option<Json>,
+    pub(crate) raw_output: Option<Json>,
+}
+
+impl ToolCall {
+    pub(crate) fn is_ended(&self) -> bool {
+        self.status.is_some_and(Status::is_terminal)
+    }
+
+    /// Whether the agent may still be writing the input. Claude and OpenCode open a call as
+    /// `pending` with part of its input and fill in the rest, so what is told only once has
+    /// to wait; a call that has output, or is not said to be pending, is past that.
+    pub(crate) fn is_being_written(&self) -> bool {
+        self.status == Some(Status::Pending) && self.output.is_empty()
+    }
+
+    /// The input as an object with members, once there is one.
+    pub(crate) fn input(&self) -> Option<&Json> {
+        self.raw_input.as_ref().filter(|input| !Node::of(input).object().is_empty())
+    }
+
+    /// What the tool is called: its own name, or the next best thing.
+    pub(crate) fn name(&self) -> &str {
+        let kind = self.kind.as_ref().filter(|kind| *kind != "other");
+        self.name.as_ref().or(kind).or(self.title.as_ref()).map_or("tool", |name| name)
+    }
+
+    /// A string member of the input, such as `command`.
+    pub(crate) fn input_words(&self, key: &str) -> Option<String> {
+        let input = Node::of(self.raw_input.as_ref()?).object();
+        input.words(key).map(std::borrow::Cow::into_owned)
+    }
+
+    /// The command line of a call that runs one, whether given as a string or as an argv.
+    pub(crate) fn command(&self) -> Option<String> {
+        let input = Node::of(self.raw_input.as_ref()?).object();
+        ["command", "cmd"].iter().find_map(|key| {
+            let value = input.get(key)?;
+            let words: Vec<_> = value.items().into_iter().filter_map(Node::text).collect();
+            let line = if words.is_empty() { value.text()?.into_owned() } else { words.join(" ") };
+            (!line.trim().is_empty()).then_some(line)
+        })
+    }
+
+    /// The output that came outside `content`: a string as it is, anything else as JSON.
+    pub(crate) fn raw_output_text(&self) -> Option<String> {
+        let node = Node::of(self.raw_output.as_ref()?);
+        Some(node.text().map_or_else(|| node.raw().to_owned(), std::borrow::Cow::into_owned))
+    }
+
+    fn merge(&mut self, fields: &Object<'_>) {
+        let keep = |slot: &mut Option<String>, key| {
+            if let Some(words) = fields.words(key) {
+                *slot = Some(words.into_owned());
+            }
+        };
+        keep(&mut self.name, "name");
+        keep(&mut self.title, "title");
+        keep(&mut self.kind, "kind");
+        if let Some(status) = fields.text("status").and_then(|word| Status::read(&word)) {
+            // What has ended has ended: a straggler does not open it again.
+            if !self.is_ended() {
+                self.status = Some(status);
+            }
+        }
+        if let Some(content) = fields.get("content") {
+            self.output = content.items().into_iter().flat_map(read_output).collect();
+        }
+        if let Some(locations) = fields.get("locations") {
+            let path = |node: Node<'_>| node.object().words("path").map(Into::into);
+            self.paths = locations.items().into_iter().filter_map(path).collect();
+        }
+        if let Some(input) = fields.get("rawInput") {
+            self.raw_input = Some(input.to_json());
+        }
+        if let Some(output) = fields.get("rawOutput") {
+            self.raw_output = Some(output.to_json());
+        }
+    }
+}
+
+fn read_output(node: Node<'_>) -> Vec<Output> {
+    let fields = node.object();
+    match fields.text("type").as_deref() {
+        Some("diff") => {
+            let patch = fields.object("patch").text("text");
+            let change = match patch {
+                Some(patch) => Change::Patch(patch.into_owned()),
+                None => Change::Texts {
+                    old: fields.text("oldText").map(Into::into),
+                    new: fields.text("newText").unwrap_or_default().into_owned(),
+                },
+            };
+            let path = fields.text("path").unwrap_or_default().into_owned();
+            vec![Output::Diff(FileDiff { path, change })]
+        }
+        Some("terminal") => {
+            let id = fields.label("terminalId").unwrap_or_default();
+            vec![Output::Other(format!("[terminal {id}]"))]
+        }
+        // Some agents leave the wrapper out and send the block itself.
+        Some("content") => blocks(fields.get("content")).iter().filter_map(read_block).collect(),
+        _ => read_block(&Block::of(node)).into_iter().collect(),
+    }
+}
+
+fn read_block(block: &Block<'_>) -> Option<Output> {
+    match block.text() {
+        Some(text) => Some(Output::Text(text.into_owned())),
+        None => block.describe().map(Output::Other),
+    }
+}
+
+/// A call and what a projection remembers about it.
+#[derive(Debug)]
+pub(crate) struct Entry<M> {
+    pub(crate) call: ToolCall,
+    pub(crate) marks: M,
+}
+
+/// The calls of a session, in the order they were first seen.
+#[derive(Debug)]
+pub(crate) struct ToolCalls<M> {
+    entries: Vec<Entry<M>>,
+    by_id: HashMap<(Option<TurnId>, String), usize>,
+    /// Entries before this one are of earlier turns and have given up their contents.
+    current_from: usize,
+}
+
+impl<M> Default for ToolCalls<M> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), by_id: HashMap::new(), current_from: 0 }
+    }
+}
+
+impl<M: Default> ToolCalls<M> {
+    /// Adds what `fields` say about their call. The flag tells whether it is new.
+    pub(crate) fn merge(
+        &mut self,
+        turn: Option<TurnId>,
+        fields: &Object<'_>,
+    ) -> (&mut Entry<M>, bool) {
+        let id = fields.label("toolCallId").unwrap_or_default().into_owned();
+        let next = self.entries.len();
+        let index = *self.by_id.entry((turn, id.clone())).or_insert(next);
+        let is_new = index == next;
+        if is_new {
+            self.entries.push(Entry { call: ToolCall::new(id, turn), marks: M::default() });
+        }
+        let entry = &mut self.entries[index];
+        entry.call.merge(fields);
+        (entry, is_new)
+    }
+
+    /// The calls that were seen since the last turn ended.
+    pub(crate) fn current(&mut self) -> &mut [Entry<M>] {
+        &mut self.entries[self.current_from..]
+    }
+
+    /// Lets go of what the calls held; their ids stay, so that a late update is known.
+    pub(crate) fn end_turn(&mut self) {
+        for Entry { call, .. } in self.current() {
+            *call = ToolCall {
+                status: call.status,
+                title: call.title.take(),
+                ..ToolCall::new(std::mem::take(&mut call.id), call.turn)
+            };
+        }
+        self.current_from = self.entries.len();
+    }
+}
+
+impl ToolCall {
+    fn new(id: String, turn: Option<TurnId>) -> Self {
+        Self {
+            id,
+            turn,
+            status: None,
+            name: None,
+            title: None,
+            kind: None,
+            output: Vec::new(),
+            paths: Vec::new(),
+            raw_input: None,
+            raw_output: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,309 @@
+//! The log as events for a user interface: `start`, `agent{type: …}`, `stderr`, `error`, `end`.
+//!
+//! In: every event. Out: what a page needs to draw a turn while it happens. A turn gives
+//! one `start` and one `end`; a tool call gives one `tool_use`, as soon as its input is
+//! known, and one `tool_result`, at the latest when its turn ends; thinking that has started
+//! is ended before anything else is said.
+
+mod questions;
+mod tools;
+mod types;
+
+pub use types::{
+    AgentUpdate, EndStatus, UiEnd, UiError, UiErrorDetail, UiEvent, UiOption, UiStart, UiStatus,
+};
+
+use std::borrow::Cow;
+
+use wire::{Event, Kind, Millis, TurnId};
+
+use super::json::{Node, Object};
+use super::tools::ToolCalls;
+use super::usage::Context;
+use super::view::{
+    Fault, Outcome, PlanEntry, TurnEnd, chunk_text, model_of, payload_of, plan_entries, update_of,
+};
+
+/// Version of the vocabulary, which `start` names.
+const PROTOCOL_VERSION: u32 = 1;
+
+/// Projects a log into UI events.
+#[derive(Debug, Default)]
+pub struct Ui {
+    /// What the session's first event told; each turn's `start` repeats it.
+    start: UiStart,
+    turn: Option<RunningTurn>,
+    last_ended: Option<TurnId>,
+    is_thinking: bool,
+    tools: ToolCalls<tools::Marks>,
+    plan: Vec<PlanEntry>,
+    context: Context,
+}
+
+#[derive(Debug)]
+struct RunningTurn {
+    id: Option<TurnId>,
+    started: Millis,
+    has_output: bool,
+    errors_told: Vec<String>,
+}
+
+impl Ui {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn project(&mut self, event: &Event, out: &mut Vec<UiEvent>) {
+        match event.kind.update_name() {
+            Some(name) => self.update(name, event, out),
+            None => self.own_event(event, out),
+        }
+    }
+
+    fn update(&mut self, name: &str, event: &Event, out: &mut Vec<UiEvent>) {
+        let update = update_of(event);
+        match name {
+            "agent_message_chunk" => self.text(event, &update, out),
+            "agent_thought_chunk" => self.thought(event, &update, out),
+            "user_message_chunk" => {}
+            "tool_call" | "tool_call_update" => {
+                self.first_output(event, out);
+                self.end_thinking(out);
+                self.tool(event, &update, out);
+            }
+            "plan" | "plan_update" => self.plan(name, &update, out),
+            "config_option_update" => self.options(name, &update, out),
+            "session_info_update" => match update.words("title") {
+                Some(title) => {
+                    let title = title.into_owned();
+                    out.push(UiEvent::Agent(AgentUpdate::ConversationTitle { title }));
+                }
+                None => status(UiStatus::labelled(name), out),
+            },
+            _ => {
+                if name == "usage_update" {
+                    self.context.update(&update);
+                    self.tell_waiting_tools(out);
+                }
+                let detail = (name == "notice").then(|| update.words("title")).flatten();
+                let detail = detail.map(Cow::into_owned);
+                status(UiStatus { detail, ..UiStatus::labelled(name) }, out);
+            }
+        }
+    }
+
+    fn own_event(&mut self, event: &Event, out: &mut Vec<UiEvent>) {
+        let payload = payload_of(event);
+        match event.kind {
+            Kind::SessionCreated => self.created(&payload, out),
+            Kind::TurnStarted => self.start_turn(event, out),
+            Kind::TurnEnded => self.end_turn(event, out),
+            Kind::PermissionRequested => self.permission_requested(event, &payload, out),
+            Kind::PermissionResolved => questions::permission_resolved(&payload, out),
+            Kind::CancelRequested => status(UiStatus::labelled("cancelling"), out),
+            Kind::AgentQuiet => {
+                self.tell_waiting_tools(out);
+                let elapsed_ms = payload.count("quietMs");
+                let detail = payload.words("waitingFor").map(Cow::into_owned);
+                let label = UiStatus::labelled("quiet");
+                status(UiStatus { detail, elapsed_ms, ..label }, out);
+            }
+            Kind::SessionResumed => {
+                let detail = payload.words("how").map(Cow::into_owned);
+                status(UiStatus { detail, ..UiStatus::labelled("resumed") }, out);
+            }
+            Kind::AgentStderr => {
+                let chunk = payload.text("text").unwrap_or_default().into_owned();
+                out.push(UiEvent::Stderr { chunk });
+            }
+            Kind::OptionSet => {
+                if let Some(model) = chosen_model(&payload) {
+                    self.model(model, out);
+                }
+            }
+            Kind::Error => self.error(&Fault::of(&payload), out),
+            _ => {}
+        }
+    }
+
+    fn created(&mut self, payload: &Object<'_>, out: &mut Vec<UiEvent>) {
+        let words = |key| payload.words(key).map(Cow::into_owned);
+        let argv = payload.items("command").into_iter().filter_map(Node::text);
+        let argv = argv.collect::<Vec<_>>().join(" ");
+        let command = words("command").or(Some(argv).filter(|argv| !argv.is_empty()));
+        self.start = UiStart {
+            run_id: None,
+            agent_id: words("agent"),
+            // The vocabulary requires it; an agent without a command is its own name.
+            bin: command.or_else(|| words("agent")).unwrap_or_default(),
+            protocol_version: PROTOCOL_VERSION,
+            cwd: words("cwd"),
+            model: None,
+        };
+        if let Some(model) = model_of(payload) {
+            self.model(model, out);
+        }
+    }
+
+    fn start_turn(&mut self, event: &Event, out: &mut Vec<UiEvent>) {
+        let is_repeated = |turn: &RunningTurn| event.turn.is_none() || turn.id == event.turn;
+        let has_ended = event.turn.is_some() && event.turn == self.last_ended;
+        if has_ended || self.turn.as_ref().is_some_and(is_repeated) {
+            return;
+        }
+        // The log lost the end of the turn before; its readers must not wait for it.
+        self.close_turn(event.at, TurnEnd::unknown(), out);
+        self.turn = Some(RunningTurn {
+            id: event.turn,
+            started: event.at,
+            has_output: false,
+            errors_told: Vec::new(),
+        });
+        self.context.start_turn();
+        let run_id = event.turn.map(|turn| turn.to_string());
+        let start = self.start.clone();
+        out.push(UiEvent::Start(UiStart { run_id, protocol_version: PROTOCOL_VERSION, ..start }));
+        status(UiStatus::labelled("requesting"), out);
+    }
+
+    fn end_turn(&mut self, event: &Event, out: &mut Vec<UiEvent>) {
+        let is_other =
+            |turn: &RunningTurn| event.turn.is_some() && turn.id.is_some() && turn.id != event.turn;
+        if self.turn.as_ref().is_none_or(is_other) {
+            return;
+        }
+        self.close_turn(event.at, TurnEnd::of(event), out);
+    }
+
+    fn close_turn(&mut self, at: Millis, end: TurnEnd, out: &mut Vec<UiEvent>) {
+        if self.turn.is_none() {
+            return;
+        }
+        self.end_thinking(out);
+        self.close_tools(end.outcome, out);
+        if let Some(fault) = &end.fault {
+            self.error(fault, out);
+        }
+        let Some(turn) = self.turn.take() else { return };
+        self.last_ended = turn.id;
+        out.push(UiEvent::Agent(AgentUpdate::Usage {
+            usage: end.usage,
+            cost_usd: self.context.turn_cost_usd(),
+            duration_ms: elapsed(turn.started, at),
+            stop_reason: end.stop_reason.clone(),
+        }));
+        let (code, status) = match end.outcome {
+            Outcome::Completed => (Some(0), EndStatus::Succeeded),
+            Outcome::Failed => (Some(1), EndStatus::Failed),
+            Outcome::Cancelled => (None, EndStatus::Canceled),
+        };
+        out.push(UiEvent::End(UiEnd {
+            code,
+            status,
+            stop_reason: end.stop_reason,
+            failure_category: end.fault.as_ref().map(|fault| fault.category.clone()),
+            failure_detail: end.fault.map(|fault| fault.message),
+        }));
+    }
+
+    fn text(&mut self, event: &Event, update: &Object<'_>, out: &mut Vec<UiEvent>) {
+        let delta = chunk_text(update);
+        if delta.is_empty() {
+            return;
+        }
+        self.first_output(event, out);
+        self.end_thinking(out);
+        self.tell_waiting_tools(out);
+        out.push(UiEvent::Agent(AgentUpdate::TextDelta { delta }));
+    }
+
+    fn thought(&mut self, event: &Event, update: &Object<'_>, out: &mut Vec<UiEvent>) {
+        let delta = chunk_text(update);
+        if delta.is_empty() {
+            return;
+        }
+        self.first_output(event, out);
+        self.tell_waiting_tools(out);
+        if !std::mem::replace(&mut self.is_thinking, true) {
+            out.push(UiEvent::Agent(AgentUpdate::ThinkingStart {}));
+        }
+        out.push(UiEvent::Agent(AgentUpdate::ThinkingDelta { delta }));
+    }
+
+    fn end_thinking(&mut self, out: &mut Vec<UiEvent>) {
+        if std::mem::take(&mut self.is_thinking) {
+            out.push(UiEvent::Agent(AgentUpdate::ThinkingEnd {}));
+        }
+    }
+
+    /// Says once per turn how long the first sign of an answer took.
+    fn first_output(&mut self, event: &Event, out: &mut Vec<UiEvent>) {
+        let Some(turn) = &mut self.turn else { return };
+        if !std::mem::replace(&mut turn.has_output, true) {
+            let ttft_ms = elapsed(turn.started, event.at);
+            status(UiStatus { ttft_ms, ..UiStatus::labelled("streaming") }, out);
+        }
+    }
+
+    fn plan(&mut self, name: &str, update: &Object<'_>, out: &mut Vec<UiEvent>) {
+        let entries = plan_entries(update);
+        if entries == self.plan {
+            return;
+        }
+        self.tell_waiting_tools(out);
+        let lines = entries.iter().map(|entry| format!("{} {}", entry.mark(), entry.content));
+        let detail = Some(lines.collect::<Vec<_>>().join("\n"));
+        self.plan = entries;
+        status(UiStatus { detail, ..UiStatus::labelled(name) }, out);
+    }
+
+    fn options(&mut self, name: &str, update: &Object<'_>, out: &mut Vec<UiEvent>) {
+        match model_of(update) {
+            Some(model) if self.start.model.as_ref() != Some(&model) => self.model(model, out),
+            _ => status(UiStatus::labelled(name), out),
+        }
+    }
+
+    fn model(&mut self, model: String, out: &mut Vec<UiEvent>) {
+        self.start.model = Some(model.clone());
+        status(UiStatus { model: Some(model), ..UiStatus::labelled("model") }, out);
+    }
+
+    fn error(&mut self, fault: &Fault, out: &mut Vec<UiEvent>) {
+        if let Some(turn) = &mut self.turn {
+            if turn.errors_told.contains(&fault.message) {
+                return;
+            }
+            turn.errors_told.push(fault.message.clone());
+        }
+        let retryable =
+            matches!(fault.category.as_str(), "rate_limit" | "upstream_unavailable" | "timeout");
+        out.push(UiEvent::Error(UiError {
+            message: fault.message.clone(),
+            error: UiErrorDetail {
+                code: fault.category.clone(),
+                message: fault.message.clone(),
+                details: fault.remedy.clone(),
+                retryable,
+            },
+        }));
+    }
+}
+
+fn status(status: UiStatus, out: &mut Vec<UiEvent>) {
+    out.push(UiEvent::Agent(AgentUpdate::Status(status)));
+}
+
+/// The model that an `option_set` names, under either of its shapes.
+fn chosen_model(payload: &Object<'_>) -> Option<String> {
+    let is_model = payload.text("configId").as_deref() == Some("model");
+    let value = payload.words("value").filter(|_| is_model || payload.get("model").is_some());
+    value.or_else(|| payload.words("model")).map(Cow::into_owned)
+}
+
+fn elapsed(from: Millis, to: Millis) -> Option<u64> {
+    u64::try_from(to.0.saturating_sub(from.0)).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! Questions to the user, for the user interface.
+//!
+//! In: permission events. Out: `permission_request` with the agent's options, right after
+//! the `tool_use` it is about, and `permission_resolved` with who decided.
+
+use std::borrow::Cow;
+
+use wire::Event;
+
+use super::{AgentUpdate, Ui, UiEvent, UiOption};
+use crate::projection::json::{Node, Object};
+use crate::projection::view::by;
+
+impl Ui {
+    pub(super) fn permission_requested(
+        &mut self,
+        event: &Event,
+        payload: &Object<'_>,
+        out: &mut Vec<UiEvent>,
+    ) {
+        self.end_thinking(out);
+        let request = payload.object("request");
+        let call = request.object("toolCall");
+        if !call.is_empty() {
+            self.tool_in_question(event, &call, out);
+        }
+        let option = |node: Node<'_>| {
+            let fields = node.object();
+            let option_id = fields.label("optionId")?.into_owned();
+            let name = fields.words("name").map_or_else(|| option_id.clone(), Cow::into_owned);
+            Some(UiOption { option_id, name, kind: fields.words("kind").map(Cow::into_owned) })
+        };
+        out.push(UiEvent::Agent(AgentUpdate::PermissionRequest {
+            request_id: payload.label("requestId").unwrap_or_default().into_owned(),
+            tool_use_id: call.label("toolCallId").map(Cow::into_owned),
+            title: call.words("title").or_else(|| request.words("title")).map(Cow::into_owned),
+            options: request.items("options").into_iter().filter_map(option).collect(),
+            tool_call: request.get("toolCall").map(Node::to_json),
+        }));
+    }
+}
+
+pub(super) fn permission_resolved(payload: &Object<'_>, out: &mut Vec<UiEvent>) {
+    let outcome = payload.object("outcome");
+    let (who, detail) = by(payload);
+    out.push(UiEvent::Agent(AgentUpdate::PermissionResolved {
+        request_id: payload.label("requestId").unwrap_or_default().into_owned(),
+        outcome: outcome.text("outcome").unwrap_or_default().into_owned(),
+        option_id: outcome.label("optionId").map(Cow::into_owned),
+        kind: outcome.words("kind").map(Cow::into_owned),
+        by: who,
+        detail,
+    }));
+}

@@ -1,0 +1,117 @@
+//! Tokens and money, under the many names they have.
+//!
+//! In: the payload of `turn_ended` or of a `usage_update`. Out: one set of numbers. A
+//! number that no agent gave stays unknown; it is never taken for zero.
+
+use serde::Serialize;
+
+use super::json::Object;
+
+/// The tokens of one turn, named as the UI vocabulary names them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thought_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached_read_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached_write_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_tokens: Option<u64>,
+}
+
+impl Usage {
+    /// Looks where agents put it: `usage` of our own event or of the prompt's result, and
+    /// Gemini's `_meta.quota.token_count`.
+    pub(crate) fn of(payload: &Object<'_>, result: &Object<'_>) -> Option<Self> {
+        let meta = result.object("_meta");
+        [
+            payload.object("usage"),
+            result.object("usage"),
+            meta.object("usage"),
+            meta.object("quota").object("token_count"),
+        ]
+        .iter()
+        .map(Self::read)
+        .find(|usage| *usage != Self::default())
+    }
+
+    /// Whether no number in it is above zero.
+    pub(crate) fn is_zero(&self) -> bool {
+        let counts = [
+            self.input_tokens,
+            self.output_tokens,
+            self.thought_tokens,
+            self.cached_read_tokens,
+            self.cached_write_tokens,
+            self.total_tokens,
+        ];
+        counts.into_iter().flatten().all(|count| count == 0)
+    }
+
+    fn read(fields: &Object<'_>) -> Self {
+        let first = |names: &[&str]| names.iter().find_map(|name| fields.count(name));
+        Self {
+            input_tokens: first(&["inputTokens", "input_tokens"]),
+            output_tokens: first(&["outputTokens", "output_tokens"]),
+            thought_tokens: first(&["thoughtTokens", "thought_tokens", "reasoningOutputTokens"]),
+            cached_read_tokens: first(&[
+                "cachedReadTokens",
+                "cachedInputTokens",
+                "cached_read_tokens",
+                "cache_read_input_tokens",
+            ]),
+            cached_write_tokens: first(&[
+                "cachedWriteTokens",
+                "cached_write_tokens",
+                "cache_creation_input_tokens",
+            ]),
+            total_tokens: first(&["totalTokens", "total_tokens"]),
+        }
+    }
+}
+
+/// What a session has used so far, from `usage_update`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Context {
+    /// How many tokens the model can see at once.
+    pub(crate) window: Option<u64>,
+    /// Cost of the whole session up to now, in US dollars.
+    cost_usd: Option<f64>,
+    cost_at_turn_start: f64,
+}
+
+impl Context {
+    pub(crate) fn update(&mut self, update: &Object<'_>) {
+        if let Some(size) = update.count("size").filter(|size| *size > 0) {
+            self.window = Some(size);
+        }
+        let cost = update.object("cost");
+        let is_usd = cost.text("currency").is_none_or(|c| c.eq_ignore_ascii_case("usd"));
+        if let Some(amount) = cost.get("amount").and_then(super::json::Node::number)
+            && is_usd
+        {
+            self.cost_usd = Some(amount);
+        }
+    }
+
+    pub(crate) fn start_turn(&mut self) {
+        self.cost_at_turn_start = self.cost_usd.unwrap_or_default();
+    }
+
+    /// What the running turn has cost. Agents report the sum of the session, so this is a
+    /// difference; rounding hides what binary fractions add to it.
+    pub(crate) fn turn_cost_usd(&self) -> Option<f64> {
+        let cost = self.cost_usd? - self.cost_at_turn_start;
+        // An agent that starts to count anew after a resume must not earn money.
+        let cost = if cost < 0.0 { self.cost_usd? } else { cost };
+        Some((cost * 1e9).round() / 1e9)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! What the payloads of a log say, as far as they say it.
+//!
+//! In: an event. Out: the few facts that projections tell, all optional. Only the shape of
+//! payloads is known here; what to make of them is each projection's own business. Tool
+//! calls, which are told in several pieces, are put together in `tools`.
+
+use std::borrow::Cow;
+
+use wire::Event;
+
+use super::json::{Node, Object};
+
+/// The members of an event's payload.
+pub(crate) fn payload_of(event: &Event) -> Object<'_> {
+    Node::of(&event.payload).object()
+}
+
+/// The members of `update` in the payload of a `session/update`.
+pub(crate) fn update_of(event: &Event) -> Object<'_> {
+    payload_of(event).object("update")
+}
+
+/// A content block of a prompt, a message or a tool's output.
+#[derive(Debug)]
+pub(crate) struct Block<'a> {
+    pub(crate) node: Node<'a>,
+    fields: Object<'a>,
+}
+
+/// A file that a block carries or points to, when its name and size are known.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct File {
+    pub(crate) reference: String,
+    pub(crate) name: String,
+    pub(crate) size: u64,
+    pub(crate) mime_type: Option<String>,
+}
+
+/// The blocks of a `content` or `prompt` member, which some agents send as one block, some
+/// as a list, and some as a bare string.
+pub(crate) fn blocks(content: Option<Node<'_>>) -> Vec<Block<'_>> {
+    let Some(node) = content else { return Vec::new() };
+    if node.is_list() {
+        node.items().into_iter().map(Block::of).collect()
+    } else {
+        vec![Block::of(node)]
+    }
+}
+
+/// The text of a message chunk; other blocks have none.
+pub(crate) fn chunk_text(update: &Object<'_>) -> String {
+    blocks(update.get("content")).iter().filter_map(Block::text).collect()
+}
+
+impl<'a> Block<'a> {
+    pub(crate) fn of(node: Node<'a>) -> Self {
+        Self { node, fields: node.object() }
+    }
+
+    pub(crate) fn text(&self) -> Option<Cow<'a, str>> {
+        match self.kind().as_deref() {
+            None | Some("text") => self.node.text().or_else(|| self.fields.text("text")),
+            Some(_) => None,
+        }
+    }
+
+    pub(crate) fn file(&self) -> Option<File> {
+        let resource = self.fields.object("resource");
+        let holder = if resource.is_empty() { &self.fields } else { &resource };
+        let uri = holder.words("uri");
+        let name = self.fields.words("name").or_else(|| last_segment(uri.as_deref()?))?;
+        let size = holder.count("size").or_else(|| embedded_size(holder))?;
+        Some(File {
+            reference: uri.unwrap_or_else(|| name.clone()).into_owned(),
+            name: name.into_owned(),
+            size,
+            mime_type: holder.words("mimeType").map(Cow::into_owned),
+        })
+    }
+
+    /// A short description of a block that is not text.
+    pub(crate) fn describe(&self) -> Option<String> {
+        let kind = self.kind().filter(|kind| kind != "text")?;
+        let resource = self.fields.object("resource");
+        let detail = ["name", "uri", "mimeType"]
+            .iter()
+            .find_map(|key| self.fields.words(key).or_else(|| resource.words(key)));
+        Some(match detail {
+            Some(detail) => format!("[{kind}: {detail}]"),
+            None => format!("[{kind}]"),
+        })
+    }
+
+    /// What tells one block that is not text from another, however it is written.
+    pub(crate) fn identity(&self) -> (String, Option<String>) {
+        let resource = self.fields.object("resource");
+        let uri = self.fields.words("uri").or_else(|| resource.words("uri"));
+        (self.kind().unwrap_or_default().into_owned(), uri.map(Cow::into_owned))
+    }
+
+    fn kind(&self) -> Option<Cow<'a, str>> {
+        self.fields.text("type")
+    }
+}
+
+fn last_segment<'a>(uri: &str) -> Option<Cow<'a, str>> {
+    let path = uri.split(['?', '#']).next()?;
+    let name = path.trim_end_matches('/').rsplit('/').next()?;
+    (!name.is_empty() && !name.ends_with(':')).then(|| Cow::Owned(name.to_owned()))
+}
+
+/// The size of what the block itself holds, as text or as base64.
+fn embedded_size(holder: &Object<'_>) -> Option<u64> {
+    if let Some(text) = holder.text("text") {
+        return Some(text.len() as u64);
+    }
+    let data = holder.text("data").or_else(|| holder.text("blob"))?;
+    let digits = data.trim_end_matches('=').len() as u64;
+    Some(digits * 3 / 4)
+}
+
+/// One line of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PlanEntry {
+    pub(crate) content: String,
+    pub(crate) status: String,
+}
+
+impl PlanEntry {
+    pub(crate) fn mark(&self) -> &'static str {
+        match self.status.as_str() {
+            "completed" => "[x]",
+            "in_progress" => "[~]",
+            "cancelled" => "[-]",
+            _ => "[ ]",
+        }
+    }
+}
+
+/// The entries of a `plan` (or of the draft `plan_update`, which has them one level down).
+pub(crate) fn plan_entries(update: &Object<'_>) -> Vec<PlanEntry> {
+    let mut entries = update.items("entries");
+    if entries.is_empty() {
+        entries = update.object("plan").items("entries");
+    }
+    let read = |node: Node<'_>| {
+        let entry = node.object();
+        let content = entry.words("content")?.into_owned();
+        Some(PlanEntry { content, status: entry.text("status").unwrap_or_default().into_owned() })
+    };
+    entries.into_iter().filter_map(read).collect()
+}
+
+/// What is wrong, and what the user can do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) category: String,
+    pub(crate) message: String,
+    pub(crate) remedy: Option<String>,
+}
+
+impl Fault {
+    pub(crate) fn of(fields: &Object<'_>) -> Self {
+        let category = fields.words("category").unwrap_or(Cow::Borrowed("internal"));
+        let message = fields.words("message").unwrap_or(Cow::Borrowed("no details were given"));
+        Self {
+            category: category.into_owned(),
+            message: message.into_owned(),
+            remedy: fields.words("remedy").map(Cow::into_owned),
+        }
+    }
+}
+
+/// How a turn went, whatever its stop reason was called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+/// The end of a turn.
+#[derive(Debug)]
+pub(crate) struct TurnEnd {
+    pub(crate) outcome: Outcome,
+    pub(crate) stop_reason: Option<String>,
+    pub(crate) fault: Option<Fault>,
+    pub(crate) usage: Option<super::Usage>,
+}
+
+impl TurnEnd {
+    /// The end of a turn of which the log has none.
+    pub(crate) fn unknown() -> Self {
+        Self { outcome: Outcome::Failed, stop_reason: None, fault: None, usage: None }
+    }
+
+    pub(crate) fn of(event: &Event) -> Self {
+        let payload = payload_of(event);
+        let result = payload.object("result");
+        let stop_reason = payload.words("stopReason").or_else(|| result.words("stopReason"));
+        let error = payload.object("error");
+        let fault = (!error.is_empty()).then(|| Fault::of(&error));
+        let outcome = match stop_reason.as_deref() {
+            Some("cancelled" | "canceled") => Outcome::Cancelled,
+            Some("error") => Outcome::Failed,
+            _ if fault.is_some() => Outcome::Failed,
+            _ => Outcome::Completed,
+        };
+        let usage = super::Usage::of(&payload, &result);
+        Self { outcome, stop_reason: stop_reason.map(Cow::into_owned), fault, usage }
+    }
+}
+
+/// Who did something: `by` as a word, or as `{who, detail?}`.
+pub(crate) fn by(payload: &Object<'_>) -> (Option<String>, Option<String>) {
+    let actor = payload.object("by");
+    let who = payload.words("by").or_else(|| actor.words("who"));
+    (who.map(Cow::into_owned), actor.words("detail").map(Cow::into_owned))
+}
+
+/// The model a session's details or configuration options name.
+pub(crate) fn model_of(fields: &Object<'_>) -> Option<String> {
+    if let Some(model) = fields.words("model") {
+        return Some(model.into_owned());
+    }
+    if let Some(model) = fields.object("models").words("currentModelId") {
+        return Some(model.into_owned());
+    }
+    let options: Vec<_> = fields.items("configOptions").into_iter().map(Node::object).collect();
+    let by_category = options.iter().find(|o| o.text("category").as_deref() == Some("model"));
+    let by_id = || options.iter().find(|o| o.text("id").as_deref() == Some("model"));
+    let option = by_category.or_else(by_id)?;
+    option.words("currentValue").map(Cow::into_owned)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+use serde_json::json;
+use wire::{Json, Kind};
+
+use super::*;
+use crate::projection::tests::log::Log;
+
+fn with<T>(value: &serde_json::Value, read: impl FnOnce(Node<'_>) -> T) -> T {
+    read(Node::of(&Json::of(value)))
+}
+
+#[test]
+fn the_text_of_a_chunk_is_found_in_every_shape() {
+    for (content, expected) in [
+        (json!({ "type": "text", "text": "a" }), "a"),
+        (json!({ "text": "a" }), "a"),
+        (json!("a"), "a"),
+        (json!([{ "type": "text", "text": "a" }, { "type": "image" }, { "text": "b" }]), "ab"),
+        (json!({ "type": "image", "text": "a" }), ""),
+        (json!({ "type": "text", "text": 5 }), ""),
+        (json!(null), ""),
+        (json!([]), ""),
+    ] {
+        let text = with(&json!({ "content": content }), |node| chunk_text(&node.object()));
+        assert_eq!(text, expected, "{content}");
+    }
+}
+
+#[test]
+fn a_file_is_known_by_name_and_size() {
+    let file = |block: serde_json::Value| with(&block, |node| Block::of(node).file());
+
+    let link =
+        json!({ "type": "resource_link", "name": "a.rs", "uri": "file:///w/a.rs", "size": 9 });
+    let expected =
+        File { reference: "file:///w/a.rs".into(), name: "a.rs".into(), size: 9, mime_type: None };
+    assert_eq!(file(link), Some(expected));
+    let image = json!({ "type": "image", "data": "aGVsbG8=", "mimeType": "image/png", "uri": "file:///p/x.png?v" });
+    let image = file(image).unwrap();
+    assert_eq!((image.name.as_str(), image.size), ("x.png", 5));
+    assert_eq!(image.mime_type.as_deref(), Some("image/png"));
+    let embedded =
+        json!({ "type": "resource", "resource": { "uri": "file:///n.txt", "text": "héé" } });
+    assert_eq!(file(embedded).map(|file| file.size), Some(5));
+    assert_eq!(file(json!({ "type": "image", "data": "aGVsbG8=" })), None);
+    assert_eq!(file(json!({ "type": "resource_link", "name": "a", "uri": "u" })), None);
+}
+
+#[test]
+fn the_outcome_of_a_turn_follows_its_stop_reason() {
+    let outcome =
+        |payload| TurnEnd::of(&Log::new().own(Kind::TurnEnded, payload).events[0]).outcome;
+
+    for reason in ["end_turn", "max_tokens", "max_turn_requests", "refusal", "unheard_of"] {
+        assert_eq!(outcome(json!({ "stopReason": reason })), Outcome::Completed);
+    }
+    assert_eq!(outcome(json!({ "stopReason": "cancelled" })), Outcome::Cancelled);
+    assert_eq!(outcome(json!({ "stopReason": "error" })), Outcome::Failed);
+    assert_eq!(outcome(json!({ "error": { "message": "x" } })), Outcome::Failed);
+    assert_eq!(outcome(json!({ "result": { "stopReason": "cancelled" } })), Outcome::Cancelled);
+    assert_eq!(outcome(json!(null)), Outcome::Completed);
+}
+
+#[test]
+fn the_model_is_found_wherever_it_is_named() {
+    for details in [
+        json!({ "model": "m" }),
+        json!({ "models": { "currentModelId": "m" } }),
+        json!({ "configOptions": [{ "id": "x", "category": "model", "currentValue": "m" }] }),
+        json!({ "configOptions": [5, { "id": "model", "currentValue": "m" }] }),
+    ] {
+        assert_eq!(
+            with(&details, |node| model_of(&node.object())).as_deref(),
+            Some("m"),
+            "{details}"
+        );
+    }
+}

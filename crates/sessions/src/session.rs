@@ -1,0 +1,319 @@
+//! A durable conversation: the one place that appends to its log.
+//!
+//! In: prompts, cancels and answers from clients; messages from the agent. Out: events in
+//! the log, which is where every client reads. One task owns a session ([`actor`]); a
+//! [`SessionHandle`] is how everybody else talks to it.
+
+mod actor;
+mod agent;
+mod cancel;
+mod question;
+mod reseed;
+mod services;
+mod turns;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use store::{Claim, SessionRecord};
+use tokio::sync::{mpsc, oneshot, watch};
+use wire::{CallId, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
+
+use crate::connection::{Connection, Outcome};
+use crate::files::Roots;
+use crate::host::{Host, HostSlot};
+use crate::link::{Link, ResumeReport};
+use crate::permission::{Decider, Policy};
+use crate::yard::Yard;
+
+use actor::Actor;
+pub(crate) use reseed::preamble as reseed_preamble;
+pub use turns::NotQueued;
+
+/// Commands that may wait for a session that is busy with its log.
+const MAX_COMMANDS: usize = 64;
+
+/// Everything needed to bring a session to life.
+#[derive(Debug)]
+pub(crate) struct SessionSetup {
+    pub(crate) record: SessionRecord,
+    pub(crate) claim: Claim,
+    pub(crate) slot: Arc<HostSlot>,
+    pub(crate) policy: Policy,
+    /// The working directory first, then the additional ones.
+    pub(crate) roots: Vec<PathBuf>,
+    pub(crate) services: ServedBy,
+}
+
+/// Who reads files and runs commands for the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServedBy {
+    /// Switchyard, inside the session's roots.
+    Switchyard,
+    /// The attached client, as it said in `initialize`.
+    Client,
+}
+
+/// What a session is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    Idle,
+    Running,
+    /// Running, and waiting for a person.
+    RequiresAction,
+    /// The session's task has ended; why, if not on request.
+    Over(Option<String>),
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SessionError {
+    #[error(transparent)]
+    NotQueued(#[from] NotQueued),
+    #[error("the session cannot go on: {0}")]
+    Over(String),
+}
+
+/// A cheap handle on a running session.
+#[derive(Debug, Clone)]
+pub struct SessionHandle {
+    id: SessionId,
+    commands: mpsc::Sender<Command>,
+    phase: watch::Receiver<Phase>,
+}
+
+#[derive(Debug)]
+pub(crate) struct WeakHandle {
+    commands: mpsc::WeakSender<Command>,
+    phase: watch::Receiver<Phase>,
+}
+
+impl WeakHandle {
+    pub(crate) fn upgrade(&self, id: SessionId) -> Option<SessionHandle> {
+        let commands = self.commands.upgrade()?;
+        Some(SessionHandle { id, commands, phase: self.phase.clone() })
+    }
+}
+
+/// A client that answers questions and, if it said so, serves files and terminals.
+#[derive(Debug)]
+pub struct Attachment {
+    /// Requests of the agent that this client is to answer.
+    pub calls: mpsc::Receiver<ClientCall>,
+    _guard: AttachmentGuard,
+}
+
+#[derive(Debug)]
+struct AttachmentGuard {
+    commands: mpsc::Sender<Command>,
+    id: u64,
+}
+
+impl Drop for AttachmentGuard {
+    fn drop(&mut self) {
+        // The session may be busy; it must learn of this all the same.
+        let (commands, id) = (self.commands.clone(), self.id);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { commands.send(Command::Detach(id)).await });
+        }
+    }
+}
+
+/// A request of the agent on its way to a client.
+#[derive(Debug)]
+pub struct ClientCall {
+    pub method: String,
+    pub params: Json,
+    /// The client should have seen the log up to here first.
+    pub after: Seq,
+    agent: Connection,
+    id: RpcId,
+}
+
+impl ClientCall {
+    pub async fn respond(self, outcome: Result<Json, RpcError>) {
+        // An agent that is gone needs no answer.
+        let _ = self.agent.respond(&self.id, outcome).await;
+    }
+}
+
+#[derive(Debug)]
+enum Command {
+    Prompt { turn: TurnId, params: Json, by: String, reply: Reply<Result<(), SessionError>> },
+    Cancel { by: String, done: Reply<()> },
+    Answer { request: CallId, answer: Answer, by: Decider, reply: Reply<bool> },
+    Attach { id: u64, calls: mpsc::Sender<ClientCall>, done: Reply<()> },
+    Detach(u64),
+    NoteSetting { method: String, params: Json },
+    Linked(Result<Linked, actor::LinkFailure>),
+    Stopping(bus::StopStep),
+    Pass { method: String, params: Json, reply: Reply<Outcome> },
+    Close { done: Reply<()> },
+    Release { done: Reply<()> },
+    Finish { done: Reply<()> },
+}
+
+type Reply<T> = oneshot::Sender<T>;
+
+/// A link and how it came about.
+#[derive(Debug)]
+pub(crate) struct Linked {
+    pub(crate) link: Link,
+    pub(crate) resumed: Option<ResumeReport>,
+    /// What the agent is to be told before the next prompt.
+    pub(crate) preamble: Option<String>,
+}
+
+/// What a client says to a question.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// The `optionId` of one of the options, or `None` for cancelled.
+    Permission(Option<String>),
+    /// The raw response to an elicitation.
+    Elicitation(Json),
+    /// No, in whatever form the question has for it.
+    Reject,
+}
+
+impl SessionHandle {
+    /// Starts the session's task.
+    pub(crate) fn start(
+        yard: &Yard,
+        setup: SessionSetup,
+        linked: Linked,
+    ) -> Result<Self, RootsError> {
+        let (sender, commands) = mpsc::channel(MAX_COMMANDS);
+        let (phase_sender, phase) = watch::channel(Phase::Idle);
+        let handle = Self { id: setup.record.id, commands: sender.clone(), phase };
+        let roots = Arc::new(Roots::open(&setup.roots).map_err(RootsError)?);
+        let actor = Actor::new(yard.clone(), setup, roots, sender.downgrade(), phase_sender);
+        tokio::spawn(actor.run(commands, linked));
+        yard.live.add(&handle);
+        Ok(handle)
+    }
+
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// A handle that does not keep the session alive.
+    pub(crate) fn downgrade(&self) -> WeakHandle {
+        WeakHandle { commands: self.commands.downgrade(), phase: self.phase.clone() }
+    }
+
+    pub fn phase(&self) -> watch::Receiver<Phase> {
+        self.phase.clone()
+    }
+
+    /// Queues a prompt under a turn id of the caller's choice. `params` are those of
+    /// `session/prompt`; returns when the prompt is in the log.
+    pub async fn prompt(
+        &self,
+        turn: TurnId,
+        params: Json,
+        by: impl Into<String>,
+    ) -> Result<(), SessionError> {
+        let by = by.into();
+        self.ask(|reply| Command::Prompt { turn, params, by, reply }).await?
+    }
+
+    /// Cancels the running turn and drops those that wait; returns when none is running.
+    pub async fn cancel(&self, by: impl Into<String>) -> Result<(), SessionError> {
+        let by = by.into();
+        self.ask(|done| Command::Cancel { by, done }).await
+    }
+
+    /// As [`cancel`](Self::cancel), but does not wait for the end.
+    pub async fn cancel_soon(&self, by: impl Into<String>) -> Result<(), SessionError> {
+        let (done, _) = oneshot::channel();
+        let command = Command::Cancel { by: by.into(), done };
+        self.commands.send(command).await.map_err(|_| self.over())
+    }
+
+    /// Makes a request of the session's agent and gives its answer as it is.
+    pub async fn pass(&self, method: &str, params: &Json) -> Result<Outcome, SessionError> {
+        let (method, params) = (method.to_owned(), params.clone());
+        self.ask(|reply| Command::Pass { method, params, reply }).await
+    }
+
+    /// Answers a question; false if it was answered already, or the answer is no option.
+    pub async fn answer(
+        &self,
+        request: CallId,
+        answer: Answer,
+        by: Decider,
+    ) -> Result<bool, SessionError> {
+        self.ask(|reply| Command::Answer { request, answer, by, reply }).await
+    }
+
+    /// Makes the caller one of those who answer questions, until the attachment is dropped.
+    pub async fn attach(&self) -> Result<Attachment, SessionError> {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let id = LAST.fetch_add(1, Ordering::Relaxed);
+        let (sender, calls) = mpsc::channel(MAX_COMMANDS);
+        self.ask(|done| Command::Attach { id, calls: sender, done }).await?;
+        let commands = self.commands.clone();
+        Ok(Attachment { calls, _guard: AttachmentGuard { commands, id } })
+    }
+
+    /// Logs that a client set something, and remembers it for the next start of the agent.
+    pub async fn note_setting(&self, method: &str, params: &Json) -> Result<(), SessionError> {
+        let command = Command::NoteSetting { method: method.to_owned(), params: params.clone() };
+        self.commands.send(command).await.map_err(|_| self.over())
+    }
+
+    /// Cancels what runs, frees the agent's side and marks the session as closed.
+    pub async fn close(&self) -> Result<(), SessionError> {
+        self.ask(|done| Command::Close { done }).await
+    }
+
+    /// Lets go of the agent, which keeps its side of the session.
+    pub async fn release(&self) -> Result<(), SessionError> {
+        self.ask(|done| Command::Release { done }).await
+    }
+
+    /// Ends the task when the agent is gone. Call it after the agent was shut down.
+    pub async fn finish(&self) -> Result<(), SessionError> {
+        self.ask(|done| Command::Finish { done }).await
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, SessionError> {
+        let (reply, answer) = oneshot::channel();
+        self.commands.send(command(reply)).await.map_err(|_| self.over())?;
+        answer.await.map_err(|_| self.over())
+    }
+
+    fn over(&self) -> SessionError {
+        match &*self.phase.borrow() {
+            Phase::Over(Some(why)) => SessionError::Over(why.clone()),
+            _ => SessionError::Over("it has ended".into()),
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct RootsError(crate::files::RootError);
+
+/// The parts of a link that stay while the agent runs.
+#[derive(Debug)]
+struct Linkage {
+    host: Arc<Host>,
+    agent_session: String,
+}
+
+impl Linkage {
+    /// Raw params with the session's id as the agent knows it.
+    fn params_for_agent(&self, params: &Json) -> Json {
+        let id = Json::of(&self.agent_session);
+        wire::set_member(params, &["sessionId"], &id).unwrap_or_else(|_| params.clone())
+    }
+}
+
+/// Raw params with the session's id as clients know it.
+fn params_for_client(message: &Message, public_id: &str) -> Json {
+    match message.peek() {
+        Ok(peek) => message.body_for_session(&peek, public_id),
+        Err(_) => message.body_json(),
+    }
+}

@@ -1,0 +1,345 @@
+//! What the agent says, and what becomes of it.
+
+use serde_json::{Value, json};
+use store::{Batch, Changes, Durability};
+use wire::{CallId, Draft, Json, Kind, Message, RpcError, RpcId};
+
+use super::actor::{Actor, Halt, LinkState};
+use super::question::{Asks, Pending, Settled, permission};
+use super::services::Services;
+use super::{Answer, ClientCall, params_for_client};
+use crate::connection::Outcome;
+use crate::host::{FromAgent, last_lines};
+use crate::mint;
+use crate::permission::{Decider, PermissionOutcome, Question, Verdict};
+use crate::trouble::Trouble;
+
+/// Lines that are no messages are told one by one up to here, in each turn.
+const MAX_GARBAGE: u32 = 20;
+/// Tool calls of one turn whose input is remembered for a later question about them.
+const MAX_TOOLS: usize = 512;
+
+impl Actor {
+    /// Deals with a batch in order. Updates next to each other are committed together.
+    pub(super) async fn hear(&mut self, batch: Vec<FromAgent>) -> Result<(), Halt> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.heard_at = std::time::Instant::now();
+        self.n_quiet_reports = 0;
+        let (at, turn) = (mint::now(), self.current_turn());
+        let mut drafts = Vec::with_capacity(batch.len());
+        let mut changes = Changes::default();
+        for message in batch {
+            match message {
+                FromAgent::Update { kind, payload } => {
+                    self.learn(&kind, &payload, &mut changes);
+                    drafts.push(Draft { at, turn, kind, payload });
+                }
+                FromAgent::Notification(message) => drafts.push(self.notified(&message)),
+                FromAgent::Stderr(line) => {
+                    let payload = Json::of(&json!({ "text": line.text }));
+                    drafts.push(Draft { at, turn, kind: Kind::AgentStderr, payload });
+                }
+                FromAgent::Garbage(what) => drafts.extend(self.garbage(&what)),
+                FromAgent::Request(message) => {
+                    self.flush(&mut drafts, &mut changes).await?;
+                    self.requested(message).await?;
+                }
+                FromAgent::Answer { tag, outcome } => {
+                    self.flush(&mut drafts, &mut changes).await?;
+                    self.answered(tag, outcome).await?;
+                }
+            }
+        }
+        self.flush(&mut drafts, &mut changes).await
+    }
+
+    async fn flush(&mut self, drafts: &mut Vec<Draft>, changes: &mut Changes) -> Result<(), Halt> {
+        if drafts.is_empty() {
+            return Ok(());
+        }
+        self.append(std::mem::take(drafts), std::mem::take(changes)).await
+    }
+
+    /// Remembers what later messages refer to.
+    fn learn(&mut self, kind: &Kind, payload: &Json, changes: &mut Changes) {
+        match kind.update_name() {
+            Some("tool_call" | "tool_call_update") => self.learn_tool(payload),
+            Some("session_info_update") => {
+                let payload: Value = payload.read().unwrap_or_default();
+                if let Some(title) = payload["update"]["title"].as_str() {
+                    changes.title = Some(Some(title.to_owned()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn learn_tool(&mut self, payload: &Json) {
+        let Ok(Value::Object(mut params)) = payload.read::<Value>() else { return };
+        let Some(Value::Object(update)) = params.remove("update") else { return };
+        let Some(id) = update.get("toolCallId").and_then(Value::as_str) else { return };
+        if !self.tools.contains_key(id) && self.tools.len() >= MAX_TOOLS {
+            return;
+        }
+        let known = self.tools.entry(id.to_owned()).or_insert_with(|| json!({}));
+        for (member, value) in update {
+            let is_wanted =
+                matches!(&*member, "kind" | "title" | "rawInput" | "locations" | "content");
+            if is_wanted && !value.is_null() {
+                known[member] = value;
+            }
+        }
+    }
+
+    fn notified(&self, message: &Message) -> Draft {
+        let params = params_for_client(message, &self.public_id);
+        let method = Json::of(&message.method());
+        let payload = format!(r#"{{"method":{},"params":{}}}"#, method.as_str(), params.as_str());
+        self.raw_draft(Kind::AgentNotification, Json::trusted(payload))
+    }
+
+    fn garbage(&mut self, what: &str) -> Option<Draft> {
+        self.n_garbage += 1;
+        let message = match self.n_garbage {
+            n if n < MAX_GARBAGE => format!("the agent sent something unreadable: {what}"),
+            MAX_GARBAGE => "the agent goes on sending unreadable lines; no more are told".into(),
+            _ => return None,
+        };
+        let trouble = Trouble::new("protocol", message);
+        Some(self.raw_draft(Kind::Error, Json::of(&trouble)))
+    }
+
+    /// Every request of the agent is answered: here, by a service, or by a client.
+    async fn requested(&mut self, message: Message) -> Result<(), Halt> {
+        match message.method() {
+            "session/request_permission" => self.asked_permission(&message).await,
+            "elicitation/create" => self.asked_elicitation(&message).await,
+            method if self.services.is_some() && Services::serves(method) => {
+                self.serve(message);
+                Ok(())
+            }
+            _ => {
+                self.pass_to_client(&message);
+                Ok(())
+            }
+        }
+    }
+
+    fn serve(&self, message: Message) {
+        let (Some(services), LinkState::Linked { linkage, .. }) = (&self.services, &self.link)
+        else {
+            return;
+        };
+        let (services, connection) = (services.clone(), linkage.host.connection().clone());
+        tokio::spawn(async move {
+            let outcome = services.serve(message.method(), message.body()).await;
+            let _ = connection.respond(&message.id(), outcome).await;
+        });
+    }
+
+    fn pass_to_client(&self, message: &Message) {
+        let LinkState::Linked { linkage, .. } = &self.link else { return };
+        let client = self.clients.first().filter(|_| self.services.is_none());
+        let Some((_, calls)) = client else {
+            return self.respond(&message.id(), Err(RpcError::method_not_found(message.method())));
+        };
+        let call = ClientCall {
+            method: message.method().to_owned(),
+            params: params_for_client(message, &self.public_id),
+            after: self.head,
+            agent: linkage.host.connection().clone(),
+            id: message.id(),
+        };
+        if calls.try_send(call).is_err() {
+            self.respond(&message.id(), Err(RpcError::internal("the client is too busy")));
+        }
+    }
+
+    async fn asked_permission(&mut self, message: &Message) -> Result<(), Halt> {
+        let params = params_for_client(message, &self.public_id);
+        let known = self.known_tool(&params);
+        let question =
+            Question::read(params.as_str(), known.as_ref(), &self.agent, &self.roots.paths());
+        let decided = match self.policy.judge(&question) {
+            Verdict::Allow(by) => PermissionOutcome::allow_once(&question)
+                .map(|outcome| (permission(&outcome, false), by)),
+            Verdict::Deny(by) => {
+                Some((permission(&PermissionOutcome::reject(&question), true), by))
+            }
+            Verdict::Ask => None,
+        };
+        self.put(message.id(), Asks::Permission(question), &params, decided).await
+    }
+
+    async fn asked_elicitation(&mut self, message: &Message) -> Result<(), Halt> {
+        let params = params_for_client(message, &self.public_id);
+        self.put(message.id(), Asks::Elicitation, &params, None).await
+    }
+
+    /// Logs a question and answers it at once, or leaves it to the attached clients.
+    async fn put(
+        &mut self,
+        rpc_id: RpcId,
+        asks: Asks,
+        params: &Json,
+        decided: Option<(Settled, Decider)>,
+    ) -> Result<(), Halt> {
+        let id = mint::request_id();
+        let is_cancelling = self.turns.running().is_some_and(|running| running.is_cancelling);
+        let decided = match decided {
+            _ if is_cancelling => Some((asks.cancel(), Decider::new("cancel"))),
+            None if self.clients.is_empty() => Some((asks.reject(), Decider::new("unattended"))),
+            decided => decided,
+        };
+        let payload = format!(
+            r#"{{"requestId":"{id}","ask":{},"request":{}}}"#,
+            decided.is_none(),
+            params.as_str()
+        );
+        let kind = match asks {
+            Asks::Permission(_) => Kind::PermissionRequested,
+            Asks::Elicitation => Kind::ElicitationRequested,
+        };
+        let drafts = vec![self.raw_draft(kind, Json::trusted(payload))];
+        self.append(drafts, Changes::default()).await?;
+        let deadline = std::time::Instant::now() + self.yard.settings.permission_within;
+        let pending = Pending { id, rpc_id, asks, deadline };
+        match decided {
+            Some((settled, by)) => self.settle(&pending, &settled, &by).await,
+            None => {
+                self.questions.add(pending);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) async fn answer(
+        &mut self,
+        request: CallId,
+        answer: &Answer,
+        by: Decider,
+    ) -> Result<bool, Halt> {
+        let Some((pending, settled)) = self.questions.take(request, answer) else {
+            return Ok(false);
+        };
+        self.settle(&pending, &settled, &by).await?;
+        Ok(true)
+    }
+
+    /// Logs who decided what, durably, and then tells the agent.
+    pub(super) async fn settle(
+        &mut self,
+        pending: &Pending,
+        settled: &Settled,
+        by: &Decider,
+    ) -> Result<(), Halt> {
+        let response: Value = settled.response.read().unwrap_or_default();
+        let (kind, payload) = match &pending.asks {
+            Asks::Permission(question) => {
+                let option_id = response["outcome"]["optionId"].as_str();
+                let chosen = question.options.iter().find(|o| Some(&*o.id) == option_id);
+                let mut outcome = response["outcome"].clone();
+                if let (Some(chosen), Value::Object(outcome)) = (chosen, &mut outcome) {
+                    outcome.insert("kind".into(), json!(chosen.kind));
+                    outcome.insert("name".into(), json!(chosen.name));
+                }
+                let payload = json!({
+                    "requestId": pending.id,
+                    "by": by,
+                    "allowed": !settled.is_rejection,
+                    "outcome": outcome,
+                });
+                (Kind::PermissionResolved, payload)
+            }
+            Asks::Elicitation => (
+                Kind::ElicitationResolved,
+                json!({ "requestId": pending.id, "by": by, "response": response }),
+            ),
+        };
+        let drafts = vec![self.raw_draft(kind, Json::of(&payload))];
+        let batch = Batch::new(self.id, drafts).durable(Durability::Power);
+        self.head = self.yard.log.append(batch).await?.last;
+        self.respond(&pending.rpc_id, Ok(settled.response.clone()));
+        Ok(())
+    }
+
+    fn respond(&self, id: &RpcId, outcome: Outcome) {
+        if let LinkState::Linked { linkage, .. } = &self.link {
+            // An agent that does not read will be found stalled by its connection.
+            let _ = linkage.host.connection().respond_now(id, outcome);
+        }
+    }
+
+    fn known_tool(&self, params: &Json) -> Option<Value> {
+        let params: Value = params.read().ok()?;
+        self.tools.get(params["toolCall"]["toolCallId"].as_str()?).cloned()
+    }
+
+    /// The answer to a request of ours: only the running prompt has one.
+    async fn answered(&mut self, tag: u64, outcome: Outcome) -> Result<(), Halt> {
+        let (Some(running), true) = (self.turns.running(), self.prompt_tag == Some(tag)) else {
+            return Ok(());
+        };
+        let payload = match outcome {
+            Ok(result) => ended_payload(&result, running.is_cancelling),
+            // Some agents answer a cancelled prompt with an error; it is still cancelled.
+            Err(error) if running.is_cancelling => {
+                Json::of(&json!({ "stopReason": "cancelled", "agentError": error }))
+            }
+            Err(error) => {
+                let trouble = Trouble::from_agent(&error);
+                Json::of(&json!({ "stopReason": "error", "error": trouble, "agentError": error }))
+            }
+        };
+        self.end_turn(running.turn, &payload).await
+    }
+
+    /// The agent's process has ended, or closed its stdout.
+    pub(super) async fn agent_is_gone(&mut self) -> Result<(), Halt> {
+        let LinkState::Linked { linkage, .. } =
+            std::mem::replace(&mut self.link, LinkState::Unlinked)
+        else {
+            return Ok(());
+        };
+        let exit = linkage.host.ended().await;
+        let stderr = last_lines(&linkage.host.stderr_tail(), 10);
+        let payload = json!({ "code": exit.code, "signal": exit.signal, "stderr": stderr });
+        let drafts = vec![self.raw_draft(Kind::WorkerExited, Json::of(&payload))];
+        self.append(drafts, Changes::default()).await?;
+        if let Some(services) = &self.services {
+            services.end().await;
+        }
+        let Some(running) = self.turns.running() else { return Ok(()) };
+        if running.is_cancelling {
+            return self.end_turn(running.turn, &json!({ "stopReason": "cancelled" })).await;
+        }
+        let said = match last_lines(&stderr, 3) {
+            none if none.is_empty() => String::new(),
+            lines => format!("; it said: {lines}"),
+        };
+        let trouble =
+            Trouble::new("process_exit", format!("the agent ended during the turn: {exit}{said}"))
+                .remedy("prompt again: the agent is started anew and given the session back");
+        self.end_turn_with(running.turn, trouble).await
+    }
+}
+
+/// `turn_ended` for a result of the agent, which is kept as it is.
+fn ended_payload(result: &Json, is_cancelling: bool) -> Json {
+    let value: Value = result.read().unwrap_or_default();
+    let given = value["stopReason"].as_str();
+    // Cancelled is what the user asked for, whatever name the agent gives to the end.
+    let reason = if is_cancelling { "cancelled" } else { given.unwrap_or("end_turn") };
+    let usage = match &value["usage"] {
+        Value::Null => String::new(),
+        usage => format!(r#","usage":{usage}"#),
+    };
+    let reason = Json::of(&reason);
+    Json::trusted(format!(
+        r#"{{"stopReason":{}{usage},"result":{}}}"#,
+        reason.as_str(),
+        result.as_str()
+    ))
+}

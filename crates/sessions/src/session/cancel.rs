@@ -1,0 +1,143 @@
+//! From asking the agent to stop to making it stop; and other things that time brings.
+//!
+//! Each step is an event. A turn that is cancelled ends as `cancelled`, whichever step it
+//! took. An idle agent is not told to cancel: some keep that for the next prompt.
+
+use std::time::Instant;
+
+use bus::StopStep;
+use serde_json::json;
+use store::Changes;
+use wire::{Json, Kind};
+
+use super::actor::{Actor, Halt, LinkState};
+use super::{Command, Reply};
+use crate::permission::Decider;
+use crate::yard::draft;
+
+#[derive(Debug, Default)]
+pub(super) struct Cancelling {
+    waiting: Vec<Reply<()>>,
+    /// When asking is over.
+    deadline: Option<Instant>,
+}
+
+impl Cancelling {
+    /// No turn runs any more.
+    pub(super) fn finish(&mut self) {
+        self.deadline = None;
+        for done in self.waiting.drain(..) {
+            let _ = done.send(());
+        }
+    }
+}
+
+impl Actor {
+    pub(super) async fn cancel(&mut self, by: &str, done: Option<Reply<()>>) -> Result<(), Halt> {
+        self.cancelling.waiting.extend(done);
+        let dropped = self.turns.drop_all_queued();
+        let dropped = dropped.into_iter().map(|turn| {
+            draft(Kind::PromptDropped, Some(turn), &json!({ "reason": "cancelled" }))
+        });
+        let dropped: Vec<_> = dropped.collect();
+        if !dropped.is_empty() {
+            self.append(dropped, Changes::default()).await?;
+        }
+        if self.turns.running().is_none() {
+            self.cancelling.finish();
+            return Ok(());
+        }
+        if self.turns.cancel().is_none() {
+            return Ok(());
+        }
+        self.note(Kind::CancelRequested, &json!({ "by": by })).await?;
+        if let LinkState::Linked { linkage, .. } = &self.link {
+            let params = linkage.params_for_agent(&Json::trusted("{}"));
+            // A full pipe is no reason to wait: the ladder goes on by itself.
+            let _ = linkage.host.connection().notify("session/cancel", &params);
+        }
+        self.note(Kind::CancelStep, &json!({ "step": "notified" })).await?;
+        if !self.questions.is_empty() {
+            self.cancel_questions().await?;
+            self.note(Kind::CancelStep, &json!({ "step": "permissions_cancelled" })).await?;
+        }
+        self.cancelling.deadline = Some(Instant::now() + self.yard.settings.cancel_grace);
+        Ok(())
+    }
+
+    pub(super) async fn cancel_questions(&mut self) -> Result<(), Halt> {
+        for pending in self.questions.take_all() {
+            let settled = pending.asks.cancel();
+            self.settle(&pending, &settled, &Decider::new("cancel")).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        [self.cancelling.deadline, self.questions.next_deadline(), self.quiet_deadline()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    pub(super) async fn on_time(&mut self) -> Result<(), Halt> {
+        let now = Instant::now();
+        if self.cancelling.deadline.is_some_and(|deadline| deadline <= now) {
+            self.cancelling.deadline = None;
+            self.spawn_stop();
+        }
+        for pending in self.questions.take_overdue(now) {
+            let settled = pending.asks.reject();
+            self.settle(&pending, &settled, &Decider::new("timeout")).await?;
+        }
+        if self.quiet_deadline().is_some_and(|deadline| deadline <= now) {
+            self.n_quiet_reports += 1;
+            let quiet_ms = u64::try_from(now.duration_since(self.heard_at).as_millis());
+            let payload = json!({ "quietMs": quiet_ms.unwrap_or(u64::MAX) });
+            self.note(Kind::AgentQuiet, &payload).await?;
+        }
+        Ok(())
+    }
+
+    /// When silence is worth a word. A person who is thinking is not silence.
+    fn quiet_deadline(&self) -> Option<Instant> {
+        /// Beyond this the interval no longer doubles.
+        const MAX_DOUBLINGS: u32 = 6;
+        if self.turns.running().is_none() || !self.questions.is_empty() {
+            return None;
+        }
+        let factor = 2_u32.pow((self.n_quiet_reports + 1).min(MAX_DOUBLINGS)) - 1;
+        Some(self.heard_at + self.yard.settings.quiet_after * factor)
+    }
+
+    fn spawn_stop(&self) {
+        let (LinkState::Linked { linkage, .. }, Some(commands)) =
+            (&self.link, self.commands.upgrade())
+        else {
+            return;
+        };
+        let host = linkage.host.clone();
+        tokio::spawn(async move {
+            host.stop(|step| {
+                // The session may be busy with what the agent still says; a step that is
+                // not logged is still taken.
+                let _ = commands.try_send(Command::Stopping(step));
+            })
+            .await;
+        });
+    }
+
+    pub(super) async fn note_stop_step(&mut self, step: StopStep) -> Result<(), Halt> {
+        let step = match step {
+            StopStep::AwaitExit => "eof",
+            StopStep::Terminate => "terminate",
+            StopStep::Kill => "kill",
+        };
+        self.note(Kind::CancelStep, &json!({ "step": step })).await
+    }
+
+    async fn note(&mut self, kind: Kind, payload: &serde_json::Value) -> Result<(), Halt> {
+        let drafts = vec![self.raw_draft(kind, Json::of(payload))];
+        self.append(drafts, Changes::default()).await
+    }
+}

@@ -1,0 +1,115 @@
+//! Questions of the agent that wait for a person.
+//!
+//! Always true: a question is answered once. The first valid answer wins; later ones are
+//! told so. A question that nobody answers in time is rejected, never allowed.
+
+use std::time::Instant;
+
+use serde_json::json;
+use wire::{CallId, Json, RpcId};
+
+use super::Answer;
+use crate::permission::{PermissionOutcome, Question};
+
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    pending: Vec<Pending>,
+}
+
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) id: CallId,
+    /// The agent's request.
+    pub(super) rpc_id: RpcId,
+    pub(super) asks: Asks,
+    pub(super) deadline: Instant,
+}
+
+#[derive(Debug)]
+pub(super) enum Asks {
+    Permission(Question),
+    Elicitation,
+}
+
+/// A valid answer, as the agent and the log get it.
+#[derive(Debug)]
+pub(super) struct Settled {
+    pub(super) response: Json,
+    pub(super) is_rejection: bool,
+}
+
+impl Questions {
+    pub(super) fn add(&mut self, pending: Pending) {
+        self.pending.push(pending);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.pending.iter().map(|pending| pending.deadline).min()
+    }
+
+    /// Takes the question out if `answer` fits it.
+    pub(super) fn take(&mut self, id: CallId, answer: &Answer) -> Option<(Pending, Settled)> {
+        let index = self.pending.iter().position(|pending| pending.id == id)?;
+        let settled = self.pending.get(index)?.asks.settle(answer)?;
+        Some((self.pending.remove(index), settled))
+    }
+
+    pub(super) fn take_all(&mut self) -> Vec<Pending> {
+        std::mem::take(&mut self.pending)
+    }
+
+    pub(super) fn take_overdue(&mut self, now: Instant) -> Vec<Pending> {
+        let (overdue, rest) =
+            std::mem::take(&mut self.pending).into_iter().partition(|p| p.deadline <= now);
+        self.pending = rest;
+        overdue
+    }
+}
+
+impl Asks {
+    fn settle(&self, answer: &Answer) -> Option<Settled> {
+        match (self, answer) {
+            (Self::Permission(_), Answer::Permission(None)) => {
+                Some(permission(&PermissionOutcome::Cancelled, true))
+            }
+            (Self::Permission(question), Answer::Permission(Some(option_id))) => {
+                let option = question.options.iter().find(|option| option.id == *option_id)?;
+                let outcome = PermissionOutcome::Selected { option_id: option_id.clone() };
+                Some(permission(&outcome, !option.kind.starts_with("allow")))
+            }
+            (Self::Elicitation, Answer::Elicitation(response)) => {
+                Some(Settled { response: response.clone(), is_rejection: false })
+            }
+            (asks, Answer::Reject) => Some(asks.reject()),
+            _ => None,
+        }
+    }
+
+    /// The answer when nobody gives one.
+    pub(super) fn reject(&self) -> Settled {
+        match self {
+            Self::Permission(question) => permission(&PermissionOutcome::reject(question), true),
+            Self::Elicitation => Self::cancelled_elicitation(),
+        }
+    }
+
+    /// The answer when the turn is cancelled.
+    pub(super) fn cancel(&self) -> Settled {
+        match self {
+            Self::Permission(_) => permission(&PermissionOutcome::Cancelled, true),
+            Self::Elicitation => Self::cancelled_elicitation(),
+        }
+    }
+
+    fn cancelled_elicitation() -> Settled {
+        Settled { response: Json::of(&json!({ "action": "cancel" })), is_rejection: true }
+    }
+}
+
+pub(super) fn permission(outcome: &PermissionOutcome, is_rejection: bool) -> Settled {
+    Settled { response: Json::of(&json!({ "outcome": outcome })), is_rejection }
+}

@@ -1,0 +1,152 @@
+//! Files and terminals that Switchyard serves to the agent itself.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::Semaphore;
+use wire::{Json, RpcError};
+
+use crate::files::Roots;
+use crate::permission::{Policy, Question, Verdict, resolve_path};
+use crate::settings::{Settings, WorkerSetup};
+use crate::terminals::Terminals;
+
+/// Requests of one agent that are served at once. Waiting for a command counts too.
+const MAX_AT_ONCE: usize = 64;
+
+#[derive(Debug)]
+pub(super) struct Services {
+    roots: Arc<Roots>,
+    terminals: Terminals,
+    policy: Policy,
+    agent: String,
+    slots: Arc<Semaphore>,
+}
+
+#[derive(Deserialize)]
+struct ReadFile {
+    path: String,
+    line: Option<u64>,
+    limit: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct WriteFile {
+    path: String,
+    content: String,
+}
+
+impl Services {
+    pub(super) fn new(
+        roots: Arc<Roots>,
+        setup: WorkerSetup,
+        settings: &Settings,
+        policy: Policy,
+        agent: String,
+    ) -> Self {
+        let terminals =
+            Terminals::new(setup, settings.max_terminals, settings.terminal_output_bytes);
+        Self { roots, terminals, policy, agent, slots: Arc::new(Semaphore::new(MAX_AT_ONCE)) }
+    }
+
+    pub(super) fn serves(method: &str) -> bool {
+        method.starts_with("fs/") || method.starts_with("terminal/")
+    }
+
+    pub(super) async fn serve(&self, method: &str, params: &str) -> Result<Json, RpcError> {
+        let Ok(_slot) = self.slots.try_acquire() else {
+            return Err(RpcError::internal(format_args!("{MAX_AT_ONCE} requests are in work")));
+        };
+        match method {
+            "fs/read_text_file" => self.read(params).await,
+            "fs/write_text_file" => self.write(params).await,
+            "terminal/create" => {
+                self.check_terminal(params)?;
+                self.terminals.serve(method, params, &self.roots).await
+            }
+            _ if method.starts_with("terminal/") => {
+                self.terminals.serve(method, params, &self.roots).await
+            }
+            _ => Err(RpcError::method_not_found(method)),
+        }
+    }
+
+    pub(super) async fn end(&self) {
+        self.terminals.end_all().await;
+    }
+
+    async fn read(&self, params: &str) -> Result<Json, RpcError> {
+        let ReadFile { path, line, limit } = parse(params)?;
+        self.check(&Question {
+            kind: "read".into(),
+            paths: vec![resolve_path(path.as_ref())],
+            ..self.question()
+        })?;
+        let roots = self.roots.clone();
+        let text = off_the_runtime(move || roots.read_text(&path, line, limit)).await?;
+        Ok(Json::of(&json!({ "content": text })))
+    }
+
+    async fn write(&self, params: &str) -> Result<Json, RpcError> {
+        let WriteFile { path, content } = parse(params)?;
+        self.check_changes()?;
+        self.check(&Question {
+            kind: "edit".into(),
+            paths: vec![resolve_path(path.as_ref())],
+            ..self.question()
+        })?;
+        let roots = self.roots.clone();
+        off_the_runtime(move || roots.write_text(&path, &content)).await?;
+        Ok(Json::trusted("{}"))
+    }
+
+    fn check_terminal(&self, params: &str) -> Result<(), RpcError> {
+        #[derive(Deserialize)]
+        struct Argv {
+            command: String,
+            #[serde(default)]
+            args: Vec<String>,
+        }
+        let Argv { command, args } = parse(params)?;
+        self.check_changes()?;
+        let words: Vec<String> = std::iter::once(command).chain(args).collect();
+        let command = Some(words.join(" "));
+        self.check(&Question { kind: "execute".into(), command, ..self.question() })
+    }
+
+    /// The agent asks for permission itself before it comes here, so nothing is asked a
+    /// second time; but what is denied stays denied for agents that do not ask.
+    fn check(&self, question: &Question) -> Result<(), RpcError> {
+        let rules_only = Policy { rules: self.policy.rules.clone(), ..Policy::default() };
+        match rules_only.judge(question) {
+            Verdict::Deny(by) => Err(RpcError::internal(format_args!(
+                "denied by rule {}",
+                by.detail.unwrap_or_default()
+            ))),
+            Verdict::Allow(_) | Verdict::Ask => Ok(()),
+        }
+    }
+
+    fn check_changes(&self) -> Result<(), RpcError> {
+        match self.policy.mode.allows_changes() {
+            true => Ok(()),
+            false => Err(RpcError::internal("denied: this session may only read")),
+        }
+    }
+
+    fn question(&self) -> Question {
+        Question { agent: self.agent.clone(), roots: self.roots.paths(), ..Question::default() }
+    }
+}
+
+async fn off_the_runtime<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, RpcError> + Send + 'static,
+) -> Result<T, RpcError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(RpcError::internal(error)))
+}
+
+fn parse<'a, T: Deserialize<'a>>(params: &'a str) -> Result<T, RpcError> {
+    serde_json::from_str(params).map_err(RpcError::invalid_params)
+}

@@ -1,0 +1,108 @@
+//! Which turn runs, and which prompts wait for it to end.
+//!
+//! In: prompts, starts, ends. Out: what to do next. No I/O and no clock.
+//!
+//! Always true: at most one turn runs; prompts start in the order in which they came;
+//! every prompt that was accepted either starts or is dropped, and every turn that started
+//! ends once. An end that comes late or twice changes nothing.
+
+use std::collections::VecDeque;
+
+use wire::TurnId;
+
+#[derive(Debug)]
+pub(crate) struct Turns<P> {
+    running: Option<Running>,
+    queue: VecDeque<(TurnId, P)>,
+    max_queued: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Running {
+    pub(crate) turn: TurnId,
+    pub(crate) is_cancelling: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotQueued {
+    #[error("{0} prompts are waiting already")]
+    QueueFull(usize),
+    #[error("a prompt with this turn id exists already")]
+    DuplicateTurn,
+}
+
+impl<P> Turns<P> {
+    pub(crate) fn new(max_queued: usize) -> Self {
+        Self { running: None, queue: VecDeque::new(), max_queued }
+    }
+
+    pub(crate) fn running(&self) -> Option<Running> {
+        self.running
+    }
+
+    pub(crate) fn queued(&self) -> impl Iterator<Item = TurnId> + '_ {
+        self.queue.iter().map(|(turn, _)| *turn)
+    }
+
+    /// Accepts a prompt behind those that wait already. Whether there is room is asked
+    /// before anything is logged.
+    pub(crate) fn check_room(&self, turn: TurnId) -> Result<(), NotQueued> {
+        let is_known = self.running.is_some_and(|running| running.turn == turn)
+            || self.queued().any(|queued| queued == turn);
+        if is_known {
+            return Err(NotQueued::DuplicateTurn);
+        }
+        // The prompt that can start at once does not wait.
+        let n_waiting = self.queue.len() + usize::from(self.running.is_some());
+        if n_waiting > self.max_queued {
+            return Err(NotQueued::QueueFull(self.max_queued));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn enqueue(&mut self, turn: TurnId, prompt: P) -> Result<(), NotQueued> {
+        self.check_room(turn)?;
+        self.queue.push_back((turn, prompt));
+        Ok(())
+    }
+
+    /// Starts the next prompt, unless a turn runs or nothing waits.
+    pub(crate) fn start_next(&mut self) -> Option<(TurnId, P)> {
+        if self.running.is_some() {
+            return None;
+        }
+        let (turn, prompt) = self.queue.pop_front()?;
+        self.running = Some(Running { turn, is_cancelling: false });
+        Some((turn, prompt))
+    }
+
+    /// Marks the running turn as being cancelled; gives it unless it was marked before.
+    pub(crate) fn cancel(&mut self) -> Option<TurnId> {
+        let running = self.running.as_mut()?;
+        let is_first = !std::mem::replace(&mut running.is_cancelling, true);
+        is_first.then_some(running.turn)
+    }
+
+    /// Ends `turn`; true the first time.
+    pub(crate) fn end(&mut self, turn: TurnId) -> bool {
+        let ends = self.running.is_some_and(|running| running.turn == turn);
+        if ends {
+            self.running = None;
+        }
+        ends
+    }
+
+    /// Takes a waiting prompt out of the queue.
+    pub(crate) fn drop_queued(&mut self, turn: TurnId) -> bool {
+        let before = self.queue.len();
+        self.queue.retain(|(queued, _)| *queued != turn);
+        self.queue.len() < before
+    }
+
+    pub(crate) fn drop_all_queued(&mut self) -> Vec<TurnId> {
+        self.queue.drain(..).map(|(turn, _)| turn).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

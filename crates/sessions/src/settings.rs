@@ -1,0 +1,91 @@
+//! The limits and waits of sessions, each with its default and its reason.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bus::StopLadder;
+
+use crate::connection::ConnectionLimits;
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub worker_line_bytes: usize,
+    pub client_line_bytes: usize,
+    /// A peer that takes no byte for this long is stalled.
+    pub write_stall: Duration,
+    /// `npx` and `uvx` download the agent on the first start.
+    pub initialize_within: Duration,
+    /// For session/new, load and resume: agents index the workspace and start MCP servers.
+    pub open_within: Duration,
+    /// From `session/cancel` to closing the agent's stdin. All agents but two were seen to
+    /// answer within a second; some finish the model call first.
+    pub cancel_grace: Duration,
+    pub stop: StopLadder,
+    /// A question that no client answers is rejected after this.
+    pub permission_within: Duration,
+    /// A running turn without any message is reported after this, then after twice as long.
+    pub quiet_after: Duration,
+    pub max_queued_prompts: usize,
+    pub max_terminals: usize,
+    pub terminal_output_bytes: usize,
+    pub max_restarts: usize,
+    pub restart_window: Duration,
+    pub circuit_open: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            worker_line_bytes: wire::limits::WORKER_LINE_BYTES,
+            client_line_bytes: wire::limits::CLIENT_LINE_BYTES,
+            write_stall: Duration::from_secs(30),
+            initialize_within: Duration::from_secs(120),
+            open_within: Duration::from_secs(120),
+            cancel_grace: Duration::from_secs(10),
+            stop: StopLadder::default(),
+            permission_within: Duration::from_secs(600),
+            quiet_after: Duration::from_secs(60),
+            max_queued_prompts: 16,
+            max_terminals: 16,
+            terminal_output_bytes: 1 << 20,
+            max_restarts: 5,
+            restart_window: Duration::from_secs(180),
+            circuit_open: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Settings {
+    pub(crate) fn worker_connection(&self) -> ConnectionLimits {
+        ConnectionLimits { max_line_bytes: self.worker_line_bytes, write_stall: self.write_stall }
+    }
+
+    pub(crate) fn client_connection(&self) -> ConnectionLimits {
+        ConnectionLimits { max_line_bytes: self.client_line_bytes, write_stall: self.write_stall }
+    }
+}
+
+/// How processes are started: the same for agents and for the commands they run.
+#[derive(Debug, Clone)]
+pub struct WorkerSetup {
+    pub keeper_exe: PathBuf,
+    pub keeper_args: Vec<std::ffi::OsString>,
+    /// Where running workers are noted, for the sweep after a crash.
+    pub records_dir: Option<PathBuf>,
+    pub cgroups: bool,
+}
+
+impl WorkerSetup {
+    pub(crate) fn launch(
+        &self,
+        program: impl Into<std::ffi::OsString>,
+        cwd: impl Into<PathBuf>,
+    ) -> bus::Launch {
+        let mut launch = bus::Launch::new(program, cwd);
+        launch.keeper_exe.clone_from(&self.keeper_exe);
+        launch.keeper_args.clone_from(&self.keeper_args);
+        launch.records_dir.clone_from(&self.records_dir);
+        launch.cgroups = self.cgroups;
+        launch
+    }
+}

@@ -1,0 +1,227 @@
+//! Runs commands for an agent (`terminal/*`) inside the session's roots.
+//!
+//! Always true: a command is a worker like any other, so everything it starts ends with
+//! it; its output is kept up to a limit that the agent can lower but not raise; ids are
+//! never used twice.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bus::{ExitReport, StderrKind, StdinKind, WorkerHandle, WorkerStdout};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+use tokio::sync::watch;
+use wire::{Json, RpcError};
+
+use crate::files::Roots;
+use crate::settings::WorkerSetup;
+
+#[derive(Debug)]
+pub(crate) struct Terminals {
+    setup: WorkerSetup,
+    max_open: usize,
+    max_output_bytes: usize,
+    open: Mutex<HashMap<String, Arc<Terminal>>>,
+}
+
+#[derive(Debug)]
+struct Terminal {
+    worker: WorkerHandle,
+    output: Mutex<Output>,
+    is_drained: watch::Receiver<bool>,
+}
+
+#[derive(Debug)]
+struct Output {
+    bytes: Vec<u8>,
+    limit: usize,
+    is_truncated: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Create {
+    command: String,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: Vec<Variable>,
+    cwd: Option<PathBuf>,
+    output_byte_limit: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Variable {
+    name: String,
+    value: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Named {
+    terminal_id: String,
+}
+
+impl Terminals {
+    pub(crate) fn new(setup: WorkerSetup, max_open: usize, max_output_bytes: usize) -> Self {
+        Self { setup, max_open, max_output_bytes, open: Mutex::default() }
+    }
+
+    /// Answers one `terminal/*` request.
+    pub(crate) async fn serve(
+        &self,
+        method: &str,
+        params: &str,
+        roots: &Roots,
+    ) -> Result<Json, RpcError> {
+        if method == "terminal/create" {
+            return self.create(read(params)?, roots).await;
+        }
+        let named: Named = read(params)?;
+        let find = || {
+            let found = self.open().get(&named.terminal_id).cloned();
+            found.ok_or_else(|| RpcError::not_found(format_args!("terminal {}", named.terminal_id)))
+        };
+        match method {
+            "terminal/output" => Ok(Json::of(&find()?.describe())),
+            "terminal/wait_for_exit" => Ok(Json::of(&exit_status(find()?.finished().await))),
+            "terminal/kill" => {
+                find()?.worker.kill();
+                Ok(Json::trusted("{}"))
+            }
+            "terminal/release" => {
+                let terminal = find()?;
+                self.open().remove(&named.terminal_id);
+                terminal.worker.kill();
+                Ok(Json::trusted("{}"))
+            }
+            other => Err(RpcError::method_not_found(other)),
+        }
+    }
+
+    /// Ends every command that still runs.
+    pub(crate) async fn end_all(&self) {
+        let left: Vec<_> = self.open().drain().map(|(_, terminal)| terminal).collect();
+        for terminal in &left {
+            terminal.worker.kill();
+        }
+        for terminal in left {
+            terminal.worker.ended().await;
+        }
+    }
+
+    async fn create(&self, create: Create, roots: &Roots) -> Result<Json, RpcError> {
+        if self.open().len() >= self.max_open {
+            return Err(RpcError::internal(format_args!(
+                "{} terminals are open; release one first",
+                self.max_open
+            )));
+        }
+        let cwd = match create.cwd {
+            Some(cwd) if cwd.is_absolute() && roots.contains(&cwd) => cwd,
+            Some(cwd) => {
+                return Err(RpcError::invalid_params(format_args!(
+                    "cwd `{}` is not an existing directory inside the session's directories",
+                    cwd.display()
+                )));
+            }
+            None => roots.paths().first().cloned().unwrap_or_default(),
+        };
+        let (program, args) = command_line(create.command, create.args);
+        let mut launch = self.setup.launch(program, cwd);
+        launch.args = args.into_iter().map(Into::into).collect();
+        launch.stdin = StdinKind::Null;
+        launch.stderr = StderrKind::MergedIntoStdout;
+        launch.env.set =
+            create.env.into_iter().map(|var| (var.name.into(), var.value.into())).collect();
+        let worker = launch.spawn().await.map_err(|error| RpcError::invalid_params(error))?;
+        let limit = create.output_byte_limit.and_then(|limit| usize::try_from(limit).ok());
+        let limit = limit.unwrap_or(self.max_output_bytes).min(self.max_output_bytes);
+        let (drained, is_drained) = watch::channel(false);
+        let terminal = Arc::new(Terminal {
+            worker: worker.handle,
+            output: Mutex::new(Output { bytes: Vec::new(), limit, is_truncated: false }),
+            is_drained,
+        });
+        tokio::spawn(drain(worker.stdout, Arc::downgrade(&terminal), drained));
+        let id = format!("term_{}", crate::mint::turn_id());
+        self.open().insert(id.clone(), terminal);
+        Ok(Json::of(&json!({ "terminalId": id })))
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<Terminal>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Terminal {
+    async fn finished(&self) -> ExitReport {
+        let report = self.worker.exited().await;
+        let _ = self.is_drained.clone().wait_for(|is_drained| *is_drained).await;
+        report
+    }
+
+    fn describe(&self) -> Value {
+        use std::future::Future;
+        use std::task::{Context, Poll, Waker};
+        let (text, is_truncated) = {
+            let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+            (String::from_utf8_lossy(&output.bytes).into_owned(), output.is_truncated)
+        };
+        let mut answer = json!({ "output": text, "truncated": is_truncated });
+        let finished = std::pin::pin!(self.finished());
+        if let Poll::Ready(report) = finished.poll(&mut Context::from_waker(Waker::noop())) {
+            answer["exitStatus"] = exit_status(report);
+        }
+        answer
+    }
+}
+
+impl Output {
+    /// Keeps the end of the output, beginning at a whole character.
+    fn push(&mut self, chunk: &[u8]) {
+        self.bytes.extend_from_slice(chunk);
+        if self.bytes.len() <= self.limit {
+            return;
+        }
+        self.is_truncated = true;
+        let mut from = self.bytes.len() - self.limit;
+        while self.bytes.get(from).is_some_and(|byte| byte & 0xc0 == 0x80) {
+            from += 1;
+        }
+        self.bytes.drain(..from);
+    }
+}
+
+async fn drain(
+    mut stdout: WorkerStdout,
+    terminal: std::sync::Weak<Terminal>,
+    drained: watch::Sender<bool>,
+) {
+    let mut chunk = vec![0; 16 << 10];
+    while let Ok(n @ 1..) = stdout.read(&mut chunk).await {
+        // A released terminal is read on, so that the command is not blocked while dying.
+        let Some(terminal) = terminal.upgrade() else { continue };
+        terminal.output.lock().unwrap_or_else(PoisonError::into_inner).push(&chunk[..n]);
+    }
+    let _ = drained.send(true);
+}
+
+/// Agents that send a whole shell line as `command` mean a shell; a program whose name has
+/// a blank in it is given with arguments, or is found as it is.
+fn command_line(command: String, args: Vec<String>) -> (String, Vec<String>) {
+    let is_line = args.is_empty()
+        && command.contains(|c: char| c.is_whitespace() || "|&;<>$`".contains(c))
+        && !std::path::Path::new(&command).exists();
+    if is_line { ("sh".into(), vec!["-c".into(), command]) } else { (command, args) }
+}
+
+fn exit_status(report: ExitReport) -> Value {
+    json!({ "exitCode": report.code, "signal": report.signal.map(|signal| signal.to_string()) })
+}
+
+fn read<'a, T: Deserialize<'a>>(params: &'a str) -> Result<T, RpcError> {
+    serde_json::from_str(params).map_err(RpcError::invalid_params)
+}

@@ -1,0 +1,97 @@
+//! What went wrong, in words for the user: a category, a sentence, and what to do.
+
+use serde::Serialize;
+use wire::{RpcError, codes};
+
+use crate::host::{HostError, StartError};
+use crate::link::LinkError;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Trouble {
+    pub category: &'static str,
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+impl Trouble {
+    pub fn new(category: &'static str, message: impl Into<String>) -> Self {
+        Self { category, message: message.into(), remedy: None }
+    }
+
+    #[must_use]
+    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
+    }
+
+    /// An error that the agent gave as the answer to a prompt.
+    pub(crate) fn from_agent(error: &RpcError) -> Self {
+        let text = error.to_string().to_lowercase();
+        let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+        let category = match error.code {
+            codes::AUTH_REQUIRED | 401 | 403 => "auth",
+            429 => "rate_limit",
+            codes::INVALID_PARAMS | codes::INVALID_REQUEST => "bad_input",
+            _ if says(&["unauthorized", "authentication", "api key", "(401)"]) => "auth",
+            _ if says(&["rate limit", "429", "quota"]) => "rate_limit",
+            _ if says(&["context window", "context length", "too long", "too large"]) => {
+                "prompt_too_large"
+            }
+            _ if says(&["timed out", "timeout"]) => "timeout",
+            500..=599 => "upstream_unavailable",
+            _ if says(&["connection", "unavailable", "socket", "network"]) => {
+                "upstream_unavailable"
+            }
+            _ => "internal",
+        };
+        Self::new(category, format!("the agent answered with an error: {error}"))
+    }
+}
+
+impl From<&HostError> for Trouble {
+    fn from(error: &HostError) -> Self {
+        let message = error.to_string();
+        match error {
+            HostError::Start(StartError::Spawn(spawn)) => match spawn {
+                bus::SpawnError::NotFound { .. } => Self::new("process_exit", message)
+                    .remedy("install the agent, or give its full path after `--`"),
+                _ => Self::new("process_exit", message),
+            },
+            HostError::Start(StartError::DiedEarly { .. }) => Self::new("process_exit", message)
+                .remedy("run the agent's command by hand to see what it needs"),
+            HostError::Start(StartError::Silent(_)) => Self::new("timeout", message)
+                .remedy("check that the command starts an ACP agent on stdio"),
+            HostError::Start(_) => Self::new("protocol", message),
+            HostError::CircuitOpen { .. } => Self::new("process_exit", message)
+                .remedy("see the agent's stderr in the session's events"),
+            HostError::ShuttingDown => Self::new("internal", message),
+        }
+    }
+}
+
+impl From<&LinkError> for Trouble {
+    fn from(error: &LinkError) -> Self {
+        let message = error.to_string();
+        match error {
+            LinkError::AuthRequired { methods, .. } => {
+                let names: Vec<String> = methods
+                    .iter()
+                    .map(|method| format!("`{}` ({})", method.id, method.name))
+                    .collect();
+                let remedy = match names.is_empty() {
+                    true => "log in with the agent's own command line".to_owned(),
+                    false => format!(
+                        "log in with the agent's own command line, or try --auth with one of: {}",
+                        names.join(", ")
+                    ),
+                };
+                Self::new("auth", message).remedy(remedy)
+            }
+            LinkError::Refused { .. } => Self::new("rejected", message),
+            LinkError::AgentEnded => Self::new("process_exit", message),
+            LinkError::Silent { .. } => Self::new("timeout", message),
+            LinkError::NoSessionId => Self::new("protocol", message),
+        }
+    }
+}

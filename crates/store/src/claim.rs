@@ -1,0 +1,32 @@
+//! Exclusive ownership of a session.
+//!
+//! A [`Claim`] holds until it is dropped. What it stands on depends on the store: the
+//! memory log keeps a set, the one on disk an flock that the kernel releases when the
+//! process dies, however it dies.
+
+use std::fmt;
+
+use wire::SessionId;
+
+/// Whoever holds this is the only owner of the session.
+#[must_use = "a claim is released when it is dropped"]
+pub struct Claim {
+    session: SessionId,
+    _hold: Box<dyn Send + Sync>,
+}
+
+impl Claim {
+    pub(crate) fn new(session: SessionId, hold: impl Send + Sync + 'static) -> Self {
+        Self { session, _hold: Box::new(hold) }
+    }
+
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Claim").field("session", &self.session).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,89 @@
+//! Everything that can go wrong with the log, told so that the reader knows what to do.
+//!
+//! An error never leaves half a batch behind: whatever is reported here, the log is as it
+//! was before the call.
+
+use std::path::PathBuf;
+
+use wire::{Seq, SessionId};
+
+use crate::Damage;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    #[error("there is no session `{0}`")]
+    NoSuchSession(SessionId),
+    #[error("session `{0}` exists already")]
+    SessionExists(SessionId),
+    #[error("session `{session}` is in use by {}", owner(*.pid))]
+    InUse { session: SessionId, pid: Option<u32> },
+    #[error("`{0}` is not the start of a session id: only a-z and 0-9 occur in one")]
+    InvalidPrefix(String),
+    #[error("session `{session}` has reached its limit of {max_bytes} bytes")]
+    SessionFull { session: SessionId, max_bytes: u64 },
+    /// Acknowledged events are gone; appending goes on after `recover`.
+    #[error(
+        "the log of session `{session}` lost acknowledged events ({}..={}); recover it first",
+        .damage.lost_from.0,
+        .damage.lost_to.0
+    )]
+    Damaged { session: SessionId, damage: Damage },
+    /// What is stored here is not what was written. Everything before `seq` is readable.
+    #[error("event {} of session `{session}` does not match its checksum or is missing", .seq.0)]
+    Corrupt { session: SessionId, seq: Seq },
+    /// `recover` takes the record as it is.
+    #[error("the record of session `{session}` does not match its checksum")]
+    CorruptRecord { session: SessionId },
+    #[error("`{path}` is damaged: {detail}; it was left as it is, restore it from a backup")]
+    CorruptDatabase { path: PathBuf, detail: String },
+    #[error("`{path}` is not an event log: {detail}; it was left as it is")]
+    NotALog { path: PathBuf, detail: String },
+    #[error(
+        "`{path}` has schema version {found}, this program knows up to {known}: use a newer one"
+    )]
+    NewerSchema { path: PathBuf, found: i64, known: i64 },
+    #[error("no space left for `{path}`: free some, the log then goes on by itself")]
+    DiskFull { path: PathBuf },
+    #[error("`{path}` stayed locked by another process: {detail}")]
+    Busy { path: PathBuf, detail: String },
+    /// The disk refused a sync. What was committed can be read, but may not survive a
+    /// power cut.
+    #[error("`{path}` could not be synced to disk: {detail}")]
+    SyncFailed { path: PathBuf, detail: String },
+    #[error("cannot {action} `{path}`: {detail}")]
+    Io { action: &'static str, path: PathBuf, detail: String },
+    #[error("the log is shut down")]
+    Closed,
+}
+
+fn owner(pid: Option<u32>) -> String {
+    pid.map_or_else(|| "another process".into(), |pid| format!("process {pid}"))
+}
+
+impl StoreError {
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |error| match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                Self::DiskFull { path }
+            }
+            _ => Self::Io { action, path, detail: error.to_string() },
+        }
+    }
+
+    /// A refusal concerns one request and has written nothing.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::NoSuchSession(_)
+                | Self::SessionExists(_)
+                | Self::SessionFull { .. }
+                | Self::Damaged { .. }
+                | Self::CorruptRecord { .. }
+        )
+    }
+}

@@ -1,0 +1,151 @@
+//! The second copy of every session's head, outside the database.
+//!
+//! A flipped bit in the WAL makes `SQLite` drop that frame and every later one without a
+//! word. The file `heads` remembers how far each log had come: one fixed slot per session,
+//! found by the session's key, written after each commit and before its acknowledgement.
+//! The database may be ahead of it (a crash between the two); the file is ahead of the
+//! database only when acknowledged events are gone. A slot that cannot be read or does not
+//! match its own checksum says nothing, and nothing is refused because of it.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use wire::{Seq, SessionId};
+
+use crate::StoreError;
+
+const SLOT_BYTES: usize = 64;
+const SLOT_BYTES_U64: u64 = SLOT_BYTES as u64;
+/// First byte of a slot that was written; an unused one is all zeros.
+const WRITTEN: u8 = 0xA5;
+/// Slots per read when all are looked at.
+const SCAN_SLOTS: usize = 1024;
+
+#[derive(Debug)]
+pub(crate) struct Heads {
+    file: File,
+    path: PathBuf,
+}
+
+/// How far a session's log had come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) session: SessionId,
+    pub(crate) epoch: u64,
+    pub(crate) seq: Seq,
+    pub(crate) crc: u32,
+    /// Counts the writes to the session's row, so that a lost change is noticed too.
+    pub(crate) revision: u64,
+}
+
+impl Heads {
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .map_err(StoreError::io("open", path))?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    pub(crate) fn get(&self, key: i64) -> Option<Slot> {
+        let mut bytes = [0; SLOT_BYTES];
+        self.file.read_exact_at(&mut bytes, offset(key)?).ok()?;
+        Slot::decode(&bytes)
+    }
+
+    /// Losing this copy costs the proof of a later loss, not the events: so it is told to
+    /// the operator and the append goes on.
+    pub(crate) fn put(&self, key: i64, slot: &Slot) {
+        let Some(offset) = offset(key) else { return };
+        if let Err(error) = self.file.write_all_at(&slot.encode(), offset) {
+            tracing::error!(session = %slot.session, path = %self.path.display(), %error,
+                "the second copy of a session's head was not written");
+        }
+    }
+
+    /// Takes the slot's place on the disk, so that later writes to it need no space.
+    pub(crate) fn reserve(&self, key: i64) -> Result<(), StoreError> {
+        let Some(offset) = offset(key) else { return Ok(()) };
+        self.file
+            .write_all_at(&[0; SLOT_BYTES], offset)
+            .map_err(StoreError::io("write", &self.path))
+    }
+
+    /// Forgets a session. Synced at once: a deleted session that is still known here would
+    /// be taken for a lost one.
+    pub(crate) fn clear(&self, key: i64) -> Result<(), StoreError> {
+        self.reserve(key)?;
+        self.sync()
+    }
+
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        self.file.sync_data().map_err(StoreError::io("sync", &self.path))
+    }
+
+    /// Keys up to this one were given out at some time.
+    pub(crate) fn last_key(&self) -> i64 {
+        let bytes = self.file.metadata().map_or(0, |meta| meta.len());
+        i64::try_from(bytes / SLOT_BYTES_U64).unwrap_or(0) - 1
+    }
+
+    /// Every slot that says something, with its key.
+    pub(crate) fn all(&self) -> Vec<(i64, Slot)> {
+        let mut found = Vec::new();
+        let mut buffer = vec![0; SCAN_SLOTS * SLOT_BYTES];
+        let mut first_key = 0;
+        while let Some(start) = offset(first_key) {
+            let n_bytes = self.file.read_at(&mut buffer, start).unwrap_or(0);
+            let slots = buffer[..n_bytes].chunks_exact(SLOT_BYTES);
+            if slots.len() == 0 {
+                break;
+            }
+            for (key, bytes) in (first_key..).zip(slots) {
+                found.extend(Slot::decode(bytes).map(|slot| (key, slot)));
+            }
+            first_key += i64::try_from(n_bytes / SLOT_BYTES).unwrap_or(1);
+        }
+        found
+    }
+}
+
+fn offset(key: i64) -> Option<u64> {
+    u64::try_from(key).ok()?.checked_mul(SLOT_BYTES_U64)
+}
+
+impl Slot {
+    fn encode(&self) -> [u8; SLOT_BYTES] {
+        let mut bytes = [0; SLOT_BYTES];
+        bytes[0] = WRITTEN;
+        bytes[2..28].copy_from_slice(self.session.as_str().as_bytes());
+        bytes[28..36].copy_from_slice(&self.epoch.to_le_bytes());
+        bytes[36..44].copy_from_slice(&self.seq.0.to_le_bytes());
+        bytes[44..52].copy_from_slice(&self.revision.to_le_bytes());
+        bytes[52..56].copy_from_slice(&self.crc.to_le_bytes());
+        let check = crc32fast::hash(&bytes[..60]);
+        bytes[60..].copy_from_slice(&check.to_le_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let number = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        let check = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        if *bytes.first()? != WRITTEN || check(60)? != crc32fast::hash(bytes.get(..60)?) {
+            return None;
+        }
+        Some(Self {
+            session: SessionId::parse(std::str::from_utf8(bytes.get(2..28)?).ok()?).ok()?,
+            epoch: number(28)?,
+            seq: Seq(number(36)?),
+            crc: check(52)?,
+            revision: number(44)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

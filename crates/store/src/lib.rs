@@ -1,0 +1,27 @@
+//! The durable event log: what was acknowledged here is never lost, doubled or re-ordered
+//! without somebody being told.
+//!
+//! In: batches of drafts and changes to a session's record. Out: numbered events, records
+//! and wake-ups. One trait, [`EventLog`], and two stores behind it: [`SqliteLog`] on disk,
+//! shared by several processes, and [`MemoryLog`] for tests, which is also the model that
+//! the other one is checked against. Nothing here knows what an event means.
+
+mod chain;
+mod claim;
+mod error;
+mod heads;
+mod log;
+mod memory;
+mod record;
+mod sqlite;
+mod wake;
+
+pub use claim::Claim;
+pub use error::StoreError;
+pub use log::EventLog;
+pub use memory::MemoryLog;
+pub use record::{
+    Appended, Batch, Changes, Damage, Durability, Filter, NewSession, PageStart, Prune,
+    SessionRecord, Usage,
+};
+pub use sqlite::{LostSession, Options, SqliteLog};

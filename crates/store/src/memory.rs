@@ -1,0 +1,254 @@
+//! An event log in memory: for tests, and the model of the one on disk.
+//!
+//! Behaves like [`SqliteLog`](crate::SqliteLog) in everything but survival. Simple enough
+//! to be believed by reading it: one mutex, one ordered map.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use wire::{Event, Seq, SessionId};
+
+use crate::record::{DEFAULT_MAX_SESSION_BYTES, MAX_FOUND, MAX_READ_BYTES, weight};
+use crate::wake::{Reach, Wakes};
+use crate::{
+    Appended, Batch, Changes, Claim, Damage, EventLog, Filter, NewSession, PageStart,
+    SessionRecord, StoreError, Usage,
+};
+
+#[derive(Debug)]
+pub struct MemoryLog {
+    sessions: Mutex<BTreeMap<SessionId, Session>>,
+    claims: Arc<Mutex<HashSet<SessionId>>>,
+    wakes: Arc<Wakes>,
+    max_session_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Session {
+    record: SessionRecord,
+    events: Vec<Event>,
+}
+
+impl MemoryLog {
+    pub fn new() -> Self {
+        Self {
+            sessions: Mutex::default(),
+            claims: Arc::default(),
+            wakes: Arc::default(),
+            max_session_bytes: DEFAULT_MAX_SESSION_BYTES,
+        }
+    }
+
+    #[must_use]
+    pub fn with_max_session_bytes(mut self, max_session_bytes: u64) -> Self {
+        self.max_session_bytes = max_session_bytes;
+        self
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Session>> {
+        lock(&self.sessions)
+    }
+}
+
+impl Default for MemoryLog {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl EventLog for MemoryLog {
+    async fn create(&self, new: NewSession) -> Result<SessionRecord, StoreError> {
+        let record = new.into_record(random_epoch());
+        let mut sessions = self.lock();
+        if sessions.contains_key(&record.id) {
+            return Err(StoreError::SessionExists(record.id));
+        }
+        sessions.insert(record.id, Session { record: record.clone(), events: Vec::new() });
+        Ok(record)
+    }
+
+    async fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+        let Batch { session: id, drafts, durability: _, changes } = batch;
+        let appended = {
+            let mut sessions = self.lock();
+            let session = sessions.get_mut(&id).ok_or(StoreError::NoSuchSession(id))?;
+            let added: u64 = drafts.iter().map(weight).sum();
+            if session.record.bytes + added > self.max_session_bytes {
+                let max_bytes = self.max_session_bytes;
+                return Err(StoreError::SessionFull { session: id, max_bytes });
+            }
+            session.append(drafts, added, changes)
+        };
+        self.wakes.publish(id, Reach::To(appended.last));
+        Ok(appended)
+    }
+
+    async fn sync(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn read(
+        &self,
+        session: SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Event>, StoreError> {
+        let sessions = self.lock();
+        let found = sessions.get(&session).ok_or(StoreError::NoSuchSession(session))?;
+        let start = usize::try_from(after.0).unwrap_or(usize::MAX);
+        let mut bytes = 0;
+        Ok(found
+            .events
+            .iter()
+            .skip(start)
+            .take(limit)
+            .take_while(|event| {
+                let fits = bytes < MAX_READ_BYTES;
+                bytes += event.payload.as_str().len();
+                fits
+            })
+            .cloned()
+            .collect())
+    }
+
+    async fn wait(&self, session: SessionId, after: Seq) -> Result<(), StoreError> {
+        let waiter = self.wakes.register(session);
+        match self.lock().get(&session) {
+            None => return Err(StoreError::NoSuchSession(session)),
+            Some(found) if found.record.head > after => return Ok(()),
+            Some(_) => {}
+        }
+        waiter.reached(after).await
+    }
+
+    async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError> {
+        Ok(self.lock().get(&id).map(|session| session.record.clone()))
+    }
+
+    async fn find(&self, prefix: &str) -> Result<Vec<SessionRecord>, StoreError> {
+        check_prefix(prefix)?;
+        let sessions = self.lock();
+        let matches = sessions.values().filter(|s| s.record.id.as_str().starts_with(prefix));
+        Ok(matches.take(MAX_FOUND).map(|session| session.record.clone()).collect())
+    }
+
+    async fn sessions(&self, filter: Filter) -> Result<Vec<SessionRecord>, StoreError> {
+        let sessions = self.lock();
+        let mut records: Vec<_> = sessions
+            .values()
+            .filter(|session| filter.admits(&session.record))
+            .map(|session| session.record.clone())
+            .collect();
+        records.sort_by_key(|record| std::cmp::Reverse(PageStart::of(record)));
+        records.truncate(filter.capped_limit());
+        Ok(records)
+    }
+
+    async fn update(&self, session: SessionId, changes: Changes) -> Result<(), StoreError> {
+        let mut sessions = self.lock();
+        let found = sessions.get_mut(&session).ok_or(StoreError::NoSuchSession(session))?;
+        changes.apply(&mut found.record);
+        Ok(())
+    }
+
+    async fn delete(&self, session: SessionId) -> Result<bool, StoreError> {
+        let was_there = self.lock().remove(&session).is_some();
+        self.wakes.publish(session, Reach::Deleted);
+        Ok(was_there)
+    }
+
+    async fn claim(&self, session: SessionId) -> Result<Claim, StoreError> {
+        if !self.lock().contains_key(&session) {
+            return Err(StoreError::NoSuchSession(session));
+        }
+        if !lock(&self.claims).insert(session) {
+            return Err(StoreError::InUse { session, pid: Some(std::process::id()) });
+        }
+        Ok(Claim::new(session, Hold { session, claims: Arc::clone(&self.claims) }))
+    }
+
+    async fn recover(&self, session: SessionId) -> Result<Option<Damage>, StoreError> {
+        let is_known = self.lock().contains_key(&session);
+        if is_known { Ok(None) } else { Err(StoreError::NoSuchSession(session)) }
+    }
+
+    async fn usage(&self) -> Result<Usage, StoreError> {
+        let sessions = self.lock();
+        Ok(Usage {
+            bytes_on_disk: sessions.values().map(|session| session.record.bytes).sum(),
+            n_sessions: sessions.len() as u64,
+        })
+    }
+}
+
+impl Session {
+    fn append(&mut self, drafts: Vec<wire::Draft>, bytes: u64, changes: Changes) -> Appended {
+        let first = Seq(self.record.head.0 + 1);
+        for wire::Draft { at, turn, kind, payload } in drafts {
+            self.record.head.0 += 1;
+            self.record.updated = at;
+            self.events.push(Event { seq: self.record.head, at, turn, kind, payload });
+        }
+        self.record.bytes += bytes;
+        changes.apply(&mut self.record);
+        Appended { first, last: self.record.head }
+    }
+}
+
+struct Hold {
+    session: SessionId,
+    claims: Arc<Mutex<HashSet<SessionId>>>,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        lock(&self.claims).remove(&self.session);
+    }
+}
+
+impl NewSession {
+    pub(crate) fn into_record(self, epoch: u64) -> SessionRecord {
+        SessionRecord {
+            id: self.id,
+            epoch,
+            agent: self.agent,
+            cwd: self.cwd,
+            title: None,
+            created: self.created,
+            updated: self.created,
+            head: Seq(0),
+            bytes: 0,
+            active_turn: None,
+            agent_session: None,
+            is_closed: false,
+            details: self.details,
+            damage: None,
+        }
+    }
+}
+
+/// Never 0, which is what an unused slot holds, and small enough for a signed integer.
+pub(crate) fn random_epoch() -> u64 {
+    let drawn = getrandom::u64().unwrap_or_else(|_| {
+        // Without a random source the clock still tells two lives of a log apart.
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.map_or(1, |since| u64::try_from(since.as_micros()).unwrap_or(1))
+    });
+    (drawn >> 1).max(1)
+}
+
+pub(crate) fn check_prefix(prefix: &str) -> Result<(), StoreError> {
+    let is_valid = prefix.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    if is_valid {
+        Ok(())
+    } else {
+        Err(StoreError::InvalidPrefix(prefix.chars().take(80).collect()))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while one of these is held.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,220 @@
+//! What goes into the log and what comes out, besides the events themselves.
+//!
+//! Plain values with public fields. A [`SessionRecord`] is a copy of what the log knew at
+//! one moment; it never updates itself.
+
+use wire::{Draft, Json, Millis, Seq, SessionId, TurnId};
+
+/// What an acknowledgement promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Durability {
+    /// Survives the death of every process, by `kill -9` too. Costs microseconds.
+    #[default]
+    Process,
+    /// Survives a power cut as well. Costs a sync of the disk, shared with whoever waits
+    /// at the same time.
+    Power,
+}
+
+/// Drafts for one session and changes to its record: all of it is committed, or nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    pub session: SessionId,
+    pub drafts: Vec<Draft>,
+    pub durability: Durability,
+    pub changes: Changes,
+}
+
+impl Batch {
+    /// Drafts alone, with process durability.
+    pub fn new(session: SessionId, drafts: Vec<Draft>) -> Self {
+        Self { session, drafts, durability: Durability::Process, changes: Changes::default() }
+    }
+
+    #[must_use]
+    pub fn durable(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    #[must_use]
+    pub fn with(mut self, changes: Changes) -> Self {
+        self.changes = changes;
+        self
+    }
+}
+
+/// The places that a batch was given. Without drafts, `last` is the head and `first` the
+/// place after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Appended {
+    pub first: Seq,
+    pub last: Seq,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSession {
+    pub id: SessionId,
+    pub agent: String,
+    pub cwd: String,
+    pub created: Millis,
+    /// For the caller; the log only keeps it.
+    pub details: Json,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRecord {
+    pub id: SessionId,
+    /// Random; changes when events were lost, so that a cursor from before the loss is
+    /// not mistaken for a cursor into what was written since.
+    pub epoch: u64,
+    pub agent: String,
+    pub cwd: String,
+    pub title: Option<String>,
+    pub created: Millis,
+    /// Time of the last event, or of the creation. Changes alone do not move it.
+    pub updated: Millis,
+    /// The last event's place; 0 while there is none.
+    pub head: Seq,
+    /// What the events weigh, as counted against the limits.
+    pub bytes: u64,
+    pub active_turn: Option<TurnId>,
+    pub agent_session: Option<String>,
+    pub is_closed: bool,
+    pub details: Json,
+    pub damage: Option<Damage>,
+}
+
+/// Acknowledged events that the log no longer has.
+///
+/// `lost_to` before `lost_from` means that no event is missing, only later changes to the
+/// record (title, active turn …).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Damage {
+    pub lost_from: Seq,
+    pub lost_to: Seq,
+}
+
+/// Changes to a session's record. `None` leaves a field as it is; the default changes
+/// nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changes {
+    pub title: Option<Option<String>>,
+    pub active_turn: Option<Option<TurnId>>,
+    pub agent_session: Option<Option<String>>,
+    pub is_closed: Option<bool>,
+    pub details: Option<Json>,
+}
+
+impl Changes {
+    pub(crate) fn apply(self, record: &mut SessionRecord) {
+        let Self { title, active_turn, agent_session, is_closed, details } = self;
+        record.title = title.unwrap_or_else(|| record.title.take());
+        record.active_turn = active_turn.unwrap_or(record.active_turn);
+        record.agent_session = agent_session.unwrap_or_else(|| record.agent_session.take());
+        record.is_closed = is_closed.unwrap_or(record.is_closed);
+        if let Some(details) = details {
+            record.details = details;
+        }
+    }
+}
+
+/// Which sessions to list. The default is the newest [`Filter::DEFAULT_LIMIT`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter {
+    pub agent: Option<String>,
+    pub cwd: Option<String>,
+    pub agent_session: Option<String>,
+    pub has_active_turn: Option<bool>,
+    /// At most [`Filter::MAX_LIMIT`] are returned, whatever is asked for.
+    pub limit: usize,
+    /// Only sessions that come after this one in the listing.
+    pub before: Option<PageStart>,
+}
+
+impl Filter {
+    pub const DEFAULT_LIMIT: usize = 100;
+    /// Keeps one listing below a few megabytes.
+    pub const MAX_LIMIT: usize = 1000;
+
+    pub(crate) fn admits(&self, record: &SessionRecord) -> bool {
+        let same = |wanted: &Option<String>, have: Option<&str>| {
+            wanted.as_deref().is_none_or(|wanted| have == Some(wanted))
+        };
+        same(&self.agent, Some(&record.agent))
+            && same(&self.cwd, Some(&record.cwd))
+            && same(&self.agent_session, record.agent_session.as_deref())
+            && self.has_active_turn.is_none_or(|active| active == record.active_turn.is_some())
+            && self.before.is_none_or(|before| PageStart::of(record) < before)
+    }
+
+    pub(crate) fn capped_limit(&self) -> usize {
+        self.limit.min(Self::MAX_LIMIT)
+    }
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self {
+            agent: None,
+            cwd: None,
+            agent_session: None,
+            has_active_turn: None,
+            limit: Self::DEFAULT_LIMIT,
+            before: None,
+        }
+    }
+}
+
+/// A place in the listing, newest activity first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PageStart {
+    pub updated: Millis,
+    pub id: SessionId,
+}
+
+impl PageStart {
+    /// The page after the one that ends with `record`.
+    pub fn of(record: &SessionRecord) -> Self {
+        Self { updated: record.updated, id: record.id }
+    }
+}
+
+/// Which sessions to remove. Claimed sessions and those with an active turn always stay.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Prune {
+    /// Remove what was last used before this.
+    pub before: Option<Millis>,
+    /// Remove the oldest until the events of all sessions weigh no more than this.
+    pub max_total_bytes: Option<u64>,
+    /// So many of the newest stay, whatever the other two say.
+    pub keep: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Size of the log's files. Space of deleted sessions is used again, not returned.
+    pub bytes_on_disk: u64,
+    pub n_sessions: u64,
+}
+
+/// What an event costs beside its payload and kind: its key, time, turn and checksum.
+const EVENT_OVERHEAD: u64 = 48;
+
+/// What a draft counts against the limits; the same in every store.
+pub(crate) fn weight(draft: &Draft) -> u64 {
+    (draft.payload.as_str().len() + draft.kind.as_str().len()) as u64 + EVENT_OVERHEAD
+}
+
+/// A read stops after this much payload, so that a reader's memory does not depend on how
+/// large the events are. One event is always returned, however large.
+pub(crate) const MAX_READ_BYTES: usize = 1024 * 1024;
+
+/// Matches by prefix beyond this say only "be more precise".
+pub(crate) const MAX_FOUND: usize = 10;
+
+/// A session may grow to this before appends are refused.
+pub(crate) const DEFAULT_MAX_SESSION_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+
+#[cfg(test)]
+mod tests;

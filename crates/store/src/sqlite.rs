@@ -1,0 +1,344 @@
+//! The event log on disk: one `SQLite` database that several processes share.
+//!
+//! In: calls of [`EventLog`]. Out: jobs for one writer thread, questions for two reader
+//! threads, and wake-ups. A commit writes to the WAL without waiting for the disk; the
+//! syncer does that for those who ask. Beside the database lie `heads`, a second copy of
+//! each session's head, and `claims/`, one locked file per session in use.
+
+mod checkpointer;
+mod claims;
+mod fault;
+mod files;
+mod reader;
+mod rows;
+mod schema;
+mod step;
+mod syncer;
+mod watcher;
+mod writer;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use async_trait::async_trait;
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+use wire::{Event, Seq, SessionId};
+
+use crate::heads::Heads;
+use crate::memory::check_prefix;
+use crate::record::DEFAULT_MAX_SESSION_BYTES;
+use crate::wake::Wakes;
+use crate::{
+    Appended, Batch, Changes, Claim, Damage, Durability, EventLog, Filter, NewSession,
+    SessionRecord, StoreError, Usage,
+};
+use claims::Claims;
+use fault::Outcome;
+use files::Files;
+use reader::Question;
+use step::Step;
+use syncer::Syncer;
+use writer::{Job, Task, Writer};
+
+/// One reads a long history while the other answers the short questions.
+const READERS: usize = 2;
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The least that every append gets, whatever its batch asks for.
+    pub durability: Durability,
+    /// Appends beyond this are refused with [`StoreError::SessionFull`].
+    pub max_session_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { durability: Durability::Process, max_session_bytes: DEFAULT_MAX_SESSION_BYTES }
+    }
+}
+
+/// A session that the second copy of the heads knows and the database does not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostSession {
+    pub id: SessionId,
+    pub head: Seq,
+}
+
+#[derive(Debug)]
+pub struct SqliteLog {
+    files: Files,
+    options: Options,
+    heads: Arc<Heads>,
+    claims: Arc<Claims>,
+    wakes: Arc<Wakes>,
+    lost: Vec<LostSession>,
+    /// Set by the syncer when the disk refused a sync, cleared by the writer.
+    is_sync_broken: Arc<AtomicBool>,
+    /// `None` only while the log is being dropped.
+    queues: Option<Queues>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug, Clone)]
+struct Queues {
+    jobs: mpsc::Sender<Box<dyn Job>>,
+    syncs: mpsc::Sender<syncer::Request>,
+    questions: mpsc::Sender<Question>,
+}
+
+impl SqliteLog {
+    /// Opens the log in `dir` and makes it when there is none. Blocks on the disk.
+    pub fn open(dir: &Path, options: Options) -> Result<Self, StoreError> {
+        let files = Files::new(dir);
+        let _alone = files.prepare()?;
+        files.ensure_database()?;
+        let at = |fault: fault::Fault| fault.at(&files.database);
+        let connection = schema::open_writer(&files.database).map_err(at)?;
+        schema::check_sessions(&connection, &files.database).map_err(at)?;
+        let heads = Arc::new(Heads::open(&files.heads)?);
+        let lost = find_lost(&connection, &heads).map_err(at)?;
+        for LostSession { id, head } in &lost {
+            tracing::error!(session = %id, head = head.0, "a session is lost from the database");
+        }
+        // The statements above have made the WAL file, and the connection keeps it.
+        let wal = File::open(&files.wal).map_err(StoreError::io("open", &files.wal))?;
+        files.sync_dir()?;
+        let mut log = Self {
+            claims: Claims::new(files.claims.clone()),
+            wakes: Arc::default(),
+            files,
+            options,
+            heads,
+            lost,
+            is_sync_broken: Arc::default(),
+            queues: None,
+            threads: Vec::new(),
+        };
+        log.start(connection, wal)?;
+        Ok(log)
+    }
+
+    /// Sessions found missing at `open`. `delete` makes the log forget them.
+    pub fn lost_sessions(&self) -> &[LostSession] {
+        &self.lost
+    }
+
+    fn start(&mut self, connection: Connection, wal: File) -> Result<(), StoreError> {
+        let (jobs, job_queue) = mpsc::channel(writer::QUEUED_JOBS);
+        let (syncs, sync_queue) = mpsc::channel(syncer::QUEUED_SYNCS);
+        let (questions, question_queue) = mpsc::channel(reader::QUEUED_QUESTIONS);
+        let (nudges, nudge_queue) = mpsc::channel(checkpointer::QUEUED_NUDGES);
+        let syncer = Syncer {
+            wal,
+            wal_path: self.files.wal.clone(),
+            heads: Arc::clone(&self.heads),
+            is_broken: Arc::clone(&self.is_sync_broken),
+        };
+        let writer = Writer {
+            connection,
+            files: self.files.clone(),
+            heads: Arc::clone(&self.heads),
+            wakes: Arc::clone(&self.wakes),
+            max_session_bytes: self.options.max_session_bytes,
+            syncer: syncs.clone(),
+            is_sync_broken: Arc::clone(&self.is_sync_broken),
+            // A process that died may have left some.
+            has_doomed: true,
+            checkpointer: nudges,
+            wal_bytes: 0,
+        };
+        let question_queue = Arc::new(Mutex::new(question_queue));
+        for _ in 0..READERS {
+            let (connection, queue) = (self.reader()?, Arc::clone(&question_queue));
+            self.spawn("store-reader", move || reader::run(connection, &queue))?;
+        }
+        let (connection, wakes) = (self.reader()?, Arc::clone(&self.wakes));
+        self.spawn("store-watcher", move || watcher::run(&connection, &wakes))?;
+        let path = self.files.database.clone();
+        let connection = schema::open_checkpointer(&path).map_err(|fault| fault.at(&path))?;
+        let checkpoint = move || checkpointer::run(&connection, &path, nudge_queue);
+        self.spawn("store-checkpointer", checkpoint)?;
+        self.spawn("store-syncer", move || syncer.run(sync_queue))?;
+        self.spawn("store-writer", move || writer.run(job_queue))?;
+        self.queues = Some(Queues { jobs, syncs, questions });
+        Ok(())
+    }
+
+    fn reader(&self) -> Result<Connection, StoreError> {
+        schema::open_reader(&self.files.database).map_err(|fault| fault.at(&self.files.database))
+    }
+
+    fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
+        let thread = std::thread::Builder::new().name(name.into()).spawn(run);
+        self.threads.push(thread.map_err(StoreError::io("start a thread for", &self.files.dir))?);
+        Ok(())
+    }
+
+    fn queues(&self) -> Result<&Queues, StoreError> {
+        self.queues.as_ref().ok_or(StoreError::Closed)
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        durability: Durability,
+        bytes: usize,
+        work: impl FnMut(&mut Step<'_>) -> Outcome<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let durability = durability.max(self.options.durability);
+        let task = Task { bytes, durability, work, done: None, reply };
+        self.queues()?.jobs.send(Box::new(task)).await.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Connection) -> Outcome<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        reader::ask(&self.queues()?.questions, self.files.database.clone(), question).await
+    }
+}
+
+impl Drop for SqliteLog {
+    /// Commits what is queued, then closes the database.
+    fn drop(&mut self) {
+        self.queues = None;
+        self.wakes.close();
+        // Last in, first out: the writer ends before the syncer that it talks to.
+        for thread in self.threads.drain(..).rev() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[async_trait]
+impl EventLog for SqliteLog {
+    async fn create(&self, new: NewSession) -> Result<SessionRecord, StoreError> {
+        self.write(Durability::Process, 0, move |step| step.create(&new)).await
+    }
+
+    async fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+        let bytes = batch.drafts.iter().map(|draft| draft.payload.as_str().len()).sum();
+        self.write(batch.durability, bytes, move |step| step.append(&batch)).await
+    }
+
+    async fn sync(&self) -> Result<(), StoreError> {
+        if self.is_sync_broken.load(Ordering::Acquire) {
+            // The writer has to mend it first.
+            return self.write(Durability::Power, 0, |_| Ok(())).await;
+        }
+        let (reply, answer) = oneshot::channel();
+        let request: syncer::Request = Box::new(|synced| {
+            let _ = reply.send(synced);
+        });
+        self.queues()?.syncs.send(request).await.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    async fn read(
+        &self,
+        session: SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Event>, StoreError> {
+        self.ask(move |connection| reader::events(connection, session, after, limit)).await
+    }
+
+    async fn wait(&self, session: SessionId, after: Seq) -> Result<(), StoreError> {
+        let waiter = self.wakes.register(session);
+        match self.ask(move |connection| reader::head(connection, session)).await? {
+            None => Err(StoreError::NoSuchSession(session)),
+            Some(head) if head > after => Ok(()),
+            Some(_) => waiter.reached(after).await,
+        }
+    }
+
+    async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError> {
+        let heads = Arc::clone(&self.heads);
+        self.ask(move |connection| match rows::load(connection, id)? {
+            Some(row) => rows::judged(connection, &heads, row).map(Some),
+            None => Ok(None),
+        })
+        .await
+    }
+
+    async fn find(&self, prefix: &str) -> Result<Vec<SessionRecord>, StoreError> {
+        check_prefix(prefix)?;
+        let (prefix, heads) = (prefix.to_owned(), Arc::clone(&self.heads));
+        self.ask(move |connection| {
+            let found = reader::find(connection, &prefix)?;
+            found.into_iter().map(|row| rows::judged(connection, &heads, row)).collect()
+        })
+        .await
+    }
+
+    async fn sessions(&self, filter: Filter) -> Result<Vec<SessionRecord>, StoreError> {
+        let heads = Arc::clone(&self.heads);
+        self.ask(move |connection| {
+            let found = reader::sessions(connection, &filter)?;
+            found.into_iter().map(|row| rows::judged(connection, &heads, row)).collect()
+        })
+        .await
+    }
+
+    async fn update(&self, session: SessionId, changes: Changes) -> Result<(), StoreError> {
+        self.write(Durability::Process, 0, move |step| step.update(session, &changes)).await
+    }
+
+    async fn delete(&self, session: SessionId) -> Result<bool, StoreError> {
+        let claims = Arc::clone(&self.claims);
+        self.ask(move |_| Ok(claims.check_not_foreign(session)?)).await?;
+        self.write(Durability::Power, 0, move |step| step.delete(session)).await
+    }
+
+    async fn claim(&self, session: SessionId) -> Result<Claim, StoreError> {
+        let claims = Arc::clone(&self.claims);
+        self.ask(move |connection| match reader::head(connection, session)? {
+            Some(_) => Ok(claims.claim(session)?),
+            None => Err(StoreError::NoSuchSession(session).into()),
+        })
+        .await
+    }
+
+    async fn recover(&self, session: SessionId) -> Result<Option<Damage>, StoreError> {
+        self.write(Durability::Power, 0, move |step| step.recover(session)).await
+    }
+
+    async fn usage(&self) -> Result<Usage, StoreError> {
+        let paths: [PathBuf; 3] =
+            [self.files.database.clone(), self.files.wal.clone(), self.files.heads.clone()];
+        self.ask(move |connection| {
+            let n_sessions: i64 =
+                connection.query_row("SELECT count(*) FROM sessions", [], |row| row.get(0))?;
+            let size = |path: &PathBuf| fs::metadata(path).map_or(0, |meta| meta.len());
+            let bytes_on_disk = paths.iter().map(size).sum();
+            Ok(Usage { bytes_on_disk, n_sessions: n_sessions.cast_unsigned() })
+        })
+        .await
+    }
+}
+
+/// Slots are written after the commit and cleared before it, so a slot without a session
+/// that is still there when looked at again belongs to a session that was lost.
+fn find_lost(connection: &Connection, heads: &Heads) -> Outcome<Vec<LostSession>> {
+    let mut lost = Vec::new();
+    for (key, slot) in heads.all() {
+        let is_there = match rows::load_unchecked(connection, slot.session) {
+            Ok(row) => row.is_some(),
+            // Damaged, and told when it is used, but there.
+            Err(fault::Fault::Store(StoreError::CorruptRecord { .. })) => true,
+            Err(fault) => return Err(fault),
+        };
+        if !is_there && heads.get(key).is_some() {
+            lost.push(LostSession { id: slot.session, head: slot.seq });
+        }
+    }
+    Ok(lost)
+}
+
+#[cfg(test)]
+mod tests;

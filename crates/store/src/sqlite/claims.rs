@@ -1,0 +1,107 @@
+//! Claims as locked files: `claims/<session>`, with the owner's pid inside.
+//!
+//! The lock is an flock on an open file, which the kernel drops with the process, and
+//! which conflicts between two logs in one process too. The file is removed on release;
+//! a claim therefore counts only if the locked file is still the one under the name.
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use wire::SessionId;
+
+use crate::{Claim, StoreError};
+
+/// A pid as text is shorter; more than this is not ours.
+const MAX_PID_TEXT: u64 = 32;
+
+#[derive(Debug)]
+pub(super) struct Claims {
+    dir: PathBuf,
+    held: Mutex<HashSet<SessionId>>,
+}
+
+impl Claims {
+    pub(super) fn new(dir: PathBuf) -> Arc<Self> {
+        Arc::new(Self { dir, held: Mutex::default() })
+    }
+
+    pub(super) fn claim(self: &Arc<Self>, session: SessionId) -> Result<Claim, StoreError> {
+        let path = self.dir.join(session.as_str());
+        loop {
+            let mut file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .open(&path)
+                .map_err(StoreError::io("open", &path))?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(StoreError::InUse { session, pid: pid_in(&file) });
+                }
+                Err(TryLockError::Error(error)) => {
+                    return Err(StoreError::io("lock", &path)(error));
+                }
+            }
+            // The owner before us may have removed the file between our open and our lock.
+            if !is_same_file(&file, &path) {
+                continue;
+            }
+            // The pid is for people; the lock is what counts, so a full disk is no reason
+            // to refuse.
+            let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
+            self.held().insert(session);
+            let hold = Hold { session, path, _locked: file, claims: Arc::clone(self) };
+            return Ok(Claim::new(session, hold));
+        }
+    }
+
+    /// The owner's answer when it is someone else.
+    pub(super) fn check_not_foreign(
+        self: &Arc<Self>,
+        session: SessionId,
+    ) -> Result<(), StoreError> {
+        if self.held().contains(&session) {
+            return Ok(());
+        }
+        self.claim(session).map(drop)
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashSet<SessionId>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Hold {
+    session: SessionId,
+    path: PathBuf,
+    _locked: File,
+    claims: Arc<Claims>,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.claims.held().remove(&self.session);
+        // Removed while still locked, so nobody can have locked it in the meantime.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn pid_in(file: &File) -> Option<u32> {
+    let mut text = String::new();
+    file.take(MAX_PID_TEXT).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+fn is_same_file(file: &File, path: &PathBuf) -> bool {
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(ours), Ok(named)) => ours.ino() == named.ino() && ours.dev() == named.dev(),
+        _ => false,
+    }
+}

@@ -1,0 +1,60 @@
+//! `SQLite`'s errors in the log's words.
+//!
+//! In: whatever a statement returned. Out: a [`StoreError`] that names the file. Disk full
+//! is told apart from other trouble, because it passes.
+
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+
+use crate::StoreError;
+
+/// Growing the shared-memory file failed, for which `SQLite` has no "disk full".
+const IOERR_SHMSIZE: i32 = rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
+
+/// What stops a statement or a transaction, before the path is known.
+#[derive(Debug)]
+pub(super) enum Fault {
+    Sql(rusqlite::Error),
+    Store(StoreError),
+}
+
+pub(super) type Outcome<T> = Result<T, Fault>;
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Fault {
+    pub(super) fn at(self, path: &Path) -> StoreError {
+        let error = match self {
+            Self::Store(error) => return error,
+            Self::Sql(error) => error,
+        };
+        let path = path.to_owned();
+        let detail = error.to_string();
+        let extended = error.sqlite_error().map(|error| error.extended_code);
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => StoreError::DiskFull { path },
+            Some(ErrorCode::SystemIoFailure) if extended == Some(IOERR_SHMSIZE) => {
+                StoreError::DiskFull { path }
+            }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                StoreError::Busy { path, detail }
+            }
+            Some(ErrorCode::NotADatabase) => StoreError::NotALog { path, detail },
+            // Without a code it is a column of the wrong type, which can only come from
+            // damage: the tables are strict.
+            Some(ErrorCode::DatabaseCorrupt) | None => StoreError::CorruptDatabase { path, detail },
+            Some(_) => StoreError::Io { action: "use", path, detail },
+        }
+    }
+}

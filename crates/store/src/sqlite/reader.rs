@@ -1,0 +1,188 @@
+//! Threads that read, and what they read.
+//!
+//! In: questions. Out: answers from one snapshot of the database each. WAL readers never
+//! hold the writer up, and a question is bounded in what it returns, so no snapshot lives
+//! long. Events are checked against the chain before anybody sees them.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, ToSql};
+use tokio::sync::{mpsc, oneshot};
+use wire::{Event, Json, Kind, Millis, Seq, SessionId, TurnId};
+
+use super::fault::Outcome;
+use super::rows::{self, COLUMNS, Row};
+use crate::chain::{self, Link};
+use crate::record::{MAX_FOUND, MAX_READ_BYTES};
+use crate::{Filter, StoreError};
+
+/// Callers beyond this wait before their question is queued.
+pub(super) const QUEUED_QUESTIONS: usize = 256;
+
+pub(super) type Question = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// Takes questions from a queue that the readers share, until its senders are gone.
+pub(super) fn run(mut connection: Connection, queue: &Arc<Mutex<mpsc::Receiver<Question>>>) {
+    loop {
+        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();
+        let Some(question) = next else { return };
+        question(&mut connection);
+    }
+}
+
+/// Puts `ask` into the queue and waits for its answer.
+pub(super) async fn ask<T: Send + 'static>(
+    queue: &mpsc::Sender<Question>,
+    path: PathBuf,
+    ask: impl FnOnce(&mut Connection) -> Outcome<T> + Send + 'static,
+) -> Result<T, StoreError> {
+    let (reply, answer) = oneshot::channel();
+    let question: Question = Box::new(move |connection| {
+        // Nobody waits any more: the caller was dropped.
+        if !reply.is_closed() {
+            let _ = reply.send(ask(connection).map_err(|fault| fault.at(&path)));
+        }
+    });
+    queue.send(question).await.map_err(|_| StoreError::Closed)?;
+    answer.await.map_err(|_| StoreError::Closed)?
+}
+
+pub(super) fn head(connection: &Connection, session: SessionId) -> Outcome<Option<Seq>> {
+    let mut select = connection.prepare_cached("SELECT head FROM sessions WHERE id = ?1")?;
+    let head = select.query_row([session.as_str()], |row| row.get::<_, i64>(0)).optional()?;
+    Ok(head.map(|head| Seq(head.cast_unsigned())))
+}
+
+pub(super) fn find(connection: &Connection, prefix: &str) -> Outcome<Vec<Row>> {
+    // `{` is the byte after `z`, so the range holds exactly the ids that start like this.
+    let sql = format!(
+        "SELECT {COLUMNS} FROM sessions WHERE id >= ?1 AND id < ?1 || '{{' \
+         ORDER BY id LIMIT {MAX_FOUND}"
+    );
+    collect(connection, &sql, &[&prefix])
+}
+
+pub(super) fn sessions(connection: &Connection, filter: &Filter) -> Outcome<Vec<Row>> {
+    let (sql, values) = listing(filter);
+    let values: Vec<&dyn ToSql> = values.iter().map(AsRef::as_ref).collect();
+    collect(connection, &sql, &values)
+}
+
+/// The statement for a listing. Each one follows an index in the order asked for.
+pub(super) fn listing(filter: &Filter) -> (String, Vec<Box<dyn ToSql + '_>>) {
+    let mut sql = format!("SELECT {COLUMNS} FROM sessions WHERE 1");
+    let mut values: Vec<Box<dyn ToSql + '_>> = Vec::new();
+    let wanted =
+        [("agent", &filter.agent), ("cwd", &filter.cwd), ("agent_session", &filter.agent_session)];
+    for (column, value) in wanted {
+        if let Some(value) = value {
+            sql.extend([" AND ", column, " = ?"]);
+            values.push(Box::new(value.as_str()));
+        }
+    }
+    match filter.has_active_turn {
+        Some(true) => sql += " AND active_turn IS NOT NULL",
+        Some(false) => sql += " AND active_turn IS NULL",
+        None => {}
+    }
+    if let Some(before) = filter.before {
+        sql += " AND (updated, id) < (?, ?)";
+        values.push(Box::new(before.updated.0));
+        values.push(Box::new(before.id.as_str().to_owned()));
+    }
+    sql += " ORDER BY updated DESC, id DESC LIMIT ?";
+    values.push(Box::new(i64::try_from(filter.capped_limit()).unwrap_or(i64::MAX)));
+    (sql, values)
+}
+
+/// A damaged record must not take the others out of the list.
+fn collect(connection: &Connection, sql: &str, values: &[&dyn ToSql]) -> Outcome<Vec<Row>> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut found = statement.query(values)?;
+    let mut rows = Vec::new();
+    while let Some(row) = found.next()? {
+        match Row::read(row) {
+            Some(row) if row.is_intact => rows.push(row),
+            damaged => {
+                let session = damaged.map(|row| row.record.id.to_string());
+                tracing::error!(session, "a session's record is damaged and not listed");
+            }
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) fn events(
+    connection: &mut Connection,
+    session: SessionId,
+    after: Seq,
+    limit: usize,
+) -> Outcome<Vec<Event>> {
+    // One snapshot: the head must be the one that these events lead to.
+    let tx = connection.transaction()?;
+    let row = rows::load_or_refuse(&tx, session)?;
+    if after >= row.record.head || limit == 0 {
+        return Ok(Vec::new());
+    }
+    let bad = |seq: u64| StoreError::Corrupt { session, seq: Seq(seq) };
+    let first_key = row.base() + after.0.cast_signed();
+    let mut previous = match after {
+        Seq(0) => chain::root(session),
+        _ => crc_at(&tx, first_key)?.ok_or_else(|| bad(after.0))?,
+    };
+
+    let sql = "SELECT key, at, turn, kind, payload, crc FROM events \
+               WHERE key > ?1 AND key <= ?2 ORDER BY key LIMIT ?3";
+    let mut select = tx.prepare_cached(sql)?;
+    let last_key = row.base() + row.record.head.0.cast_signed();
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut found = select.query([first_key, last_key, limit])?;
+    let mut events = Vec::new();
+    let mut bytes = 0;
+    let (mut seq, wanted) = (after.0, row.record.head.0.min(after.0.saturating_add_signed(limit)));
+    while seq < wanted && bytes < MAX_READ_BYTES {
+        // Trouble in the middle of the tree ends the good part just like a bad checksum.
+        let next = found.next().ok().flatten();
+        let event = next.and_then(|sql_row| checked(sql_row, &row, seq + 1, previous));
+        let Some((event, crc)) = event else {
+            return if events.is_empty() { Err(bad(seq + 1).into()) } else { Ok(events) };
+        };
+        bytes += event.payload.as_str().len();
+        (seq, previous) = (seq + 1, crc);
+        events.push(event);
+    }
+    Ok(events)
+}
+
+fn crc_at(connection: &Connection, key: i64) -> Outcome<Option<u32>> {
+    let mut select = connection.prepare_cached("SELECT crc FROM events WHERE key = ?1")?;
+    Ok(select.query_row([key], |row| row.get(0)).optional()?)
+}
+
+/// The event in `found`, if it is the one that was written at `seq`.
+fn checked(found: &SqlRow<'_>, row: &Row, seq: u64, previous: u32) -> Option<(Event, u32)> {
+    let text = |index: usize| found.get_ref(index).ok()?.as_str().ok();
+    let int = |index: usize| found.get_ref(index).ok()?.as_i64().ok();
+    let link = Link {
+        seq: Seq(seq),
+        at: Millis(int(1)?),
+        turn: found.get_ref(2).ok()?.as_str_or_null().ok()?,
+        kind: text(3)?,
+        payload: text(4)?,
+    };
+    let crc = link.crc(row.record.id, previous);
+    let is_last = row.record.head == link.seq;
+    if int(0)? != row.base() + seq.cast_signed()
+        || int(5)? != i64::from(crc)
+        || (is_last && crc != row.head_crc)
+    {
+        return None;
+    }
+    let turn = match link.turn {
+        Some(turn) => Some(TurnId::parse(turn).ok()?),
+        None => None,
+    };
+    let (kind, payload) = (Kind::from_log(link.kind), Json::trusted(link.payload));
+    Some((Event { seq: link.seq, at: link.at, turn, kind, payload }, crc))
+}

@@ -1,0 +1,191 @@
+//! What the writer can do to the log, each as one step of a transaction.
+//!
+//! In: a request. Out: its answer, and the effects to carry out once the transaction is
+//! committed. A step that refuses has written nothing, so that the other steps of the same
+//! transaction can go on.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use wire::{Seq, SessionId, TurnId};
+
+use super::fault::Outcome;
+use super::rows::{self, Row};
+use super::schema::{MAX_SESSION_KEY, SEQ_BITS};
+use crate::chain::{self, Link};
+use crate::heads::{Heads, Slot};
+use crate::memory::random_epoch;
+use crate::record::weight;
+use crate::wake::Reach;
+use crate::{Appended, Batch, Changes, Damage, NewSession, SessionRecord, StoreError};
+
+/// One transaction under way.
+pub(super) struct Step<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) heads: &'a Heads,
+    pub(super) max_session_bytes: u64,
+    pub(super) effects: Vec<Effect>,
+}
+
+/// To be done after the commit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effect {
+    pub(super) session: SessionId,
+    pub(super) reach: Reach,
+    pub(super) head: Option<(i64, Slot)>,
+}
+
+impl Step<'_> {
+    pub(super) fn create(&mut self, new: &NewSession) -> Outcome<SessionRecord> {
+        if rows::load_unchecked(self.connection, new.id)?.is_some() {
+            return Err(StoreError::SessionExists(new.id).into());
+        }
+        let key = self.free_key()?;
+        self.heads.reserve(key)?;
+        let row = Row::new(key, new.clone().into_record(random_epoch()), chain::root(new.id));
+        row.insert(self.connection)?;
+        self.moved(&row);
+        Ok(row.record)
+    }
+
+    /// A key is used once: what is left of a deleted or lost session under its key must
+    /// never be taken for a part of another.
+    fn free_key(&self) -> Outcome<i64> {
+        let sql = "SELECT max(coalesce((SELECT max(key) FROM sessions), 0), \
+                   coalesce((SELECT max(key) FROM doomed), 0), \
+                   coalesce((SELECT max(key) FROM events), 0) >> ?1)";
+        let in_use: i64 =
+            self.connection.prepare_cached(sql)?.query_row([SEQ_BITS], |r| r.get(0))?;
+        let key = in_use.max(self.heads.last_key()) + 1;
+        // Only a damaged `heads` can be that long.
+        Ok(if key > MAX_SESSION_KEY { in_use + 1 } else { key })
+    }
+
+    pub(super) fn append(&mut self, batch: &Batch) -> Outcome<Appended> {
+        let session = batch.session;
+        let mut row = self.intact_row(session)?;
+        let added: u64 = batch.drafts.iter().map(weight).sum();
+        if row.record.bytes + added > self.max_session_bytes {
+            let max_bytes = self.max_session_bytes;
+            return Err(StoreError::SessionFull { session, max_bytes }.into());
+        }
+        let first = Seq(row.record.head.0 + 1);
+        self.insert_events(&mut row, batch)?;
+        row.record.bytes += added;
+        if batch.changes == Changes::default() {
+            row.advance(self.connection)?;
+        } else {
+            batch.changes.clone().apply(&mut row.record);
+            row.update(self.connection)?;
+        }
+        self.moved(&row);
+        Ok(Appended { first, last: row.record.head })
+    }
+
+    fn insert_events(&self, row: &mut Row, batch: &Batch) -> Outcome<()> {
+        let base = row.base();
+        let sql = "INSERT INTO events (key, at, turn, kind, payload, crc) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let mut insert = self.connection.prepare_cached(sql)?;
+        for draft in &batch.drafts {
+            let seq = Seq(row.record.head.0 + 1);
+            let link = Link {
+                seq,
+                at: draft.at,
+                turn: draft.turn.as_ref().map(TurnId::as_str),
+                kind: draft.kind.as_str(),
+                payload: draft.payload.as_str(),
+            };
+            let crc = link.crc(batch.session, row.head_crc);
+            let key = base + seq.0.cast_signed();
+            insert.execute(params![key, link.at.0, link.turn, link.kind, link.payload, crc])?;
+            row.record.head = seq;
+            row.record.updated = draft.at;
+            row.head_crc = crc;
+        }
+        Ok(())
+    }
+
+    pub(super) fn update(&mut self, session: SessionId, changes: &Changes) -> Outcome<()> {
+        let mut row = self.intact_row(session)?;
+        changes.clone().apply(&mut row.record);
+        row.update(self.connection)?;
+        self.moved(&row);
+        Ok(())
+    }
+
+    /// The events go later, in portions: a large session must not hold everybody up.
+    pub(super) fn delete(&mut self, session: SessionId) -> Outcome<bool> {
+        let sql = "SELECT key FROM sessions WHERE id = ?1";
+        let mut select = self.connection.prepare_cached(sql)?;
+        let key: Option<i64> = select.query_row([session.as_str()], |row| row.get(0)).optional()?;
+        let Some(key) = key else { return self.forget_lost(session) };
+        // First the copy, then the session: the other way round, a crash in between would
+        // make a deleted session look like a lost one.
+        self.heads.clear(key)?;
+        self.connection.prepare_cached("DELETE FROM sessions WHERE key = ?1")?.execute([key])?;
+        self.connection.prepare_cached("INSERT INTO doomed (key) VALUES (?1)")?.execute([key])?;
+        self.effects.push(Effect { session, reach: Reach::Deleted, head: None });
+        Ok(true)
+    }
+
+    /// A session that only `heads` remembers is gone for good when someone deletes it.
+    fn forget_lost(&self, session: SessionId) -> Outcome<bool> {
+        let lost = self.heads.all().into_iter().find(|(_, slot)| slot.session == session);
+        if let Some((key, _)) = lost {
+            self.heads.clear(key)?;
+        }
+        Ok(lost.is_some())
+    }
+
+    pub(super) fn recover(&mut self, session: SessionId) -> Outcome<Option<Damage>> {
+        let found = rows::load_unchecked(self.connection, session)?;
+        let mut row = found.ok_or(StoreError::NoSuchSession(session))?;
+        let was_intact = row.is_intact;
+        if !was_intact {
+            self.take_head_from_events(&mut row)?;
+        }
+        let head = row.record.head;
+        let damage = match row.damage(self.heads.get(row.key)) {
+            None if was_intact => return Ok(None),
+            None => Damage { lost_from: Seq(head.0 + 1), lost_to: head },
+            Some(damage) => damage,
+        };
+        row.record.epoch = random_epoch();
+        row.update(self.connection)?;
+        self.moved(&row);
+        Ok(Some(damage))
+    }
+
+    /// A record that fails its checksum may lie about the head; the events do not.
+    fn take_head_from_events(&self, row: &mut Row) -> Outcome<()> {
+        let base = row.base();
+        let sql = "SELECT key, crc FROM events WHERE key BETWEEN ?1 AND ?2 \
+                   ORDER BY key DESC LIMIT 1";
+        let last: Option<(i64, u32)> = self
+            .connection
+            .prepare_cached(sql)?
+            .query_row([base + 1, base | ((1 << SEQ_BITS) - 1)], |r| Ok((r.get(0)?, r.get(1)?)))
+            .optional()?;
+        let (key, crc) = last.unwrap_or((base, chain::root(row.record.id)));
+        row.record.head = Seq((key - base).cast_unsigned());
+        row.head_crc = crc;
+        Ok(())
+    }
+
+    /// A row that may be written to. Appending to a log that lost its tail would give the
+    /// lost places to other events and hide the loss.
+    fn intact_row(&self, session: SessionId) -> Outcome<Row> {
+        let row = rows::load_or_refuse(self.connection, session)?;
+        match row.damage(self.heads.get(row.key)) {
+            None => Ok(row),
+            Some(damage) => Err(StoreError::Damaged { session, damage }.into()),
+        }
+    }
+
+    fn moved(&mut self, row: &Row) {
+        self.effects.push(Effect {
+            session: row.record.id,
+            reach: Reach::To(row.record.head),
+            head: Some((row.key, row.slot())),
+        });
+    }
+}

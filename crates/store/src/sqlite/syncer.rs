@@ -1,0 +1,67 @@
+//! The thread that makes commits survive a power cut.
+//!
+//! In: requests that were committed before they were sent. Out: their answers, after one
+//! sync for all that wait. The writer never waits for this thread unless its queue is full.
+//!
+//! Why a sync of the WAL file is enough, whatever `SQLite` does meanwhile: a commit is in
+//! the WAL when it is handed over. Then either its frames are still there, and syncing the
+//! file covers them and all before them; or a checkpoint has copied them and the WAL was
+//! started over. `SQLite` starts it over only when every frame is copied (`nBackfill ==
+//! mxFrame`), sets that mark only after it has synced first the WAL and then the database
+//! (at `synchronous=NORMAL` too; a partial checkpoint skips the second sync but does not
+//! free the WAL), and syncs the new WAL header before it writes a frame behind it. The file
+//! itself is deleted only by the last connection that closes, and this thread's handle is
+//! older than any close: the log's connections outlive it. No POSIX lock is lost when the
+//! handle closes, because `SQLite` locks the database and the `-shm` file, never the WAL.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::mpsc;
+
+use crate::StoreError;
+use crate::heads::Heads;
+
+/// Requests beyond this hold the writer up, which is what bounds them.
+pub(super) const QUEUED_SYNCS: usize = 1024;
+
+pub(super) type Request = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+
+pub(super) struct Syncer {
+    pub(super) wal: File,
+    pub(super) wal_path: PathBuf,
+    pub(super) heads: Arc<Heads>,
+    pub(super) is_broken: Arc<AtomicBool>,
+}
+
+impl Syncer {
+    pub(super) fn run(self, mut queue: mpsc::Receiver<Request>) {
+        let mut waiting = Vec::new();
+        while queue.blocking_recv_many(&mut waiting, QUEUED_SYNCS) > 0 {
+            let synced = self.sync();
+            for request in waiting.drain(..) {
+                request(synced.clone());
+            }
+        }
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        let failed = |detail| StoreError::SyncFailed { path: self.wal_path.clone(), detail };
+        if self.is_broken.load(Ordering::Acquire) {
+            return Err(failed("an earlier sync did not succeed".into()));
+        }
+        if let Err(error) = self.wal.sync_data() {
+            self.is_broken.store(true, Ordering::Release);
+            tracing::error!(path = %self.wal_path.display(), %error, "the disk refused a sync");
+            return Err(failed(error.to_string()));
+        }
+        // The events are safe now; without this copy only the proof of a later loss is
+        // weaker.
+        if let Err(error) = self.heads.sync() {
+            tracing::error!(%error, "the second copy of the heads was not synced");
+        }
+        Ok(())
+    }
+}

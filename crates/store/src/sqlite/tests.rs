@@ -1,0 +1,154 @@
+use wire::{Draft, Json, Kind, Millis};
+
+use super::*;
+
+fn id(name: &str) -> SessionId {
+    SessionId::derived(&[name.as_bytes()])
+}
+
+fn new(name: &str) -> NewSession {
+    NewSession {
+        id: id(name),
+        agent: "claude".into(),
+        cwd: "/".into(),
+        created: Millis(1),
+        details: Json::trusted("{}"),
+    }
+}
+
+fn batch(name: &str, n: usize) -> Batch {
+    let payload = Json::of(&"x".repeat(1000));
+    let draft = Draft { at: Millis(2), turn: None, kind: Kind::TurnStarted, payload };
+    Batch::new(id(name), vec![draft; n])
+}
+
+fn open(dir: &tempfile::TempDir) -> SqliteLog {
+    SqliteLog::open(dir.path(), Options::default()).unwrap()
+}
+
+#[test]
+fn the_bundled_sqlite_has_the_wal_reset_fix() {
+    assert!(rusqlite::version_number() >= 3_051_003, "{}", rusqlite::version());
+}
+
+#[tokio::test]
+async fn a_full_database_refuses_whole_batches_and_goes_on_when_it_may_grow() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(&dir);
+    log.create(new("a")).await.unwrap();
+    log.append(batch("a", 3)).await.unwrap();
+    let limit = |pages: u32| {
+        log.write(Durability::Process, 0, move |step| {
+            Ok(step.connection.pragma_update(None, "max_page_count", pages)?)
+        })
+    };
+
+    limit(40).await.unwrap();
+    let full = log.append(batch("a", 500)).await;
+    let small = log.append(batch("a", 1)).await.unwrap();
+    limit(100_000).await.unwrap();
+    let large = log.append(batch("a", 500)).await.unwrap();
+
+    assert!(matches!(full, Err(StoreError::DiskFull { .. })), "{full:?}");
+    assert_eq!((small.first, small.last), (Seq(4), Seq(4)));
+    assert_eq!((large.first, large.last), (Seq(5), Seq(504)));
+    assert_eq!(log.read(id("a"), Seq(0), 1000).await.unwrap().len(), 504);
+}
+
+#[tokio::test]
+async fn listings_follow_an_index_and_never_sort() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(&dir);
+    for n in 0..1000 {
+        log.create(new(&n.to_string())).await.unwrap();
+    }
+    let page = Some(crate::PageStart { updated: Millis(5), id: id("x") });
+    let filters = [
+        Filter::default(),
+        Filter { agent: Some("claude".into()), ..Filter::default() },
+        Filter { agent_session: Some("s".into()), before: page, ..Filter::default() },
+        Filter { has_active_turn: Some(true), ..Filter::default() },
+        Filter { cwd: Some("/".into()), before: page, ..Filter::default() },
+    ];
+
+    for filter in filters {
+        let told = filter.clone();
+        let plan = log.ask(move |connection| {
+            let (sql, values) = reader::listing(&filter);
+            let values: Vec<&dyn rusqlite::ToSql> = values.iter().map(AsRef::as_ref).collect();
+            let mut explain = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+            let lines = explain.query_map(&*values, |row| row.get::<_, String>(3))?;
+            Ok(lines.collect::<Result<Vec<_>, _>>()?.join("; "))
+        });
+        let plan = plan.await.unwrap();
+        assert!(plan.contains("USING INDEX sessions_"), "{told:?}: {plan}");
+        assert!(!plan.contains("TEMP B-TREE") && !plan.contains("events"), "{told:?}: {plan}");
+    }
+    let listed = log.sessions(Filter { limit: 1000, ..Filter::default() }).await.unwrap();
+    assert_eq!(listed.len(), 1000);
+}
+
+#[tokio::test]
+async fn deleted_events_are_swept_also_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(&dir);
+    log.create(new("a")).await.unwrap();
+    log.append(batch("a", 2500)).await.unwrap();
+    log.delete(id("a")).await.unwrap();
+    drop(log);
+
+    let log = open(&dir);
+    loop {
+        let left: i64 = log
+            .ask(|connection| {
+                let sql = "SELECT (SELECT count(*) FROM events) + (SELECT count(*) FROM doomed)";
+                Ok(connection.query_row(sql, [], |row| row.get(0))?)
+            })
+            .await
+            .unwrap();
+        if left == 0 {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn after_a_refused_sync_the_log_is_written_anew_before_it_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(&dir);
+    log.create(new("a")).await.unwrap();
+    log.is_sync_broken.store(true, std::sync::atomic::Ordering::Release);
+
+    log.append(batch("a", 1).durable(Durability::Power)).await.unwrap();
+
+    assert!(!log.is_sync_broken.load(std::sync::atomic::Ordering::Acquire));
+    assert_eq!(log.sync().await, Ok(()));
+}
+
+#[test]
+fn a_refused_sync_is_told_and_not_believed_the_second_time() {
+    let dir = tempfile::tempdir().unwrap();
+    // A pipe cannot be synced.
+    let (_reader, pipe) = std::io::pipe().unwrap();
+    let syncer = Syncer {
+        wal: File::from(std::os::fd::OwnedFd::from(pipe)),
+        wal_path: dir.path().join("wal"),
+        heads: Arc::new(Heads::open(&dir.path().join("heads")).unwrap()),
+        is_broken: Arc::default(),
+    };
+    let (requests, queue) = mpsc::channel(2);
+    let (told, answers) = std::sync::mpsc::channel();
+    for _ in 0..2 {
+        let told = told.clone();
+        let request: syncer::Request = Box::new(move |synced| told.send(synced).unwrap());
+        requests.blocking_send(request).unwrap();
+    }
+    drop((requests, told));
+
+    syncer.run(queue);
+
+    let answers: Vec<_> = answers.iter().collect();
+    assert_eq!(answers.len(), 2);
+    assert!(answers.iter().all(|a| matches!(a, Err(StoreError::SyncFailed { .. }))), "{answers:?}");
+}

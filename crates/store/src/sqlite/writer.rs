@@ -1,0 +1,241 @@
+//! The one thread that writes.
+//!
+//! In: jobs from a bounded queue. Out: their answers, heads, wake-ups, and requests to the
+//! syncer. Whatever waits in the queue is committed as one transaction, so the cost of a
+//! commit is shared by those who come at the same time; nobody waits for company. A job
+//! that asks for power durability is answered by the syncer, while this thread goes on.
+//! An answer is given after the commit and after the second copy of the head is written.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::{mpsc, oneshot};
+
+use super::fault::{Fault, Outcome};
+use super::files::Files;
+use super::schema::SEQ_BITS;
+use super::step::{Effect, Step};
+use crate::heads::Heads;
+use crate::wake::Wakes;
+use crate::{Durability, StoreError};
+
+/// Callers beyond this wait before their job is queued.
+pub(super) const QUEUED_JOBS: usize = 1024;
+/// Jobs per transaction: enough to share its cost, few enough to keep it short.
+const GROUPED_JOBS: usize = 256;
+/// A transaction is closed after about this much payload, which bounds how long the
+/// first of its jobs waits for the last.
+const GROUPED_BYTES: usize = 4 * 1024 * 1024;
+/// About this much WAL is written between two nudges of the checkpointer.
+const NUDGE_AFTER_BYTES: usize = usize::MAX;
+/// Pages that a commit writes beside those that its events fill: the row, its indexes.
+const COMMIT_BYTES: usize = 4 * 4096;
+/// Events of a deleted session removed per transaction: a few milliseconds.
+const SWEPT_EVENTS: i64 = 1000;
+
+/// Work for the writer, with somebody waiting for the answer.
+pub(super) trait Job: Send {
+    fn bytes(&self) -> usize;
+    fn durability(&self) -> Durability;
+    /// Runs the step and keeps its answer. An error means that the transaction is lost.
+    fn run(&mut self, step: &mut Step<'_>) -> Outcome<()>;
+    /// Gives the kept answer, or the error that took its place.
+    fn answer(self: Box<Self>, committed: Result<(), StoreError>);
+}
+
+pub(super) struct Task<T, F> {
+    pub(super) bytes: usize,
+    pub(super) durability: Durability,
+    pub(super) work: F,
+    pub(super) done: Option<Result<T, StoreError>>,
+    pub(super) reply: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<T: Send, F: FnMut(&mut Step<'_>) -> Outcome<T> + Send> Job for Task<T, F> {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    fn run(&mut self, step: &mut Step<'_>) -> Outcome<()> {
+        self.done = Some(match (self.work)(step) {
+            Ok(value) => Ok(value),
+            Err(Fault::Store(refusal)) if refusal.is_refusal() => Err(refusal),
+            Err(fault) => return Err(fault),
+        });
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
+        let answer = committed.and(self.done.unwrap_or(Err(StoreError::Closed)));
+        // Whoever asked may have gone away; the work stands.
+        let _ = self.reply.send(answer);
+    }
+}
+
+pub(super) struct Writer {
+    pub(super) connection: Connection,
+    pub(super) files: Files,
+    pub(super) heads: Arc<Heads>,
+    pub(super) wakes: Arc<Wakes>,
+    pub(super) max_session_bytes: u64,
+    pub(super) syncer: mpsc::Sender<super::syncer::Request>,
+    /// Set by the syncer when the disk refused a sync.
+    pub(super) is_sync_broken: Arc<AtomicBool>,
+    pub(super) has_doomed: bool,
+    pub(super) checkpointer: mpsc::Sender<()>,
+    /// Written since the checkpointer was nudged, roughly.
+    pub(super) wal_bytes: usize,
+}
+
+impl Writer {
+    /// Until every sender of jobs is gone and the queue is empty.
+    pub(super) fn run(mut self, mut queue: mpsc::Receiver<Box<dyn Job>>) {
+        while let Some(first) = self.next_job(&mut queue) {
+            let mut bytes = first.bytes();
+            let mut group = vec![first];
+            while group.len() < GROUPED_JOBS && bytes < GROUPED_BYTES {
+                let Ok(job) = queue.try_recv() else { break };
+                bytes += job.bytes();
+                group.push(job);
+            }
+            self.commit(group);
+            self.wal_bytes += bytes + COMMIT_BYTES;
+            if self.wal_bytes > NUDGE_AFTER_BYTES && self.checkpointer.try_send(()).is_ok() {
+                self.wal_bytes = 0;
+            }
+        }
+    }
+
+    /// Uses the time in which nobody wants anything for clearing up.
+    fn next_job(&mut self, queue: &mut mpsc::Receiver<Box<dyn Job>>) -> Option<Box<dyn Job>> {
+        while self.has_doomed {
+            match queue.try_recv() {
+                Ok(job) => return Some(job),
+                Err(mpsc::error::TryRecvError::Disconnected) => return None,
+                Err(mpsc::error::TryRecvError::Empty) => self.sweep(),
+            }
+        }
+        queue.blocking_recv()
+    }
+
+    fn commit(&mut self, mut group: Vec<Box<dyn Job>>) {
+        if let Err(error) = self.mend_sync() {
+            return refuse(group, &error);
+        }
+        match self.transact(&mut group) {
+            Ok(effects) => self.finish(group, &effects),
+            Err(fault) if group.len() == 1 => refuse(group, &fault.at(&self.files.database)),
+            // One of them may be to blame, by its size for example. Alone, each gets the
+            // answer that it deserves.
+            Err(_) => group.into_iter().for_each(|job| self.commit(vec![job])),
+        }
+    }
+
+    fn transact(&mut self, group: &mut [Box<dyn Job>]) -> Outcome<Vec<Effect>> {
+        let behavior = TransactionBehavior::Immediate;
+        let tx = self.connection.transaction_with_behavior(behavior)?;
+        let mut step = Step {
+            connection: &tx,
+            heads: &self.heads,
+            max_session_bytes: self.max_session_bytes,
+            effects: Vec::with_capacity(group.len()),
+        };
+        for job in group {
+            job.run(&mut step)?;
+        }
+        let effects = step.effects;
+        tx.commit()?;
+        Ok(effects)
+    }
+
+    fn finish(&mut self, group: Vec<Box<dyn Job>>, effects: &[Effect]) {
+        for (index, effect) in effects.iter().enumerate() {
+            // Of several steps on one session in a row only the last one counts.
+            if effects.get(index + 1).is_some_and(|next| next.session == effect.session) {
+                continue;
+            }
+            match &effect.head {
+                Some((key, slot)) => self.heads.put(*key, slot),
+                None => self.has_doomed = true,
+            }
+            self.wakes.publish(effect.session, effect.reach);
+        }
+        for job in group {
+            match job.durability() {
+                Durability::Process => job.answer(Ok(())),
+                Durability::Power => self.hand_to_syncer(job),
+            }
+        }
+    }
+
+    fn hand_to_syncer(&self, job: Box<dyn Job>) {
+        let request: super::syncer::Request = Box::new(move |synced| job.answer(synced));
+        if let Err(mpsc::error::SendError(request)) = self.syncer.blocking_send(request) {
+            request(Err(StoreError::Closed));
+        }
+    }
+
+    /// After a failed sync the kernel may have dropped the pages and reports success the
+    /// next time, so trying again proves nothing. Copying everything into the database
+    /// writes it anew, and that sync counts.
+    fn mend_sync(&self) -> Result<(), StoreError> {
+        if !self.is_sync_broken.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let path = &self.files.database;
+        let is_busy: bool = self
+            .connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+            .map_err(|error| Fault::from(error).at(path))?;
+        if is_busy {
+            let detail = "an earlier sync did not succeed and readers keep the log from being \
+                          written anew"
+                .into();
+            return Err(StoreError::SyncFailed { path: path.clone(), detail });
+        }
+        self.is_sync_broken.store(false, Ordering::Release);
+        tracing::warn!(path = %path.display(), "syncing works again after an error");
+        Ok(())
+    }
+
+    /// Removes a portion of the events of one deleted session.
+    fn sweep(&mut self) {
+        match sweep_once(&mut self.connection) {
+            Ok(is_more) => self.has_doomed = is_more,
+            Err(fault) => {
+                // The next deletion or the next start tries again.
+                self.has_doomed = false;
+                let error = fault.at(&self.files.database);
+                tracing::warn!(%error, "events of a deleted session are left for later");
+            }
+        }
+    }
+}
+
+fn refuse(group: Vec<Box<dyn Job>>, error: &StoreError) {
+    for job in group {
+        job.answer(Err(error.clone()));
+    }
+}
+
+/// True while there is more to remove.
+fn sweep_once(connection: &mut Connection) -> Outcome<bool> {
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let doomed: Option<i64> = tx.query_row("SELECT min(key) FROM doomed", [], |r| r.get(0))?;
+    let Some(key) = doomed else { return Ok(false) };
+    let first = key << SEQ_BITS;
+    let last = first | ((1 << SEQ_BITS) - 1);
+    let sql = "DELETE FROM events WHERE key IN \
+               (SELECT key FROM events WHERE key BETWEEN ?1 AND ?2 ORDER BY key LIMIT ?3)";
+    let n_removed = tx.prepare_cached(sql)?.execute([first, last, SWEPT_EVENTS])?;
+    if n_removed == 0 {
+        tx.prepare_cached("DELETE FROM doomed WHERE key = ?1")?.execute([key])?;
+    }
+    tx.commit()?;
+    Ok(true)
+}

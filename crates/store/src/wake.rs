@@ -1,0 +1,138 @@
+//! Wake-ups: who waits for which session, and how far its log is known to reach.
+//!
+//! In: heads, from the writer and from the watcher of other processes' commits. Out: a
+//! value that a waiting reader can watch. A session has an entry only while somebody
+//! waits for it, so the table is as small as the number of waiting readers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use wire::{Seq, SessionId};
+
+use crate::StoreError;
+
+/// How far a session's log reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    To(Seq),
+    Deleted,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Wakes {
+    table: Mutex<Table>,
+    someone_waits: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    waits: HashMap<SessionId, Entry>,
+    is_closed: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    reach: watch::Sender<Reach>,
+    n_waiting: usize,
+}
+
+/// One reader that waits. Removes itself when dropped.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    wakes: Arc<Wakes>,
+    session: SessionId,
+    reach: watch::Receiver<Reach>,
+}
+
+impl Wakes {
+    /// To be called before looking at the log: what is committed after this call reaches
+    /// the waiter, what was committed before is in the log.
+    pub(crate) fn register(self: &Arc<Self>, session: SessionId) -> Waiter {
+        let mut table = self.lock();
+        let entry = table.waits.entry(session).or_insert_with(|| Entry {
+            reach: watch::Sender::new(Reach::To(Seq(0))),
+            n_waiting: 0,
+        });
+        entry.n_waiting += 1;
+        let reach = entry.reach.subscribe();
+        drop(table);
+        self.someone_waits.notify_one();
+        Waiter { wakes: Arc::clone(self), session, reach }
+    }
+
+    pub(crate) fn publish(&self, session: SessionId, now: Reach) {
+        if let Some(entry) = self.lock().waits.get(&session) {
+            entry.reach.send_if_modified(|reach| {
+                // Two threads publish, so news may arrive late; a log only grows.
+                let is_news = match (*reach, now) {
+                    (Reach::To(known), Reach::To(head)) => head > known,
+                    (known, now) => known != now,
+                };
+                if is_news {
+                    *reach = now;
+                }
+                is_news
+            });
+        }
+    }
+
+    pub(crate) fn waited_for(&self) -> Vec<SessionId> {
+        self.lock().waits.keys().copied().collect()
+    }
+
+    /// Blocks while nobody waits, then for `pause` more. False once the log is closed.
+    pub(crate) fn pause_while_needed(&self, pause: Duration) -> bool {
+        let table = self.lock();
+        let idle = |table: &mut Table| table.waits.is_empty() && !table.is_closed;
+        let table =
+            self.someone_waits.wait_while(table, idle).unwrap_or_else(PoisonError::into_inner);
+        let (table, _) = self
+            .someone_waits
+            .wait_timeout_while(table, pause, |table| !table.is_closed)
+            .unwrap_or_else(PoisonError::into_inner);
+        !table.is_closed
+    }
+
+    /// Ends the thread in [`Self::pause_while_needed`].
+    pub(crate) fn close(&self) {
+        self.lock().is_closed = true;
+        self.someone_waits.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        // Nothing panics under this lock, and the table is consistent at every step.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiter {
+    /// Until the log is known to reach beyond `after`.
+    pub(crate) async fn reached(mut self, after: Seq) -> Result<(), StoreError> {
+        let is_due = |reach: &Reach| match *reach {
+            Reach::To(head) => head > after,
+            Reach::Deleted => true,
+        };
+        let reach = *self.reach.wait_for(is_due).await.map_err(|_| StoreError::Closed)?;
+        match reach {
+            Reach::To(_) => Ok(()),
+            Reach::Deleted => Err(StoreError::NoSuchSession(self.session)),
+        }
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        let mut table = self.wakes.lock();
+        if let Some(entry) = table.waits.get_mut(&self.session) {
+            entry.n_waiting -= 1;
+            if entry.n_waiting == 0 {
+                table.waits.remove(&self.session);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
