@@ -140,6 +140,7 @@ impl ClientCall {
 enum Command {
     Prompt { turn: TurnId, params: Json, by: String, reply: Reply<Result<(), SessionError>> },
     Cancel { by: String, done: Reply<()> },
+    Drop { turn: TurnId, reply: Reply<bool> },
     Answer { request: CallId, answer: Answer, by: Decider, reply: Reply<bool> },
     Attach { id: u64, calls: mpsc::Sender<ClientCall>, done: Reply<()> },
     Detach(u64),
@@ -227,6 +228,11 @@ impl SessionHandle {
         let (done, _) = oneshot::channel();
         let command = Command::Cancel { by: by.into(), done };
         self.commands.send(command).await.map_err(|_| self.over())
+    }
+
+    /// Takes a prompt that still waits out of the queue; false if it does not wait.
+    pub async fn drop_queued(&self, turn: TurnId) -> Result<bool, SessionError> {
+        self.ask(|reply| Command::Drop { turn, reply }).await
     }
 
     /// Makes a request of the session's agent and gives its answer as it is.

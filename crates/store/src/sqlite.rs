@@ -9,6 +9,7 @@ mod checkpointer;
 mod claims;
 mod fault;
 mod files;
+mod lost;
 mod reader;
 mod rows;
 mod schema;
@@ -39,6 +40,7 @@ use crate::{
 use claims::Claims;
 use fault::Outcome;
 use files::Files;
+pub use lost::LostSession;
 use reader::Question;
 use step::Step;
 use syncer::Syncer;
@@ -61,13 +63,6 @@ impl Default for Options {
     }
 }
 
-/// A session that the second copy of the heads knows and the database does not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LostSession {
-    pub id: SessionId,
-    pub head: Seq,
-}
-
 #[derive(Debug)]
 pub struct SqliteLog {
     files: Files,
@@ -80,6 +75,7 @@ pub struct SqliteLog {
     is_sync_broken: Arc<AtomicBool>,
     /// `None` only while the log is being dropped.
     queues: Option<Queues>,
+    writer: Option<JoinHandle<Connection>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -100,7 +96,7 @@ impl SqliteLog {
         let connection = schema::open_writer(&files.database).map_err(at)?;
         schema::check_sessions(&connection, &files.database).map_err(at)?;
         let heads = Arc::new(Heads::open(&files.heads)?);
-        let lost = find_lost(&connection, &heads).map_err(at)?;
+        let lost = lost::find(&connection, &heads).map_err(at)?;
         for LostSession { id, head } in &lost {
             tracing::error!(session = %id, head = head.0, "a session is lost from the database");
         }
@@ -116,6 +112,7 @@ impl SqliteLog {
             lost,
             is_sync_broken: Arc::default(),
             queues: None,
+            writer: None,
             threads: Vec::new(),
         };
         log.start(connection, wal)?;
@@ -154,16 +151,18 @@ impl SqliteLog {
         let question_queue = Arc::new(Mutex::new(question_queue));
         for _ in 0..READERS {
             let (connection, queue) = (self.reader()?, Arc::clone(&question_queue));
-            self.spawn("store-reader", move || reader::run(connection, &queue))?;
+            let thread = self.spawn("store-reader", move || reader::run(connection, &queue))?;
+            self.threads.push(thread);
         }
         let (connection, wakes) = (self.reader()?, Arc::clone(&self.wakes));
-        self.spawn("store-watcher", move || watcher::run(&connection, &wakes))?;
+        let watch = move || watcher::run(&connection, &wakes);
+        self.threads.push(self.spawn("store-watcher", watch)?);
         let path = self.files.database.clone();
         let connection = schema::open_checkpointer(&path).map_err(|fault| fault.at(&path))?;
         let checkpoint = move || checkpointer::run(&connection, &path, nudge_queue);
-        self.spawn("store-checkpointer", checkpoint)?;
-        self.spawn("store-syncer", move || syncer.run(sync_queue))?;
-        self.spawn("store-writer", move || writer.run(job_queue))?;
+        self.threads.push(self.spawn("store-checkpointer", checkpoint)?);
+        self.threads.push(self.spawn("store-syncer", move || syncer.run(sync_queue))?);
+        self.writer = Some(self.spawn("store-writer", move || writer.run(job_queue))?);
         self.queues = Some(Queues { jobs, syncs, questions });
         Ok(())
     }
@@ -172,10 +171,13 @@ impl SqliteLog {
         schema::open_reader(&self.files.database).map_err(|fault| fault.at(&self.files.database))
     }
 
-    fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
+    fn spawn<T: Send + 'static>(
+        &self,
+        name: &str,
+        run: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<JoinHandle<T>, StoreError> {
         let thread = std::thread::Builder::new().name(name.into()).spawn(run);
-        self.threads.push(thread.map_err(StoreError::io("start a thread for", &self.files.dir))?);
-        Ok(())
+        thread.map_err(StoreError::io("start a thread for", &self.files.dir))
     }
 
     fn queues(&self) -> Result<&Queues, StoreError> {
@@ -208,10 +210,14 @@ impl Drop for SqliteLog {
     fn drop(&mut self) {
         self.queues = None;
         self.wakes.close();
-        // Last in, first out: the writer ends before the syncer that it talks to.
-        for thread in self.threads.drain(..).rev() {
+        // The writer ends first, because the others serve it.
+        let connection = self.writer.take().and_then(|thread| thread.join().ok());
+        for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        // Connections that close at the same moment take each other for a reason to leave
+        // the WAL behind. This one is the last of ours and empties it.
+        drop(connection);
     }
 }
 
@@ -320,24 +326,6 @@ impl EventLog for SqliteLog {
         })
         .await
     }
-}
-
-/// Slots are written after the commit and cleared before it, so a slot without a session
-/// that is still there when looked at again belongs to a session that was lost.
-fn find_lost(connection: &Connection, heads: &Heads) -> Outcome<Vec<LostSession>> {
-    let mut lost = Vec::new();
-    for (key, slot) in heads.all() {
-        let is_there = match rows::load_unchecked(connection, slot.session) {
-            Ok(row) => row.is_some(),
-            // Damaged, and told when it is used, but there.
-            Err(fault::Fault::Store(StoreError::CorruptRecord { .. })) => true,
-            Err(fault) => return Err(fault),
-        };
-        if !is_there && heads.get(key).is_some() {
-            lost.push(LostSession { id: slot.session, head: slot.seq });
-        }
-    }
-    Ok(lost)
 }
 
 #[cfg(test)]

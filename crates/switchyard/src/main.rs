@@ -1,1 +1,91 @@
-fn main() {}
+//! The `switchyard` command: reads the command line and configuration, calls the crates
+//! that know how, and shows the result. Knows words for people, and nothing else.
+
+mod acp;
+mod ask;
+mod cli;
+mod config;
+mod control;
+mod follow;
+mod format;
+mod home;
+mod outcome;
+mod prompt;
+mod run;
+mod sessions_verbs;
+mod terminal;
+mod world;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Verb};
+use outcome::Failure;
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    let first = args.next();
+    if first.as_deref().is_some_and(|verb| verb == world::KEEPER_VERB) {
+        // Before any thread: a keeper must be the only thing in its process.
+        return bus::keeper::main();
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return Failure::from(anyhow::Error::from(error)).report(),
+    };
+    if first.as_deref().is_some_and(|verb| verb == world::DEMO_VERB) {
+        return runtime.block_on(demo_agent(args.collect()));
+    }
+    let cli = Cli::parse();
+    start_logging(cli.verbose);
+    let ended = runtime.block_on(dispatch(cli));
+    // A thread may still wait for a line that nobody will type.
+    runtime.shutdown_background();
+    match ended {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}
+
+async fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
+    let config = config::load(cli.config.as_deref())?;
+    match cli.verb {
+        Verb::Run(args) => run::run(args, config).await,
+        Verb::Acp(args) => acp::serve(args, config).await,
+        Verb::Sessions(verb) => sessions_verbs::dispatch(verb, config).await,
+        Verb::Cancel { session } => sessions_verbs::cancel(&session, config).await,
+        Verb::Config(verb) => config::dispatch(&verb, &config),
+    }
+}
+
+async fn demo_agent(args: Vec<std::ffi::OsString>) -> ExitCode {
+    match agent::demo::Options::from_args(&args) {
+        Ok(options) => agent::demo::serve(options).await,
+        Err(why) => {
+            terminal::say(&format!("switchyard demo-agent: {why}\n\n{}", agent::demo::USAGE));
+            ExitCode::from(outcome::USAGE)
+        }
+    }
+}
+
+/// Logs go to stderr; stdout belongs to the answer or the protocol.
+fn start_logging(n_verbose: u8) {
+    let default = match n_verbose {
+        0 => "error",
+        1 => "info",
+        2 => "debug",
+        _ => "trace",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("SWITCHYARD_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(terminal::color_on_stderr())
+        .init();
+}

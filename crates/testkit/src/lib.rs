@@ -1,1 +1,32 @@
-//! 
+//! What tests need to judge Switchyard by something other than itself.
+//!
+//! In: real processes and what they said. Out: whether it was ACP, whether it is over, what is
+//! left of it. The peers on both sides are built with the official SDK, and the judge is the
+//! official schema, so that our own misreading of the protocol cannot agree with itself.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`transcript`] | who said what, in order |
+//! | [`schema`] | the verdict on a transcript |
+//! | [`tap`] | recording two peers that know nothing of it |
+//! | [`sdk_client`] | a client made with the official SDK |
+//! | [`process`] | the binary under test in a home of its own, and patience |
+//! | [`tools`] | where the programs of this crate are |
+//! | [`proc`] | what `/proc` knows about processes |
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "only tests use this crate; where it cannot go on, a test has failed"
+)]
+
+pub mod proc;
+pub mod process;
+pub mod schema;
+pub mod sdk_client;
+pub mod tap;
+pub mod tools;
+pub mod transcript;
+
+pub use schema::{Validator, Violation};
+pub use transcript::{Direction, Entry, Transcript};

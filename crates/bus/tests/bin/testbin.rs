@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         ["parent", program_dir, records, cgroups] => {
             parent(program_dir, Path::new(records), *cgroups == "cgroups");
         }
+        ["exhausted", dir] => exhausted(dir),
         ["fds"] => fds(),
         ["noisy", n_bytes] => noisy(n_bytes.parse().unwrap()),
         ["forker", dir, limit] => forker(Path::new(dir), limit.parse().unwrap()),
@@ -77,17 +78,40 @@ fn mark(dir: &Path) {
 
 /// A Switchyard in small: one hostile worker, then waits to be killed.
 fn parent(dir: &str, records: &Path, cgroups: bool) {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-        let mut launch = bus::Launch::new(own_exe(), "/");
-        launch.args = ["hostile", dir, "stay"].map(Into::into).to_vec();
-        launch.records_dir = Some(records.to_path_buf());
-        launch.cgroups = cgroups;
-        let mut worker = launch.spawn().await.unwrap();
-        let mut ready = [0; 6];
-        tokio::io::AsyncReadExt::read_exact(&mut worker.stdout, &mut ready).await.unwrap();
+    on_runtime(async {
+        let worker = start_hostile(dir, Some(records), cgroups).await;
         say(&format!("{} {}", worker.handle.keeper_pid(), worker.handle.id()));
         std::future::pending::<()>().await;
     });
+}
+
+/// A Switchyard that loses a keeper when it can have no more threads.
+fn exhausted(dir: &str) {
+    on_runtime(async {
+        let worker = start_hostile(dir, None, false).await;
+        let none = rustix::process::Rlimit { current: Some(1), maximum: Some(1) };
+        rustix::process::setrlimit(rustix::process::Resource::Nproc, none).unwrap();
+        assert!(thread::Builder::new().spawn(|| {}).is_err(), "root has no such limit");
+        let keeper = worker.handle.keeper_pid().cast_signed();
+        let keeper = rustix::process::Pid::from_raw(keeper).unwrap();
+        rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
+        say(&worker.handle.ended().await.to_string());
+    });
+}
+
+async fn start_hostile(dir: &str, records: Option<&Path>, cgroups: bool) -> bus::Worker {
+    let mut launch = bus::Launch::new(own_exe(), "/");
+    launch.args = ["hostile", dir, "stay"].map(Into::into).to_vec();
+    launch.records_dir = records.map(Path::to_path_buf);
+    launch.cgroups = cgroups;
+    let mut worker = launch.spawn().await.unwrap();
+    let mut ready = [0; 6];
+    tokio::io::AsyncReadExt::read_exact(&mut worker.stdout, &mut ready).await.unwrap();
+    worker
+}
+
+fn on_runtime(story: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(story);
 }
 
 fn fds() {
@@ -134,7 +158,7 @@ fn with_stray_fd(rest: &[&str]) {
     let stray = fs::File::open("/etc/passwd").unwrap();
     rustix::io::fcntl_setfd(&stray, rustix::io::FdFlags::empty()).unwrap();
     let [dir] = rest else { return };
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    on_runtime(async {
         let mut launch = bus::Launch::new(own_exe(), dir);
         launch.args = vec!["fds".into()];
         let mut worker = launch.spawn().await.unwrap();

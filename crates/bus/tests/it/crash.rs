@@ -23,6 +23,8 @@ struct Parent {
 
 impl Parent {
     fn start(cgroups: bool) -> Self {
+        // Init would reap the keeper of a killed parent; here we do, and nobody above us.
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
         let place = tempfile::tempdir().unwrap();
         let marks = place.path().join("marks");
         fs::create_dir(&marks).unwrap();
@@ -95,4 +97,19 @@ async fn when_parent_and_keeper_are_killed_the_sweep_ends_the_tree() {
         assert!(!has_cgroup(&parent.id));
         assert!(is_empty(&parent.records()));
     }
+}
+
+#[test]
+fn a_killed_keeper_is_replaced_even_when_no_thread_can_be_had() {
+    if rustix::process::geteuid().is_root() {
+        println!("skipped: root has no limit on processes; `ordinary_user` runs this");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+
+    let output = Command::new(testbin()).arg("exhausted").arg(place.path()).output().unwrap();
+
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.stdout, b"exit status unknown, keeper lost\n", "{stderr}");
+    assert_eq!(Witnesses::marked_in(place.path()).n_living(), 0);
 }

@@ -79,11 +79,17 @@ impl Witnesses {
                 stats.iter().filter(|(_, (parent, _))| *parent == pid).map(|(child, _)| *child),
             );
         }
-        for entry in fs::read_dir(dir).unwrap().flatten() {
-            let pid = entry.file_name().to_str().unwrap().parse().unwrap();
-            found.0.insert(pid, fs::read_to_string(entry.path()).unwrap());
-        }
+        found.0.extend(Self::marked_in(dir).0);
         found
+    }
+
+    /// Every process that left its mark in `dir`.
+    pub(crate) fn marked_in(dir: &Path) -> Self {
+        let marks = fs::read_dir(dir).unwrap().flatten().map(|entry| {
+            let pid = entry.file_name().to_str().unwrap().parse().unwrap();
+            (pid, fs::read_to_string(entry.path()).unwrap())
+        });
+        Self(marks.collect())
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -114,8 +120,7 @@ pub(crate) fn kill_9(pid: u32) {
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }
 
-/// If a keeper's parent was killed, the keeper may have become a child of this test process, which
-/// adopts orphans. Init would reap it; here we do.
+/// A keeper whose parent was killed becomes a child of this test process, which adopts orphans.
 pub(crate) fn is_gone_once_reaped(pid: u32) -> bool {
     let child = rustix::process::Pid::from_raw(pid.cast_signed());
     let _not_ours = rustix::process::waitpid(child, rustix::process::WaitOptions::NOHANG);

@@ -1,5 +1,6 @@
-//! A process we started is a process we end, while we live (`crash` is about when not). Every story is told twice, with and without a
-//! cgroup, and `ordinary_user` tells all of them again without being root.
+//! A process we started is a process we end, while we live; `crash` is about when we do not. Every
+//! story is told twice, with and without a cgroup, and `ordinary_user` tells all of them again
+//! without being root.
 
 use std::fs;
 use std::path::Path;

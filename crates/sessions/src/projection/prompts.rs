@@ -124,13 +124,7 @@ impl Prompts {
             return said;
         }
         self.held.push(chunk);
-        if held_text == prompt.text {
-            prompt.text.clear();
-            self.held.clear();
-            self.held_text.clear();
-        } else {
-            self.held_text = held_text;
-        }
+        self.held_text = held_text;
         Vec::new()
     }
 

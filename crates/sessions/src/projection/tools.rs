@@ -85,7 +85,7 @@ impl ToolCall {
         self.status.is_some_and(Status::is_terminal)
     }
 
-    /// Whether the agent may still be writing the input. Claude and OpenCode open a call as
+    /// Whether the agent may still be writing the input. Some agents open a call as
     /// `pending` with part of its input and fill in the rest, so what is told only once has
     /// to wait; a call that has output, or is not said to be pending, is past that.
     pub(crate) fn is_being_written(&self) -> bool {

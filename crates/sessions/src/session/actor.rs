@@ -206,6 +206,15 @@ impl Actor {
                 };
             }
             Command::Cancel { by, done } => self.cancel(&by, Some(done)).await?,
+            Command::Drop { turn, reply } => {
+                let is_dropped = self.turns.drop_queued(turn);
+                if is_dropped {
+                    let payload = json!({ "reason": "dropped" });
+                    let drafts = vec![draft(Kind::PromptDropped, Some(turn), &payload)];
+                    self.append(drafts, Changes::default()).await?;
+                }
+                let _ = reply.send(is_dropped);
+            }
             Command::Answer { request, answer, by, reply } => {
                 let is_taken = self.answer(request, &answer, by).await?;
                 let _ = reply.send(is_taken);

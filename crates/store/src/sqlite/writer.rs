@@ -28,7 +28,7 @@ const GROUPED_JOBS: usize = 256;
 /// first of its jobs waits for the last.
 const GROUPED_BYTES: usize = 4 * 1024 * 1024;
 /// About this much WAL is written between two nudges of the checkpointer.
-const NUDGE_AFTER_BYTES: usize = usize::MAX;
+const NUDGE_AFTER_BYTES: usize = 4 * 1024 * 1024;
 /// Pages that a commit writes beside those that its events fill: the row, its indexes.
 const COMMIT_BYTES: usize = 4 * 4096;
 /// Events of a deleted session removed per transaction: a few milliseconds.
@@ -93,8 +93,9 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Until every sender of jobs is gone and the queue is empty.
-    pub(super) fn run(mut self, mut queue: mpsc::Receiver<Box<dyn Job>>) {
+    /// Until every sender of jobs is gone and the queue is empty. Gives the connection
+    /// back, to be closed after all others.
+    pub(super) fn run(mut self, mut queue: mpsc::Receiver<Box<dyn Job>>) -> Connection {
         while let Some(first) = self.next_job(&mut queue) {
             let mut bytes = first.bytes();
             let mut group = vec![first];
@@ -109,6 +110,7 @@ impl Writer {
                 self.wal_bytes = 0;
             }
         }
+        self.connection
     }
 
     /// Uses the time in which nobody wants anything for clearing up.

@@ -14,9 +14,10 @@ pub(crate) const DIR: &str = "STORE_TEST_DIR";
 /// In memory where possible: these tests are about what is written, not about the disk.
 pub(crate) fn temp() -> TempDir {
     let memory = Path::new("/dev/shm");
-    match memory.is_dir() {
-        true => tempfile::tempdir_in(memory).unwrap(),
-        false => tempfile::tempdir().unwrap(),
+    if memory.is_dir() {
+        tempfile::tempdir_in(memory).unwrap()
+    } else {
+        tempfile::tempdir().unwrap()
     }
 }
 

@@ -153,7 +153,7 @@ async fn everything(log: &dyn EventLog) -> String {
         let session: SessionId = id(name);
         let record = log.session(session).await.map(|record| record.map(without_epoch));
         let events = log.read(session, Seq(0), 1000).await;
-        all += &format!("{record:?} {events:?}\n");
+        all.extend([format!("{record:?} {events:?}\n")]);
     }
     all
 }

@@ -7,7 +7,9 @@ use crate::projection::tests::log::{Log, turn};
 fn replay(log: &Log) -> Vec<Json> {
     let mut replay = AcpReplay::new("our \"session\"");
     let mut out = Vec::new();
-    log.events.iter().for_each(|event| replay.project(event, &mut out));
+    for event in &log.events {
+        replay.project(event, &mut out);
+    }
     out
 }
 

@@ -43,11 +43,14 @@ fn a_patch_is_taken_as_it_is() {
 }
 
 #[test]
-fn huge_texts_are_told_apart_without_a_search() {
-    let lines = |word: &str| (0..50_000).map(|n| format!("{word}{n}\n")).collect::<String>();
-    let (old, new) = (format!("same\n{}end", lines("a")), format!("same\n{}end", lines("b")));
+fn huge_differences_are_one_block_without_a_search() {
+    let lines =
+        |word: &str| (0..5_000).map(|n| format!("{word}{n}")).collect::<Vec<_>>().join("\n");
+    let text = |word: &str| format!("same\n{}\nmiddle\n{}\nend", lines(word), lines(word));
+    let (old, new) = (text("a"), text("b"));
     let diff = Diff::between(&old, &new);
 
-    assert_eq!((diff.n_added, diff.n_removed), (50_000, 50_000));
+    // A search would have found that the line in the middle stays.
+    assert_eq!((diff.n_added, diff.n_removed), (10_001, 10_001));
     assert_eq!(diff.lines.iter().filter(|line| line.mark == Mark::Same).count(), 2);
 }

@@ -6,7 +6,9 @@ use crate::projection::tests::log::{Log, turn};
 fn project(log: &Log) -> Vec<Envelope> {
     let mut envelopes = Envelopes::new("session");
     let mut out = Vec::new();
-    log.events.iter().for_each(|event| envelopes.project(event, &mut out));
+    for event in &log.events {
+        envelopes.project(event, &mut out);
+    }
     out
 }
 
@@ -328,6 +330,8 @@ fn a_full_turn_is_consistent() {
     assert_eq!(project(&log), out);
     let mut other = Envelopes::new("another session");
     let mut others = Vec::new();
-    log.events.iter().for_each(|event| other.project(event, &mut others));
+    for event in &log.events {
+        other.project(event, &mut others);
+    }
     assert!(others.iter().all(|envelope| !ids.contains(&envelope.id)));
 }

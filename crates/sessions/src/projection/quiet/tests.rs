@@ -4,7 +4,9 @@ use crate::projection::tests::log::Log;
 fn answer(is_terminal: bool, log: &Log) -> String {
     let mut quiet = Quiet::new(is_terminal);
     let mut out = String::new();
-    log.events.iter().for_each(|event| quiet.project(event, &mut out));
+    for event in &log.events {
+        quiet.project(event, &mut out);
+    }
     out
 }
 

@@ -133,17 +133,17 @@ fn any_log() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![4 => sensible_update(), 3 => own_event(), 2 => nonsense()];
     let event = (event, prop::option::weighted(0.8, 0..3u64), -50..500i64);
     prop::collection::vec(event, 0..40).prop_map(|events| {
-        let number =
-            |(index, ((kind, payload), n_turn, at)): (usize, ((Kind, Value), Option<u64>, i64))| {
-                Event {
-                    seq: Seq(index as u64 + 1),
-                    at: Millis(at),
-                    turn: n_turn.map(turn),
-                    kind,
-                    payload: Json::of(&payload),
-                }
-            };
-        events.into_iter().enumerate().map(number).collect()
+        let mut log = Vec::new();
+        for ((kind, payload), n_turn, at) in events {
+            log.push(Event {
+                seq: Seq(log.len() as u64 + 1),
+                at: Millis(at),
+                turn: n_turn.map(turn),
+                kind,
+                payload: Json::of(&payload),
+            });
+        }
+        log
     })
 }
 
@@ -243,7 +243,9 @@ proptest! {
         }
         let mut again = Vec::new();
         let mut projection = Envelopes::new("s");
-        log.iter().for_each(|event| projection.project(event, &mut again));
+        for event in &log {
+            projection.project(event, &mut again);
+        }
         prop_assert_eq!(out, again);
     }
 
@@ -251,7 +253,9 @@ proptest! {
     fn ui_events_pair_up(log in any_log()) {
         let mut ui = Ui::new();
         let mut out = Vec::new();
-        log.iter().for_each(|event| ui.project(event, &mut out));
+        for event in &log {
+            ui.project(event, &mut out);
+        }
 
         let (mut is_running, mut is_thinking) = (false, false);
         let mut n_open_uses: HashMap<String, i32> = HashMap::new();
@@ -286,14 +290,18 @@ proptest! {
         let style = Style { color: false, width, verbose, show_thinking: true };
         let mut renderer = TextRenderer::new(style).with_prompts();
         let mut out = String::new();
-        log.iter().for_each(|event| renderer.project(event, &mut out));
+        for event in &log {
+            renderer.project(event, &mut out);
+        }
 
         prop_assert_eq!(sanitize(&out), out.as_str());
 
         let style = Style { color: true, ..style };
         let mut renderer = TextRenderer::new(style).with_prompts();
         let mut coloured = String::new();
-        log.iter().for_each(|event| renderer.project(event, &mut coloured));
+        for event in &log {
+            renderer.project(event, &mut coloured);
+        }
 
         prop_assert_eq!(without_colours(&coloured), out);
     }
@@ -302,7 +310,9 @@ proptest! {
     fn a_replay_keeps_the_bytes_of_every_update(log in any_log()) {
         let mut replay = AcpReplay::new("s");
         let mut out = Vec::new();
-        log.iter().for_each(|event| replay.project(event, &mut out));
+        for event in &log {
+            replay.project(event, &mut out);
+        }
 
         let is_kept = |event: &&Event| event.kind.update_name().is_some_and(|name| name != "user_message_chunk");
         let kept: Vec<&Json> = log.iter().filter(is_kept).map(|event| &event.payload).collect();

@@ -37,13 +37,13 @@ impl Loader {
         self.at = at;
         let message = &line["msg"];
         match line["dir"].as_str() {
-            Some("client→agent") => self.from_client(message),
-            Some("agent→client") => self.from_agent(message),
+            Some("client→agent") => self.client_said(message),
+            Some("agent→client") => self.agent_said(message),
             _ => {}
         }
     }
 
-    fn from_client(&mut self, message: &Value) {
+    fn client_said(&mut self, message: &Value) {
         let params = &message["params"];
         match message["method"].as_str() {
             Some("session/new") => self.creation = Some(message["id"].clone()),
@@ -65,7 +65,7 @@ impl Loader {
         }
     }
 
-    fn from_agent(&mut self, message: &Value) {
+    fn agent_said(&mut self, message: &Value) {
         let params = &message["params"];
         let id = Some(&message["id"]);
         match message["method"].as_str() {

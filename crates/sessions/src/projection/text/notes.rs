@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use wire::{Event, Kind};
 
+use super::questions::by_whom;
 use super::{TextRenderer, page, whole_line};
 use crate::projection::json::{Node, Object};
 use crate::projection::sanitize::sanitize;
@@ -90,7 +91,7 @@ impl TextRenderer {
     }
 
     pub(super) fn cancel_requested(&mut self, payload: &Object<'_>, out: &mut String) {
-        let line = format!("cancel requested{}", self.by_whom(payload));
+        let line = format!("cancel requested{}", by_whom(payload));
         self.page.line(page::DIM, &line, out);
     }
 

@@ -64,7 +64,7 @@ impl TextRenderer {
                 (page::PLAIN, format!("answered \"{option}\""))
             }
         };
-        let line = format!("  {decision}{}", self.by_whom(payload));
+        let line = format!("  {decision}{}", by_whom(payload));
         self.page.line(style, &line, out);
     }
 
@@ -88,17 +88,17 @@ impl TextRenderer {
             Some("cancel") => "cancelled",
             _ => "settled",
         };
-        let line = format!("  {action}{}", self.by_whom(payload));
+        let line = format!("  {action}{}", by_whom(payload));
         self.page.line(page::DIM, &line, out);
     }
+}
 
-    /// ` by rule "…"`, or nothing when nobody is named.
-    pub(super) fn by_whom(&self, payload: &Object<'_>) -> String {
-        let (Some(who), detail) = by(payload) else { return String::new() };
-        let who = whole_line(&who);
-        match detail {
-            Some(detail) => format!(" by {who} \"{}\"", whole_line(&detail)),
-            None => format!(" by {who}"),
-        }
+/// ` by rule "…"`, or nothing when nobody is named.
+pub(super) fn by_whom(payload: &Object<'_>) -> String {
+    let (Some(who), detail) = by(payload) else { return String::new() };
+    let who = whole_line(&who);
+    match detail {
+        Some(detail) => format!(" by {who} \"{}\"", whole_line(&detail)),
+        None => format!(" by {who}"),
     }
 }

@@ -8,7 +8,9 @@ const PLAIN: Style = Style { color: false, width: 80, verbose: false, show_think
 fn render(style: Style, log: &Log) -> String {
     let mut renderer = TextRenderer::new(style);
     let mut out = String::new();
-    log.events.iter().for_each(|event| renderer.project(event, &mut out));
+    for event in &log.events {
+        renderer.project(event, &mut out);
+    }
     out
 }
 
@@ -73,7 +75,7 @@ fn a_failure_says_why() {
 
 #[test]
 fn a_diff_is_shown_once_and_not_endlessly() {
-    let new = (0..100).map(|n| format!("line {n}\n")).collect::<String>();
+    let new = (0..100).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
     let diff = json!([{ "type": "diff", "path": "a.txt", "newText": new }]);
     let log = Log::started().ask("r", "c", json!({ "title": "Write", "content": diff }));
     let log = log.tool_update("c", json!({ "status": "completed", "content": diff }));
@@ -180,7 +182,7 @@ fn usage_is_told_at_the_end_when_it_is_known() {
 
 #[test]
 fn the_death_of_an_agent_shows_its_last_words() {
-    let stderr = (1..=8).map(|n| format!("e{n}\u{1b}[0m\n")).collect::<String>();
+    let stderr = (1..=8).map(|n| format!("e{n}\u{1b}[0m")).collect::<Vec<_>>().join("\n");
     let log = Log::started().own(Kind::WorkerExited, json!({ "code": 3, "stderr": stderr }));
     let out = render(PLAIN, &log);
 
@@ -224,7 +226,9 @@ fn prompts_are_shown_on_request() {
 
     let mut renderer = TextRenderer::new(PLAIN).with_prompts();
     let mut out = String::new();
-    log.events.iter().for_each(|event| renderer.project(event, &mut out));
+    for event in &log.events {
+        renderer.project(event, &mut out);
+    }
     assert_eq!(out, "› do\\x1bc\nit\n\nok");
 }
 

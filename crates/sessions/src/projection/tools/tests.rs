@@ -22,7 +22,7 @@ fn later_pieces_add_to_what_is_known() {
     let call = call(&[
         json!({ "toolCallId": "c", "title": "Read File", "status": "pending", "rawInput": {} }),
         json!({ "toolCallId": "c", "title": "Read a.rs", "locations": [{ "path": "/w/a.rs" }, 5] }),
-        json!({ "toolCallId": "c", "title": null, "rawInput": { "n": 12345678901234567890123_f64 }, "kind": 7 }),
+        json!({ "toolCallId": "c", "title": null, "rawInput": { "n": 1 }, "kind": 7 }),
         json!({ "toolCallId": "c", "status": "completed", "rawOutput": "done" }),
     ]);
 

@@ -6,7 +6,9 @@ use crate::projection::tests::log::{Log, turn};
 fn project(log: &Log) -> Vec<UiEvent> {
     let mut ui = Ui::new();
     let mut out = Vec::new();
-    log.events.iter().for_each(|event| ui.project(event, &mut out));
+    for event in &log.events {
+        ui.project(event, &mut out);
+    }
     out
 }
 

@@ -1,0 +1,44 @@
+# Every task of the project. `make` alone lists them.
+
+CARGO ?= cargo
+TOOLS := $(CURDIR)/.tools
+DENY_VERSION := 0.14.2
+
+.PHONY: help run test lint fmt deny bench build clean
+
+help: ## This list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+run: ## A streamed turn with the built-in demo agent
+	$(CARGO) run --quiet --release -p switchyard -- run demo "say hello"
+
+build: ## The release binary, target/release/switchyard
+	$(CARGO) build --release -p switchyard
+
+test: tools lint deny ## Everything: lints, licences, all tests
+	$(CARGO) test --workspace --locked
+
+lint: ## Formatting and clippy, warnings are errors
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+fmt: ## Format the code
+	$(CARGO) fmt --all
+
+deny: $(TOOLS)/bin/cargo-deny ## Licences, banned crates and sources of all dependencies
+	PATH="$(TOOLS)/bin:$$PATH" $(CARGO) deny --offline check licenses bans sources
+
+bench: ## Ratios against the same agent on a bare pipe
+	$(CARGO) build --release --locked -p switchyard -p testkit
+	target/release/sy-bench target/release/switchyard
+
+clean: ## Remove what was built
+	$(CARGO) clean
+	rm -rf $(TOOLS)
+
+.PHONY: tools
+tools: ## Install what the tests need and the machine lacks
+	@scripts/tools
+
+$(TOOLS)/bin/cargo-deny:
+	@scripts/install-cargo-deny "$(TOOLS)" "$(DENY_VERSION)"

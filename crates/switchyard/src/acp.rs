@@ -1,0 +1,38 @@
+//! `switchyard acp`: an ACP agent on stdin and stdout, for editors.
+
+use std::process::ExitCode;
+
+use sessions::front::{self, FrontSetup};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::AcpArgs;
+use crate::config::Config;
+use crate::outcome::Failure;
+use crate::{control, world};
+
+pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Failure> {
+    let cwd = world::working_directory(args.agent.cwd.as_deref())?;
+    let name = args.name.as_deref().or(args.agent.agent.as_deref());
+    let agent = world::agent_command(&config, name, &args.command, &cwd)?;
+    let policy = world::policy(&config, &args.permissions, &cwd)?;
+    let yard = world::open_yard(&config).await?;
+    let _listening = control::listen(&config.home.run, &yard)?;
+    let stop = CancellationToken::new();
+    stop_on_signals(&stop)?;
+    let setup = FrontSetup { agent, policy };
+    front::serve(yard, setup, tokio::io::stdin(), tokio::io::stdout(), stop).await;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn stop_on_signals(stop: &CancellationToken) -> anyhow::Result<()> {
+    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+        let mut signals = signal(kind)?;
+        let stop = stop.clone();
+        tokio::spawn(async move {
+            signals.recv().await;
+            stop.cancel();
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! Asks the person at the terminal what the agent wants to know.
+//!
+//! The question itself is on the screen already; here only the answer is read. Reading
+//! happens on a thread of its own: nothing can interrupt a person who does not type.
+
+use std::io::{BufRead, Write};
+
+use serde_json::{Map, Value, json};
+use sessions::permission::Decider;
+use sessions::projection::sanitize_line;
+use sessions::session::{Answer, SessionHandle};
+use tokio::sync::{mpsc, oneshot};
+use wire::{CallId, Event, Json, Kind};
+
+/// A form's words that are longer are cut.
+const MAX_CHARS: usize = 200;
+
+/// Asks one question after the other.
+#[derive(Debug, Clone)]
+pub(crate) struct Asker {
+    lines: mpsc::Sender<(String, oneshot::Sender<Option<String>>)>,
+}
+
+impl Asker {
+    pub(crate) fn start() -> Self {
+        let (lines, mut wanted) = mpsc::channel::<(String, oneshot::Sender<Option<String>>)>(16);
+        std::thread::spawn(move || {
+            while let Some((prompt, reply)) = wanted.blocking_recv() {
+                if reply.is_closed() {
+                    continue;
+                }
+                let _ = write!(std::io::stderr(), "{prompt}");
+                let _ = std::io::stderr().flush();
+                let mut line = String::new();
+                let read = std::io::stdin().lock().read_line(&mut line);
+                let line = matches!(read, Ok(1..)).then(|| line.trim().to_owned());
+                let _ = reply.send(line);
+            }
+        });
+        Self { lines }
+    }
+
+    /// Answers a question that the log asks, on the side. Nothing happens for other events.
+    pub(crate) fn consider(&self, event: &Event, handle: &SessionHandle) {
+        let payload: Value = event.payload.read().unwrap_or_default();
+        if payload["ask"] != true {
+            return;
+        }
+        let Some(id) = payload["requestId"].as_str().and_then(|id| CallId::parse(id).ok()) else {
+            return;
+        };
+        let (asker, handle, kind) = (self.clone(), handle.clone(), event.kind.clone());
+        tokio::spawn(async move {
+            let answer = match kind {
+                Kind::PermissionRequested => asker.permission(&payload["request"]).await,
+                Kind::ElicitationRequested => asker.form(&payload["request"]).await,
+                _ => return,
+            };
+            let _ = handle.answer(id, answer, Decider::detailed("client", "terminal")).await;
+        });
+    }
+
+    async fn permission(&self, request: &Value) -> Answer {
+        let options: Vec<&Value> = request["options"].as_array().into_iter().flatten().collect();
+        loop {
+            let prompt = format!("Your choice (1-{}, Enter rejects): ", options.len());
+            let Some(line) = self.line(prompt).await else { return Answer::Reject };
+            if line.is_empty() {
+                return Answer::Reject;
+            }
+            let chosen = line.parse::<usize>().ok().and_then(|n| options.get(n.checked_sub(1)?));
+            if let Some(id) = chosen.and_then(|option| option["optionId"].as_str()) {
+                return Answer::Permission(Some(id.to_owned()));
+            }
+        }
+    }
+
+    async fn form(&self, request: &Value) -> Answer {
+        let schema = &request["requestedSchema"];
+        let cancelled = || Answer::Elicitation(Json::of(&json!({ "action": "cancel" })));
+        if request["mode"] == "url" {
+            return cancelled();
+        }
+        let mut content = Map::new();
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            let is_required = schema["required"]
+                .as_array()
+                .is_some_and(|required| required.iter().any(|r| r == name.as_str()));
+            match self.field(name, property, is_required).await {
+                Some(Some(value)) => _ = content.insert(name.clone(), value),
+                Some(None) => {}
+                None => return cancelled(),
+            }
+        }
+        Answer::Elicitation(Json::of(&json!({ "action": "accept", "content": content })))
+    }
+
+    /// `None` ends the form; `Some(None)` leaves the field out.
+    async fn field(&self, name: &str, property: &Value, is_required: bool) -> Option<Option<Value>> {
+        let title = sanitize_line(property["title"].as_str().unwrap_or(name), MAX_CHARS);
+        let choices: Vec<String> = property["enum"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .chain(property["oneOf"].as_array().into_iter().flatten().map(|one| &one["const"]))
+            .filter_map(|value| value.as_str().map(|value| sanitize_line(value, MAX_CHARS)))
+            .collect();
+        let kind = property["type"].as_str().unwrap_or("string");
+        let mut prompt = title;
+        if !choices.is_empty() {
+            prompt.push_str(&format!(" ({})", choices.join(", ")));
+        } else if kind != "string" {
+            prompt.push_str(&format!(" ({kind})"));
+        }
+        if !is_required {
+            prompt.push_str(", Enter to leave out");
+        }
+        loop {
+            let line = self.line(format!("{prompt}: ")).await?;
+            if line.is_empty() {
+                if is_required {
+                    continue;
+                }
+                return Some(None);
+            }
+            let value = match kind {
+                "boolean" => match &*line.to_lowercase() {
+                    "y" | "yes" | "true" => Some(json!(true)),
+                    "n" | "no" | "false" => Some(json!(false)),
+                    _ => None,
+                },
+                "integer" => line.parse::<i64>().ok().map(|n| json!(n)),
+                "number" => line.parse::<f64>().ok().map(|n| json!(n)),
+                _ if !choices.is_empty() && !choices.contains(&line) => None,
+                _ => Some(json!(line)),
+            };
+            if value.is_some() {
+                return Some(value);
+            }
+        }
+    }
+
+    async fn line(&self, prompt: String) -> Option<String> {
+        let (reply, line) = oneshot::channel();
+        self.lines.send((prompt, reply)).await.ok()?;
+        line.await.ok().flatten()
+    }
+}

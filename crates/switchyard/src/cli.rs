@@ -1,0 +1,276 @@
+//! The command line, as it is typed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use sessions::permission::Mode;
+
+/// Connects any client to any coding agent, through a session that is never lost.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "Examples:
+  switchyard run demo \"say hello\"                    the built-in demo agent
+  switchyard run \"fix the test\" -- opencode acp      any ACP command
+  switchyard run demo \"go on\" -s SESSION             the next turn of a session
+  switchyard acp -- gemini --acp                     be an ACP agent, for an editor
+  switchyard sessions list                           what is in the log")]
+pub(crate) struct Cli {
+    /// More about what happens, on stderr (-v, -vv, -vvv)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Configuration file to use instead of the usual one
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Run one turn and show it as it happens
+    Run(RunArgs),
+    /// Be an ACP agent on stdin and stdout, backed by another agent and logged
+    Acp(AcpArgs),
+    /// List, show, follow, export and delete sessions
+    #[command(subcommand)]
+    Sessions(SessionsVerb),
+    /// Stop the running turn of a session, in whichever process it runs
+    Cancel {
+        /// Session id, the beginning of one, or `last`
+        session: String,
+    },
+    /// Where the configuration is and what it says
+    #[command(subcommand)]
+    Config(ConfigVerb),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "The prompt is text, or `-` to read it from stdin.
+
+Examples:
+  switchyard run demo \"say hello\"
+  echo \"explain this repository\" | switchyard run - -- opencode acp
+  switchyard run demo help --format json | jq .kind
+  switchyard run -s last \"and now the tests\"
+
+Exit codes: 0 ok, 1 error, 2 usage, 3 timeout, 4 no such session or agent,
+5 a permission was denied because nobody was there to ask, 130 interrupted")]
+pub(crate) struct RunArgs {
+    /// [AGENT] PROMPT: the agent may be left out with --agent, --session or a command
+    #[arg(required = true, num_args = 1..=2, value_names = ["AGENT", "PROMPT"])]
+    pub(crate) words: Vec<String>,
+    /// The agent's own command line
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) agent: AgentArgs,
+    #[command(flatten)]
+    pub(crate) permissions: PermissionArgs,
+    /// Go on with an earlier session: its id, the beginning of one, or `last`
+    #[arg(short, long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// How to show what happens
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Send a file along: an image or sound as such, anything else as a link (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) attach: Vec<PathBuf>,
+    /// Cancel the turn after this long, e.g. 90s or 10m; without it a turn may take its time
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Model to use, as the agent names it
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    /// Reasoning effort, as the agent names it
+    #[arg(long)]
+    pub(crate) effort: Option<String>,
+    /// Mode of the agent, as the agent names it
+    #[arg(long)]
+    pub(crate) mode: Option<String>,
+    /// Log in with this method of the agent first
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) auth: Option<String>,
+    /// Leave out what the agent thinks
+    #[arg(long)]
+    pub(crate) hide_thinking: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "In an editor's agent settings:
+  command: switchyard   args: [\"acp\", \"demo\"]
+  command: switchyard   args: [\"acp\", \"--\", \"opencode\", \"acp\"]")]
+pub(crate) struct AcpArgs {
+    /// Name of the agent
+    pub(crate) name: Option<String>,
+    /// The agent's own command line
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) agent: AgentArgs,
+    #[command(flatten)]
+    pub(crate) permissions: PermissionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// Name of the agent, instead of the first word
+    #[arg(long, value_name = "AGENT", env = "SWITCHYARD_AGENT")]
+    pub(crate) agent: Option<String>,
+    /// Directory to work in
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// A further directory that the agent may use (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) add_dir: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PermissionArgs {
+    /// Allow everything the agent asks for, once at a time
+    #[arg(long, conflicts_with_all = ["deny_all", "permissions"])]
+    approve_all: bool,
+    /// Allow what only reads; ask for the rest
+    #[arg(long, conflicts_with_all = ["approve_all", "deny_all"])]
+    pub(crate) approve_reads: bool,
+    /// Deny everything the agent asks for
+    #[arg(long)]
+    deny_all: bool,
+    /// What to do with questions that no rule answers
+    #[arg(long, value_enum, value_name = "MODE", conflicts_with = "deny_all")]
+    permissions: Option<PermissionMode>,
+    /// A file with rules that answer questions
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+}
+
+impl PermissionArgs {
+    pub(crate) fn mode(&self) -> Option<Mode> {
+        if self.approve_all {
+            return Some(Mode::Auto);
+        }
+        if self.deny_all {
+            return Some(Mode::DenyAll);
+        }
+        self.permissions.map(|mode| match mode {
+            PermissionMode::Ask => Mode::Ask,
+            PermissionMode::AcceptEdits => Mode::AcceptEdits,
+            PermissionMode::Auto => Mode::Auto,
+            PermissionMode::ReadOnly => Mode::ReadOnly,
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum PermissionMode {
+    /// Ask; reject when nobody is there
+    Ask,
+    /// Allow reads and edits inside the working directories, ask for the rest
+    AcceptEdits,
+    /// Allow everything, once at a time
+    Auto,
+    /// Allow reads, deny the rest
+    ReadOnly,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Text,
+    /// One event a line
+    Json,
+    /// One session envelope a line
+    Envelopes,
+    /// One UI event a line
+    Ui,
+    /// The answer and nothing else
+    Quiet,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsVerb {
+    /// List sessions, the most recently used first
+    List {
+        /// Only sessions of this agent
+        #[arg(long)]
+        agent: Option<String>,
+        /// Only sessions of this directory
+        #[arg(long, value_name = "DIR")]
+        cwd: Option<PathBuf>,
+        /// How many to show
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a session is and what was said in it
+    Show {
+        session: String,
+        /// As JSON, without the conversation
+        #[arg(long)]
+        json: bool,
+        /// Also what a reader rarely needs
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show a session's events and follow it as it goes on, until interrupted
+    Watch {
+        session: String,
+        /// Only events after this number
+        #[arg(long, default_value_t = 0, value_name = "SEQ")]
+        after: u64,
+        #[arg(long, value_enum, default_value_t = Format::Text)]
+        format: Format,
+    },
+    /// Write out a session's whole log
+    Export {
+        session: String,
+        #[arg(long, value_enum, default_value_t = Format::Json)]
+        format: Format,
+        /// File to write instead of stdout
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Delete sessions for good
+    Delete {
+        #[arg(required = true)]
+        sessions: Vec<String>,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
+    },
+    /// Delete sessions that were not used for a while
+    Prune {
+        /// Not used for so many days
+        #[arg(long, value_name = "DAYS")]
+        older_than: u32,
+        /// Keep so many of the most recent ones in any case
+        #[arg(long, default_value_t = 0)]
+        keep: usize,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigVerb {
+    /// Where the configuration, the log and the sockets are
+    Path,
+    /// The configuration in effect
+    Show,
+    /// Whether the configuration can be read
+    Check,
+}
+
+/// `90s`, `10m`, `1h30m`, or a number of seconds.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let duration = match text.parse::<u64>() {
+        Ok(seconds) => return Ok(Duration::from_secs(seconds)),
+        Err(_) => text.parse::<jiff::SignedDuration>().map_err(|error| error.to_string())?,
+    };
+    Duration::try_from(duration).map_err(|_| "a duration cannot be negative".to_owned())
+}

@@ -1,0 +1,227 @@
+//! `switchyard.toml`: limits, waits, permissions and agents of one's own.
+//!
+//! Read once, checked as a whole; an unknown member is an error, because a setting that is
+//! silently ignored is worse than none. Nothing is read from the directory that an agent
+//! works in: a repository must not be able to change what runs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use sessions::permission::{Mode, Rules};
+use sessions::settings::Settings;
+use store::Durability;
+
+use crate::cli::{ConfigVerb, parse_duration};
+use crate::home::Home;
+use crate::outcome::Failure;
+
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) home: Home,
+    pub(crate) file: File,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct File {
+    pub(crate) store: Store,
+    pub(crate) limits: Limits,
+    pub(crate) waits: Waits,
+    pub(crate) permissions: Permissions,
+    pub(crate) workers: Workers,
+    pub(crate) agents: BTreeMap<String, AgentEntry>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Store {
+    durability: DurabilityName,
+    max_session_bytes: Option<u64>,
+    pub(crate) keep_days: Option<u32>,
+    pub(crate) max_total_bytes: Option<u64>,
+}
+
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum DurabilityName {
+    #[default]
+    Process,
+    Power,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Limits {
+    worker_line_bytes: Option<usize>,
+    client_line_bytes: Option<usize>,
+    queued_prompts: Option<usize>,
+    terminals: Option<usize>,
+    terminal_output_bytes: Option<usize>,
+    restarts: Option<usize>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Waits {
+    initialize: Option<Wait>,
+    open: Option<Wait>,
+    write_stall: Option<Wait>,
+    cancel_grace: Option<Wait>,
+    after_eof: Option<Wait>,
+    after_term: Option<Wait>,
+    permission: Option<Wait>,
+    quiet: Option<Wait>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(try_from = "String")]
+struct Wait(Duration);
+
+impl TryFrom<String> for Wait {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        parse_duration(&text).map(Self)
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Permissions {
+    pub(crate) mode: Mode,
+    /// A rules file, relative to the configuration.
+    rules: Option<PathBuf>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Workers {
+    pub(crate) cgroups: bool,
+}
+
+impl Default for Workers {
+    fn default() -> Self {
+        Self { cgroups: true }
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AgentEntry {
+    pub(crate) command: String,
+    #[serde(default)]
+    pub(crate) args: Vec<String>,
+    #[serde(default)]
+    pub(crate) env: BTreeMap<String, String>,
+}
+
+pub(crate) fn load(path: Option<&Path>) -> Result<Config> {
+    let mut home = Home::find()?;
+    if let Some(path) = path {
+        home.config = path.to_owned();
+    }
+    let file = match std::fs::read_to_string(&home.config) {
+        Ok(text) => toml::from_str(&text)
+            .with_context(|| format!("cannot use {}", home.config.display()))?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && path.is_none() => {
+            File::default()
+        }
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read {}", home.config.display()));
+        }
+    };
+    Ok(Config { home, file })
+}
+
+impl Config {
+    pub(crate) fn settings(&self) -> Settings {
+        let mut settings = Settings::default();
+        let Limits {
+            worker_line_bytes,
+            client_line_bytes,
+            queued_prompts,
+            terminals,
+            terminal_output_bytes,
+            restarts,
+        } = &self.file.limits;
+        set(&mut settings.worker_line_bytes, *worker_line_bytes);
+        set(&mut settings.client_line_bytes, *client_line_bytes);
+        set(&mut settings.max_queued_prompts, *queued_prompts);
+        set(&mut settings.max_terminals, *terminals);
+        set(&mut settings.terminal_output_bytes, *terminal_output_bytes);
+        set(&mut settings.max_restarts, *restarts);
+        let waits = &self.file.waits;
+        let of = |wait: Option<Wait>| wait.map(|wait| wait.0);
+        set(&mut settings.initialize_within, of(waits.initialize));
+        set(&mut settings.open_within, of(waits.open));
+        set(&mut settings.write_stall, of(waits.write_stall));
+        set(&mut settings.cancel_grace, of(waits.cancel_grace));
+        set(&mut settings.stop.after_eof, of(waits.after_eof));
+        set(&mut settings.stop.after_term, of(waits.after_term));
+        set(&mut settings.permission_within, of(waits.permission));
+        set(&mut settings.quiet_after, of(waits.quiet));
+        settings
+    }
+
+    pub(crate) fn store_options(&self) -> store::Options {
+        let mut options = store::Options::default();
+        options.durability = match self.file.store.durability {
+            DurabilityName::Process => Durability::Process,
+            DurabilityName::Power => Durability::Power,
+        };
+        set(&mut options.max_session_bytes, self.file.store.max_session_bytes);
+        options
+    }
+
+    /// The rules of the configuration.
+    pub(crate) fn rules(&self) -> Result<Rules> {
+        match &self.file.permissions.rules {
+            None => Ok(Rules::default()),
+            Some(path) => {
+                let base = self.home.config.parent().unwrap_or(Path::new("/"));
+                read_rules(&base.join(path), base)
+            }
+        }
+    }
+}
+
+/// Reads a rules file; its relative paths are below `base`.
+pub(crate) fn read_rules(path: &Path, base: &Path) -> Result<Rules> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the rules file {}", path.display()))?;
+    Rules::parse(&text, base).with_context(|| format!("cannot use {}", path.display()))
+}
+
+fn set<T>(slot: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *slot = value;
+    }
+}
+
+pub(crate) fn dispatch(verb: &ConfigVerb, config: &Config) -> Result<ExitCode, Failure> {
+    let text = match verb {
+        ConfigVerb::Path => {
+            let Home { config, state, run } = &config.home;
+            format!(
+                "configuration  {}\nlog            {}\nrun            {}\n",
+                config.display(),
+                state.join("switchyard.db").display(),
+                run.display()
+            )
+        }
+        ConfigVerb::Show => {
+            let settings = config.settings();
+            format!("{settings:#?}\n{:#?}\n{:#?}\n", config.store_options(), config.file)
+        }
+        ConfigVerb::Check => {
+            config.rules()?;
+            format!("{} is fine\n", config.home.config.display())
+        }
+    };
+    crate::format::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,107 @@
+//! Writes events to stdout in the chosen vocabulary.
+
+use std::io::Write;
+
+use anyhow::Result;
+use sessions::projection::{Envelopes, Quiet, Style, TextRenderer, Ui};
+use wire::{Event, SessionId};
+
+use crate::cli::Format;
+use crate::terminal;
+
+/// A projection and the buffer it writes into.
+pub(crate) struct Formatter {
+    projection: Projection,
+    out: String,
+}
+
+enum Projection {
+    Text(Box<TextRenderer>),
+    Json,
+    Envelopes(Box<Envelopes>),
+    Ui(Box<Ui>),
+    Quiet(Quiet),
+}
+
+/// What a reader of text wants to see.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TextOptions {
+    pub(crate) color: bool,
+    pub(crate) show_thinking: bool,
+    pub(crate) show_prompts: bool,
+    pub(crate) verbose: bool,
+}
+
+impl Formatter {
+    pub(crate) fn new(format: Format, session: SessionId, text: TextOptions) -> Self {
+        let projection = match format {
+            Format::Text => {
+                let renderer = TextRenderer::new(Style {
+                    color: text.color,
+                    width: terminal::width(),
+                    verbose: text.verbose,
+                    show_thinking: text.show_thinking,
+                });
+                let renderer =
+                    if text.show_prompts { renderer.with_prompts() } else { renderer };
+                Projection::Text(Box::new(renderer))
+            }
+            Format::Json => Projection::Json,
+            Format::Envelopes => {
+                Projection::Envelopes(Box::new(Envelopes::new(session.to_string())))
+            }
+            Format::Ui => Projection::Ui(Box::new(Ui::new())),
+            Format::Quiet => {
+                use std::io::IsTerminal;
+                Projection::Quiet(Quiet::new(std::io::stdout().is_terminal()))
+            }
+        };
+        Self { projection, out: String::new() }
+    }
+
+    pub(crate) fn add(&mut self, event: &Event) {
+        let out = &mut self.out;
+        match &mut self.projection {
+            Projection::Text(renderer) => renderer.project(event, out),
+            Projection::Quiet(quiet) => quiet.project(event, out),
+            Projection::Json => {
+                event.write_json(out);
+                out.push('\n');
+            }
+            Projection::Envelopes(envelopes) => {
+                let mut projected = Vec::new();
+                envelopes.project(event, &mut projected);
+                push_lines(&projected, out);
+            }
+            Projection::Ui(ui) => {
+                let mut projected = Vec::new();
+                ui.project(event, &mut projected);
+                push_lines(&projected, out);
+            }
+        }
+    }
+
+    /// What has been added since the last call.
+    pub(crate) fn take(&mut self) -> String {
+        std::mem::take(&mut self.out)
+    }
+}
+
+fn push_lines(values: &[impl serde::Serialize], out: &mut String) {
+    for value in values {
+        out.push_str(wire::Json::of(value).as_str());
+        out.push('\n');
+    }
+}
+
+/// Writes to stdout and flushes. A reader that is slow may block this; call it where that
+/// is fine.
+pub(crate) fn print(text: &str) -> Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()?;
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! How a command ends: its exit code, and what it says when it fails.
+
+use std::process::ExitCode;
+
+use sessions::trouble::Trouble;
+
+use crate::terminal;
+
+pub(crate) const ERROR: u8 = 1;
+pub(crate) const USAGE: u8 = 2;
+pub(crate) const TIMEOUT: u8 = 3;
+pub(crate) const NOT_FOUND: u8 = 4;
+pub(crate) const DENIED: u8 = 5;
+pub(crate) const INTERRUPTED: u8 = 130;
+pub(crate) const TERMINATED: u8 = 143;
+
+/// What went wrong, for a person: one line, and a hint if there is something to do.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    message: String,
+    hint: Option<String>,
+    is_broken_pipe: bool,
+}
+
+impl Failure {
+    pub(crate) fn new(code: u8, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None, is_broken_pipe: false }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(USAGE, message)
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Whoever read our output has gone.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        self.is_broken_pipe
+    }
+
+    pub(crate) fn report(self) -> ExitCode {
+        let mut text = format!("switchyard: {}", self.message);
+        if let Some(hint) = self.hint {
+            text.push_str("\nhint: ");
+            text.push_str(&hint);
+        }
+        terminal::say(&sessions::projection::sanitize(&text));
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        let is_broken_pipe = crate::follow::is_broken_pipe(&error);
+        Self { is_broken_pipe, ..Self::new(ERROR, format!("{error:#}")) }
+    }
+}
+
+impl From<store::StoreError> for Failure {
+    fn from(error: store::StoreError) -> Self {
+        let code = match error {
+            store::StoreError::NoSuchSession(_) => NOT_FOUND,
+            store::StoreError::InvalidPrefix(_) => USAGE,
+            _ => ERROR,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<&Trouble> for Failure {
+    fn from(trouble: &Trouble) -> Self {
+        let code = match trouble.category {
+            "timeout" => TIMEOUT,
+            "bad_input" => USAGE,
+            _ => ERROR,
+        };
+        Self { hint: trouble.remedy.clone(), ..Self::new(code, &trouble.message) }
+    }
+}
+
+impl From<sessions::open::OpenError> for Failure {
+    fn from(error: sessions::open::OpenError) -> Self {
+        use sessions::host::{HostError, StartError};
+        use sessions::open::OpenError;
+        let mut failure = Self::from(&Trouble::from(&error));
+        failure.code = match &error {
+            OpenError::Host(HostError::Start(StartError::Spawn(
+                bus::SpawnError::NotFound { .. } | bus::SpawnError::NotExecutable { .. },
+            )))
+            | OpenError::Store(store::StoreError::NoSuchSession(_)) => NOT_FOUND,
+            _ => failure.code,
+        };
+        failure
+    }
+}
+
+impl From<sessions::session::SessionError> for Failure {
+    fn from(error: sessions::session::SessionError) -> Self {
+        Self::new(ERROR, error.to_string())
+    }
+}

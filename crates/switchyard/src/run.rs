@@ -1,0 +1,392 @@
+//! `switchyard run`: one turn, shown as it happens.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sessions::host::{AgentCommand, HostSlot, own_client_capabilities};
+use sessions::open::{self, Opened, Terms};
+use sessions::options::{Choice, request_for};
+use sessions::session::{Phase, ServedBy, SessionHandle};
+use sessions::yard::Yard;
+use sessions::{details::Details, mint};
+use store::SessionRecord;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use wire::{Event, Json, Kind, Seq, TurnId};
+
+use crate::ask::Asker;
+use crate::cli::{Format, RunArgs};
+use crate::config::Config;
+use crate::follow::{Followed, follow, show};
+use crate::format::{Formatter, TextOptions};
+use crate::outcome::{self, Failure};
+use crate::{control, prompt, terminal, world};
+
+pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failure> {
+    let mut signals = Signals::listen()?;
+    let (name, word) = split_words(&args)?;
+    let text = prompt::read_text(word)?;
+    let yard = world::open_yard(&config).await?;
+    let earlier = match &args.session {
+        None => None,
+        Some(named) => Some(world::find_session(&*yard.log, named).await?),
+    };
+    let agent = choose_agent(&args, &config, name, earlier.as_ref())?;
+    let policy = world::policy(&config, &args.permissions, &agent.cwd)?;
+    let can_ask = args.format == Format::Text && terminal::can_ask();
+    let new_params = new_params(&args, &agent.cwd)?;
+    let slot = Arc::new(HostSlot::new(
+        agent,
+        yard.setup.clone(),
+        yard.settings.clone(),
+        own_client_capabilities(can_ask),
+    ));
+    let terms = Terms { slot: slot.clone(), policy, services: ServedBy::Switchyard };
+    let _listening = control::listen(&config.home.run, &yard)?;
+
+    let opened = tokio::select! {
+        opened = open_session(&args, &yard, &terms, earlier, &new_params) => opened,
+        signal = signals.next() => {
+            slot.shut_down().await;
+            return Ok(ExitCode::from(signal));
+        }
+    };
+    let opened = match opened {
+        Ok(opened) => opened,
+        Err(failure) => {
+            slot.shut_down().await;
+            return Err(failure);
+        }
+    };
+    let turn = Turn { args: &args, yard: &yard, slot: &slot, opened, can_ask };
+    turn.take(&text, &mut signals).await
+}
+
+/// `[AGENT] PROMPT`; the agent is named elsewhere when there is one word.
+fn split_words(args: &RunArgs) -> Result<(Option<&str>, &str), Failure> {
+    let elsewhere = args.agent.agent.as_deref();
+    match (&args.words[..], args.command.is_empty()) {
+        ([prompt], _) => Ok((elsewhere, prompt)),
+        ([agent, prompt], true) => Ok((Some(agent), prompt)),
+        _ => Err(Failure::usage("with a command after `--` there is one word before it: the prompt")
+            .hint("switchyard run \"fix the test\" -- opencode acp")),
+    }
+}
+
+fn choose_agent(
+    args: &RunArgs,
+    config: &Config,
+    name: Option<&str>,
+    earlier: Option<&SessionRecord>,
+) -> Result<AgentCommand, Failure> {
+    let Some(record) = earlier else {
+        let cwd = world::working_directory(args.agent.cwd.as_deref())?;
+        return world::agent_command(config, name, &args.command, &cwd);
+    };
+    if args.agent.cwd.is_some() {
+        return Err(Failure::usage(format!("the session works in {}", record.cwd))
+            .hint("leave --cwd out, or start a new session"));
+    }
+    if let Some(name) = name.filter(|name| *name != record.agent) {
+        return Err(Failure::usage(format!(
+            "session {} belongs to agent `{}`, not to `{name}`",
+            record.id, record.agent
+        )));
+    }
+    let cwd = PathBuf::from(&record.cwd);
+    if !args.command.is_empty() {
+        return world::agent_command(config, Some(&record.agent), &args.command, &cwd);
+    }
+    // A named agent as it is today; any other by the command that started it.
+    if let Ok(agent) = world::agent_command(config, Some(&record.agent), &[], &cwd) {
+        return Ok(agent);
+    }
+    let command: Vec<_> = Details::read(record).command.into_iter().map(Into::into).collect();
+    world::agent_command(config, Some(&record.agent), &command, &cwd)
+}
+
+/// Params of `session/new`. MCP servers are always named, if only as none: some agents
+/// insist.
+fn new_params(args: &RunArgs, cwd: &std::path::Path) -> Result<Json, Failure> {
+    let mut params = json!({ "cwd": cwd, "mcpServers": [] });
+    if !args.agent.add_dir.is_empty() {
+        let dirs = args.agent.add_dir.iter().map(|dir| world::working_directory(Some(dir)));
+        params["additionalDirectories"] = json!(dirs.collect::<Result<Vec<_>, _>>()?);
+    }
+    Ok(Json::of(&params))
+}
+
+async fn open_session(
+    args: &RunArgs,
+    yard: &Yard,
+    terms: &Terms,
+    earlier: Option<SessionRecord>,
+    new_params: &Json,
+) -> Result<Opened, Failure> {
+    let waiting = Waiting::start(&terms.slot.command().name);
+    if let Some(method) = &args.auth {
+        let host = terms.slot.host().await.map_err(open::OpenError::from)?;
+        let params = Json::of(&json!({ "methodId": method }));
+        host.connection()
+            .call_within(yard.settings.open_within, "authenticate", &params)
+            .await
+            .map_err(|error| Failure::new(outcome::ERROR, format!("cannot log in: {error}")))?;
+    }
+    let opened = match earlier {
+        Some(record) => {
+            let taken = open::take(yard, record.id).await?;
+            open::earlier(yard, terms, taken, None).await?
+        }
+        None => open::new(yard, terms, new_params).await?,
+    };
+    drop(waiting);
+    let wishes = [
+        (Choice::Model, &args.model),
+        (Choice::Effort, &args.effort),
+        (Choice::Mode, &args.mode),
+    ];
+    for (choice, wanted) in wishes {
+        let Some(wanted) = wanted else { continue };
+        let set = set_option(&opened, choice, wanted).await;
+        if let Err(failure) = set {
+            terms.slot.shut_down().await;
+            let _ = opened.handle.finish().await;
+            return Err(failure);
+        }
+    }
+    Ok(opened)
+}
+
+async fn set_option(opened: &Opened, choice: Choice, wanted: &str) -> Result<(), Failure> {
+    let (method, params) = request_for(&opened.answer, choice, wanted)
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    let set = opened.handle.pass(method, &params).await?;
+    set.map_err(|error| Failure::new(outcome::ERROR, format!("cannot set it: {error}")))?;
+    opened.handle.note_setting(method, &params).await?;
+    Ok(())
+}
+
+/// Tells a person who waits what for.
+struct Waiting(tokio::task::JoinHandle<()>);
+
+impl Waiting {
+    fn start(agent: &str) -> Self {
+        /// Agents that start at once need no words.
+        const PATIENCE: Duration = Duration::from_secs(1);
+        let text = format!("starting {agent} …");
+        Self(tokio::spawn(async move {
+            tokio::time::sleep(PATIENCE).await;
+            if terminal::can_ask() {
+                terminal::say(&text);
+            }
+        }))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// The signals that end a run.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> anyhow::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// The exit code that the next signal asks for.
+    async fn next(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.interrupt.recv() => outcome::INTERRUPTED,
+            _ = self.terminate.recv() => outcome::TERMINATED,
+            _ = self.hangup.recv() => outcome::TERMINATED,
+        }
+    }
+}
+
+struct Turn<'a> {
+    args: &'a RunArgs,
+    yard: &'a Yard,
+    slot: &'a Arc<HostSlot>,
+    opened: Opened,
+    can_ask: bool,
+}
+
+/// What the events of a turn tell about its end.
+#[derive(Debug, Default)]
+struct Seen {
+    until: Seq,
+    was_denied_unattended: bool,
+    end: Option<Value>,
+}
+
+impl Seen {
+    fn look(&mut self, event: &Event, turn: TurnId) -> ControlFlow<()> {
+        self.until = event.seq;
+        match &event.kind {
+            Kind::PermissionResolved => {
+                let payload: Value = event.payload.read().unwrap_or_default();
+                self.was_denied_unattended |= payload["by"]["who"] == "unattended";
+            }
+            Kind::TurnEnded if event.turn == Some(turn) => {
+                self.end = Some(event.payload.read().unwrap_or_default());
+                return ControlFlow::Break(());
+            }
+            Kind::PromptDropped if event.turn == Some(turn) => {
+                self.end = Some(json!({ "stopReason": "cancelled" }));
+                return ControlFlow::Break(());
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn exit_code(&self) -> u8 {
+        match self.end.as_ref().and_then(|end| end["stopReason"].as_str()) {
+            Some("error") | None => outcome::ERROR,
+            Some("cancelled") => outcome::INTERRUPTED,
+            _ if self.was_denied_unattended => outcome::DENIED,
+            _ => 0,
+        }
+    }
+}
+
+impl Turn<'_> {
+    async fn take(self, text: &str, signals: &mut Signals) -> Result<ExitCode, Failure> {
+        let handle = self.opened.handle.clone();
+        let host = self.slot.host().await.map_err(open::OpenError::from)?;
+        let params = prompt::params(text, &self.args.attach, host.capabilities())?;
+        drop(host);
+        let attachment = match self.can_ask {
+            true => Some(handle.attach().await?),
+            false => None,
+        };
+        let asker = self.can_ask.then(Asker::start);
+        let mut formatter = Formatter::new(self.args.format, handle.id(), self.text_options());
+        let turn = mint::turn_id();
+        let mut seen = Seen::default();
+        handle.prompt(turn, params, "run").await?;
+
+        let mut forced = None;
+        let following = async {
+            let look = |event: &Event| {
+                if let Some(asker) = &asker {
+                    asker.consider(event, &handle);
+                }
+                seen.look(event, turn)
+            };
+            follow(&*self.yard.log, handle.id(), self.opened.cursor, &mut formatter, look).await
+        };
+        let followed = {
+            tokio::pin!(following);
+            let mut phase = handle.phase();
+            let timeout = sleep_or_never(self.args.timeout);
+            tokio::pin!(timeout);
+            loop {
+                tokio::select! {
+                    followed = &mut following => break followed?,
+                    code = signals.next() => {
+                        if forced.is_some() {
+                            // Asked twice: the keepers end what we leave behind.
+                            return Ok(ExitCode::from(code));
+                        }
+                        forced = Some(code);
+                        handle.cancel_soon("signal").await?;
+                    }
+                    () = &mut timeout, if forced.is_none() => {
+                        forced = Some(outcome::TIMEOUT);
+                        handle.cancel_soon("timeout").await?;
+                    }
+                    why = halted(&mut phase) => {
+                        return Err(self.halt(why).await);
+                    }
+                }
+            }
+        };
+        drop(attachment);
+        if let Followed::ReaderGone = followed {
+            let _ = handle.cancel("reader gone").await;
+        }
+        self.finish(&handle, &mut formatter, &mut seen, turn).await?;
+        let code = match followed {
+            // As with any filter whose reader has had enough.
+            Followed::ReaderGone => 0,
+            Followed::Enough => forced.unwrap_or_else(|| seen.exit_code()),
+        };
+        if self.args.format == Format::Text && terminal::can_ask() {
+            terminal::say(&format!("session {}", handle.id()));
+        }
+        Ok(ExitCode::from(code))
+    }
+
+    /// Lets the agent go and shows what it still had to say.
+    async fn finish(
+        &self,
+        handle: &SessionHandle,
+        formatter: &mut Formatter,
+        seen: &mut Seen,
+        turn: TurnId,
+    ) -> Result<(), Failure> {
+        self.slot.shut_down().await;
+        handle.finish().await?;
+        let mut after = seen.until;
+        loop {
+            let events = self.yard.log.read(handle.id(), after, 256).await?;
+            let Some(last) = events.last() else { break };
+            after = last.seq;
+            for event in &events {
+                formatter.add(event);
+                let _ = seen.look(event, turn);
+            }
+            if !show(formatter)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn halt(&self, why: Option<String>) -> Failure {
+        self.slot.shut_down().await;
+        let why = why.unwrap_or_else(|| "the session has ended".into());
+        Failure::new(outcome::ERROR, why).hint("everything shown so far is in the log")
+    }
+
+    fn text_options(&self) -> TextOptions {
+        TextOptions {
+            color: terminal::color_on_stdout(),
+            show_thinking: !self.args.hide_thinking,
+            show_prompts: false,
+            verbose: false,
+        }
+    }
+}
+
+async fn sleep_or_never(duration: Option<Duration>) {
+    match duration {
+        Some(duration) => tokio::time::sleep(duration).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Until the session cannot go on; why.
+async fn halted(phase: &mut tokio::sync::watch::Receiver<Phase>) -> Option<String> {
+    let over = phase.wait_for(|phase| matches!(phase, Phase::Over(_))).await;
+    match over.as_deref() {
+        Ok(Phase::Over(why)) => why.clone(),
+        _ => None,
+    }
+}

@@ -1,0 +1,184 @@
+//! Opens the log and puts together what every verb that runs sessions needs.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use sessions::host::AgentCommand;
+use sessions::permission::{Policy, Rules};
+use sessions::settings::WorkerSetup;
+use sessions::yard::Yard;
+use store::{EventLog, Prune, SessionRecord, SqliteLog};
+use wire::{Millis, SessionId};
+
+use crate::cli::PermissionArgs;
+use crate::config::{Config, read_rules};
+use crate::outcome::{Failure, NOT_FOUND};
+
+/// Hidden verbs under which the binary starts itself.
+pub(crate) const KEEPER_VERB: &str = "__keeper";
+pub(crate) const DEMO_VERB: &str = "demo-agent";
+const DEMO: &str = "demo";
+
+pub(crate) fn open_log(config: &Config) -> Result<Arc<dyn EventLog>, Failure> {
+    let log = SqliteLog::open(&config.home.state, config.store_options())?;
+    for lost in log.lost_sessions() {
+        crate::terminal::say(&format!(
+            "switchyard: session {} ({} events) is missing from the log; \
+             `switchyard sessions delete {}` forgets it",
+            lost.id, lost.head.0, lost.id
+        ));
+    }
+    Ok(Arc::new(log))
+}
+
+/// The log, swept of what an earlier crash left, ready to run sessions.
+pub(crate) async fn open_yard(config: &Config) -> Result<Yard, Failure> {
+    let log = open_log(config)?;
+    let records_dir = config.home.run.join("workers");
+    let swept = {
+        let records_dir = records_dir.clone();
+        tokio::task::spawn_blocking(move || bus::sweep(&records_dir)).await
+    };
+    match swept {
+        Ok(Ok(swept)) => {
+            for worker in swept.ended {
+                tracing::warn!(worker = worker.id, pids = ?worker.pids, "ended a left-over worker");
+            }
+        }
+        Ok(Err(error)) => tracing::warn!(%error, "cannot sweep"),
+        Err(error) => tracing::warn!(%error, "cannot sweep"),
+    }
+    let yard = Yard {
+        log,
+        settings: config.settings(),
+        setup: WorkerSetup {
+            keeper_exe: own_exe(),
+            keeper_args: vec![KEEPER_VERB.into()],
+            records_dir: Some(records_dir),
+            cgroups: config.file.workers.cgroups,
+        },
+        live: Arc::default(),
+    };
+    yard.recover().await?;
+    prune(config, &yard).await?;
+    Ok(yard)
+}
+
+async fn prune(config: &Config, yard: &Yard) -> Result<(), Failure> {
+    let store = &config.file.store;
+    if store.keep_days.is_none() && store.max_total_bytes.is_none() {
+        return Ok(());
+    }
+    let before = store.keep_days.map(days_ago);
+    let rule = Prune { before, max_total_bytes: store.max_total_bytes, keep: 0 };
+    let removed = yard.log.prune(rule).await?;
+    if !removed.is_empty() {
+        tracing::info!(n_removed = removed.len(), "removed old sessions");
+    }
+    Ok(())
+}
+
+pub(crate) fn days_ago(days: u32) -> Millis {
+    const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+    Millis(sessions::mint::now().0 - i64::from(days) * DAY_MS)
+}
+
+/// This very executable, also after an upgrade has replaced the file.
+fn own_exe() -> PathBuf {
+    PathBuf::from("/proc/self/exe")
+}
+
+/// The command line of an agent, by name or as given.
+pub(crate) fn agent_command(
+    config: &Config,
+    name: Option<&str>,
+    command: &[OsString],
+    cwd: &Path,
+) -> Result<AgentCommand, Failure> {
+    let mut env = bus::Environment::default();
+    if let Some((program, args)) = command.split_first() {
+        let base = Path::new(program).file_name().unwrap_or(program).to_string_lossy();
+        return Ok(AgentCommand {
+            name: name.map_or_else(|| base.into_owned(), str::to_owned),
+            program: program.clone(),
+            args: args.to_vec(),
+            cwd: cwd.to_owned(),
+            env,
+        });
+    }
+    let Some(name) = name else {
+        return Err(Failure::usage("which agent?")
+            .hint("name one (`demo` is built in), or give a command after `--`"));
+    };
+    if let Some(entry) = config.file.agents.get(name) {
+        env.set = entry.env.iter().map(|(k, v)| (k.into(), v.into())).collect();
+        return Ok(AgentCommand {
+            name: name.to_owned(),
+            program: entry.command.clone().into(),
+            args: entry.args.iter().map(Into::into).collect(),
+            cwd: cwd.to_owned(),
+            env,
+        });
+    }
+    if name == DEMO {
+        let program = std::env::current_exe().context("cannot find the own executable")?.into();
+        // With a memory of its own, so that going on with a session shows a real resume.
+        let memory = config.home.state.join("demo");
+        let args = vec![DEMO_VERB.into(), "--all-sessions".into(), "--state".into(), memory.into()];
+        return Ok(AgentCommand { name: name.to_owned(), program, args, cwd: cwd.to_owned(), env });
+    }
+    let known: Vec<&str> =
+        std::iter::once(DEMO).chain(config.file.agents.keys().map(String::as_str)).collect();
+    Err(Failure::new(NOT_FOUND, format!("there is no agent `{name}`; known: {}", known.join(", ")))
+        .hint(format!("give its ACP command after `--`, or add [agents.{name}] to the configuration")))
+}
+
+/// The directory to work in, absolute and existing.
+pub(crate) fn working_directory(cwd: Option<&Path>) -> Result<PathBuf, Failure> {
+    let cwd = cwd.unwrap_or(Path::new("."));
+    std::path::absolute(cwd)
+        .and_then(|cwd| cwd.canonicalize())
+        .map_err(|error| Failure::usage(format!("cannot work in {}: {error}", cwd.display())))
+}
+
+pub(crate) fn policy(
+    config: &Config,
+    args: &PermissionArgs,
+    cwd: &Path,
+) -> Result<Policy, Failure> {
+    let mut rules = config.rules()?;
+    if let Some(path) = &args.policy {
+        rules = rules.and(read_rules(path, cwd)?);
+    }
+    if args.approve_reads {
+        rules = rules.and(Rules::approve_reads());
+    }
+    Ok(Policy { rules, mode: args.mode().unwrap_or(config.file.permissions.mode) })
+}
+
+/// A session by id, the beginning of an id, or `last`.
+pub(crate) async fn find_session(
+    log: &dyn EventLog,
+    named: &str,
+) -> Result<SessionRecord, Failure> {
+    let not_found = |what: &str| {
+        Failure::new(NOT_FOUND, format!("there is no session {what}"))
+            .hint("`switchyard sessions list` shows what there is")
+    };
+    if named == "last" {
+        let filter = store::Filter { limit: 1, ..store::Filter::default() };
+        return log.sessions(filter).await?.pop().ok_or_else(|| not_found("yet"));
+    }
+    if let Ok(id) = SessionId::parse(named) {
+        return log.session(id).await?.ok_or_else(|| not_found(&format!("`{named}`")));
+    }
+    let mut found = log.find(named).await?;
+    match found.len() {
+        0 => Err(not_found(&format!("`{named}`"))),
+        1 => Ok(found.remove(0)),
+        n => Err(Failure::usage(format!("`{named}` could be {n} sessions or more"))
+            .hint("give more of the id")),
+    }
+}

@@ -1,0 +1,166 @@
+//! The binary under test in a home of its own, and patience.
+//!
+//! In: the path of the binary (`env!("CARGO_BIN_EXE_switchyard")`, which only its own tests know).
+//! Out: commands that share one temporary home and carry one mark, and what is left of them.
+//! Nothing outside the home is read or written, and the home is gone with the value.
+
+use crate::{proc, tools};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Marks every process that a test started, however far down.
+pub const MARK: &str = "TESTKIT_MARK";
+
+/// Far above what anything needs on a loaded machine; reached only when a test fails.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+
+const POLL_EVERY: Duration = Duration::from_millis(5);
+
+// Where the user's own configuration would come from.
+const USER_VARIABLES: [&str; 5] =
+    ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"];
+
+#[derive(Debug)]
+pub struct Yard {
+    exe: PathBuf,
+    home: tempfile::TempDir,
+    mark: String,
+}
+
+/// The binary at `exe` with a fresh home.
+pub fn switchyard(exe: impl Into<PathBuf>) -> Yard {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let home = tempfile::Builder::new().prefix("yard-").tempdir().unwrap();
+    for dir in ["home", "work"] {
+        std::fs::create_dir(home.path().join(dir)).unwrap();
+    }
+    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    Yard { exe: exe.into(), home, mark: format!("{}-{n}", std::process::id()) }
+}
+
+impl Yard {
+    /// `SWITCHYARD_HOME`.
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// An empty directory for sessions to work in.
+    pub fn work(&self) -> PathBuf {
+        self.home.path().join("work")
+    }
+
+    pub fn exe(&self) -> &Path {
+        &self.exe
+    }
+
+    pub fn command<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+    ) -> std::process::Command {
+        self.other(&self.exe, args)
+    }
+
+    pub fn tokio_command<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+    ) -> tokio::process::Command {
+        self.command(args).into()
+    }
+
+    /// Another program in the same surroundings, such as `acp-tap` around the binary.
+    pub fn other<S: AsRef<OsStr>>(
+        &self,
+        program: impl AsRef<OsStr>,
+        args: impl IntoIterator<Item = S>,
+    ) -> std::process::Command {
+        let mut command = std::process::Command::new(program);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("SWITCHYARD_") {
+                command.env_remove(name);
+            }
+        }
+        for name in USER_VARIABLES {
+            command.env_remove(name);
+        }
+        command
+            .args(args)
+            .current_dir(self.work())
+            .env("SWITCHYARD_HOME", self.home())
+            .env("HOME", self.home().join("home"))
+            .env(MARK, &self.mark);
+        command
+    }
+
+    /// A program of this crate, `acp-tap` or `sdk-agent`.
+    pub fn tool(&self, name: &str) -> PathBuf {
+        tools::find(&self.exe, name)
+    }
+
+    /// The same command with a tap before it that writes to `record`.
+    pub fn tapped(
+        &self,
+        record: impl AsRef<OsStr>,
+        command: &std::process::Command,
+    ) -> std::process::Command {
+        let mut tapped = self.other(self.tool("acp-tap"), [record.as_ref(), OsStr::new("--")]);
+        tapped.arg(command.get_program()).args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => tapped.env(name, value),
+                None => tapped.env_remove(name),
+            };
+        }
+        tapped.current_dir(command.get_current_dir().unwrap_or(&self.work()));
+        tapped
+    }
+
+    /// Living processes that carry this yard's mark.
+    pub fn left_over(&self) -> Vec<u32> {
+        proc::marked(MARK, &self.mark)
+    }
+
+    /// Panics if something of this yard still lives after a while.
+    #[track_caller]
+    pub fn assert_empty_within(&self, deadline: Duration) {
+        let is_empty = wait_until(deadline, || self.left_over().is_empty());
+        let left: Vec<String> = self.left_over().into_iter().map(proc::command_line).collect();
+        assert!(is_empty, "still alive: {left:#?}");
+    }
+}
+
+impl Drop for Yard {
+    /// A failed test must not leave processes behind that disturb the next.
+    fn drop(&mut self) {
+        for pid in self.left_over() {
+            proc::kill9(pid);
+        }
+    }
+}
+
+/// Whether the condition came true in time. Blocks the thread; see [`until`] for async tests.
+#[must_use]
+pub fn wait_until(deadline: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let give_up_at = Instant::now() + deadline;
+    while !is_so() {
+        if Instant::now() > give_up_at {
+            return false;
+        }
+        std::thread::sleep(POLL_EVERY);
+    }
+    true
+}
+
+/// Like [`wait_until`] without blocking the thread.
+#[must_use = "false means that it never came true"]
+pub async fn until(deadline: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let give_up_at = Instant::now() + deadline;
+    while !is_so() {
+        if Instant::now() > give_up_at {
+            return false;
+        }
+        tokio::time::sleep(POLL_EVERY).await;
+    }
+    true
+}

@@ -1,0 +1,67 @@
+//! What `/proc` tells about processes that we start here.
+
+use crate::stage::yard;
+use std::time::Duration;
+use testkit::proc;
+use testkit::process::{PATIENCE, wait_until};
+
+// `sh` must not replace itself by its last command.
+const FAMILY: &str = "sleep 1000 & (setsid sleep 1000 & wait) & wait; true";
+
+#[test]
+fn descendants_are_found_and_killed() {
+    let yard = yard();
+    let mut root = yard.other("sh", ["-c", FAMILY]).spawn().unwrap();
+
+    let sleeps = |pids: Vec<u32>| {
+        pids.into_iter().filter(|pid| proc::command_line(*pid) == "sleep 1000").count()
+    };
+    assert!(wait_until(PATIENCE, || sleeps(proc::descendants(root.id())) == 2));
+    let family = proc::descendants(root.id());
+    assert!(!family.contains(&root.id()));
+    proc::kill9(root.id());
+    root.wait().unwrap();
+
+    assert!(!proc::is_alive(root.id()));
+    assert_eq!(sleeps(yard.left_over()), 2, "orphans still carry the mark");
+    for pid in family {
+        proc::kill9(pid);
+    }
+    yard.assert_empty_within(PATIENCE);
+}
+
+#[test]
+fn a_yard_takes_its_processes_with_it() {
+    let yard = yard();
+    let mut child = yard.other("sleep", ["1000"]).spawn().unwrap();
+    assert!(wait_until(PATIENCE, || yard.left_over().contains(&child.id())));
+
+    drop(yard);
+
+    assert!(!child.wait().unwrap().success());
+}
+
+#[test]
+fn a_zombie_is_not_alive() {
+    let yard = yard();
+    let mut child = yard.other("true", [""]).spawn().unwrap();
+
+    assert!(wait_until(PATIENCE, || !proc::is_alive(child.id())));
+
+    assert_eq!(proc::descendants(std::process::id()).iter().find(|pid| **pid == child.id()), None);
+    child.wait().unwrap();
+    assert_eq!(proc::memory(child.id()), None);
+}
+
+#[test]
+fn memory_is_measured() {
+    let memory = proc::memory(std::process::id()).unwrap();
+
+    assert!(memory.resident_kib > 500, "{memory:?}");
+    assert!(memory.peak_kib >= memory.resident_kib, "{memory:?}");
+}
+
+#[test]
+fn patience_ends() {
+    assert!(!wait_until(Duration::from_millis(10), || false));
+}

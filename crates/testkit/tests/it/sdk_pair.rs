@@ -1,0 +1,135 @@
+//! The SDK's client and the SDK's agent: the tools must agree before they judge others.
+
+use crate::stage::{sdk_agent, yard};
+use agent_client_protocol::ErrorCode;
+use agent_client_protocol::v1::schema::{ElicitationContentValue, SessionUpdate, StopReason};
+use serde_json::json;
+use testkit::Validator;
+use testkit::sdk_client::{Answer, Manners, Permission, SdkClient};
+
+async fn judge(client: SdkClient) {
+    let (exit, transcript) = client.stop().await;
+    assert!(exit.success(), "{exit}");
+    Validator::v1().assert_valid(&transcript);
+}
+
+#[tokio::test]
+async fn a_prompt_streams_in_order() {
+    let yard = yard();
+    let client = sdk_agent(&yard, &[], Manners::default()).await;
+    let session = client.new_session(yard.work()).await.unwrap().session_id;
+
+    let turn = client.prompt(&session, "good day").await.unwrap();
+
+    assert_eq!(turn.stop_reason, StopReason::EndTurn);
+    assert_eq!(turn.text(), "You said: good day");
+    assert_eq!(turn.thoughts(), "Let me think.");
+    let mut kinds = turn.kinds();
+    kinds.dedup();
+    let expected = [
+        "agent_thought_chunk",
+        "plan",
+        "tool_call",
+        "tool_call_update",
+        "plan",
+        "agent_message_chunk",
+    ];
+    assert_eq!(kinds, expected);
+    judge(client).await;
+}
+
+#[tokio::test]
+async fn permissions_are_granted_refused_and_withdrawn() {
+    let answers = [(Permission::Allow, "granted"), (Permission::Reject, "refused")];
+    for (permission, expected) in answers {
+        let yard = yard();
+        let client = sdk_agent(&yard, &[], Manners::default().permission(permission)).await;
+        let session = client.new_session(yard.work()).await.unwrap().session_id;
+        let turn = client.prompt(&session, "permission").await.unwrap();
+        assert!(turn.text().contains(expected), "{}", turn.text());
+        judge(client).await;
+    }
+
+    let yard = yard();
+    let client = sdk_agent(&yard, &[], Manners::default().permission(Permission::Never)).await;
+    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let turn = client.start_prompt(&session, "permission");
+    client.wait_for_permissions(1).await;
+    client.cancel(&session).unwrap();
+    assert_eq!(turn.finish().await.unwrap().stop_reason, StopReason::Cancelled);
+    judge(client).await;
+}
+
+#[tokio::test]
+async fn files_terminals_and_forms_work() {
+    let yard = yard();
+    let name = ElicitationContentValue::from("Ada");
+    let form = Answer::Accept([("name".to_owned(), name)].into());
+    let manners = Manners::default().files(yard.work()).elicitation(form);
+    let client = sdk_agent(&yard, &[], manners).await;
+    let session = client.new_session(yard.work()).await.unwrap().session_id;
+
+    let wrote = client.prompt(&session, "write note.txt some words").await.unwrap();
+    let read = client.prompt(&session, "read note.txt").await.unwrap();
+    let missing = client.prompt(&session, "read /etc/passwd").await.unwrap();
+    let ran = client.prompt(&session, "terminal echo from-the-terminal").await.unwrap();
+    let asked = client.prompt(&session, "elicit").await.unwrap();
+
+    assert_eq!(wrote.text(), "Wrote note.txt.");
+    assert_eq!(read.text(), "some words");
+    assert!(missing.text().starts_with("Sorry: /etc/passwd"), "{}", missing.text());
+    assert_eq!(ran.text(), "Exit Some(0): from-the-terminal\n");
+    assert!(asked.text().contains("Ada"), "{}", asked.text());
+    judge(client).await;
+}
+
+#[tokio::test]
+async fn a_turn_can_be_cancelled_and_the_session_goes_on() {
+    let yard = yard();
+    let client = sdk_agent(&yard, &[], Manners::default()).await;
+    let session = client.new_session(yard.work()).await.unwrap().session_id;
+
+    let turn = client.start_prompt(&session, "cancel");
+    client.cancel(&session).unwrap();
+    let cancelled = turn.finish().await.unwrap();
+    let next = client.prompt(&session, "again").await.unwrap();
+
+    assert_eq!(cancelled.stop_reason, StopReason::Cancelled);
+    assert_eq!(next.text(), "You said: again");
+    judge(client).await;
+}
+
+#[tokio::test]
+async fn a_session_survives_its_process() {
+    let yard = yard();
+    let state = yard.home().join("state");
+    let flags = ["--state", state.to_str().unwrap()];
+    let first = sdk_agent(&yard, &flags, Manners::default()).await;
+    let session = first.new_session(yard.work()).await.unwrap().session_id;
+    let turn = first.prompt(&session, "good day").await.unwrap();
+    judge(first).await;
+
+    let second = sdk_agent(&yard, &flags, Manners::default()).await;
+    let (loaded, replayed) = second.load_session(&session, yard.work()).await.unwrap();
+    second.set_mode(&session, "code").await.unwrap();
+    let refused = second.set_mode(&session, "dance").await.unwrap_err();
+    let listed = second.list_sessions().await.unwrap();
+
+    assert!(matches!(replayed[0], SessionUpdate::UserMessageChunk(_)));
+    assert_eq!(replayed[1..], turn.updates);
+    assert!(loaded.modes.is_some());
+    assert_eq!(refused.code, ErrorCode::INVALID_PARAMS);
+    assert_eq!(listed.len(), 1);
+    judge(second).await;
+}
+
+#[tokio::test]
+async fn an_extension_that_nobody_knows_is_refused() {
+    let yard = yard();
+    let client = sdk_agent(&yard, &[], Manners::default()).await;
+
+    let refused = client.call("_nobody/knows", json!({})).await.unwrap_err();
+
+    assert_eq!(refused.code, ErrorCode::METHOD_NOT_FOUND);
+    judge(client).await;
+}

@@ -1,0 +1,30 @@
+//! What the tests share: the programs, and clients that are ready.
+
+use std::path::PathBuf;
+use testkit::process::Yard;
+use testkit::sdk_client::{Manners, SdkClient};
+
+pub(crate) const TAP: &str = env!("CARGO_BIN_EXE_acp-tap");
+
+/// The example of this crate, which stands beside its binaries.
+pub(crate) fn demo_agent() -> PathBuf {
+    let path = PathBuf::from(TAP).with_file_name("examples").join("demo-agent");
+    assert!(path.exists(), "build it first: cargo build -p testkit --examples");
+    path
+}
+
+/// A fresh home; no binary is under test here but those of the tools.
+pub(crate) fn yard() -> Yard {
+    testkit::process::switchyard(TAP)
+}
+
+/// A client of the demo agent with a tap between them that writes to `tap.ndjson` in the home.
+pub(crate) async fn tapped_demo(yard: &Yard, flags: &[&str], manners: Manners) -> SdkClient {
+    let agent = yard.other(demo_agent(), flags);
+    let command = yard.tapped(yard.home().join("tap.ndjson"), &agent);
+    SdkClient::ready(command, manners).await.unwrap()
+}
+
+pub(crate) async fn sdk_agent(yard: &Yard, flags: &[&str], manners: Manners) -> SdkClient {
+    SdkClient::ready(yard.other(yard.tool("sdk-agent"), flags), manners).await.unwrap()
+}
