@@ -48,7 +48,10 @@ pub enum Incoming {
     /// [`Reply::settle`] when everything before it has been dealt with.
     Reply(Reply),
     /// The answer to a request made with [`Connection::call_tagged`].
-    Tagged { tag: u64, outcome: Outcome },
+    Tagged {
+        tag: u64,
+        outcome: Outcome,
+    },
     /// An answer to nothing: asked long ago and given up, answered twice, or made up.
     Unasked(Message),
     BadLine(LineError),

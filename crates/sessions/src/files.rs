@@ -46,9 +46,9 @@ impl Roots {
             let dir = Dir::open_ambient_dir(&real, ambient_authority())?;
             Ok(Root { names: [path.clone(), real], dir })
         };
-        let roots = paths.iter().map(|path| {
-            open(path).map_err(|source| RootError { path: path.clone(), source })
-        });
+        let roots = paths
+            .iter()
+            .map(|path| open(path).map_err(|source| RootError { path: path.clone(), source }));
         Ok(Self { roots: roots.collect::<Result<_, _>>()? })
     }
 

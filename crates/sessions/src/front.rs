@@ -350,8 +350,11 @@ async fn pass_stray(message: FromAgent, client: &Connection, agent: &Connection)
 fn with_own_capabilities(initialized: &Json) -> Result<Json, wire::NotJson> {
     let yes = Json::trusted("{}");
     let sessions = ["list", "resume", "close", "delete"];
-    let mut answer =
-        wire::set_member(initialized, &["agentCapabilities", "loadSession"], &Json::trusted("true"))?;
+    let mut answer = wire::set_member(
+        initialized,
+        &["agentCapabilities", "loadSession"],
+        &Json::trusted("true"),
+    )?;
     for capability in sessions {
         let path = ["agentCapabilities", "sessionCapabilities", capability];
         answer = wire::set_member(&answer, &path, &yes)?;

@@ -219,9 +219,8 @@ async fn load(
             return Err(fail(LinkError::Silent { method: "session/load", waited: within }));
         }
     };
-    let answer = outcome.map_err(|error| {
-        fail(explain(host, "session/load", CallError::Refused(error)))
-    })?;
+    let answer =
+        outcome.map_err(|error| fail(explain(host, "session/load", CallError::Refused(error))))?;
     let verified = match &known.last_prompt {
         Some(prompt) if replayed.has(prompt) => Verified::Replayed,
         Some(_) => {

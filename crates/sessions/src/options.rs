@@ -92,11 +92,7 @@ fn select_values(options: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-fn find(
-    choice: Choice,
-    values: &[(String, String)],
-    wanted: &str,
-) -> Result<String, NotOffered> {
+fn find(choice: Choice, values: &[(String, String)], wanted: &str) -> Result<String, NotOffered> {
     if values.is_empty() {
         return Err(NotOffered::NoChoice(choice.name()));
     }

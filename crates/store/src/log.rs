@@ -20,8 +20,9 @@ pub trait EventLog: Send + Sync + 'static {
 
     /// Returns once the whole batch is committed, as durably as it asks for.
     ///
-    /// With [`StoreError::SyncFailed`] the batch is committed but not synced; with every
-    /// other error nothing of it is in the log.
+    /// With [`StoreError::SyncFailed`] the batch is committed but not synced, or, while an
+    /// earlier failed sync is not repaired, not written at all: look at the head before
+    /// trying again. With every other error nothing of it is in the log.
     async fn append(&self, batch: Batch) -> Result<Appended, StoreError>;
 
     /// Everything committed before this call survives a power cut once it returns.

@@ -96,7 +96,12 @@ impl Asker {
     }
 
     /// `None` ends the form; `Some(None)` leaves the field out.
-    async fn field(&self, name: &str, property: &Value, is_required: bool) -> Option<Option<Value>> {
+    async fn field(
+        &self,
+        name: &str,
+        property: &Value,
+        is_required: bool,
+    ) -> Option<Option<Value>> {
         let title = sanitize_line(property["title"].as_str().unwrap_or(name), MAX_CHARS);
         let choices: Vec<String> = property["enum"]
             .as_array()

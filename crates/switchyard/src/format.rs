@@ -42,8 +42,7 @@ impl Formatter {
                     verbose: text.verbose,
                     show_thinking: text.show_thinking,
                 });
-                let renderer =
-                    if text.show_prompts { renderer.with_prompts() } else { renderer };
+                let renderer = if text.show_prompts { renderer.with_prompts() } else { renderer };
                 Projection::Text(Box::new(renderer))
             }
             Format::Json => Projection::Json,

@@ -30,10 +30,8 @@ fn main() -> ExitCode {
         // Before any thread: a keeper must be the only thing in its process.
         return bus::keeper::main();
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => return Failure::from(anyhow::Error::from(error)).report(),

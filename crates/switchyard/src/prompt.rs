@@ -47,8 +47,7 @@ pub(crate) fn params(
 }
 
 fn attachment(path: &Path, can: &AgentCapabilities) -> anyhow::Result<Value> {
-    let real =
-        path.canonicalize().with_context(|| format!("cannot attach {}", path.display()))?;
+    let real = path.canonicalize().with_context(|| format!("cannot attach {}", path.display()))?;
     let metadata = real.metadata().with_context(|| format!("cannot attach {}", path.display()))?;
     if !metadata.is_file() {
         bail!("cannot attach {}: it is not a file", path.display());

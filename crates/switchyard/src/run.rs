@@ -71,8 +71,10 @@ fn split_words(args: &RunArgs) -> Result<(Option<&str>, &str), Failure> {
     match (&args.words[..], args.command.is_empty()) {
         ([prompt], _) => Ok((elsewhere, prompt)),
         ([agent, prompt], true) => Ok((Some(agent), prompt)),
-        _ => Err(Failure::usage("with a command after `--` there is one word before it: the prompt")
-            .hint("switchyard run \"fix the test\" -- opencode acp")),
+        _ => {
+            Err(Failure::usage("with a command after `--` there is one word before it: the prompt")
+                .hint("switchyard run \"fix the test\" -- opencode acp"))
+        }
     }
 }
 
@@ -143,11 +145,8 @@ async fn open_session(
         None => open::new(yard, terms, new_params).await?,
     };
     drop(waiting);
-    let wishes = [
-        (Choice::Model, &args.model),
-        (Choice::Effort, &args.effort),
-        (Choice::Mode, &args.mode),
-    ];
+    let wishes =
+        [(Choice::Model, &args.model), (Choice::Effort, &args.effort), (Choice::Mode, &args.mode)];
     for (choice, wanted) in wishes {
         let Some(wanted) = wanted else { continue };
         let set = set_option(&opened, choice, wanted).await;

@@ -49,9 +49,7 @@ async fn list(
 ) -> Result<(), Failure> {
     let cwd = match cwd {
         None => None,
-        Some(cwd) => {
-            Some(world::working_directory(Some(cwd))?.to_string_lossy().into_owned())
-        }
+        Some(cwd) => Some(world::working_directory(Some(cwd))?.to_string_lossy().into_owned()),
     };
     let filter = Filter { agent, cwd, limit, ..Filter::default() };
     let records = log.sessions(filter).await?;
@@ -80,12 +78,7 @@ async fn list(
     print(&text)
 }
 
-async fn show(
-    log: &dyn EventLog,
-    named: &str,
-    as_json: bool,
-    all: bool,
-) -> Result<(), Failure> {
+async fn show(log: &dyn EventLog, named: &str, as_json: bool, all: bool) -> Result<(), Failure> {
     let record = world::find_session(log, named).await?;
     if as_json {
         return print(&format!("{:#}\n", describe(&record)));
@@ -112,16 +105,10 @@ async fn show(
     shown.or_else(forgive_broken_pipe)
 }
 
-async fn watch(
-    log: &dyn EventLog,
-    named: &str,
-    after: Seq,
-    format: Format,
-) -> Result<(), Failure> {
+async fn watch(log: &dyn EventLog, named: &str, after: Seq, format: Format) -> Result<(), Failure> {
     let record = world::find_session(log, named).await?;
     let mut formatter = Formatter::new(format, record.id, reading());
-    let following =
-        follow(log, record.id, after, &mut formatter, |_| ControlFlow::Continue(()));
+    let following = follow(log, record.id, after, &mut formatter, |_| ControlFlow::Continue(()));
     tokio::select! {
         followed = following => match followed {
             Ok(_) => Ok(()),
@@ -146,8 +133,7 @@ async fn export(
         return written.or_else(forgive_broken_pipe);
     };
     let context = || format!("cannot write {}", path.display());
-    let mut file =
-        std::io::BufWriter::new(std::fs::File::create(path).with_context(context)?);
+    let mut file = std::io::BufWriter::new(std::fs::File::create(path).with_context(context)?);
     let write = |text: &str| file.write_all(text.as_bytes()).with_context(context);
     show_all(log, record.id, record.head, &mut formatter, write).await?;
     file.flush().with_context(context)?;
@@ -177,12 +163,7 @@ async fn delete(log: &dyn EventLog, named: &[String], yes: bool) -> Result<(), F
     Ok(())
 }
 
-async fn prune(
-    log: &dyn EventLog,
-    older_than: u32,
-    keep: usize,
-    yes: bool,
-) -> Result<(), Failure> {
+async fn prune(log: &dyn EventLog, older_than: u32, keep: usize, yes: bool) -> Result<(), Failure> {
     confirm(&format!("Delete sessions that were not used for {older_than} days?"), yes)?;
     let before = Some(world::days_ago(older_than));
     let removed = log.prune(Prune { before, max_total_bytes: None, keep }).await?;
@@ -202,7 +183,10 @@ pub(crate) async fn cancel(named: &str, config: Config) -> Result<ExitCode, Fail
         Err(error) => return Err(error.into()),
     };
     let Some(pid) = owner else {
-        return Err(Failure::new(1, format!("session {} is in use, but not known where", record.id)));
+        return Err(Failure::new(
+            1,
+            format!("session {} is in use, but not known where", record.id),
+        ));
     };
     match control::cancel(&config.home.run, pid, record.id).await? {
         control::Response::Done => terminal::say(&format!("session {} is idle now", record.id)),

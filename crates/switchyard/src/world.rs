@@ -132,7 +132,9 @@ pub(crate) fn agent_command(
     let known: Vec<&str> =
         std::iter::once(DEMO).chain(config.file.agents.keys().map(String::as_str)).collect();
     Err(Failure::new(NOT_FOUND, format!("there is no agent `{name}`; known: {}", known.join(", ")))
-        .hint(format!("give its ACP command after `--`, or add [agents.{name}] to the configuration")))
+        .hint(format!(
+            "give its ACP command after `--`, or add [agents.{name}] to the configuration"
+        )))
 }
 
 /// The directory to work in, absolute and existing.

@@ -164,20 +164,25 @@ impl Kind {
         let is_plain = !name.is_empty()
             && name.len() <= LONGEST_UPDATE_NAME
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        let name = match is_plain {
-            false => format!("{AGENT_PREFIX}other"),
-            true if Self::own(name).is_some() => format!("{AGENT_PREFIX}{name}"),
-            true => name.to_owned(),
+        let name = if !is_plain {
+            format!("{AGENT_PREFIX}other")
+        } else if Self::own(name).is_some() {
+            format!("{AGENT_PREFIX}{name}")
+        } else {
+            name.to_owned()
         };
         Self::Update(UpdateName(name.into()))
     }
 
     /// Reads a kind back from the log.
     pub fn from_log(name: &str) -> Self {
-        Self::own(name).unwrap_or_else(|| match name.starts_with(AGENT_PREFIX) {
-            true => Self::Update(UpdateName(name.to_owned().into())),
-            false => Self::update(name),
-        })
+        if let Some(own) = Self::own(name) {
+            return own;
+        }
+        if name.starts_with(AGENT_PREFIX) {
+            return Self::Update(UpdateName(name.to_owned().into()));
+        }
+        Self::update(name)
     }
 
     /// The name of the update, when this is one.

@@ -75,7 +75,7 @@ impl Message {
         let id = head.id.and_then(|raw| span(&line, raw.get()));
         let body = body.and_then(|raw| span(&line, raw.get()));
         let method = head.method.unwrap_or_default().into_owned();
-        Ok(Self { kind, id, method, body, line })
+        Ok(Self { line, kind, id, method, body })
     }
 
     pub fn kind(&self) -> MessageKind {

@@ -57,7 +57,10 @@ async fn the_peers_ids_are_a_space_of_their_own() {
     peer_out.write_all(b"{\"id\":1,\"method\":\"theirs\"}\n").await.unwrap();
     let Incoming::Request(request) = one(&mut inbox).await else { panic!() };
     connection.respond(&request.id(), Ok(json("true"))).await.unwrap();
-    assert_eq!(peer.next_line().await.unwrap().unwrap(), r#"{"jsonrpc":"2.0","id":1,"result":true}"#);
+    assert_eq!(
+        peer.next_line().await.unwrap().unwrap(),
+        r#"{"jsonrpc":"2.0","id":1,"result":true}"#
+    );
 
     assert!(!call.is_finished());
 }
@@ -73,7 +76,10 @@ async fn a_request_is_answered_once() {
     }
     connection.notify("end", &json("{}")).unwrap();
 
-    assert_eq!(peer.next_line().await.unwrap().unwrap(), r#"{"jsonrpc":"2.0","id":"a","result":1}"#);
+    assert_eq!(
+        peer.next_line().await.unwrap().unwrap(),
+        r#"{"jsonrpc":"2.0","id":"a","result":1}"#
+    );
     assert!(peer.next_line().await.unwrap().unwrap().contains("end"));
 }
 
@@ -81,7 +87,10 @@ async fn a_request_is_answered_once() {
 async fn a_second_open_request_with_the_same_id_is_refused() {
     let (_connection, mut inbox, mut peer, mut peer_out) = connect(1 << 16);
 
-    peer_out.write_all(b"{\"id\":7,\"method\":\"a\"}\n{\"id\":7,\"method\":\"b\"}\n").await.unwrap();
+    peer_out
+        .write_all(b"{\"id\":7,\"method\":\"a\"}\n{\"id\":7,\"method\":\"b\"}\n")
+        .await
+        .unwrap();
 
     assert!(matches!(one(&mut inbox).await, Incoming::Request(m) if m.method() == "a"));
     assert!(peer.next_line().await.unwrap().unwrap().contains("-32600"));

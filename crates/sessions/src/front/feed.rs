@@ -173,7 +173,8 @@ impl Feed {
     /// Makes the agent's calls whose place in the log the client has reached.
     fn make_calls(&mut self) {
         let cursor = self.cursor;
-        let (due, later) = std::mem::take(&mut self.calls).into_iter().partition(|call| call.after <= cursor);
+        let (due, later) =
+            std::mem::take(&mut self.calls).into_iter().partition(|call| call.after <= cursor);
         self.calls = later;
         let due: Vec<ClientCall> = due;
         for call in due {

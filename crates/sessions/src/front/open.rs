@@ -118,11 +118,7 @@ impl Front {
     }
 
     /// Starts sending a session's log to the client.
-    async fn show(
-        self: &Arc<Self>,
-        opened: Opened,
-        alias: Option<String>,
-    ) -> Result<(), RpcError> {
+    async fn show(self: &Arc<Self>, opened: Opened, alias: Option<String>) -> Result<(), RpcError> {
         let handle = opened.handle;
         let attachment = handle.attach().await.map_err(RpcError::internal)?;
         let prompts = feed::Prompts::default();

@@ -17,11 +17,17 @@ use crate::connection::{Connection, Inbox, Incoming, Outcome};
 #[derive(Debug)]
 pub enum FromAgent {
     /// A `session/update`, its session id already replaced by ours.
-    Update { kind: Kind, payload: Json },
+    Update {
+        kind: Kind,
+        payload: Json,
+    },
     Request(Message),
     Notification(Message),
     /// The answer to a tagged request of this session.
-    Answer { tag: u64, outcome: Outcome },
+    Answer {
+        tag: u64,
+        outcome: Outcome,
+    },
     Stderr(StderrLine),
     /// Something that is no message; what it was.
     Garbage(String),
@@ -245,7 +251,9 @@ async fn hand_out(batch: Vec<Incoming>, connection: &Connection, routes: &Arc<Ro
         let Some(placed) = routes.place(incoming) else { continue };
         if let Placed::Session(sender, message) = placed {
             match &mut group {
-                Some((current, messages)) if current.same_channel(&sender) => messages.push(message),
+                Some((current, messages)) if current.same_channel(&sender) => {
+                    messages.push(message)
+                }
                 _ => {
                     hand_to(group.take()).await;
                     group = Some((sender, vec![message]));

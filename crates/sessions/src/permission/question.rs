@@ -31,8 +31,20 @@ pub struct Question {
 
 /// Members of a tool's input that hold a path, as agents are known to name them.
 const PATH_MEMBERS: [&str; 14] = [
-    "path", "file_path", "filePath", "filepath", "filename", "file", "abs_path", "absolute_path",
-    "notebook_path", "directory", "source", "destination", "old_path", "new_path",
+    "path",
+    "file_path",
+    "filePath",
+    "filepath",
+    "filename",
+    "file",
+    "abs_path",
+    "absolute_path",
+    "notebook_path",
+    "directory",
+    "source",
+    "destination",
+    "old_path",
+    "new_path",
 ];
 const COMMAND_MEMBERS: [&str; 3] = ["command", "cmd", "script"];
 const READING_KINDS: [&str; 3] = ["read", "search", "think"];
@@ -79,7 +91,8 @@ impl Question {
         let base = self.roots.first().cloned().unwrap_or_default();
         let paths = located.chain(edited).chain(given).filter_map(Value::as_str);
         self.paths.extend(paths.map(|path| resolve(&base, path)));
-        if let Some(command) = COMMAND_MEMBERS.iter().find_map(|member| read_command(&input[*member]))
+        if let Some(command) =
+            COMMAND_MEMBERS.iter().find_map(|member| read_command(&input[*member]))
         {
             self.command = Some(command);
         }

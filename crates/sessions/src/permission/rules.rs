@@ -73,7 +73,8 @@ const SEPARATORS: &[char] = &[';', '&', '|', '\n', '(', ')', '{', '}', '`', '<',
 impl Rules {
     /// Reads a rules file. Relative path patterns are below `base`.
     pub fn parse(text: &str, base: &Path) -> Result<Self, RuleError> {
-        let file: File = toml::from_str(text).map_err(|error| RuleError::Syntax(error.to_string()))?;
+        let file: File =
+            toml::from_str(text).map_err(|error| RuleError::Syntax(error.to_string()))?;
         let rules = file.rules.into_iter().enumerate();
         let rules = rules.map(|(index, entry)| Rule::new(index, entry, base));
         Ok(Self(rules.collect::<Result<_, _>>()?))

@@ -13,15 +13,15 @@ use store::{Batch, Changes, Claim, Durability, StoreError};
 use tokio::sync::{mpsc, watch};
 use wire::{Draft, Json, Kind, RpcError, Seq, SessionId, TurnId};
 
+use super::SessionSetup;
 use super::question::Questions;
 use super::services::Services;
 use super::turns::Turns;
 use super::{ClientCall, Command, Linkage, Linked, Phase, Reply, ServedBy, SessionError};
-use super::SessionSetup;
+use crate::connection::{CallError, Outcome};
 use crate::details::{Details, prompt_text};
 use crate::files::Roots;
 use crate::host::{FromAgents, HostSlot};
-use crate::connection::{CallError, Outcome};
 use crate::link::Known;
 use crate::permission::Policy;
 use crate::trouble::Trouble;
@@ -141,11 +141,7 @@ impl Actor {
         }
     }
 
-    pub(super) async fn run(
-        mut self,
-        mut commands: mpsc::Receiver<Command>,
-        linked: Linked,
-    ) {
+    pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>, linked: Linked) {
         let lived = self.live(&mut commands, linked).await;
         let why = lived.err().map(|Halt(why)| why);
         if let (Some(why), LinkState::Linked { linkage, .. }) = (&why, &self.link) {

@@ -36,9 +36,9 @@ impl Actor {
     pub(super) async fn cancel(&mut self, by: &str, done: Option<Reply<()>>) -> Result<(), Halt> {
         self.cancelling.waiting.extend(done);
         let dropped = self.turns.drop_all_queued();
-        let dropped = dropped.into_iter().map(|turn| {
-            draft(Kind::PromptDropped, Some(turn), &json!({ "reason": "cancelled" }))
-        });
+        let dropped = dropped
+            .into_iter()
+            .map(|turn| draft(Kind::PromptDropped, Some(turn), &json!({ "reason": "cancelled" })));
         let dropped: Vec<_> = dropped.collect();
         if !dropped.is_empty() {
             self.append(dropped, Changes::default()).await?;

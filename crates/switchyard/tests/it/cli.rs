@@ -1,0 +1,343 @@
+//! The command line, as people and scripts use it.
+//!
+//! In: the real binary with arguments, pipes, signals and configuration files. Out: what it
+//! prints, where, and with which exit code.
+
+use crate::front::yard;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use testkit::process::{PATIENCE, Yard, wait_until};
+
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self {
+            code: output.status.code().unwrap(),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
+    }
+}
+
+/// Runs the binary to its end, with nobody at the terminal.
+pub(crate) fn run(yard: &Yard, args: &[&str]) -> Ran {
+    yard.command(args).stdin(Stdio::null()).output().unwrap().into()
+}
+
+fn shell(yard: &Yard, script: &str) -> Ran {
+    let mut command = yard.other("sh", ["-c", script, yard.exe().to_str().unwrap()]);
+    command.stdin(Stdio::null()).output().unwrap().into()
+}
+
+fn config(yard: &Yard, text: &str) {
+    std::fs::write(yard.home().join("switchyard.toml"), text).unwrap();
+}
+
+/// A turn that has said `begun` and goes on.
+fn begun(mut command: Command) -> (Child, BufReader<ChildStdout>) {
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("begun") {
+        line.clear();
+        assert_ne!(stdout.read_line(&mut line).unwrap(), 0, "it ended before it began");
+    }
+    (child, stdout)
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn json(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.out).unwrap_or_else(|problem| panic!("{problem}: {ran:?}"))
+}
+
+fn last(yard: &Yard) -> Value {
+    json(&run(yard, &["sessions", "show", "last", "--json"]))
+}
+
+fn is_cuid2(id: &Value) -> bool {
+    let id = id.as_str().unwrap_or_default();
+    let is_base36 = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    id.len() == 24 && id.starts_with(|c: char| c.is_ascii_lowercase()) && id.chars().all(is_base36)
+}
+
+#[test]
+fn every_format_shows_the_answer_in_its_own_words() {
+    let yard = yard();
+    let say = |format| run(&yard, &["run", "demo", "say good day\ntool read", "--format", format]);
+
+    let (text, quiet) = (say("text"), say("quiet"));
+    let [events, envelopes, ui] = ["json", "envelopes", "ui"].map(|format| lines(&say(format).out));
+
+    assert!(text.out.contains("good day\n") && text.out.contains("Read "), "{text:?}");
+    assert_eq!((quiet.code, &*quiet.out, &*quiet.err), (0, "good day\n", ""));
+    assert!(events.iter().enumerate().all(|(n, event)| event["seq"] == n + 1));
+    assert_eq!(events.iter().filter(|event| event["kind"] == "turn_ended").count(), 1);
+    assert!(envelopes.iter().all(|one| is_cuid2(&one["id"]) && is_cuid2(&one["turn"])));
+    let ids: std::collections::HashSet<_> =
+        envelopes.iter().map(|one| one["id"].as_str()).collect();
+    assert_eq!(ids.len(), envelopes.len());
+    let calls: Vec<_> = envelopes.iter().filter(|one| is_cuid2(&one["ev"]["call"])).collect();
+    assert_eq!(calls.len(), 2, "a start and an end");
+    assert_eq!(calls[0]["ev"]["call"], calls[1]["ev"]["call"]);
+    assert_eq!(envelopes.last().unwrap()["ev"]["t"], "turn-end");
+    assert_eq!((&ui[0]["event"], &ui.last().unwrap()["event"]), (&json!("start"), &json!("end")));
+}
+
+#[test]
+fn the_examples_of_the_help_work() {
+    let yard = yard();
+    let sdk = yard.tool("sdk-agent").display().to_string();
+    for (script, expected) in [
+        (r#""$0" run demo "say hello""#.to_owned(), "demo agent"),
+        (format!(r#""$0" run "fix the test" -- {sdk}"#), "You said: fix the test"),
+        (r#"echo "say from stdin" | "$0" run demo -"#.to_owned(), "from stdin"),
+        (format!(r#"echo "explain this" | "$0" run - -- {sdk}"#), "You said: explain this"),
+        (r#""$0" run demo help --format json | jq .kind"#.to_owned(), "\"turn_ended\""),
+        (r#""$0" run -s last "say and now the tests""#.to_owned(), "and now the tests"),
+        (r#""$0" sessions list"#.to_owned(), "idle"),
+        (r#""$0" config path && "$0" config show && "$0" config check"#.to_owned(), "is fine"),
+        (r#""$0" --help && "$0" run --help && "$0" --version"#.to_owned(), "Examples:"),
+    ] {
+        let ran = shell(&yard, &script);
+        assert_eq!(ran.code, 0, "{script}: {ran:?}");
+        assert!(ran.out.contains(expected), "{script}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_session_goes_on_by_its_id_by_the_start_of_it_and_as_the_last() {
+    let yard = yard();
+    assert_eq!(run(&yard, &["run", "demo", "remember the blue door"]).code, 0);
+    let id = last(&yard)["id"].as_str().unwrap().to_owned();
+
+    for named in [&id, &id[..6], "last"] {
+        let ran = run(&yard, &["run", "-s", named, "recall"]);
+        assert!(ran.code == 0 && ran.out.contains("note 1: the blue door"), "{ran:?}");
+    }
+    let named = run(&yard, &["run", "demo", "recall", "--session", &id, "--format", "quiet"]);
+
+    assert!(named.out.contains("I remember 4 earlier prompts"), "{named:?}");
+    assert_eq!(json(&run(&yard, &["sessions", "list", "--json"])).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn the_exit_code_and_one_line_tell_what_went_wrong() {
+    let yard = yard();
+    let demo = |script| vec!["run", "demo", script];
+    let cases: Vec<(i32, Vec<&str>, &str)> = vec![
+        (0, demo("stop max_tokens"), ""),
+        (1, demo("crash"), "exit code 101"),
+        (1, demo("fail -32603 boom"), "boom"),
+        (1, vec!["run", "hi", "--", "false"], "exit"),
+        (2, vec!["run"], "required"),
+        (2, vec!["run", "demo", "x", "--nonsense"], "--nonsense"),
+        (2, vec!["run", "two", "words", "--", "cmd"], "one word before"),
+        (2, vec!["run", "demo", "x", "--cwd", "/no/such"], "/no/such"),
+        (2, vec!["run", "demo", "x", "--approve-all", "--deny-all"], "cannot be used"),
+        (2, vec!["run", "demo", "x", "--timeout", "soon"], "soon"),
+        (2, vec!["run", "demo", "-"], "empty"),
+        (3, vec!["run", "demo", "hang", "--timeout", "1s"], "timeout"),
+        (4, vec!["run", "nobody", "x"], "no agent `nobody`"),
+        (4, vec!["run", "x", "--", "/no/such/agent"], "/no/such/agent"),
+        (4, vec!["run", "-s", "zzzzzz", "x"], "no session `zzzzzz`"),
+        (4, vec!["sessions", "show", "zzzzzz"], "no session"),
+        (4, vec!["cancel", "zzzzzz"], "no session"),
+        (5, demo("permission"), "reject"),
+    ];
+    for (code, args, expected) in cases {
+        let ran = run(&yard, &args);
+        assert_eq!(ran.code, code, "{args:?}: {ran:?}");
+        assert!(format!("{}{}", ran.out, ran.err).contains(expected), "{args:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_signal_ends_the_turn_as_cancelled_and_leaves_nothing_behind() {
+    for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 143)] {
+        let yard = yard();
+        let (child, _stdout) =
+            begun(yard.command(["run", "demo", "echo begun\nchildren 1 2\nhang"]));
+        signal(&child, sent);
+
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(code));
+        let events = lines(&run(&yard, &["sessions", "export", "last"]).out);
+        let end = events.iter().find(|event| event["kind"] == "turn_ended").unwrap();
+        assert_eq!(end["payload"]["stopReason"], "cancelled");
+        assert_eq!(last(&yard)["status"], "idle");
+        yard.assert_empty_within(PATIENCE);
+    }
+}
+
+#[test]
+fn there_is_colour_on_a_terminal_that_wants_it_and_nowhere_else() {
+    let yard = yard();
+    let tty = |env: &str| {
+        let script = format!(r#"{env} script -qec "'$0' run demo 'tool read'" /dev/null"#);
+        shell(&yard, &script).out
+    };
+
+    assert!(tty("TERM=xterm").contains("\u{1b}["));
+    assert!(!tty("TERM=xterm NO_COLOR=1").contains("\u{1b}["));
+    assert!(!tty("TERM=dumb").contains("\u{1b}["));
+    assert!(!run(&yard, &["run", "demo", "tool read"]).out.contains('\u{1b}'));
+    assert!(!run(&yard, &["sessions", "show", "last"]).out.contains('\u{1b}'));
+}
+
+#[test]
+fn no_control_character_of_an_agent_reaches_a_reader() {
+    let yard = yard();
+    let title = "title bad\u{1b}]0;title\u{7}\u{202e}";
+    let shown = [
+        run(&yard, &["run", "demo", &format!("unicode\n{title}\nthink \u{1b}[2Jx")]),
+        run(&yard, &["sessions", "show", "last", "--all"]),
+        run(&yard, &["sessions", "list"]),
+        run(&yard, &["sessions", "export", "last", "--format", "text"]),
+        run(&yard, &["run", "demo", "fail -32603 \u{1b}[31mred\u{9b}1m\u{202e}"]),
+    ];
+    for Ran { out, err, .. } in shown {
+        let is_bad = |c: &char| {
+            (c.is_control() && !matches!(c, '\n' | '\t'))
+                || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        };
+        let bad: Vec<char> = out.chars().chain(err.chars()).filter(is_bad).collect();
+        assert!(bad.is_empty(), "{bad:?} in {out:?} {err:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_ends_it_quietly() {
+    let yard = yard();
+    for verb in [
+        "run demo 'text 20000 100'",
+        "sessions export last",
+        "sessions show last",
+        "sessions watch last",
+    ] {
+        let ran = shell(&yard, &format!(r#"("$0" {verb}; echo "code $?" >&2) | head -1"#));
+        assert_eq!((ran.out.lines().count(), &*ran.err), (1, "code 0\n"), "{verb}");
+    }
+    yard.assert_empty_within(PATIENCE);
+}
+
+#[test]
+fn sessions_are_listed_shown_watched_exported_deleted_and_pruned() {
+    let yard = yard();
+    for title in ["title First", "title Second", "title Third"] {
+        run(&yard, &["run", "demo", title]);
+    }
+    let list = json(&run(&yard, &["sessions", "list", "--json", "--agent", "demo", "--cwd", "."]));
+    let ids: Vec<&str> =
+        list.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
+    assert_eq!(list[0]["title"], "Third");
+    assert_eq!(
+        json(&run(&yard, &["sessions", "list", "--json", "--limit", "2"]))
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    assert_eq!(json(&run(&yard, &["sessions", "list", "--json", "--cwd", "/"])), json!([]));
+    assert!(run(&yard, &["sessions", "show", ids[0]]).out.contains("Third"));
+
+    let file = yard.work().join("log.ndjson");
+    let exported = run(&yard, &["sessions", "export", ids[0], "-o", file.to_str().unwrap()]);
+    assert_eq!((exported.code, &*exported.out), (0, ""));
+    assert_eq!(
+        std::fs::read_to_string(&file).unwrap(),
+        run(&yard, &["sessions", "export", ids[0]]).out
+    );
+    let watch = yard
+        .command(["sessions", "watch", ids[0], "--format", "json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    run(&yard, &["run", "-s", ids[0], "echo begun"]);
+    let mut watch = watch;
+    let mut seen = BufReader::new(watch.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(seen.any(|line| line.contains("begun") && line.contains("agent_message_chunk")));
+    signal(&watch, Signal::INT);
+    assert!(watch.wait().unwrap().success());
+
+    assert_eq!(run(&yard, &["sessions", "delete", ids[1]]).code, 2, "nobody to confirm");
+    assert_eq!(run(&yard, &["sessions", "delete", ids[1], "--yes"]).code, 0);
+    assert_eq!(run(&yard, &["sessions", "show", ids[1]]).code, 4);
+    assert_eq!(run(&yard, &["sessions", "prune", "--older-than", "1", "--yes"]).code, 0);
+    assert_eq!(
+        run(&yard, &["sessions", "prune", "--older-than", "0", "--keep", "1", "--yes"]).code,
+        0
+    );
+    let left = json(&run(&yard, &["sessions", "list", "--json"]));
+    assert_eq!((left.as_array().unwrap().len(), &left[0]["id"]), (1, &json!(ids[0])));
+}
+
+#[test]
+fn a_turn_is_cancelled_from_another_process_and_its_session_cannot_be_used_meanwhile() {
+    let yard = yard();
+    let (child, _stdout) = begun(yard.command(["run", "demo", "echo begun\nhang"]));
+
+    let second = run(&yard, &["run", "-s", "last", "say me too"]);
+    let deleted = run(&yard, &["sessions", "delete", "last", "--yes"]);
+    let status = last(&yard)["status"].clone();
+    let cancelled = run(&yard, &["cancel", "last"]);
+    let ended = Ran::from(child.wait_with_output().unwrap());
+    let again = run(&yard, &["cancel", "last"]);
+
+    for refused in [second, deleted] {
+        assert!(refused.code == 1 && refused.err.contains("in use"), "{refused:?}");
+    }
+    assert_eq!(status, "running");
+    assert!(cancelled.code == 0 && cancelled.err.contains("idle now"), "{cancelled:?}");
+    assert_eq!(ended.code, 130, "{ended:?}");
+    assert!(again.code == 0 && again.err.contains("not running"), "{again:?}");
+    assert_eq!(last(&yard)["status"], "idle");
+}
+
+#[test]
+fn the_configuration_names_agents_and_is_refused_where_it_is_not_understood() {
+    let yard = yard();
+    let exe = yard.exe().display();
+    config(
+        &yard,
+        &format!(
+            "[store]\ndurability = \"power\"\n[permissions]\nmode = \"auto\"\n[waits]\ncancel_grace = \"5s\"\n\
+         [agents.mine]\ncommand = \"{exe}\"\nargs = [\"demo-agent\"]\nenv = {{ COLOUR = \"blue\" }}\n"
+        ),
+    );
+
+    let env = run(&yard, &["run", "mine", "env COLOUR\npermission", "--format", "quiet"]);
+    let shown = run(&yard, &["config", "show"]);
+    assert!(env.code == 0 && env.out.starts_with("COLOUR=blue"), "{env:?}");
+    assert!(env.out.contains("opt-1"), "{env:?}");
+    assert!(shown.out.contains("Power"), "{shown:?}");
+    for (text, expected) in [
+        ("[store]\ndurabilty = \"power\"", "durabilty"),
+        ("colour = true", "colour"),
+        ("[agents.x]\ncommand = \"x\"\nargz = []", "argz"),
+        ("[store]\ndurability = \"maybe\"", "maybe"),
+        ("[waits]\nopen = \"soon\"", "soon"),
+    ] {
+        config(&yard, text);
+        for args in [&["run", "demo", "say x"][..], &["config", "check"]] {
+            let ran = run(&yard, args);
+            assert!(ran.code != 0 && ran.err.contains(expected), "{text}: {ran:?}");
+            assert!(ran.err.contains("switchyard.toml"), "{text}: {ran:?}");
+        }
+    }
+}
