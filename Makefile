@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 TOOLS := $(CURDIR)/.tools
-DENY_VERSION := 0.14.2
+DENY_VERSION := 0.20.2
 
 .PHONY: help run test lint fmt deny bench build clean
 
@@ -10,7 +10,7 @@ help: ## This list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 run: ## A streamed turn with the built-in demo agent
-	$(CARGO) run --quiet --release -p switchyard -- run demo "say hello"
+	$(CARGO) run --quiet --locked -p switchyard -- run demo "say hello"
 
 build: ## The release binary, target/release/switchyard
 	$(CARGO) build --release -p switchyard
@@ -26,11 +26,11 @@ fmt: ## Format the code
 	$(CARGO) fmt --all
 
 deny: $(TOOLS)/bin/cargo-deny ## Licences, banned crates and sources of all dependencies
-	PATH="$(TOOLS)/bin:$$PATH" $(CARGO) deny --offline check licenses bans sources
+	PATH="$(TOOLS)/bin:$$PATH" $(CARGO) deny check licenses bans sources
 
 bench: ## Ratios against the same agent on a bare pipe
-	$(CARGO) build --release --locked -p switchyard -p testkit
-	target/release/sy-bench target/release/switchyard
+	$(CARGO) build --release --locked -p switchyard -p bench
+	target/release/bench target/release/switchyard
 
 clean: ## Remove what was built
 	$(CARGO) clean

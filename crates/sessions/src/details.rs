@@ -16,7 +16,7 @@ pub struct Details {
     pub command: Vec<String>,
     /// Params of the `session/new` that made the session.
     pub new_params: Json,
-    /// What clients set with set_mode, set_model and set_config_option, by what they set.
+    /// What clients set with `session/set_…` requests, by what they set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, Setting>,
     /// The beginning of the last prompt that reached the agent.

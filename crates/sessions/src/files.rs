@@ -70,7 +70,7 @@ impl Roots {
         line: Option<u64>,
         limit: Option<u64>,
     ) -> Result<String, RpcError> {
-        let text = self.at(path, |dir, relative| read_whole(dir, relative))?;
+        let text = self.at(path, read_whole)?;
         if line.is_none() && limit.is_none() {
             return Ok(text);
         }

@@ -253,7 +253,8 @@ impl Front {
         }
         let found = self.running().keys().find(|id| id.as_str() == raw).cloned();
         let Some(id) = found else { return };
-        if let Some(task) = self.running().remove(&id) {
+        let task = self.running().remove(&id);
+        if let Some(task) = task {
             task.abort();
             let error = RpcError::new(codes::REQUEST_CANCELLED, "cancelled by the client");
             self.respond(&id, Err(error)).await;

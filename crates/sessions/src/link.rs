@@ -253,10 +253,10 @@ async fn read_replay(
                 FromAgent::Answer { tag: answered, outcome } if answered == tag => {
                     return Some((outcome, batch.collect()));
                 }
-                FromAgent::Update { kind, payload } => {
-                    if kind.update_name() == Some("user_message_chunk") {
-                        replayed.hear(&payload);
-                    }
+                FromAgent::Update { kind, payload }
+                    if kind.update_name() == Some("user_message_chunk") =>
+                {
+                    replayed.hear(&payload);
                 }
                 _ => {}
             }

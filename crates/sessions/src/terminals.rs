@@ -136,7 +136,7 @@ impl Terminals {
         launch.stderr = StderrKind::MergedIntoStdout;
         launch.env.set =
             create.env.into_iter().map(|var| (var.name.into(), var.value.into())).collect();
-        let worker = launch.spawn().await.map_err(|error| RpcError::invalid_params(error))?;
+        let worker = launch.spawn().await.map_err(RpcError::invalid_params)?;
         let limit = create.output_byte_limit.and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.unwrap_or(self.max_output_bytes).min(self.max_output_bytes);
         let (drained, is_drained) = watch::channel(false);

@@ -111,15 +111,13 @@ impl Asker {
             .filter_map(|value| value.as_str().map(|value| sanitize_line(value, MAX_CHARS)))
             .collect();
         let kind = property["type"].as_str().unwrap_or("string");
-        let mut prompt = title;
-        if !choices.is_empty() {
-            prompt.push_str(&format!(" ({})", choices.join(", ")));
-        } else if kind != "string" {
-            prompt.push_str(&format!(" ({kind})"));
-        }
-        if !is_required {
-            prompt.push_str(", Enter to leave out");
-        }
+        let expected = match kind {
+            _ if !choices.is_empty() => format!(" ({})", choices.join(", ")),
+            "string" => String::new(),
+            kind => format!(" ({kind})"),
+        };
+        let escape = if is_required { "" } else { ", Enter to leave out" };
+        let prompt = format!("{title}{expected}{escape}");
         loop {
             let line = self.line(format!("{prompt}: ")).await?;
             if line.is_empty() {

@@ -122,7 +122,7 @@ pub(crate) struct AgentEntry {
 pub(crate) fn load(path: Option<&Path>) -> Result<Config> {
     let mut home = Home::find()?;
     if let Some(path) = path {
-        home.config = path.to_owned();
+        path.clone_into(&mut home.config);
     }
     let file = match std::fs::read_to_string(&home.config) {
         Ok(text) => toml::from_str(&text)
@@ -168,11 +168,11 @@ impl Config {
     }
 
     pub(crate) fn store_options(&self) -> store::Options {
-        let mut options = store::Options::default();
-        options.durability = match self.file.store.durability {
+        let durability = match self.file.store.durability {
             DurabilityName::Process => Durability::Process,
             DurabilityName::Power => Durability::Power,
         };
+        let mut options = store::Options { durability, ..store::Options::default() };
         set(&mut options.max_session_bytes, self.file.store.max_session_bytes);
         options
     }

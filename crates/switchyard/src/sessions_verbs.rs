@@ -95,10 +95,9 @@ async fn show(log: &dyn EventLog, named: &str, as_json: bool, all: bool) -> Resu
         timestamp(record.updated),
     );
     if let Some(title) = &record.title {
-        text.push_str(&format!("title     {}\n", shown(title)));
+        text += &format!("title     {}\n", shown(title));
     }
-    text.push('\n');
-    print(&text)?;
+    print(&format!("{text}\n"))?;
     let options = TextOptions { show_thinking: all, verbose: all, ..reading() };
     let mut formatter = Formatter::new(Format::Text, record.id, options);
     let shown = show_all(log, record.id, record.head, &mut formatter, format::print).await;

@@ -145,7 +145,7 @@ async fn a_peer_that_is_gone_answers_nothing() {
 async fn bad_lines_are_reported_between_good_ones() {
     let (_connection, mut inbox, _peer, mut peer_out) = connect(1 << 16);
     let mut lines = b"garbage\n{\"method\":\"a\"}\n\xff\n".to_vec();
-    lines.extend([b'x'; 20_000]);
+    lines.extend(vec![b'x'; 20_000]);
     lines.extend(b"\n{\"method\":\"b\"}");
 
     peer_out.write_all(&lines).await.unwrap();

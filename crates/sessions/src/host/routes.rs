@@ -252,7 +252,7 @@ async fn hand_out(batch: Vec<Incoming>, connection: &Connection, routes: &Arc<Ro
         if let Placed::Session(sender, message) = placed {
             match &mut group {
                 Some((current, messages)) if current.same_channel(&sender) => {
-                    messages.push(message)
+                    messages.push(message);
                 }
                 _ => {
                     hand_to(group.take()).await;

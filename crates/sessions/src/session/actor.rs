@@ -244,7 +244,7 @@ impl Actor {
         Ok(())
     }
 
-    /// Logs a prompt and queues it.
+    /// Logs a prompt and starts or queues it.
     async fn receive(
         &mut self,
         turn: TurnId,
@@ -263,9 +263,15 @@ impl Actor {
         let payload = prompt_payload(&params, &by);
         let received =
             Draft { at: mint::now(), turn: Some(turn), kind: Kind::PromptReceived, payload };
-        self.append(vec![received], changes).await?;
         // There is room; it was checked before anything was logged.
         let _ = self.turns.enqueue(turn, Prompt { params, text });
+        let is_linked = matches!(self.link, LinkState::Linked { .. });
+        let is_next = self.turns.queued().next() == Some(turn);
+        match (is_linked && is_next).then(|| self.turns.start_next()).flatten() {
+            // One commit for both, because the agent waits for it.
+            Some((turn, prompt)) => self.begin(turn, prompt, vec![received], changes).await?,
+            None => self.append(vec![received], changes).await?,
+        }
         Ok(Ok(()))
     }
 
@@ -283,10 +289,17 @@ impl Actor {
             LinkState::Linked { .. } => {}
         }
         let Some((turn, prompt)) = self.turns.start_next() else { return Ok(()) };
-        self.begin(turn, prompt).await
+        self.begin(turn, prompt, Vec::new(), Changes::default()).await
     }
 
-    async fn begin(&mut self, turn: TurnId, prompt: Prompt) -> Result<(), Halt> {
+    /// Sends a prompt to the agent, once its start is logged behind `drafts`.
+    async fn begin(
+        &mut self,
+        turn: TurnId,
+        prompt: Prompt,
+        mut drafts: Vec<Draft>,
+        changes: Changes,
+    ) -> Result<(), Halt> {
         self.details.note_prompt(&prompt.text);
         self.last_turn = Some(turn);
         self.heard_at = Instant::now();
@@ -295,9 +308,10 @@ impl Actor {
         let changes = Changes {
             active_turn: Some(Some(turn)),
             details: Some(self.details.to_json()),
-            ..Changes::default()
+            ..changes
         };
-        self.append(vec![draft(Kind::TurnStarted, Some(turn), &json!({}))], changes).await?;
+        drafts.push(draft(Kind::TurnStarted, Some(turn), &json!({})));
+        self.append(drafts, changes).await?;
         let sent = match &self.link {
             LinkState::Linked { linkage, .. } => {
                 let tag = linkage.host.routes().tag(&linkage.agent_session);

@@ -6,9 +6,10 @@
 use crate::front::yard;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use testkit::process::{PATIENCE, Yard, wait_until};
+use std::collections::HashSet;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, ChildStdout, Output, Stdio};
+use testkit::process::{PATIENCE, Yard};
 
 #[derive(Debug)]
 pub(crate) struct Ran {
@@ -19,12 +20,9 @@ pub(crate) struct Ran {
 
 impl From<Output> for Ran {
     fn from(output: Output) -> Self {
+        let Output { status, stdout, stderr } = output;
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        Self {
-            code: output.status.code().unwrap(),
-            out: text(output.stdout),
-            err: text(output.stderr),
-        }
+        Self { code: status.code().unwrap(), out: text(stdout), err: text(stderr) }
     }
 }
 
@@ -42,13 +40,14 @@ fn config(yard: &Yard, text: &str) {
     std::fs::write(yard.home().join("switchyard.toml"), text).unwrap();
 }
 
-/// A turn that has said `begun` and goes on.
-fn begun(mut command: Command) -> (Child, BufReader<ChildStdout>) {
-    let mut child =
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+/// A turn that runs until something ends it, and has said what is waited for.
+fn begun(yard: &Yard, script: &str, said: &str) -> (Child, BufReader<ChildStdout>) {
+    let mut command = yard.command(["run", "demo", script, "--format", "json"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
-    while !line.contains("begun") {
+    while !(line.contains("agent_message_chunk") && line.contains(said)) {
         line.clear();
         assert_ne!(stdout.read_line(&mut line).unwrap(), 0, "it ended before it began");
     }
@@ -67,7 +66,7 @@ fn json(ran: &Ran) -> Value {
     serde_json::from_str(&ran.out).unwrap_or_else(|problem| panic!("{problem}: {ran:?}"))
 }
 
-fn last(yard: &Yard) -> Value {
+pub(crate) fn last(yard: &Yard) -> Value {
     json(&run(yard, &["sessions", "show", "last", "--json"]))
 }
 
@@ -82,16 +81,15 @@ fn every_format_shows_the_answer_in_its_own_words() {
     let yard = yard();
     let say = |format| run(&yard, &["run", "demo", "say good day\ntool read", "--format", format]);
 
-    let (text, quiet) = (say("text"), say("quiet"));
+    let [text, quiet] = ["text", "quiet"].map(say);
     let [events, envelopes, ui] = ["json", "envelopes", "ui"].map(|format| lines(&say(format).out));
 
     assert!(text.out.contains("good day\n") && text.out.contains("Read "), "{text:?}");
-    assert_eq!((quiet.code, &*quiet.out, &*quiet.err), (0, "good day\n", ""));
+    assert_eq!((quiet.code, &*quiet.out, &*quiet.err), (0, "good day", ""));
     assert!(events.iter().enumerate().all(|(n, event)| event["seq"] == n + 1));
     assert_eq!(events.iter().filter(|event| event["kind"] == "turn_ended").count(), 1);
     assert!(envelopes.iter().all(|one| is_cuid2(&one["id"]) && is_cuid2(&one["turn"])));
-    let ids: std::collections::HashSet<_> =
-        envelopes.iter().map(|one| one["id"].as_str()).collect();
+    let ids: HashSet<_> = envelopes.iter().map(|one| one["id"].as_str()).collect();
     assert_eq!(ids.len(), envelopes.len());
     let calls: Vec<_> = envelopes.iter().filter(|one| is_cuid2(&one["ev"]["call"])).collect();
     assert_eq!(calls.len(), 2, "a start and an end");
@@ -119,22 +117,6 @@ fn the_examples_of_the_help_work() {
         assert_eq!(ran.code, 0, "{script}: {ran:?}");
         assert!(ran.out.contains(expected), "{script}: {ran:?}");
     }
-}
-
-#[test]
-fn a_session_goes_on_by_its_id_by_the_start_of_it_and_as_the_last() {
-    let yard = yard();
-    assert_eq!(run(&yard, &["run", "demo", "remember the blue door"]).code, 0);
-    let id = last(&yard)["id"].as_str().unwrap().to_owned();
-
-    for named in [&id, &id[..6], "last"] {
-        let ran = run(&yard, &["run", "-s", named, "recall"]);
-        assert!(ran.code == 0 && ran.out.contains("note 1: the blue door"), "{ran:?}");
-    }
-    let named = run(&yard, &["run", "demo", "recall", "--session", &id, "--format", "quiet"]);
-
-    assert!(named.out.contains("I remember 4 earlier prompts"), "{named:?}");
-    assert_eq!(json(&run(&yard, &["sessions", "list", "--json"])).as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -172,8 +154,7 @@ fn the_exit_code_and_one_line_tell_what_went_wrong() {
 fn a_signal_ends_the_turn_as_cancelled_and_leaves_nothing_behind() {
     for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 143)] {
         let yard = yard();
-        let (child, _stdout) =
-            begun(yard.command(["run", "demo", "echo begun\nchildren 1 2\nhang"]));
+        let (child, _stdout) = begun(&yard, "children 1 2\nhang", "pids");
         signal(&child, sent);
 
         assert_eq!(child.wait_with_output().unwrap().status.code(), Some(code));
@@ -188,16 +169,15 @@ fn a_signal_ends_the_turn_as_cancelled_and_leaves_nothing_behind() {
 #[test]
 fn there_is_colour_on_a_terminal_that_wants_it_and_nowhere_else() {
     let yard = yard();
-    let tty = |env: &str| {
+    for (env, has_colour) in
+        [("TERM=xterm", true), ("TERM=xterm NO_COLOR=1", false), ("TERM=dumb", false)]
+    {
         let script = format!(r#"{env} script -qec "'$0' run demo 'tool read'" /dev/null"#);
-        shell(&yard, &script).out
-    };
-
-    assert!(tty("TERM=xterm").contains("\u{1b}["));
-    assert!(!tty("TERM=xterm NO_COLOR=1").contains("\u{1b}["));
-    assert!(!tty("TERM=dumb").contains("\u{1b}["));
+        let ran = shell(&yard, &script);
+        assert!(ran.code == 0 && ran.out.contains("Read README.md"), "{env}: {}", ran.out);
+        assert_eq!(ran.out.contains("\u{1b}["), has_colour, "{env}: {}", ran.out);
+    }
     assert!(!run(&yard, &["run", "demo", "tool read"]).out.contains('\u{1b}'));
-    assert!(!run(&yard, &["sessions", "show", "last"]).out.contains('\u{1b}'));
 }
 
 #[test]
@@ -224,12 +204,7 @@ fn no_control_character_of_an_agent_reaches_a_reader() {
 #[test]
 fn a_reader_that_has_seen_enough_ends_it_quietly() {
     let yard = yard();
-    for verb in [
-        "run demo 'text 20000 100'",
-        "sessions export last",
-        "sessions show last",
-        "sessions watch last",
-    ] {
+    for verb in ["run demo 'text 20000 100'", "sessions export last", "sessions show last"] {
         let ran = shell(&yard, &format!(r#"("$0" {verb}; echo "code $?" >&2) | head -1"#));
         assert_eq!((ran.out.lines().count(), &*ran.err), (1, "code 0\n"), "{verb}");
     }
@@ -242,55 +217,41 @@ fn sessions_are_listed_shown_watched_exported_deleted_and_pruned() {
     for title in ["title First", "title Second", "title Third"] {
         run(&yard, &["run", "demo", title]);
     }
-    let list = json(&run(&yard, &["sessions", "list", "--json", "--agent", "demo", "--cwd", "."]));
-    let ids: Vec<&str> =
-        list.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
-    assert_eq!(list[0]["title"], "Third");
-    assert_eq!(
-        json(&run(&yard, &["sessions", "list", "--json", "--limit", "2"]))
-            .as_array()
-            .unwrap()
-            .len(),
-        2
-    );
-    assert_eq!(json(&run(&yard, &["sessions", "list", "--json", "--cwd", "/"])), json!([]));
-    assert!(run(&yard, &["sessions", "show", ids[0]]).out.contains("Third"));
+    let sessions = |args: &[&str]| run(&yard, &[&["sessions"], args].concat());
+    let list = |args: &[&str]| json(&sessions(&[&["list", "--json"], args].concat()));
+    let all = list(&["--agent", "demo", "--cwd", "."]);
+    let ids: Vec<&str> = (0..3).map(|n| all[n]["id"].as_str().unwrap()).collect();
+    assert_eq!(all[0]["title"], "Third");
+    assert_eq!(list(&["--limit", "2"]), json!([all[0], all[1]]));
+    assert_eq!((list(&["--cwd", "/"]), list(&["--agent", "other"])), (json!([]), json!([])));
+    assert!(sessions(&["show", ids[0]]).out.contains("Third"));
 
     let file = yard.work().join("log.ndjson");
-    let exported = run(&yard, &["sessions", "export", ids[0], "-o", file.to_str().unwrap()]);
+    let exported = sessions(&["export", ids[0], "-o", file.to_str().unwrap()]);
     assert_eq!((exported.code, &*exported.out), (0, ""));
-    assert_eq!(
-        std::fs::read_to_string(&file).unwrap(),
-        run(&yard, &["sessions", "export", ids[0]]).out
-    );
-    let watch = yard
-        .command(["sessions", "watch", ids[0], "--format", "json"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(written, sessions(&["export", ids[0]]).out);
+    let mut watch = yard.command(["sessions", "watch", ids[0], "--format", "json"]);
+    let mut watch = watch.stdout(Stdio::piped()).spawn().unwrap();
     run(&yard, &["run", "-s", ids[0], "echo begun"]);
-    let mut watch = watch;
     let mut seen = BufReader::new(watch.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(seen.any(|line| line.contains("begun") && line.contains("agent_message_chunk")));
     signal(&watch, Signal::INT);
     assert!(watch.wait().unwrap().success());
 
-    assert_eq!(run(&yard, &["sessions", "delete", ids[1]]).code, 2, "nobody to confirm");
-    assert_eq!(run(&yard, &["sessions", "delete", ids[1], "--yes"]).code, 0);
-    assert_eq!(run(&yard, &["sessions", "show", ids[1]]).code, 4);
-    assert_eq!(run(&yard, &["sessions", "prune", "--older-than", "1", "--yes"]).code, 0);
-    assert_eq!(
-        run(&yard, &["sessions", "prune", "--older-than", "0", "--keep", "1", "--yes"]).code,
-        0
-    );
-    let left = json(&run(&yard, &["sessions", "list", "--json"]));
-    assert_eq!((left.as_array().unwrap().len(), &left[0]["id"]), (1, &json!(ids[0])));
+    assert_eq!(sessions(&["delete", ids[1]]).code, 2, "nobody to confirm");
+    assert_eq!(sessions(&["delete", ids[1], "--yes"]).code, 0);
+    assert_eq!(sessions(&["show", ids[1]]).code, 4);
+    assert_eq!(sessions(&["prune", "--older-than", "1", "--yes"]).code, 0);
+    assert_eq!(list(&[]).as_array().unwrap().len(), 2, "none is older than a day");
+    assert_eq!(sessions(&["prune", "--older-than", "0", "--keep", "1", "--yes"]).code, 0);
+    assert_eq!((&list(&[])[0]["id"], &list(&[])[1]), (&json!(ids[0]), &Value::Null));
 }
 
 #[test]
 fn a_turn_is_cancelled_from_another_process_and_its_session_cannot_be_used_meanwhile() {
     let yard = yard();
-    let (child, _stdout) = begun(yard.command(["run", "demo", "echo begun\nhang"]));
+    let (child, _stdout) = begun(&yard, "echo begun\nhang", "begun");
 
     let second = run(&yard, &["run", "-s", "last", "say me too"]);
     let deleted = run(&yard, &["sessions", "delete", "last", "--yes"]);
@@ -302,29 +263,25 @@ fn a_turn_is_cancelled_from_another_process_and_its_session_cannot_be_used_meanw
     for refused in [second, deleted] {
         assert!(refused.code == 1 && refused.err.contains("in use"), "{refused:?}");
     }
-    assert_eq!(status, "running");
+    assert_eq!((status, &last(&yard)["status"]), (json!("running"), &json!("idle")));
     assert!(cancelled.code == 0 && cancelled.err.contains("idle now"), "{cancelled:?}");
     assert_eq!(ended.code, 130, "{ended:?}");
     assert!(again.code == 0 && again.err.contains("not running"), "{again:?}");
-    assert_eq!(last(&yard)["status"], "idle");
 }
 
 #[test]
 fn the_configuration_names_agents_and_is_refused_where_it_is_not_understood() {
     let yard = yard();
     let exe = yard.exe().display();
-    config(
-        &yard,
-        &format!(
-            "[store]\ndurability = \"power\"\n[permissions]\nmode = \"auto\"\n[waits]\ncancel_grace = \"5s\"\n\
-         [agents.mine]\ncommand = \"{exe}\"\nargs = [\"demo-agent\"]\nenv = {{ COLOUR = \"blue\" }}\n"
-        ),
-    );
+    let agent =
+        format!("command = \"{exe}\"\nargs = [\"demo-agent\"]\nenv = {{ COLOUR = \"blue\" }}");
+    let others = "[store]\ndurability = \"power\"\n[permissions]\nmode = \"auto\"";
+    config(&yard, &format!("{others}\n[agents.mine]\n{agent}"));
 
     let env = run(&yard, &["run", "mine", "env COLOUR\npermission", "--format", "quiet"]);
     let shown = run(&yard, &["config", "show"]);
-    assert!(env.code == 0 && env.out.starts_with("COLOUR=blue"), "{env:?}");
-    assert!(env.out.contains("opt-1"), "{env:?}");
+    assert_eq!(env.code, 0, "{env:?}");
+    assert!(env.out.starts_with("COLOUR=blue") && env.out.contains("opt-1"), "{env:?}");
     assert!(shown.out.contains("Power"), "{shown:?}");
     for (text, expected) in [
         ("[store]\ndurabilty = \"power\"", "durabilty"),

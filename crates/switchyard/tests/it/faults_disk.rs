@@ -1,1 +1,286 @@
-//! To be written.
+//! Floods, full disks, torn logs and shared homes: what the log does when it is hard to keep.
+//!
+//! In: more data than fits, or a log that somebody damaged. Out: everything that was acknowledged,
+//! or a word about what is missing; never a silent loss and never a panic.
+//! At most 1.1 GiB is written at a time, below the test's own home, which goes with it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+
+use crate::faults::{Live, Ran, run, yard};
+use crate::faults_kill::{assert_usable, assert_whole, export};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use testkit::proc;
+use testkit::process::{PATIENCE, Yard, wait_until};
+
+/// A few times what one page of events and one batch of messages take, far below what a flood is.
+const MOST_KIB: u64 = 150 << 10;
+
+/// A run whose output only this test reads.
+struct Flood {
+    child: Child,
+    stdout: BufReader<std::process::ChildStdout>,
+    peak_kib: u64,
+}
+
+impl Flood {
+    fn start(yard: &Yard, n_chunks: usize, n_bytes: usize) -> Self {
+        let script = format!("flood {n_chunks} {n_bytes}");
+        let mut command = yard.command(["run", "demo", &script, "--format", "json"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stdout = BufReader::with_capacity(1 << 20, child.stdout.take().unwrap());
+        Self { child, stdout, peak_kib: 0 }
+    }
+
+    fn measure(&mut self) {
+        let peak_kib = proc::memory(self.child.id()).map_or(0, |memory| memory.peak_kib);
+        self.peak_kib = self.peak_kib.max(peak_kib);
+    }
+
+    /// Reads to the end, and checks that every event and every chunk came once and in order.
+    #[track_caller]
+    fn assert_complete(&mut self, n_chunks: usize, n_bytes: usize) {
+        let (mut line, mut seq, mut chunk) = (Vec::new(), 0, 0);
+        while self.stdout.read_until(b'\n', &mut line).unwrap() > 0 {
+            seq += 1;
+            assert!(line.starts_with(format!("{{\"seq\":{seq},").as_bytes()), "event {seq}");
+            if line.len() > n_bytes {
+                chunk += 1;
+                let wanted = format!("\"text\":\"chunk {chunk}.");
+                let head = String::from_utf8_lossy(&line[..300]);
+                assert!(head.contains(&wanted), "chunk {chunk} of event {seq}: {head}");
+            }
+            if seq % 16 == 0 {
+                self.measure();
+            }
+            line.clear();
+        }
+        assert_eq!(chunk, n_chunks);
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+        println!("peak memory {} KiB for {} MiB", self.peak_kib, (n_chunks * n_bytes) >> 20);
+        assert!(self.peak_kib < MOST_KIB, "{} KiB", self.peak_kib);
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_gigabyte_passes_in_order_and_in_little_memory() {
+    let yard = yard();
+    Flood::start(&yard, 16384, 65536).assert_complete(16384, 65536);
+    yard.assert_empty_within(PATIENCE);
+}
+
+#[test]
+fn large_events_are_not_gathered_in_memory() {
+    let yard = yard();
+    Flood::start(&yard, 40, 8 << 20).assert_complete(40, 8 << 20);
+    yard.assert_empty_within(PATIENCE);
+}
+
+#[test]
+fn a_reader_that_stops_reading_costs_no_memory_and_gets_everything_later() {
+    let (n_chunks, n_bytes) = (4096, 65536);
+    let yard = yard();
+    let mut flood = Flood::start(&yard, n_chunks, n_bytes);
+    // The log takes what the reader does not: the turn ends although nobody looks.
+    let is_over = wait_until(PATIENCE * 3, || {
+        let shown = yard.command(["sessions", "show", "last", "--json"]).output().unwrap();
+        let shown: Value = serde_json::from_slice(&shown.stdout).unwrap_or_default();
+        flood.measure();
+        shown["status"] == "idle" && shown["events"].as_u64() > Some(n_chunks as u64)
+    });
+    assert!(is_over, "the agent waits for the reader");
+    flood.assert_complete(n_chunks, n_bytes);
+    yard.assert_empty_within(PATIENCE);
+}
+
+/// A small file system of its own as the home.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// Nothing when this user may not mount.
+    fn mount(yard: &Yard, size: &str) -> Option<Self> {
+        let dir = yard.home().join("small");
+        fs::create_dir(&dir).unwrap();
+        let options = format!("size={size}");
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&dir).status();
+        if !mounted.is_ok_and(|status| status.success()) {
+            println!("skipped: a file system of 8 MiB could not be mounted");
+            return None;
+        }
+        fs::copy(yard.home().join("switchyard.toml"), dir.join("switchyard.toml")).unwrap();
+        Some(Self(dir))
+    }
+
+    fn run(&self, yard: &Yard, args: &[&str]) -> Ran {
+        let mut command = yard.command(args);
+        command.env("SWITCHYARD_HOME", &self.0);
+        Live::start(command).finish()
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_is_named_and_costs_nothing_that_was_acknowledged() {
+    check_full_disk(&["text 1 500000 ; sleep 20"; 20].join(" ; "));
+}
+
+#[test]
+fn a_full_disk_stops_an_agent_that_floods() {
+    check_full_disk("flood 4096 4096");
+}
+
+/// The script says more than fits.
+#[track_caller]
+fn check_full_disk(script: &str) {
+    let yard = yard();
+    let Some(disk) = SmallDisk::mount(&yard, "8m") else { return };
+    let filler = disk.0.join("filler");
+    fs::write(&filler, vec![0; 4 << 20]).unwrap();
+    let full = disk.run(&yard, &["run", "demo", script, "--format", "json"]);
+    assert_eq!(full.code, Some(1), "{}", full.stderr);
+    assert!(
+        full.stderr.contains("no space left") && full.stderr.contains("free some"),
+        "{}",
+        full.stderr
+    );
+    assert!(full.text().len() > 2 << 20, "not even what there was room for");
+    yard.assert_empty_within(PATIENCE);
+
+    let log = disk.run(&yard, &["sessions", "export", "last"]);
+    assert_eq!(log.code, Some(0), "the log is not readable: {}", log.stderr);
+    assert_whole(&log, &full.lines);
+    let shown = yard.command(["sessions", "show", "last"]).env("SWITCHYARD_HOME", &disk.0).output();
+    assert!(shown.unwrap().status.success());
+
+    let refused = disk.run(&yard, &["run", "-s", "last", script, "--format", "json"]);
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    assert!(refused.stderr.to_lowercase().contains("no space left"), "{}", refused.stderr);
+
+    fs::remove_file(filler).unwrap();
+    let next = disk.run(&yard, &["run", "-s", "last", "echo once more", "--format", "json"]);
+    assert_eq!(next.code, Some(0), "{}", next.stderr);
+    let log = disk.run(&yard, &["sessions", "export", "last"]);
+    assert_whole(&log, &full.lines);
+    assert_whole(&log, &next.lines);
+    let n_started = log.of_kind("turn_started").len();
+    assert_eq!(log.of_kind("turn_ended").len(), n_started, "a turn has no end");
+    yard.assert_empty_within(PATIENCE);
+}
+
+/// A log with its write-ahead file, as a kill leaves it, and what was acknowledged.
+fn killed_log(yard: &Yard) -> (PathBuf, Vec<String>) {
+    let mut live = Live::demo(yard, "text 100 500 ; slow 1000 20");
+    while live.lines.len() < 60 {
+        live.next().expect("the script is longer");
+    }
+    live.signal(Signal::KILL);
+    let killed = live.finish();
+    yard.assert_empty_within(PATIENCE);
+    let wal = yard.home().join("switchyard.db-wal");
+    assert!(wal.exists(), "no write-ahead file to damage");
+    (wal, killed.lines)
+}
+
+/// Whether every acknowledged line is still there or named as lost.
+#[track_caller]
+fn assert_no_silent_loss(log: &Ran, acknowledged: &[String]) {
+    let recovered = log.of_kind("log_recovered");
+    for line in acknowledged {
+        let event: Value = serde_json::from_str(line).unwrap();
+        let seq = event["seq"].as_u64().unwrap();
+        let is_named = recovered.iter().any(|lost| {
+            lost["lostFrom"].as_u64() <= Some(seq) && Some(seq) <= lost["lostTo"].as_u64()
+        });
+        assert!(log.lines.contains(line) || is_named, "silently lost: {line}");
+    }
+}
+
+#[test]
+fn a_damaged_tail_is_reported_or_repaired_and_never_silent() {
+    const ROUNDS: u64 = 16;
+    let base = RandomState::new().hash_one("seed");
+    let mut n_recovered = 0;
+    for round in 0..ROUNDS {
+        let yard = yard();
+        let (wal, acknowledged) = killed_log(&yard);
+        let at = base.wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)) % size(&wal);
+        println!("round {round}: seed {base:#x}, byte {at} of {}", size(&wal));
+        damage(&wal, at, round % 2 == 0);
+
+        let shown = run(&yard, ["sessions", "export", "last"]);
+        let next = run(&yard, ["run", "-s", "last", "echo once more", "--format", "json"]);
+        if next.code != Some(0) {
+            let is_clear = ["missing", "damaged", "lost", "no session"];
+            let said = format!("{}{}", shown.stderr, next.stderr);
+            assert!(is_clear.iter().any(|word| said.contains(word)), "{said}");
+            continue;
+        }
+        let log = export(&yard);
+        n_recovered += log.of_kind("log_recovered").len();
+        assert_no_silent_loss(&log, &acknowledged);
+        assert_usable(&yard);
+    }
+    println!("{n_recovered} of {ROUNDS} logs lost something and said so");
+}
+
+fn size(path: &Path) -> u64 {
+    fs::metadata(path).unwrap().len()
+}
+
+/// Cuts the file at a byte, or flips that byte.
+fn damage(path: &Path, at: u64, cuts: bool) {
+    let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+    if cuts {
+        return file.set_len(at).unwrap();
+    }
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[!byte[0]], at).unwrap();
+}
+
+#[test]
+fn two_runs_share_a_home_and_each_keeps_its_own_log() {
+    let yard = yard();
+    let both = [0, 1].map(|_| Live::demo(&yard, "slow 100 5 ; text 100 1000"));
+    for live in both {
+        let ran = live.finish();
+        assert_eq!((ran.code, &ran.end()["stopReason"]), (Some(0), &"end_turn".into()));
+        assert_eq!(ran.of_kind("agent_message_chunk").len(), 200);
+        assert_whole(&ran, &ran.lines);
+    }
+    yard.assert_empty_within(PATIENCE);
+}
+
+#[test]
+fn a_session_that_runs_elsewhere_is_refused_by_name_and_not_disturbed() {
+    let yard = yard();
+    let mut live = Live::demo(&yard, "echo mine ; slow 1000 20");
+    live.wait_for_kind("agent_message_chunk");
+    let second = run(&yard, ["run", "-s", "last", "echo yours", "--format", "json"]);
+    assert_eq!(second.code, Some(1), "{}", second.stderr);
+    assert!(second.stderr.contains(&format!("process {}", live.pid())), "{}", second.stderr);
+    live.wait_for_kind("agent_message_chunk");
+    live.signal(Signal::INT);
+    assert_eq!(live.finish().end()["stopReason"], "cancelled");
+    yard.assert_empty_within(PATIENCE);
+}

@@ -1,1 +1,244 @@
-//! To be written.
+//! Trees of processes that do not want to end, agents that are none, clients that do not answer.
+//!
+//! In: descendants that leave their parent and their session and ignore signals, as root and as an
+//! ordinary user. Out: nothing that lives, and nothing that waits to be reaped.
+//! Each tree has ten processes at most, and they end by themselves after five minutes.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+
+use crate::faults::{EXE, Live, SHORT_WAITS, configured, run, yard};
+use crate::faults_kill::export;
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use testkit::proc;
+use testkit::process::{PATIENCE, Yard, wait_until};
+use testkit::sdk_client::{Manners, Permission, SdkClient};
+
+/// `nobody`, who may do nothing that the test itself may not.
+const ORDINARY: u32 = 65534;
+
+/// A home and the user who lives there.
+struct Place {
+    yard: Yard,
+    /// The binary where an ordinary user can read it; nothing for the user who runs the test.
+    ordinary_exe: Option<PathBuf>,
+}
+
+/// With and without cgroups, and as an ordinary user if we are root.
+fn places() -> Vec<Place> {
+    let own = |config: &str| {
+        let yard = yard();
+        fs::write(yard.home().join("switchyard.toml"), format!("{SHORT_WAITS}{config}")).unwrap();
+        Place { yard, ordinary_exe: None }
+    };
+    let mut places = vec![own(""), own("[workers]\ncgroups = false\n")];
+    if !rustix::process::getuid().is_root() {
+        println!("skipped as another user: only root can become one");
+        return places;
+    }
+    let yard = yard();
+    let exe = yard.home().join("switchyard");
+    fs::copy(EXE, &exe).unwrap();
+    give_away(yard.home());
+    places.push(Place { yard, ordinary_exe: Some(exe) });
+    places
+}
+
+fn give_away(path: &Path) {
+    std::os::unix::fs::chown(path, Some(ORDINARY), Some(ORDINARY)).unwrap();
+    if path.is_dir() {
+        fs::read_dir(path).unwrap().for_each(|entry| give_away(&entry.unwrap().path()));
+    }
+}
+
+impl Place {
+    fn command(&self, args: &[&str]) -> Command {
+        let Some(exe) = &self.ordinary_exe else { return self.yard.command(args) };
+        let id = ORDINARY.to_string();
+        let user = ["--reuid", &id, "--regid", &id, "--clear-groups", "--"];
+        let mut command = self.yard.other("setpriv", user);
+        command.arg(exe).args(args);
+        command
+    }
+
+    /// A run that has started its hostile descendants, and their pids.
+    fn start(&self, then: &str) -> (Live, Vec<u32>) {
+        let script = format!("children 5 2 ; {then}");
+        let mut live = Live::start(self.command(&["run", "demo", &script, "--format", "json"]));
+        let said = live.wait_for_kind("agent_message_chunk");
+        let text = said["payload"]["update"]["content"]["text"].as_str().unwrap();
+        let pids: Vec<u32> = text.split(' ').filter_map(|word| word.trim().parse().ok()).collect();
+        assert_eq!(pids.len(), 10, "{text}");
+        (live, pids)
+    }
+
+    #[track_caller]
+    fn assert_empty(&self, pids: &[u32]) {
+        self.yard.assert_empty_within(PATIENCE);
+        let is_reaped = wait_until(PATIENCE, || !pids.iter().any(|pid| is_zombie(*pid)));
+        assert!(is_reaped, "zombies are left");
+    }
+}
+
+fn is_zombie(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "))
+}
+
+#[test]
+fn no_descendant_outlives_an_agent_that_ends_well() {
+    for place in places() {
+        let (live, pids) = place.start("echo done");
+        let ran = live.finish();
+        assert_eq!((ran.code, &ran.end()["stopReason"]), (Some(0), &"end_turn".into()));
+        place.assert_empty(&pids);
+    }
+}
+
+#[test]
+fn no_descendant_outlives_an_agent_that_crashes() {
+    for place in places() {
+        let (live, pids) = place.start("crash");
+        assert_eq!(live.finish().end()["error"]["category"], "process_exit");
+        place.assert_empty(&pids);
+    }
+}
+
+#[test]
+fn no_descendant_outlives_a_cancel_or_a_signal() {
+    for signal in [Signal::INT, Signal::TERM] {
+        for place in places() {
+            let (live, pids) = place.start("hang-hard");
+            live.signal(signal);
+            assert_eq!(live.finish().end()["stopReason"], "cancelled");
+            place.assert_empty(&pids);
+        }
+    }
+}
+
+#[test]
+fn no_descendant_outlives_a_killed_switchyard() {
+    for place in places() {
+        let (live, pids) = place.start("hang-hard");
+        live.signal(Signal::KILL);
+        assert_eq!(live.finish().code, None);
+        place.assert_empty(&pids);
+    }
+}
+
+#[test]
+fn what_outlives_a_killed_switchyard_and_its_keeper_is_ended_by_the_next_run() {
+    for place in places() {
+        let (live, pids) = place.start("hang-hard");
+        let mut family = proc::descendants(live.pid());
+        family.retain(|pid| proc::command_line(*pid).contains("__keeper"));
+        assert_eq!(family.len(), 1, "one keeper for one agent");
+        // Stopped first, so that it cannot do its work between the two deaths.
+        signal(family[0], Signal::STOP);
+        live.signal(Signal::KILL);
+        assert_eq!(live.finish().code, None);
+        proc::kill9(family[0]);
+        let next = Live::start(place.command(&["run", "demo", "echo hi", "--format", "json"]));
+        assert_eq!(next.finish().code, Some(0));
+        place.assert_empty(&pids);
+    }
+}
+
+fn signal(pid: u32, signal: Signal) {
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+/// Starts `command` as an agent: it fails with this code, and says these words.
+#[track_caller]
+fn check(command: &[&str], code: i32, words: &[&str]) {
+    let yard = yard();
+    let ran = Live::start(yard.command(["run", "hello", "--"].iter().chain(command))).finish();
+    assert_eq!(ran.code, Some(code), "{command:?}: {}", ran.stderr);
+    for word in words {
+        assert!(ran.stderr.contains(word), "{command:?}: `{word}` is not in: {}", ran.stderr);
+    }
+    assert!(ran.stderr.starts_with("switchyard: "), "{}", ran.stderr);
+    yard.assert_empty_within(PATIENCE);
+}
+
+#[test]
+fn an_agent_that_is_not_there_is_named_with_a_way_out() {
+    check(&["no-such-agent"], 4, &["`no-such-agent`", "not found", "hint:"]);
+}
+
+#[test]
+fn an_agent_that_cannot_be_executed_is_named_with_a_way_out() {
+    check(&["/etc/passwd"], 4, &["`/etc/passwd`", "cannot be executed", "hint:"]);
+}
+
+#[test]
+fn an_agent_that_ends_at_once_is_told_with_its_status_and_a_way_out() {
+    check(&["/bin/false"], 1, &["exit code 1", "hint:"]);
+}
+
+#[test]
+fn the_last_words_on_stderr_of_an_agent_that_ends_at_once_are_told() {
+    check(&["sh", "-c", "echo no key >&2; exit 7"], 1, &["exit code 7", "no key", "hint:"]);
+}
+
+#[test]
+fn an_agent_that_prints_usage_instead_of_acp_is_quoted() {
+    check(&["echo", "usage: tool [acp]"], 1, &["usage: tool [acp]", "hint:"]);
+}
+
+#[test]
+fn an_agent_that_says_nothing_is_given_up() {
+    check(&["sleep", "300"], 3, &["did not answer `initialize`", "2s", "hint:"]);
+}
+
+#[test]
+fn an_agent_that_is_slow_to_start_is_waited_for() {
+    let yard = yard();
+    let agent = ["--", EXE, "demo-agent", "--slow-start", "1000"];
+    let args = ["run", "echo here", "--format", "json"].into_iter().chain(agent);
+    assert_eq!(Live::start(yard.command(args)).finish().text(), "here");
+    assert_eq!(run(&yard, ["sessions", "export", "last"]).code, Some(0));
+    yard.assert_empty_within(PATIENCE);
+}
+
+/// The last session's decision about the one permission that was asked for.
+fn decision(yard: &Yard) -> Value {
+    export(yard).of_kind("permission_resolved").pop().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_permission_that_no_client_answers_is_rejected_in_time_and_the_turn_goes_on() {
+    let yard = configured("[waits]\npermission = '1s'\n");
+    let manners = Manners::default().permission(Permission::Never);
+    let client = SdkClient::ready(yard.tokio_command(["acp", "demo"]), manners).await.unwrap();
+    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let turn = client.prompt(&session, "permission execute rm -r / ; echo after").await.unwrap();
+    assert!(turn.text().ends_with("after"), "{}", turn.text());
+    assert_eq!(client.permissions_asked().len(), 1);
+    let decided = decision(&yard);
+    assert_eq!((&decided["by"]["who"], &decided["allowed"]), (&"timeout".into(), &false.into()));
+    assert_eq!(decided["outcome"]["kind"], "reject_once");
+    client.stop().await;
+    yard.assert_empty_within(PATIENCE);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_answers_an_open_permission_as_cancelled() {
+    let yard = configured(SHORT_WAITS);
+    let manners = Manners::default().permission(Permission::Never);
+    let client = SdkClient::ready(yard.tokio_command(["acp", "demo"]), manners).await.unwrap();
+    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let running = client.start_prompt(&session, "permission-hang");
+    client.wait_for_permissions(1).await;
+    client.cancel(&session).unwrap();
+    let turn = running.finish().await.unwrap();
+    assert_eq!(format!("{:?}", turn.stop_reason), "Cancelled");
+    let decided = decision(&yard);
+    assert_eq!((&decided["by"]["who"], &decided["allowed"]), (&"cancel".into(), &false.into()));
+    assert_eq!(decided["outcome"]["outcome"], "cancelled");
+    client.stop().await;
+    yard.assert_empty_within(PATIENCE);
+}

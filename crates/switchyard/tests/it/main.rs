@@ -1,5 +1,8 @@
 //! The real binary, driven as its users and its enemies would.
 
+// A test that cannot go on says so by panicking.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod cli;
 mod conformance;
 mod faults;

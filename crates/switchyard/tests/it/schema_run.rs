@@ -4,7 +4,7 @@
 //! Out: the verdict on every line, which includes that each request was answered exactly once,
 //! and what becomes of the flags that speak to the agent.
 
-use crate::cli::{Ran, run};
+use crate::cli::{Ran, last, run};
 use crate::front::yard;
 use serde_json::{Value, json};
 use testkit::process::{PATIENCE, Yard};
@@ -129,6 +129,22 @@ fn a_session_goes_on_in_the_next_process_and_the_agent_still_knows_it() {
 }
 
 #[test]
+fn a_session_goes_on_by_its_id_by_the_start_of_it_and_as_the_last() {
+    let yard = yard();
+    assert_eq!(run(&yard, &["run", "demo", "remember the blue door"]).code, 0);
+    let id = last(&yard)["id"].as_str().unwrap().to_owned();
+
+    for named in [&id, &id[..6], "last"] {
+        let ran = run(&yard, &["run", "-s", named, "recall"]);
+        assert!(ran.code == 0 && ran.out.contains("note 1: the blue door"), "{ran:?}");
+    }
+    let named = run(&yard, &["run", "demo", "recall", "--session", &id, "--format", "quiet"]);
+
+    assert!(named.out.contains("I remember 4 earlier prompts"), "{named:?}");
+    assert_eq!(last(&yard)["id"], json!(id));
+}
+
+#[test]
 fn an_agent_that_can_only_load_gets_its_session_by_load() {
     let yard = yard();
     let exe = yard.exe().to_str().unwrap().to_owned();
@@ -184,7 +200,7 @@ fn an_agent_that_misbehaves_is_still_answered_properly() {
     let out = demo(&yard, &["garbage\nbad-utf8\nunknown-response\nsay after all that"]);
 
     assert_eq!(out.code, 0, "{}", out.err);
-    assert!(out.out.ends_with("after all that\n"), "{}", out.out);
+    assert!(out.out.ends_with("after all that"), "{}", out.out);
     let record = tap::read(yard.home().join("tap.ndjson")).unwrap();
     let wrong: Vec<_> = Validator::v1()
         .check(&record)

@@ -1,7 +1,11 @@
 use super::*;
 
 fn entropy(seed: u8) -> [u8; ENTROPY] {
-    std::array::from_fn(|i| (i as u8).wrapping_mul(37).wrapping_add(seed))
+    let mut next = seed;
+    std::array::from_fn(|_| {
+        next = next.wrapping_mul(37).wrapping_add(11);
+        next
+    })
 }
 
 #[test]
