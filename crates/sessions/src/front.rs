@@ -118,7 +118,11 @@ impl Front {
     async fn requested(self: &Arc<Self>, message: Message) {
         let id = message.id();
         if message.method() == "initialize" {
-            return self.spawn(id, Self::initialize, message);
+            // Noted at once, so that a client that does not wait for the answer is served.
+            return match self.prepare(&message) {
+                Ok(()) => self.spawn(id, Self::initialize, message),
+                Err(error) => self.respond(&id, Err(error)).await,
+            };
         }
         if self.slot.get().is_none() {
             let error = RpcError::invalid_request("`initialize` comes first");
@@ -166,9 +170,9 @@ impl Front {
         self.running().retain(|_, task| !task.is_finished());
     }
 
-    async fn initialize(self: Arc<Self>, message: Message) -> Outcome {
+    /// Reads `initialize` and decides how the agent will be started.
+    fn prepare(&self, message: &Message) -> Result<(), RpcError> {
         #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
         struct Params {
             #[serde(rename = "protocolVersion")]
             _protocol_version: u16,
@@ -178,7 +182,7 @@ impl Front {
         // Both sides get version 1, whatever was asked for: the one that Switchyard speaks.
         let params = wire::set_member(&params, &["protocolVersion"], &Json::trusted("1"))
             .map_err(RpcError::invalid_params)?;
-        let slot = self.slot.get_or_init(|| {
+        self.slot.get_or_init(|| {
             Arc::new(HostSlot::new(
                 self.setup.agent.clone(),
                 self.yard.setup.clone(),
@@ -186,8 +190,11 @@ impl Front {
                 params,
             ))
         });
-        let host = slot.host().await.map_err(|error| explain(&error))?;
-        self.follow_stray(&host);
+        Ok(())
+    }
+
+    async fn initialize(self: Arc<Self>, _: Message) -> Outcome {
+        let host = self.host().await?;
         with_own_capabilities(host.initialized()).map_err(RpcError::internal)
     }
 

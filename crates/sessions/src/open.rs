@@ -165,7 +165,7 @@ pub async fn earlier(
     let Taken { mut record, claim } = taken;
     let mut details = Details::read(&record);
     if let Some(params) = params {
-        details.new_params = params;
+        details.new_params = with_servers(params, &details.new_params);
         record.details = details.to_json();
         let changes = Changes { details: Some(record.details.clone()), ..Changes::default() };
         yard.log.update(record.id, changes).await?;
@@ -179,6 +179,21 @@ pub async fn earlier(
     let resumed = linked.resumed.clone();
     let handle = start(yard, terms, record, claim, &place, linked)?;
     Ok(Opened { handle, answer, cursor, resumed })
+}
+
+/// `session/resume` may leave the MCP servers out; `session/new` and `load` must name them.
+fn with_servers(params: Json, earlier: &Json) -> Json {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Servers {
+        mcp_servers: Option<Json>,
+    }
+    let servers = |params: &Json| params.read::<Servers>().ok()?.mcp_servers;
+    if servers(&params).is_some() {
+        return params;
+    }
+    let servers = servers(earlier).unwrap_or_else(|| Json::trusted("[]"));
+    wire::set_member(&params, &["mcpServers"], &servers).unwrap_or(params)
 }
 
 /// Gives `host` the session back: its conversation, its settings, and what to tell it if

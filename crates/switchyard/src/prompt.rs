@@ -33,6 +33,15 @@ pub(crate) fn read_text(word: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
+/// Whether everything that is to be sent along is there, before anything is started.
+pub(crate) fn check_attached(attached: &[std::path::PathBuf]) -> Result<(), Failure> {
+    for path in attached {
+        attachment(path, &AgentCapabilities::default())
+            .map_err(|error| Failure::usage(format!("{error:#}")))?;
+    }
+    Ok(())
+}
+
 /// Params of `session/prompt`, without the session's id.
 pub(crate) fn params(
     text: &str,

@@ -28,6 +28,7 @@ use crate::{control, prompt, terminal, world};
 pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let (name, word) = split_words(&args)?;
+    prompt::check_attached(&args.attach)?;
     let text = prompt::read_text(word)?;
     let yard = world::open_yard(&config).await?;
     let earlier = match &args.session {
@@ -294,7 +295,8 @@ impl Turn<'_> {
             tokio::pin!(following);
             let mut phase = handle.phase();
             let timeout = sleep_or_never(self.args.timeout);
-            tokio::pin!(timeout);
+            let reader_gone = terminal::reader_gone();
+            tokio::pin!(timeout, reader_gone);
             loop {
                 tokio::select! {
                     followed = &mut following => break followed?,
@@ -310,6 +312,7 @@ impl Turn<'_> {
                         forced = Some(outcome::TIMEOUT);
                         handle.cancel_soon("timeout").await?;
                     }
+                    () = &mut reader_gone => break Followed::ReaderGone,
                     why = halted(&mut phase) => {
                         return Err(self.halt(why).await);
                     }

@@ -115,6 +115,7 @@ async fn watch(log: &dyn EventLog, named: &str, after: Seq, format: Format) -> R
         },
         // Being interrupted is how watching ends.
         _ = tokio::signal::ctrl_c() => Ok(()),
+        () = terminal::reader_gone() => Ok(()),
     }
 }
 
@@ -187,10 +188,21 @@ pub(crate) async fn cancel(named: &str, config: Config) -> Result<ExitCode, Fail
             format!("session {} is in use, but not known where", record.id),
         ));
     };
-    match control::cancel(&config.home.run, pid, record.id).await? {
-        control::Response::Done => terminal::say(&format!("session {} is idle now", record.id)),
-        control::Response::NotHere => {
+    let cancelled = control::cancel(&config.home.run, pid, record.id).await;
+    match cancelled {
+        Ok(control::Response::Done) => {
+            terminal::say(&format!("session {} is idle now", record.id));
+        }
+        Ok(control::Response::NotHere) => {
             terminal::say(&format!("session {} is not running", record.id));
+        }
+        Err(error) => {
+            // A process that ends with its turn may be gone before it could answer.
+            let record = world::find_session(&*log, record.id.as_str()).await?;
+            if record.active_turn.is_some() {
+                return Err(error.into());
+            }
+            terminal::say(&format!("session {} is idle now", record.id));
         }
     }
     Ok(ExitCode::SUCCESS)

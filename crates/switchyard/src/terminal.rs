@@ -9,16 +9,33 @@ pub(crate) fn say(text: &str) {
 
 /// Colour where there is a terminal that wants it.
 pub(crate) fn color_on_stdout() -> bool {
-    wants_color() && std::io::stdout().is_terminal()
-}
-
-pub(crate) fn color_on_stderr() -> bool {
-    wants_color() && std::io::stderr().is_terminal()
-}
-
-fn wants_color() -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    std::io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb
+}
+
+/// Until whoever reads our stdout has closed it, as `| head` does when it has seen enough.
+pub(crate) async fn reader_gone() {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let (gone, noticed) = tokio::sync::oneshot::channel();
+    // A thread, because nothing else can wait for an error on a pipe we only write to.
+    std::thread::spawn(move || {
+        let stdout = std::io::stdout();
+        let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+        while let Ok(_) | Err(rustix::io::Errno::INTR) = poll(&mut fds, None) {
+            let seen = fds[0].revents();
+            if seen.intersects(PollFlags::ERR | PollFlags::HUP) {
+                let _ = gone.send(());
+            }
+            if !seen.is_empty() {
+                return;
+            }
+        }
+    });
+    if noticed.await.is_err() {
+        // What cannot be watched is taken to stay.
+        std::future::pending().await
+    }
 }
 
 /// Someone sits there who can be asked.

@@ -152,7 +152,8 @@ pub(crate) fn policy(
 ) -> Result<Policy, Failure> {
     let mut rules = config.rules()?;
     if let Some(path) = &args.policy {
-        rules = rules.and(read_rules(path, cwd)?);
+        let more = read_rules(path, cwd).map_err(|error| Failure::usage(format!("{error:#}")))?;
+        rules = rules.and(more);
     }
     if args.approve_reads {
         rules = rules.and(Rules::approve_reads());

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use testkit::proc;
 use testkit::process::{PATIENCE, Yard, wait_until};
+use testkit::sdk_client::{Manners, SdkClient};
 
 /// A few times what one page of events and one batch of messages take, far below what a flood is.
 const MOST_KIB: u64 = 150 << 10;
@@ -147,6 +148,20 @@ fn a_full_disk_is_named_and_costs_nothing_that_was_acknowledged() {
 #[test]
 fn a_full_disk_stops_an_agent_that_floods() {
     check_full_disk("flood 4096 4096");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_is_told_of_a_full_disk() {
+    let yard = yard();
+    let Some(disk) = SmallDisk::mount(&yard, "4m") else { return };
+    let mut command = yard.tokio_command(["acp", "demo"]);
+    command.env("SWITCHYARD_HOME", &disk.0);
+    let client = SdkClient::ready(command, Manners::default()).await.unwrap();
+    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let told = client.prompt(&session, &["text 1 500000 ; sleep 20"; 20].join(" ; ")).await;
+    assert!(format!("{told:?}").contains("no space left"), "{told:?}");
+    client.stop().await;
+    yard.assert_empty_within(PATIENCE);
 }
 
 /// The script says more than fits.

@@ -184,6 +184,18 @@ fn a_cancel_climbs_the_ladder_rung_by_rung() {
 }
 
 #[test]
+fn a_cancel_from_another_process_is_confirmed_every_time() {
+    let yard = yard();
+    for _ in 0..20 {
+        let mut live = Live::demo(&yard, "echo here ; hang");
+        live.wait_for_kind("agent_message_chunk");
+        cancel(&yard);
+        assert_eq!(live.finish().end()["stopReason"], "cancelled");
+    }
+    yard.assert_empty_within(PATIENCE);
+}
+
+#[test]
 fn a_second_signal_does_not_wait_for_the_ladder_and_leaves_nothing() {
     let yard = configured("[waits]\ncancel_grace = '1h'\n");
     let args = ["run", "echo here ; children 2 1 ; hang-hard", "--format", "json", "--"];
