@@ -4,7 +4,11 @@
 //! measured in the same run: the demo agent on a bare pipe, driven by the same client.
 //! Absolute times depend on the machine and on what else it does; ratios less so.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that fails has no result")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a measurement that fails has no result"
+)]
 #![allow(clippy::print_stdout, reason = "the table is the result")]
 
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -45,9 +49,10 @@ enum Through {
 
 impl Bench {
     fn client(&self, through: Through) -> Client {
+        let exe = self.exe.to_str().unwrap();
         let args: &[&str] = match through {
             Through::BarePipe => &["demo-agent"],
-            Through::Switchyard => &["acp", "demo"],
+            Through::Switchyard => &["acp", "--", exe, "demo-agent"],
         };
         Client::start(&self.exe, &self.home, args)
     }
@@ -108,7 +113,7 @@ impl Bench {
     fn run_flood(&self) -> Flood {
         let mut command = Command::new(&self.exe);
         let prompt = format!("flood {FLOOD} {CHUNK_BYTES}");
-        command.args(["run", "demo", &prompt, "--format", "json"]);
+        command.args(["run", &prompt, "--format", "json", "--"]).arg(&self.exe).arg("demo-agent");
         command.env("SWITCHYARD_HOME", &self.home).current_dir(&self.home);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::with_capacity(1 << 20, child.stdout.take().unwrap());
@@ -133,7 +138,11 @@ impl Bench {
         let idle = memory_of(pid).resident_kib;
         println!(
             "{:<44} {:>12} {:>9.1} MB {:>9}  under 15 MB {}",
-            "resident memory, idle", "", mb(idle), "", mark(mb(idle) < 15.0)
+            "resident memory, idle",
+            "",
+            mb(idle),
+            "",
+            mark(mb(idle) < 15.0)
         );
         client.flood(&session, MILLION / 10);
         let warm = memory_of(pid).resident_kib;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::AcpArgs;
 use crate::config::Config;
 use crate::outcome::Failure;
-use crate::{control, world};
+use crate::{control, stdio, world};
 
 pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Failure> {
     let cwd = world::working_directory(args.agent.cwd.as_deref())?;
@@ -21,7 +21,8 @@ pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Fai
     let stop = CancellationToken::new();
     stop_on_signals(&stop)?;
     let setup = FrontSetup { agent, policy };
-    front::serve(yard, setup, tokio::io::stdin(), tokio::io::stdout(), stop).await;
+    let (reader, writer) = stdio::open();
+    front::serve(yard, setup, reader, writer, stop).await;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -13,6 +13,7 @@ mod outcome;
 mod prompt;
 mod run;
 mod sessions_verbs;
+mod stdio;
 mod terminal;
 mod world;
 
@@ -30,8 +31,15 @@ fn main() -> ExitCode {
         // Before any thread: a keeper must be the only thing in its process.
         return bus::keeper::main();
     }
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    // One protocol on one pair of pipes: handing messages from thread to thread would cost
+    // more than it gains. The log has threads of its own.
+    let is_protocol =
+        first.as_deref().is_some_and(|verb| verb == "acp" || verb == world::DEMO_VERB);
+    let mut builder = match is_protocol {
+        true => tokio::runtime::Builder::new_current_thread(),
+        false => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = builder.worker_threads(2).enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => return Failure::from(anyhow::Error::from(error)).report(),

@@ -26,6 +26,7 @@ pub(crate) async fn reader_gone() {
             let seen = fds[0].revents();
             if seen.intersects(PollFlags::ERR | PollFlags::HUP) {
                 let _ = gone.send(());
+                return;
             }
             if !seen.is_empty() {
                 return;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use store::{Batch, Changes, Claim, Durability, StoreError};
@@ -27,6 +27,10 @@ use crate::permission::Policy;
 use crate::trouble::Trouble;
 use crate::yard::{Yard, draft};
 use crate::{link, mint, open};
+
+/// A prompt is made safe against a power cut a moment after it was sent: the disk would
+/// otherwise be busy with it just when the first words of the answer are to be logged.
+const SYNC_AFTER: Duration = Duration::from_millis(50);
 
 pub(super) struct Actor {
     pub(super) yard: Yard,
@@ -326,9 +330,11 @@ impl Actor {
             let trouble = Trouble::new("process_exit", format!("the prompt was not sent: {error}"));
             return self.end_turn_with(turn, trouble).await;
         }
-        // The prompt reaches the agent while the disk still works on making it durable.
         let log = self.yard.log.clone();
-        tokio::spawn(async move { log.sync().await });
+        tokio::spawn(async move {
+            tokio::time::sleep(SYNC_AFTER).await;
+            log.sync().await
+        });
         Ok(())
     }
 
