@@ -34,8 +34,8 @@ pub struct ConnectionLimits {
 const OUTBOX_LINES: usize = 256;
 /// Bytes that may wait; a single larger line is let through alone.
 const OUTBOX_BYTES: usize = 4 << 20;
-/// Batches between the reader and its consumer: one in work, one ready.
-const INBOX_BATCHES: usize = 2;
+/// Batches that wait between the reader and its consumer; a batch may be one huge line.
+const INBOX_BATCHES: usize = 1;
 /// Requests of the peer that may be open at once; more are refused.
 const MAX_OPEN_REQUESTS: usize = 1024;
 
@@ -55,7 +55,8 @@ pub enum Incoming {
     /// An answer to nothing: asked long ago and given up, answered twice, or made up.
     Unasked(Message),
     BadLine(LineError),
-    BadMessage(MessageError),
+    /// With the beginning of the line.
+    BadMessage(MessageError, String),
 }
 
 /// How the peer answered.

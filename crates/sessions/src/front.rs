@@ -104,7 +104,7 @@ impl Front {
             Incoming::Request(message) => self.requested(message).await,
             Incoming::Notification(message) => self.notified(&message).await,
             Incoming::Reply(reply) => reply.settle(),
-            Incoming::BadMessage(error) => {
+            Incoming::BadMessage(error, _) => {
                 let _ = self.client.respond_to_bad(&error).await;
             }
             Incoming::BadLine(error) => {

@@ -50,20 +50,20 @@ impl AgentCommand {
 pub enum StartError {
     #[error("cannot start the agent: {0}")]
     Spawn(#[from] SpawnError),
-    #[error("the agent ended before it was ready: {exit}{}", stderr_part(.stderr))]
-    DiedEarly { exit: ExitReport, stderr: String },
-    #[error("the agent did not answer `initialize` within {0:?}")]
-    Silent(Duration),
+    #[error("the agent ended before it was ready: {exit}{}", said_part(.said))]
+    DiedEarly { exit: ExitReport, said: String },
+    #[error("the agent did not answer `initialize` within {waited:?}{}", said_part(.said))]
+    Silent { waited: Duration, said: String },
     #[error("the agent refused to initialize: {0}")]
     Refused(wire::RpcError),
     #[error("the agent speaks version {0} of ACP, Switchyard speaks version 1")]
     OtherVersion(String),
 }
 
-fn stderr_part(stderr: &str) -> String {
-    match stderr.trim() {
+fn said_part(said: &str) -> String {
+    match said.trim() {
         "" => String::new(),
-        stderr => format!("; it said: {}", last_lines(stderr, 3)),
+        said => format!("; it said: {}", last_lines(said, 3)),
     }
 }
 
@@ -100,7 +100,7 @@ impl Host {
         let (Some(stdin), handle) = (worker.stdin, worker.handle) else {
             return Err(StartError::DiedEarly {
                 exit: ExitReport::default(),
-                stderr: "it was started without a stdin".into(),
+                said: "it was started without a stdin".into(),
             });
         };
         let (connection, inbox) =
@@ -145,11 +145,13 @@ impl Host {
         let answer = self.connection.call_within(within, "initialize", params).await;
         let initialized = match answer {
             Ok(initialized) => initialized,
-            Err(CallError::TimedOut { .. }) => return Err(StartError::Silent(within)),
+            Err(CallError::TimedOut { .. }) => {
+                return Err(StartError::Silent { waited: within, said: self.early_words() });
+            }
             Err(CallError::Refused(error)) => return Err(StartError::Refused(error)),
             Err(CallError::Closed | CallError::Full) => {
                 let exit = self.ended().await;
-                return Err(StartError::DiedEarly { exit, stderr: self.worker.stderr_tail() });
+                return Err(StartError::DiedEarly { exit, said: self.early_words() });
             }
         };
         #[derive(serde::Deserialize)]
@@ -164,6 +166,11 @@ impl Host {
             Ok(version) => Err(StartError::OtherVersion(version.to_string())),
             Err(error) => Err(StartError::OtherVersion(error.to_string())),
         }
+    }
+
+    /// What the agent said instead of ACP, on either stream.
+    fn early_words(&self) -> String {
+        format!("{}\n{}", self.routes.early_garbage(), self.worker.stderr_tail())
     }
 
     pub fn connection(&self) -> &Connection {

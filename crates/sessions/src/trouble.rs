@@ -56,11 +56,15 @@ impl From<&HostError> for Trouble {
             HostError::Start(StartError::Spawn(spawn)) => match spawn {
                 bus::SpawnError::NotFound { .. } => Self::new("process_exit", message)
                     .remedy("install the agent, or give its full path after `--`"),
+                bus::SpawnError::NotExecutable { .. } => Self::new("process_exit", message)
+                    .remedy("make it executable, or give another command after `--`"),
+                bus::SpawnError::Record { .. } => Self::new("internal", message)
+                    .remedy("make room or give access there, or set SWITCHYARD_HOME elsewhere"),
                 _ => Self::new("process_exit", message),
             },
             HostError::Start(StartError::DiedEarly { .. }) => Self::new("process_exit", message)
                 .remedy("run the agent's command by hand to see what it needs"),
-            HostError::Start(StartError::Silent(_)) => Self::new("timeout", message)
+            HostError::Start(StartError::Silent { .. }) => Self::new("timeout", message)
                 .remedy("check that the command starts an ACP agent on stdio"),
             HostError::Start(_) => Self::new("protocol", message),
             HostError::CircuitOpen { .. } => Self::new("process_exit", message)

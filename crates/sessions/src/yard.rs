@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
 use store::{Batch, Changes, Durability, EventLog, Filter, SessionRecord, StoreError};
-use wire::{Draft, Json, Kind, SessionId};
+use wire::{Draft, Json, Kind, Seq, SessionId, TurnId};
 
 use crate::mint;
 use crate::session::{SessionHandle, WeakHandle};
@@ -49,55 +49,93 @@ impl Yard {
             Filter { has_active_turn: Some(true), limit: Filter::MAX_LIMIT, ..Filter::default() };
         let mut recovered = Vec::new();
         for record in self.log.sessions(filter).await? {
-            match self.log.claim(record.id).await {
-                Ok(_claim) => {
-                    // It may have ended between the listing and the claim.
-                    let Some(record) = self.log.session(record.id).await? else { continue };
-                    self.mend(&record).await?;
-                    recovered.push(record.id);
-                }
+            match self.recover_one(record.id).await {
+                Ok(()) => recovered.push(record.id),
                 Err(StoreError::InUse { .. } | StoreError::NoSuchSession(_)) => {}
-                Err(error) => return Err(error),
+                // One session that cannot be put right must not keep the others away.
+                Err(error) => {
+                    tracing::error!(session = %record.id, %error, "cannot be put right");
+                }
             }
         }
         Ok(recovered)
     }
 
-    /// Puts one claimed session right: reports lost events, ends an interrupted turn.
+    async fn recover_one(&self, id: SessionId) -> Result<(), StoreError> {
+        let _claim = self.log.claim(id).await?;
+        // It may have ended between the listing and the claim.
+        match self.log.session(id).await? {
+            Some(record) => self.mend(&record).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Puts one claimed session right: reports lost events, ends an interrupted turn, drops
+    /// prompts that never got their turn.
     pub async fn mend(&self, record: &SessionRecord) -> Result<(), StoreError> {
         let mut drafts = Vec::new();
         if let Some(damage) = self.log.recover(record.id).await? {
             let payload = json!({ "lostFrom": damage.lost_from.0, "lostTo": damage.lost_to.0 });
             drafts.push(draft(Kind::LogRecovered, None, &payload));
         }
-        let Some(turn) = record.active_turn else {
-            return self.append_if_any(record.id, drafts, Changes::default()).await;
-        };
-        let payload = json!({
-            "stopReason": "error",
-            "error": {
-                "category": "interrupted",
-                "message": "Switchyard ended while this turn was running",
-                "remedy": "send the prompt again",
-            },
-        });
-        drafts.push(draft(Kind::TurnEnded, Some(turn), &payload));
-        let changes = Changes { active_turn: Some(None), ..Changes::default() };
-        self.append_if_any(record.id, drafts, changes).await
-    }
-
-    async fn append_if_any(
-        &self,
-        session: SessionId,
-        drafts: Vec<Draft>,
-        changes: Changes,
-    ) -> Result<(), StoreError> {
-        if drafts.is_empty() {
+        if record.active_turn.is_some() {
+            for (turn, has_started) in self.open_turns(record).await? {
+                drafts.push(match has_started {
+                    true => draft(Kind::TurnEnded, Some(turn), &interrupted()),
+                    false => {
+                        let payload = json!({ "reason": "interrupted" });
+                        draft(Kind::PromptDropped, Some(turn), &payload)
+                    }
+                });
+            }
+        }
+        let active_turn = record.active_turn.map(|_| None);
+        let changes = Changes { active_turn, ..Changes::default() };
+        if drafts.is_empty() && active_turn.is_none() {
             return Ok(());
         }
-        let batch = Batch::new(session, drafts).durable(Durability::Power).with(changes);
+        let batch = Batch::new(record.id, drafts).durable(Durability::Power).with(changes);
         self.log.append(batch).await.map(|_| ())
     }
+
+    /// The turns that were received and never ended, in order, and whether they started.
+    async fn open_turns(&self, record: &SessionRecord) -> Result<Vec<(TurnId, bool)>, StoreError> {
+        const PAGE: usize = 512;
+        let mut open: Vec<(TurnId, bool)> = Vec::new();
+        let mut after = Seq(0);
+        loop {
+            let events = match self.log.read(record.id, after, PAGE).await {
+                Ok(events) => events,
+                // Behind damage nothing can be read; what is open before it can be closed.
+                Err(StoreError::Corrupt { .. }) => return Ok(open),
+                Err(error) => return Err(error),
+            };
+            let Some(last) = events.last() else { return Ok(open) };
+            after = last.seq;
+            for event in &events {
+                let Some(turn) = event.turn else { continue };
+                match event.kind {
+                    Kind::PromptReceived => open.push((turn, false)),
+                    Kind::TurnStarted => {
+                        open.iter_mut().filter(|(t, _)| *t == turn).for_each(|(_, s)| *s = true);
+                    }
+                    Kind::TurnEnded | Kind::PromptDropped => open.retain(|(t, _)| *t != turn),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+fn interrupted() -> serde_json::Value {
+    json!({
+        "stopReason": "error",
+        "error": {
+            "category": "interrupted",
+            "message": "Switchyard ended while this turn was running",
+            "remedy": "send the prompt again",
+        },
+    })
 }
 
 /// An event of our own, now.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use wire::{Event, Seq, SessionId};
 
-use crate::record::{DEFAULT_MAX_SESSION_BYTES, MAX_FOUND, MAX_READ_BYTES, weight};
+use crate::record::{DEFAULT_MAX_SESSION_BYTES, MAX_FOUND, MAX_READ_BYTES, reserve_for, weight};
 use crate::wake::{Reach, Wakes};
 use crate::{
     Appended, Batch, Changes, Claim, Damage, EventLog, Filter, NewSession, PageStart,
@@ -70,12 +70,13 @@ impl EventLog for MemoryLog {
     }
 
     async fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+        let max_bytes = self.max_session_bytes.saturating_add(reserve_for(&batch));
         let Batch { session: id, drafts, durability: _, changes } = batch;
         let appended = {
             let mut sessions = self.lock();
             let session = sessions.get_mut(&id).ok_or(StoreError::NoSuchSession(id))?;
             let added: u64 = drafts.iter().map(weight).sum();
-            if session.record.bytes + added > self.max_session_bytes {
+            if session.record.bytes + added > max_bytes {
                 let max_bytes = self.max_session_bytes;
                 return Err(StoreError::SessionFull { session: id, max_bytes });
             }

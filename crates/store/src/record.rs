@@ -206,6 +206,18 @@ pub(crate) fn weight(draft: &Draft) -> u64 {
     (draft.payload.as_str().len() + draft.kind.as_str().len()) as u64 + EVENT_OVERHEAD
 }
 
+/// A session that is full still has room for this much of what asks for power durability:
+/// decisions and ends of turns are few and small, and a session without them is unusable.
+const CLOSING_RESERVE: u64 = 1024 * 1024;
+
+/// How far beyond the limit a batch may go.
+pub(crate) fn reserve_for(batch: &Batch) -> u64 {
+    match batch.durability {
+        Durability::Process => 0,
+        Durability::Power => CLOSING_RESERVE,
+    }
+}
+
 /// A read stops after this much payload, so that a reader's memory does not depend on how
 /// large the events are. One event is always returned, however large.
 pub(crate) const MAX_READ_BYTES: usize = 1024 * 1024;

@@ -364,7 +364,11 @@ impl Turn<'_> {
     async fn halt(&self, why: Option<String>) -> Failure {
         self.slot.shut_down().await;
         let why = why.unwrap_or_else(|| "the session has ended".into());
-        Failure::new(outcome::ERROR, why).hint("everything shown so far is in the log")
+        let hint = match why.contains("has reached its limit") {
+            true => "start a new session, or raise store.max_session_bytes",
+            false => "everything shown so far is in the log",
+        };
+        Failure::new(outcome::ERROR, why).hint(hint)
     }
 
     fn text_options(&self) -> TextOptions {

@@ -50,10 +50,13 @@ pub(super) async fn run<R: AsyncRead + Unpin>(
 }
 
 fn read_line(line: Result<Bytes, wire::LineError>, shared: &Weak<Shared>) -> Option<Incoming> {
-    let message = match line.map(Message::parse) {
-        Ok(Ok(message)) => message,
-        Ok(Err(error)) => return Some(Incoming::BadMessage(error)),
+    let line = match line {
+        Ok(line) => line,
         Err(error) => return Some(Incoming::BadLine(error)),
+    };
+    let message = match Message::parse(line.clone()) {
+        Ok(message) => message,
+        Err(error) => return Some(Incoming::BadMessage(error, beginning(&line))),
     };
     match message.kind() {
         MessageKind::Notification => Some(Incoming::Notification(message)),
@@ -67,6 +70,12 @@ fn read_line(line: Result<Bytes, wire::LineError>, shared: &Weak<Shared>) -> Opt
             Some(settle(message, outcome, shared))
         }
     }
+}
+
+fn beginning(line: &[u8]) -> String {
+    /// Enough to recognise a usage text or a stack trace.
+    const MAX_CHARS: usize = 200;
+    String::from_utf8_lossy(line).chars().take(MAX_CHARS).collect()
 }
 
 /// Notes that the peer waits for an answer. A second request under an id that is still

@@ -35,10 +35,12 @@ pub enum FromAgent {
 
 pub(crate) type FromAgents = mpsc::Receiver<Vec<FromAgent>>;
 
-/// Batches that may wait for one session.
-const QUEUE_BATCHES: usize = 4;
+/// Batches that may wait for one session; a batch may be one huge line.
+const QUEUE_BATCHES: usize = 1;
 /// Messages that may wait for sessions that are being opened.
 const MAX_PARKED: usize = 1024;
+/// Lines of an agent that is none, to tell the user what it is instead.
+const MAX_EARLY_GARBAGE: usize = 5;
 
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
@@ -53,6 +55,8 @@ struct Table {
     n_opening: usize,
     parked: Vec<(String, Message)>,
     stray: Option<mpsc::Sender<Vec<FromAgent>>>,
+    /// What the agent said that is no ACP before any session could be told.
+    garbage: Vec<String>,
     is_over: bool,
 }
 
@@ -138,6 +142,18 @@ impl Routes {
         self.table().by_session.values().map(|route| route.sender.clone()).collect()
     }
 
+    fn note_early_garbage(&self, what: &str) {
+        let mut table = self.table();
+        if table.by_session.is_empty() && table.garbage.len() < MAX_EARLY_GARBAGE {
+            table.garbage.push(what.to_owned());
+        }
+    }
+
+    /// What the agent said before any session, that was no ACP.
+    pub(super) fn early_garbage(&self) -> String {
+        self.table().garbage.join("\n")
+    }
+
     fn end(&self) {
         let mut table = self.table();
         table.is_over = true;
@@ -159,7 +175,9 @@ impl Routes {
                 return Some(Placed::Everyone(format!("an answer to nothing: {}", message.id())));
             }
             Incoming::BadLine(error) => return Some(Placed::Everyone(error.to_string())),
-            Incoming::BadMessage(error) => return Some(Placed::Everyone(error.to_string())),
+            Incoming::BadMessage(error, line) => {
+                return Some(Placed::Everyone(format!("{error}: `{line}`")));
+            }
             Incoming::Request(message) | Incoming::Notification(message) => message,
         };
         let session = match message.peek() {
@@ -286,6 +304,7 @@ async fn hand_to(group: Option<(mpsc::Sender<Vec<FromAgent>>, Vec<FromAgent>)>) 
 }
 
 async fn hand_to_everyone(routes: &Arc<Routes>, what: &str) {
+    routes.note_early_garbage(what);
     for sender in routes.everyone() {
         let _ = sender.send(vec![FromAgent::Garbage(what.to_owned())]).await;
     }

@@ -147,12 +147,13 @@ impl Actor {
 
     pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>, linked: Linked) {
         let lived = self.live(&mut commands, linked).await;
-        let why = lived.err().map(|Halt(why)| why);
-        if let (Some(why), LinkState::Linked { linkage, .. }) = (&why, &self.link) {
-            // An agent must not go on working where nothing can be logged any more.
-            tracing::error!(session = %self.id, why, "session halted");
-            linkage.host.stop(|_| {}).await;
-        }
+        let why = match lived {
+            Ok(()) => None,
+            Err(halt) => {
+                self.halt(&halt).await;
+                Some(halt.0)
+            }
+        };
         if let Some(services) = &self.services {
             services.end().await;
         }
@@ -162,6 +163,22 @@ impl Actor {
         drop(self);
         if let Some(done) = done {
             let _ = done.send(());
+        }
+    }
+
+    /// The log takes no more. An agent must not go on working where nothing can be logged.
+    async fn halt(&mut self, halt: &Halt) {
+        tracing::warn!(session = %self.id, why = halt.0, "session halted");
+        // No longer listening comes first: the agent's last words would wait for us, and we
+        // for the agent.
+        let linkage = self.release();
+        if let Some(running) = self.turns.running() {
+            let trouble = Trouble::new("internal", &halt.0);
+            // A session that is full has room for this; a full disk has not.
+            let _ = self.end_turn_with(running.turn, trouble).await;
+        }
+        if let Some(linkage) = linkage {
+            linkage.host.stop(|_| {}).await;
         }
     }
 
@@ -211,7 +228,8 @@ impl Actor {
                 if is_dropped {
                     let payload = json!({ "reason": "dropped" });
                     let drafts = vec![draft(Kind::PromptDropped, Some(turn), &payload)];
-                    self.append(drafts, Changes::default()).await?;
+                    let changes = self.next_turn_is_active();
+                    self.append(drafts, changes).await?;
                 }
                 let _ = reply.send(is_dropped);
             }
@@ -259,7 +277,11 @@ impl Actor {
             return Ok(Err(full.into()));
         }
         let text = prompt_text(&params);
-        let mut changes = Changes { is_closed: Some(false), ..Changes::default() };
+        // From here on a crash leaves something to put right.
+        let first = self.turns.running().map(|running| running.turn);
+        let first = first.or(self.turns.queued().next()).or(Some(turn));
+        let mut changes =
+            Changes { is_closed: Some(false), active_turn: Some(first), ..Changes::default() };
         if self.title.is_none() {
             self.title = title_from(&text);
             changes.title = self.title.clone().map(Some);
@@ -413,10 +435,17 @@ impl Actor {
         self.prompt_tag = None;
         let batch = Batch::new(self.id, vec![draft(Kind::TurnEnded, Some(turn), payload)])
             .durable(Durability::Power)
-            .with(Changes { active_turn: Some(None), ..Changes::default() });
+            .with(self.next_turn_is_active());
         self.head = self.yard.log.append(batch).await?.last;
         self.cancelling.finish();
         Ok(())
+    }
+
+    /// The record's note of what a crash would leave undone.
+    pub(super) fn next_turn_is_active(&self) -> Changes {
+        let running = self.turns.running().map(|running| running.turn);
+        let active_turn = Some(running.or(self.turns.queued().next()));
+        Changes { active_turn, ..Changes::default() }
     }
 
     /// Asks the agent something on a client's behalf, without waiting for it here.

@@ -41,7 +41,8 @@ impl Actor {
             .map(|turn| draft(Kind::PromptDropped, Some(turn), &json!({ "reason": "cancelled" })));
         let dropped: Vec<_> = dropped.collect();
         if !dropped.is_empty() {
-            self.append(dropped, Changes::default()).await?;
+            let changes = self.next_turn_is_active();
+            self.append(dropped, changes).await?;
         }
         if self.turns.running().is_none() {
             self.cancelling.finish();

@@ -13,7 +13,7 @@ use super::schema::{MAX_SESSION_KEY, SEQ_BITS};
 use crate::chain::{self, Link};
 use crate::heads::{Heads, Slot};
 use crate::memory::random_epoch;
-use crate::record::weight;
+use crate::record::{reserve_for, weight};
 use crate::wake::Reach;
 use crate::{Appended, Batch, Changes, Damage, NewSession, SessionRecord, StoreError};
 
@@ -63,7 +63,7 @@ impl Step<'_> {
         let session = batch.session;
         let mut row = self.intact_row(session)?;
         let added: u64 = batch.drafts.iter().map(weight).sum();
-        if row.record.bytes + added > self.max_session_bytes {
+        if row.record.bytes + added > self.max_session_bytes.saturating_add(reserve_for(batch)) {
             let max_bytes = self.max_session_bytes;
             return Err(StoreError::SessionFull { session, max_bytes }.into());
         }

@@ -160,7 +160,7 @@ impl Ran {
 
     /// What was reported as an error that did not end the turn.
     pub(crate) fn errors(&self) -> String {
-        self.of_kind("error").iter().map(|error| format!("{error}\n")).collect()
+        self.of_kind("error").iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
     }
 
     pub(crate) fn steps(&self) -> Vec<String> {

@@ -1,12 +1,17 @@
-//! Floods, full disks, torn logs and shared homes: what the log does when it is hard to keep.
+//! Floods, full disks, full sessions and torn logs: what the log does when it is hard to keep.
 //!
 //! In: more data than fits, or a log that somebody damaged. Out: everything that was acknowledged,
 //! or a word about what is missing; never a silent loss and never a panic.
 //! At most 1.1 GiB is written at a time, below the test's own home, which goes with it.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "helpers of tests"
+)]
 
-use crate::faults::{Live, Ran, run, yard};
+use crate::faults::{Live, Ran, SHORT_WAITS, configured, run, yard};
 use crate::faults_kill::{assert_usable, assert_whole, export};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -22,6 +27,8 @@ use testkit::sdk_client::{Manners, SdkClient};
 
 /// A few times what one page of events and one batch of messages take, far below what a flood is.
 const MOST_KIB: u64 = 150 << 10;
+/// Queues count batches, so lines of 8 MiB take more; still far below what all of them are.
+const MOST_KIB_OF_LARGE: u64 = 320 << 10;
 
 /// A run whose output only this test reads.
 struct Flood {
@@ -66,7 +73,8 @@ impl Flood {
         assert_eq!(chunk, n_chunks);
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
         println!("peak memory {} KiB for {} MiB", self.peak_kib, (n_chunks * n_bytes) >> 20);
-        assert!(self.peak_kib < MOST_KIB, "{} KiB", self.peak_kib);
+        let most_kib = if n_bytes > 1 << 20 { MOST_KIB_OF_LARGE } else { MOST_KIB };
+        assert!(self.peak_kib < most_kib, "{} KiB", self.peak_kib);
     }
 }
 
@@ -87,7 +95,7 @@ fn a_gigabyte_passes_in_order_and_in_little_memory() {
 #[test]
 fn large_events_are_not_gathered_in_memory() {
     let yard = yard();
-    Flood::start(&yard, 40, 8 << 20).assert_complete(40, 8 << 20);
+    Flood::start(&yard, 80, 8 << 20).assert_complete(80, 8 << 20);
     yard.assert_empty_within(PATIENCE);
 }
 
@@ -202,6 +210,21 @@ fn check_full_disk(script: &str) {
     yard.assert_empty_within(PATIENCE);
 }
 
+#[test]
+fn a_session_at_its_limit_is_named_and_does_not_stop_the_others() {
+    let config = format!("{SHORT_WAITS}[store]\nmax_session_bytes = 100000\n");
+    // Small events fill the session to the brim, large ones come faster than they are refused.
+    for script in ["slow 5000 1", "text 1000 5000"] {
+        let yard = configured(&config);
+        let full = Live::demo(&yard, script).finish();
+        assert_eq!(full.code, Some(1), "{}", full.stderr);
+        assert!(full.stderr.contains("reached its limit of 100000 bytes"), "{}", full.stderr);
+        yard.assert_empty_within(PATIENCE);
+        let other = Live::demo(&yard, "echo hi").finish();
+        assert_eq!((other.code, &*other.text()), (Some(0), "hi"), "{}", other.stderr);
+    }
+}
+
 /// A log with its write-ahead file, as a kill leaves it, and what was acknowledged.
 fn killed_log(yard: &Yard) -> (PathBuf, Vec<String>) {
     let mut live = Live::demo(yard, "text 100 500 ; slow 1000 20");
@@ -271,31 +294,4 @@ fn damage(path: &Path, at: u64, cuts: bool) {
     let mut byte = [0];
     file.read_exact_at(&mut byte, at).unwrap();
     file.write_all_at(&[!byte[0]], at).unwrap();
-}
-
-#[test]
-fn two_runs_share_a_home_and_each_keeps_its_own_log() {
-    let yard = yard();
-    let both = [0, 1].map(|_| Live::demo(&yard, "slow 100 5 ; text 100 1000"));
-    for live in both {
-        let ran = live.finish();
-        assert_eq!((ran.code, &ran.end()["stopReason"]), (Some(0), &"end_turn".into()));
-        assert_eq!(ran.of_kind("agent_message_chunk").len(), 200);
-        assert_whole(&ran, &ran.lines);
-    }
-    yard.assert_empty_within(PATIENCE);
-}
-
-#[test]
-fn a_session_that_runs_elsewhere_is_refused_by_name_and_not_disturbed() {
-    let yard = yard();
-    let mut live = Live::demo(&yard, "echo mine ; slow 1000 20");
-    live.wait_for_kind("agent_message_chunk");
-    let second = run(&yard, ["run", "-s", "last", "echo yours", "--format", "json"]);
-    assert_eq!(second.code, Some(1), "{}", second.stderr);
-    assert!(second.stderr.contains(&format!("process {}", live.pid())), "{}", second.stderr);
-    live.wait_for_kind("agent_message_chunk");
-    live.signal(Signal::INT);
-    assert_eq!(live.finish().end()["stopReason"], "cancelled");
-    yard.assert_empty_within(PATIENCE);
 }

@@ -1,13 +1,18 @@
-//! Trees of processes that do not want to end, agents that are none, clients that do not answer.
+//! Trees that do not want to end, agents that are none, clients that do not answer, and neighbours.
 //!
 //! In: descendants that leave their parent and their session and ignore signals, as root and as an
 //! ordinary user. Out: nothing that lives, and nothing that waits to be reaped.
 //! Each tree has ten processes at most, and they end by themselves after five minutes.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "helpers of tests"
+)]
 
 use crate::faults::{EXE, Live, SHORT_WAITS, configured, run, yard};
-use crate::faults_kill::export;
+use crate::faults_kill::{assert_whole, export};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -50,7 +55,9 @@ fn places() -> Vec<Place> {
 fn give_away(path: &Path) {
     std::os::unix::fs::chown(path, Some(ORDINARY), Some(ORDINARY)).unwrap();
     if path.is_dir() {
-        fs::read_dir(path).unwrap().for_each(|entry| give_away(&entry.unwrap().path()));
+        for entry in fs::read_dir(path).unwrap() {
+            give_away(&entry.unwrap().path());
+        }
     }
 }
 
@@ -240,5 +247,32 @@ async fn a_cancel_answers_an_open_permission_as_cancelled() {
     assert_eq!((&decided["by"]["who"], &decided["allowed"]), (&"cancel".into(), &false.into()));
     assert_eq!(decided["outcome"]["outcome"], "cancelled");
     client.stop().await;
+    yard.assert_empty_within(PATIENCE);
+}
+
+#[test]
+fn two_runs_share_a_home_and_each_keeps_its_own_log() {
+    let yard = yard();
+    let both = [0, 1].map(|_| Live::demo(&yard, "slow 100 5 ; text 100 1000"));
+    for live in both {
+        let ran = live.finish();
+        assert_eq!((ran.code, &ran.end()["stopReason"]), (Some(0), &"end_turn".into()));
+        assert_eq!(ran.of_kind("agent_message_chunk").len(), 200);
+        assert_whole(&ran, &ran.lines);
+    }
+    yard.assert_empty_within(PATIENCE);
+}
+
+#[test]
+fn a_session_that_runs_elsewhere_is_refused_by_name_and_not_disturbed() {
+    let yard = yard();
+    let mut live = Live::demo(&yard, "echo mine ; slow 1000 20");
+    live.wait_for_kind("agent_message_chunk");
+    let second = run(&yard, ["run", "-s", "last", "echo yours", "--format", "json"]);
+    assert_eq!(second.code, Some(1), "{}", second.stderr);
+    assert!(second.stderr.contains(&format!("process {}", live.pid())), "{}", second.stderr);
+    live.wait_for_kind("agent_message_chunk");
+    live.signal(Signal::INT);
+    assert_eq!(live.finish().end()["stopReason"], "cancelled");
     yard.assert_empty_within(PATIENCE);
 }
