@@ -282,6 +282,8 @@ impl Turn<'_> {
         handle.prompt(turn, params, "run").await?;
 
         let mut forced = None;
+        let cursor = self.opened.cursor;
+        seen.until = cursor;
         let following = async {
             let look = |event: &Event| {
                 if let Some(asker) = &asker {
@@ -289,7 +291,7 @@ impl Turn<'_> {
                 }
                 seen.look(event, turn)
             };
-            follow(&*self.yard.log, handle.id(), self.opened.cursor, &mut formatter, look).await
+            follow(&*self.yard.log, handle.id(), cursor, &mut formatter, look).await
         };
         let followed = {
             tokio::pin!(following);
@@ -299,7 +301,7 @@ impl Turn<'_> {
             tokio::pin!(timeout, reader_gone);
             loop {
                 tokio::select! {
-                    followed = &mut following => break followed?,
+                    followed = &mut following => break Ok(followed?),
                     code = signals.next() => {
                         if forced.is_some() {
                             // Asked twice: the keepers end what we leave behind.
@@ -312,18 +314,23 @@ impl Turn<'_> {
                         forced = Some(outcome::TIMEOUT);
                         handle.cancel_soon("timeout").await?;
                     }
-                    () = &mut reader_gone => break Followed::ReaderGone,
-                    why = halted(&mut phase) => {
-                        return Err(self.halt(why).await);
-                    }
+                    () = &mut reader_gone => break Ok(Followed::ReaderGone),
+                    why = halted(&mut phase) => break Err(halt_failure(why)),
                 }
             }
         };
         drop(attachment);
-        if let Followed::ReaderGone = followed {
+        if let Ok(Followed::ReaderGone) = followed {
             let _ = handle.cancel("reader gone").await;
         }
-        self.finish(&handle, &mut formatter, &mut seen, turn).await?;
+        self.slot.shut_down().await;
+        // A session that cannot go on has ended already.
+        let _ = handle.finish().await;
+        self.show_rest(&handle, &mut formatter, &mut seen, turn).await?;
+        let followed = followed?;
+        if let Phase::Over(Some(why)) = &*handle.phase().borrow() {
+            return Err(halt_failure(Some(why.clone())));
+        }
         let code = match followed {
             // As with any filter whose reader has had enough.
             Followed::ReaderGone => 0,
@@ -335,16 +342,14 @@ impl Turn<'_> {
         Ok(ExitCode::from(code))
     }
 
-    /// Lets the agent go and shows what it still had to say.
-    async fn finish(
+    /// Shows what the agent still had to say, and what is logged but not shown yet.
+    async fn show_rest(
         &self,
         handle: &SessionHandle,
         formatter: &mut Formatter,
         seen: &mut Seen,
         turn: TurnId,
     ) -> Result<(), Failure> {
-        self.slot.shut_down().await;
-        handle.finish().await?;
         let mut after = seen.until;
         loop {
             let events = self.yard.log.read(handle.id(), after, 256).await?;
@@ -361,16 +366,6 @@ impl Turn<'_> {
         Ok(())
     }
 
-    async fn halt(&self, why: Option<String>) -> Failure {
-        self.slot.shut_down().await;
-        let why = why.unwrap_or_else(|| "the session has ended".into());
-        let hint = match why.contains("has reached its limit") {
-            true => "start a new session, or raise store.max_session_bytes",
-            false => "everything shown so far is in the log",
-        };
-        Failure::new(outcome::ERROR, why).hint(hint)
-    }
-
     fn text_options(&self) -> TextOptions {
         TextOptions {
             color: terminal::color_on_stdout(),
@@ -379,6 +374,15 @@ impl Turn<'_> {
             verbose: false,
         }
     }
+}
+
+fn halt_failure(why: Option<String>) -> Failure {
+    let why = why.unwrap_or_else(|| "the session has ended".into());
+    let hint = match why.contains("has reached its limit") {
+        true => "start a new session, or raise store.max_session_bytes",
+        false => "everything shown so far is in the log",
+    };
+    Failure::new(outcome::ERROR, why).hint(hint)
 }
 
 async fn sleep_or_never(duration: Option<Duration>) {
