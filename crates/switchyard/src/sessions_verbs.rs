@@ -84,7 +84,7 @@ async fn show(log: &dyn EventLog, named: &str, as_json: bool, all: bool) -> Resu
         return print(&format!("{:#}\n", describe(&record)));
     }
     let command = Details::read(&record).command.join(" ");
-    let mut text = format!(
+    let text = format!(
         "session   {}\nagent     {} ({})\ncwd       {}\nstatus    {}\nevents    {}\nupdated   {}\n",
         record.id,
         shown(&record.agent),
@@ -94,10 +94,8 @@ async fn show(log: &dyn EventLog, named: &str, as_json: bool, all: bool) -> Resu
         record.head.0,
         timestamp(record.updated),
     );
-    if let Some(title) = &record.title {
-        text += &format!("title     {}\n", shown(title));
-    }
-    print(&format!("{text}\n"))?;
+    let title = record.title.as_deref().map(|title| format!("title     {}\n", shown(title)));
+    print(&format!("{text}{}\n", title.unwrap_or_default()))?;
     let options = TextOptions { show_thinking: all, verbose: all, ..reading() };
     let mut formatter = Formatter::new(Format::Text, record.id, options);
     let shown = show_all(log, record.id, record.head, &mut formatter, format::print).await;

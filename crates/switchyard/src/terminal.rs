@@ -35,7 +35,7 @@ pub(crate) async fn reader_gone() {
     });
     if noticed.await.is_err() {
         // What cannot be watched is taken to stay.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
