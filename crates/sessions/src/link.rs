@@ -130,22 +130,20 @@ pub(crate) async fn reopen(
 ) -> Result<(Link, ResumeReport), LinkError> {
     let mut tried = Vec::new();
     if let Some(agent_session) = &known.agent_session {
-        if host.capabilities().resume {
-            match resume(host, public_id, agent_session, known).await {
+        let can = host.capabilities();
+        for (name, is_offered) in [("resume", can.resume), ("load", can.load)] {
+            let regained = match name {
+                _ if !is_offered => continue,
+                "resume" => resume(host, public_id, agent_session, known).await,
+                _ => load(host, public_id, agent_session, known).await,
+            };
+            match regained {
                 Ok((link, verified)) => {
-                    return Ok((link, ResumeReport { how: How::Resume, verified, tried }));
+                    let report = ResumeReport { how: link.how, verified, tried };
+                    return Ok((link, report));
                 }
                 Err(Forgotten::Fatal(error)) => return Err(error),
-                Err(Forgotten::Lost(why)) => tried.push(format!("resume: {why}")),
-            }
-        }
-        if host.capabilities().load {
-            match load(host, public_id, agent_session, known).await {
-                Ok((link, verified)) => {
-                    return Ok((link, ResumeReport { how: How::Load, verified, tried }));
-                }
-                Err(Forgotten::Fatal(error)) => return Err(error),
-                Err(Forgotten::Lost(why)) => tried.push(format!("load: {why}")),
+                Err(Forgotten::Lost(why)) => tried.push(format!("{name}: {why}")),
             }
         }
         if tried.is_empty() {

@@ -7,6 +7,8 @@
 mod actor;
 mod agent;
 mod cancel;
+mod linking;
+mod prompting;
 mod question;
 mod reseed;
 mod services;
@@ -145,7 +147,7 @@ enum Command {
     Attach { id: u64, calls: mpsc::Sender<ClientCall>, done: Reply<()> },
     Detach(u64),
     NoteSetting { method: String, params: Json },
-    Linked(Result<Linked, actor::LinkFailure>),
+    Linked(Result<Linked, linking::LinkFailure>),
     Stopping(bus::StopStep),
     Pass { method: String, params: Json, reply: Reply<Outcome> },
     Close { done: Reply<()> },

@@ -6,31 +6,27 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
-use store::{Batch, Changes, Claim, Durability, StoreError};
+use store::{Batch, Changes, Claim, StoreError};
 use tokio::sync::{mpsc, watch};
-use wire::{Draft, Json, Kind, RpcError, Seq, SessionId, TurnId};
+use wire::{Draft, Json, Kind, Seq, SessionId, TurnId};
 
 use super::SessionSetup;
+use super::linking::LinkFailure;
+use super::prompting::Prompt;
 use super::question::Questions;
 use super::services::Services;
 use super::turns::Turns;
 use super::{ClientCall, Command, Linkage, Linked, Phase, Reply, ServedBy, SessionError};
-use crate::connection::{CallError, Outcome};
-use crate::details::{Details, prompt_text};
+use crate::details::Details;
 use crate::files::Roots;
 use crate::host::{FromAgents, HostSlot};
-use crate::link::Known;
+use crate::mint;
 use crate::permission::Policy;
 use crate::trouble::Trouble;
 use crate::yard::{Yard, draft};
-use crate::{link, mint, open};
-
-/// A prompt is made safe against a power cut a moment after it was sent: the disk would
-/// otherwise be busy with it just when the first words of the answer are to be logged.
-const SYNC_AFTER: Duration = Duration::from_millis(50);
 
 pub(super) struct Actor {
     pub(super) yard: Yard,
@@ -38,9 +34,9 @@ pub(super) struct Actor {
     pub(super) public_id: String,
     pub(super) agent: String,
     pub(super) details: Details,
-    agent_session: Option<String>,
-    title: Option<String>,
-    slot: Arc<HostSlot>,
+    pub(super) agent_session: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) slot: Arc<HostSlot>,
     pub(super) policy: Policy,
     pub(super) roots: Arc<Roots>,
     /// `None` where the client serves files and terminals.
@@ -53,7 +49,7 @@ pub(super) struct Actor {
     /// The agent's request that stands for the running turn.
     pub(super) prompt_tag: Option<u64>,
     pub(super) last_turn: Option<TurnId>,
-    preamble: Option<String>,
+    pub(super) preamble: Option<String>,
     pub(super) questions: Questions,
     pub(super) tools: BTreeMap<String, Value>,
     pub(super) clients: Vec<(u64, mpsc::Sender<ClientCall>)>,
@@ -73,12 +69,6 @@ pub(super) enum LinkState {
     Linked { linkage: Linkage, messages: FromAgents },
 }
 
-#[derive(Debug)]
-pub(super) struct Prompt {
-    params: Json,
-    text: String,
-}
-
 /// The log failed; the session cannot go on.
 #[derive(Debug)]
 pub(super) struct Halt(pub(super) String);
@@ -88,10 +78,6 @@ impl From<StoreError> for Halt {
         Self(error.to_string())
     }
 }
-
-/// Why an agent could not be given the session.
-#[derive(Debug)]
-pub(super) struct LinkFailure(Trouble);
 
 impl Actor {
     pub(super) fn new(
@@ -266,232 +252,6 @@ impl Actor {
         Ok(())
     }
 
-    /// Logs a prompt and starts or queues it.
-    async fn receive(
-        &mut self,
-        turn: TurnId,
-        params: Json,
-        by: String,
-    ) -> Result<Result<(), SessionError>, Halt> {
-        if let Err(full) = self.turns.check_room(turn) {
-            return Ok(Err(full.into()));
-        }
-        let text = prompt_text(&params);
-        // From here on a crash leaves something to put right.
-        let first = self.turns.running().map(|running| running.turn);
-        let first = first.or(self.turns.queued().next()).or(Some(turn));
-        let mut changes =
-            Changes { is_closed: Some(false), active_turn: Some(first), ..Changes::default() };
-        if self.title.is_none() {
-            self.title = title_from(&text);
-            changes.title = self.title.clone().map(Some);
-        }
-        let payload = prompt_payload(&params, &by);
-        let received =
-            Draft { at: mint::now(), turn: Some(turn), kind: Kind::PromptReceived, payload };
-        // There is room; it was checked before anything was logged.
-        let _ = self.turns.enqueue(turn, Prompt { params, text });
-        let is_linked = matches!(self.link, LinkState::Linked { .. });
-        let is_next = self.turns.queued().next() == Some(turn);
-        match (is_linked && is_next).then(|| self.turns.start_next()).flatten() {
-            // One commit for both, because the agent waits for it.
-            Some((turn, prompt)) => self.begin(turn, prompt, vec![received], changes).await?,
-            None => self.append(vec![received], changes).await?,
-        }
-        Ok(Ok(()))
-    }
-
-    async fn start_next_turn(&mut self) -> Result<(), Halt> {
-        if self.turns.running().is_some() || self.turns.queued().next().is_none() {
-            return Ok(());
-        }
-        match &self.link {
-            LinkState::Linking => return Ok(()),
-            LinkState::Unlinked => {
-                self.link = LinkState::Linking;
-                self.spawn_link();
-                return Ok(());
-            }
-            LinkState::Linked { .. } => {}
-        }
-        let Some((turn, prompt)) = self.turns.start_next() else { return Ok(()) };
-        self.begin(turn, prompt, Vec::new(), Changes::default()).await
-    }
-
-    /// Sends a prompt to the agent, once its start is logged behind `drafts`.
-    async fn begin(
-        &mut self,
-        turn: TurnId,
-        prompt: Prompt,
-        mut drafts: Vec<Draft>,
-        changes: Changes,
-    ) -> Result<(), Halt> {
-        self.details.note_prompt(&prompt.text);
-        self.last_turn = Some(turn);
-        self.heard_at = Instant::now();
-        (self.n_quiet_reports, self.n_garbage) = (0, 0);
-        self.tools.clear();
-        let changes = Changes {
-            active_turn: Some(Some(turn)),
-            details: Some(self.details.to_json()),
-            ..changes
-        };
-        drafts.push(draft(Kind::TurnStarted, Some(turn), &json!({})));
-        self.append(drafts, changes).await?;
-        let sent = match &self.link {
-            LinkState::Linked { linkage, .. } => {
-                let tag = linkage.host.routes().tag(&linkage.agent_session);
-                self.prompt_tag = Some(tag);
-                let params = with_preamble(prompt.params, self.preamble.take());
-                let params = linkage.params_for_agent(&params);
-                linkage.host.connection().call_tagged(tag, "session/prompt", &params)
-            }
-            _ => Ok(()),
-        };
-        if let Err(error) = sent {
-            let trouble = Trouble::new("process_exit", format!("the prompt was not sent: {error}"));
-            return self.end_turn_with(turn, trouble).await;
-        }
-        let log = self.yard.log.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(SYNC_AFTER).await;
-            log.sync().await
-        });
-        Ok(())
-    }
-
-    /// Starts the agent again and gives it the session back, on the side.
-    fn spawn_link(&self) {
-        let Some(commands) = self.commands.upgrade() else { return };
-        let known = Known::of(self.agent_session.clone(), &self.details);
-        let (slot, yard, id) = (self.slot.clone(), self.yard.clone(), self.id);
-        let details = self.details.clone();
-        let waiting: Vec<TurnId> = self.turns.queued().collect();
-        tokio::spawn(async move {
-            let linking = async {
-                let host = slot.host().await?;
-                open::relink(&yard, &host, id, &known, &details, &waiting).await
-            };
-            let linked = linking.await.map_err(|error| LinkFailure(Trouble::from(&error)));
-            // A session that ended meanwhile drops the link.
-            let _ = commands.send(Command::Linked(linked)).await;
-        });
-    }
-
-    async fn linked(&mut self, linked: Linked) -> Result<(), Halt> {
-        let Linked { link, resumed, preamble } = linked;
-        let host = link.host.clone();
-        let mut drafts = vec![draft(
-            Kind::WorkerStarted,
-            None,
-            &json!({
-                "pid": host.pid(),
-                "command": self.slot.command().argv(),
-                "containment": format!("{:?}", host.containment()).to_lowercase(),
-            }),
-        )];
-        if let Some(report) = resumed {
-            drafts.push(draft(Kind::SessionResumed, None, &report));
-        }
-        self.preamble = preamble;
-        self.agent_session = Some(link.agent_session.clone());
-        let agent_session = Some(self.agent_session.clone());
-        self.append(drafts, Changes { agent_session, ..Changes::default() }).await?;
-        let linkage = Linkage { host, agent_session: link.agent_session };
-        self.link = LinkState::Linked { linkage, messages: link.messages };
-        self.hear(link.early).await
-    }
-
-    /// Every prompt that waits fails for the same reason: asking again would not help.
-    async fn not_linked(&mut self, trouble: Trouble) -> Result<(), Halt> {
-        self.link = LinkState::Unlinked;
-        while let Some((turn, _)) = self.turns.start_next() {
-            let changes = Changes { active_turn: Some(Some(turn)), ..Changes::default() };
-            self.append(vec![draft(Kind::TurnStarted, Some(turn), &json!({}))], changes).await?;
-            self.end_turn_with(turn, trouble.clone()).await?;
-        }
-        Ok(())
-    }
-
-    /// Ends `turn` with an error.
-    pub(super) async fn end_turn_with(
-        &mut self,
-        turn: TurnId,
-        trouble: Trouble,
-    ) -> Result<(), Halt> {
-        self.end_turn(turn, &json!({ "stopReason": "error", "error": trouble })).await
-    }
-
-    /// Ends `turn` if it runs; questions that are still open are withdrawn first.
-    pub(super) async fn end_turn(
-        &mut self,
-        turn: TurnId,
-        payload: &impl serde::Serialize,
-    ) -> Result<(), Halt> {
-        self.cancel_questions().await?;
-        if !self.turns.end(turn) {
-            return Ok(());
-        }
-        self.prompt_tag = None;
-        let batch = Batch::new(self.id, vec![draft(Kind::TurnEnded, Some(turn), payload)])
-            .durable(Durability::Power)
-            .with(self.next_turn_is_active());
-        self.head = self.yard.log.append(batch).await?.last;
-        self.cancelling.finish();
-        Ok(())
-    }
-
-    /// The record's note of what a crash would leave undone.
-    pub(super) fn next_turn_is_active(&self) -> Changes {
-        let running = self.turns.running().map(|running| running.turn);
-        let active_turn = Some(running.or(self.turns.queued().next()));
-        Changes { active_turn, ..Changes::default() }
-    }
-
-    /// Asks the agent something on a client's behalf, without waiting for it here.
-    fn pass(&self, method: String, params: Json, mut reply: Reply<Outcome>) {
-        let LinkState::Linked { linkage, .. } = &self.link else {
-            let error = RpcError::internal("the agent is not running; the next prompt starts it");
-            let _ = reply.send(Err(error));
-            return;
-        };
-        let (params, host) = (linkage.params_for_agent(&params), linkage.host.clone());
-        tokio::spawn(async move {
-            let outcome = tokio::select! {
-                outcome = host.connection().call(&method, &params) => outcome,
-                // Giving up here withdraws the request from the agent too.
-                () = reply.closed() => return,
-            };
-            let _ = reply.send(outcome.map_err(|error| match error {
-                CallError::Refused(error) => error,
-                error => RpcError::internal(error),
-            }));
-        });
-    }
-
-    /// Lets go of the agent; called when no turn runs.
-    fn release(&mut self) -> Option<Linkage> {
-        match std::mem::replace(&mut self.link, LinkState::Unlinked) {
-            LinkState::Linked { linkage, .. } => {
-                linkage.host.routes().remove(&linkage.agent_session);
-                Some(linkage)
-            }
-            LinkState::Linking | LinkState::Unlinked => None,
-        }
-    }
-
-    async fn close(&mut self) -> Result<(), Halt> {
-        if let Some(linkage) = self.release()
-            && linkage.host.capabilities().close
-        {
-            let params = linkage.params_for_agent(&Json::trusted("{}"));
-            // A courtesy; the agent may take its time over it.
-            tokio::spawn(async move { link::call(&linkage.host, "session/close", &params).await });
-        }
-        let closed = vec![draft(Kind::SessionClosed, None, &json!({}))];
-        self.append(closed, Changes { is_closed: Some(true), ..Changes::default() }).await
-    }
-
     pub(super) async fn append(
         &mut self,
         drafts: Vec<Draft>,
@@ -536,35 +296,4 @@ async fn until(deadline: Option<Instant>) {
         Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
         None => std::future::pending().await,
     }
-}
-
-fn prompt_payload(params: &Json, by: &str) -> Json {
-    #[derive(serde::Deserialize)]
-    struct Params<'a> {
-        #[serde(borrow)]
-        prompt: &'a serde_json::value::RawValue,
-    }
-    let prompt = params.read::<Params>().map_or("[]", |params| params.prompt.get());
-    Json::trusted(format!(r#"{{"by":{},"prompt":{prompt}}}"#, Json::of(&by).as_str()))
-}
-
-/// Puts a text block before the others.
-fn with_preamble(params: Json, preamble: Option<String>) -> Json {
-    let Some(preamble) = preamble else { return params };
-    let payload = prompt_payload(&params, "");
-    let prompt: Value = payload.read().unwrap_or_default();
-    let mut blocks = vec![json!({ "type": "text", "text": preamble })];
-    blocks.extend(prompt["prompt"].as_array().cloned().unwrap_or_default());
-    wire::set_member(&params, &["prompt"], &Json::of(&blocks)).unwrap_or(params)
-}
-
-/// A name for lists: the first line of the first prompt, not too long.
-fn title_from(text: &str) -> Option<String> {
-    const MAX_CHARS: usize = 80;
-    let line = text.lines().find(|line| !line.trim().is_empty())?.trim();
-    let mut title: String = line.chars().take(MAX_CHARS).collect();
-    if line.chars().count() > MAX_CHARS {
-        title.push('…');
-    }
-    Some(title)
 }

@@ -11,3 +11,4 @@ mod faults_kill;
 mod faults_tree;
 mod front;
 mod schema_run;
+mod tidy;

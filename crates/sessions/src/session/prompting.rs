@@ -1,0 +1,186 @@
+//! Prompts: received, queued, begun and ended.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use store::{Batch, Changes, Durability};
+use wire::{Draft, Json, Kind, TurnId};
+
+use super::SessionError;
+use super::actor::{Actor, Halt, LinkState};
+use crate::details::prompt_text;
+use crate::mint;
+use crate::trouble::Trouble;
+use crate::yard::draft;
+
+/// A prompt is made safe against a power cut a moment after it was sent: the disk would
+/// otherwise be busy with it just when the first words of the answer are to be logged.
+const SYNC_AFTER: Duration = Duration::from_millis(50);
+
+#[derive(Debug)]
+pub(super) struct Prompt {
+    params: Json,
+    text: String,
+}
+
+impl Actor {
+    /// Logs a prompt and starts or queues it.
+    pub(super) async fn receive(
+        &mut self,
+        turn: TurnId,
+        params: Json,
+        by: String,
+    ) -> Result<Result<(), SessionError>, Halt> {
+        if let Err(full) = self.turns.check_room(turn) {
+            return Ok(Err(full.into()));
+        }
+        let text = prompt_text(&params);
+        // From here on a crash leaves something to put right.
+        let first = self.turns.running().map(|running| running.turn);
+        let first = first.or(self.turns.queued().next()).or(Some(turn));
+        let mut changes =
+            Changes { is_closed: Some(false), active_turn: Some(first), ..Changes::default() };
+        if self.title.is_none() {
+            self.title = title_from(&text);
+            changes.title = self.title.clone().map(Some);
+        }
+        let payload = prompt_payload(&params, &by);
+        let received =
+            Draft { at: mint::now(), turn: Some(turn), kind: Kind::PromptReceived, payload };
+        // There is room; it was checked before anything was logged.
+        let _ = self.turns.enqueue(turn, Prompt { params, text });
+        let is_linked = matches!(self.link, LinkState::Linked { .. });
+        let is_next = self.turns.queued().next() == Some(turn);
+        match (is_linked && is_next).then(|| self.turns.start_next()).flatten() {
+            // One commit for both, because the agent waits for it.
+            Some((turn, prompt)) => self.begin(turn, prompt, vec![received], changes).await?,
+            None => self.append(vec![received], changes).await?,
+        }
+        Ok(Ok(()))
+    }
+
+    pub(super) async fn start_next_turn(&mut self) -> Result<(), Halt> {
+        if self.turns.running().is_some() || self.turns.queued().next().is_none() {
+            return Ok(());
+        }
+        match &self.link {
+            LinkState::Linking => return Ok(()),
+            LinkState::Unlinked => {
+                self.link = LinkState::Linking;
+                self.spawn_link();
+                return Ok(());
+            }
+            LinkState::Linked { .. } => {}
+        }
+        let Some((turn, prompt)) = self.turns.start_next() else { return Ok(()) };
+        self.begin(turn, prompt, Vec::new(), Changes::default()).await
+    }
+
+    /// Sends a prompt to the agent, once its start is logged behind `drafts`.
+    pub(super) async fn begin(
+        &mut self,
+        turn: TurnId,
+        prompt: Prompt,
+        mut drafts: Vec<Draft>,
+        changes: Changes,
+    ) -> Result<(), Halt> {
+        self.details.note_prompt(&prompt.text);
+        self.last_turn = Some(turn);
+        self.heard_at = Instant::now();
+        (self.n_quiet_reports, self.n_garbage) = (0, 0);
+        self.tools.clear();
+        let changes = Changes {
+            active_turn: Some(Some(turn)),
+            details: Some(self.details.to_json()),
+            ..changes
+        };
+        drafts.push(draft(Kind::TurnStarted, Some(turn), &json!({})));
+        self.append(drafts, changes).await?;
+        let sent = match &self.link {
+            LinkState::Linked { linkage, .. } => {
+                let tag = linkage.host.routes().tag(&linkage.agent_session);
+                self.prompt_tag = Some(tag);
+                let params = with_preamble(prompt.params, self.preamble.take());
+                let params = linkage.params_for_agent(&params);
+                linkage.host.connection().call_tagged(tag, "session/prompt", &params)
+            }
+            _ => Ok(()),
+        };
+        if let Err(error) = sent {
+            let trouble = Trouble::new("process_exit", format!("the prompt was not sent: {error}"));
+            return self.end_turn_with(turn, trouble).await;
+        }
+        let log = self.yard.log.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(SYNC_AFTER).await;
+            log.sync().await
+        });
+        Ok(())
+    }
+
+    /// Ends `turn` with an error.
+    pub(super) async fn end_turn_with(
+        &mut self,
+        turn: TurnId,
+        trouble: Trouble,
+    ) -> Result<(), Halt> {
+        self.end_turn(turn, &json!({ "stopReason": "error", "error": trouble })).await
+    }
+
+    /// Ends `turn` if it runs; questions that are still open are withdrawn first.
+    pub(super) async fn end_turn(
+        &mut self,
+        turn: TurnId,
+        payload: &impl serde::Serialize,
+    ) -> Result<(), Halt> {
+        self.cancel_questions().await?;
+        if !self.turns.end(turn) {
+            return Ok(());
+        }
+        self.prompt_tag = None;
+        let batch = Batch::new(self.id, vec![draft(Kind::TurnEnded, Some(turn), payload)])
+            .durable(Durability::Power)
+            .with(self.next_turn_is_active());
+        self.head = self.yard.log.append(batch).await?.last;
+        self.cancelling.finish();
+        Ok(())
+    }
+
+    /// The record's note of what a crash would leave undone.
+    pub(super) fn next_turn_is_active(&self) -> Changes {
+        let running = self.turns.running().map(|running| running.turn);
+        let active_turn = Some(running.or(self.turns.queued().next()));
+        Changes { active_turn, ..Changes::default() }
+    }
+}
+
+fn prompt_payload(params: &Json, by: &str) -> Json {
+    #[derive(serde::Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow)]
+        prompt: &'a serde_json::value::RawValue,
+    }
+    let prompt = params.read::<Params>().map_or("[]", |params| params.prompt.get());
+    Json::trusted(format!(r#"{{"by":{},"prompt":{prompt}}}"#, Json::of(&by).as_str()))
+}
+
+/// Puts a text block before the others.
+fn with_preamble(params: Json, preamble: Option<String>) -> Json {
+    let Some(preamble) = preamble else { return params };
+    let payload = prompt_payload(&params, "");
+    let prompt: Value = payload.read().unwrap_or_default();
+    let mut blocks = vec![json!({ "type": "text", "text": preamble })];
+    blocks.extend(prompt["prompt"].as_array().cloned().unwrap_or_default());
+    wire::set_member(&params, &["prompt"], &Json::of(&blocks)).unwrap_or(params)
+}
+
+/// A name for lists: the first line of the first prompt, not too long.
+fn title_from(text: &str) -> Option<String> {
+    const MAX_CHARS: usize = 80;
+    let line = text.lines().find(|line| !line.trim().is_empty())?.trim();
+    let mut title: String = line.chars().take(MAX_CHARS).collect();
+    if line.chars().count() > MAX_CHARS {
+        title.push('…');
+    }
+    Some(title)
+}

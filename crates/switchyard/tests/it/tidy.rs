@@ -1,0 +1,83 @@
+//! The promises of ARCHITECTURE.md and CONTRIBUTING.md that a machine can check.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Files are one idea; beyond this they are two.
+const MAX_LINES: usize = 500;
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn all_sources() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    sources(&workspace().join("crates"), &mut found);
+    assert!(found.len() > 100, "the sources were not found");
+    found
+}
+
+#[test]
+fn every_source_file_is_short_and_says_what_it_is() {
+    for path in all_sources() {
+        let text = fs::read_to_string(&path).unwrap();
+        let is_test = path.iter().any(|part| part == "tests" || part == "tests.rs");
+        assert!(text.lines().count() <= MAX_LINES, "{} is too long", path.display());
+        assert!(is_test || text.starts_with("//!"), "{} has no header", path.display());
+    }
+}
+
+#[test]
+fn no_file_is_named_after_nothing() {
+    for path in all_sources() {
+        let stem = path.file_stem().unwrap().to_str().unwrap();
+        for empty in ["util", "utils", "helper", "helpers", "common", "manager", "misc", "core"] {
+            assert_ne!(stem, empty, "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn unsafe_code_lives_in_one_file() {
+    for path in all_sources() {
+        let text = fs::read_to_string(&path).unwrap();
+        let is_the_one = path.ends_with("bus/src/spawn.rs");
+        let asks = text.contains(concat!("allow(", "unsafe_code)"));
+        assert!(is_the_one || !asks, "{}", path.display());
+    }
+}
+
+#[test]
+fn crates_depend_downwards_only() {
+    let layers: [(&str, &[&str]); 6] = [
+        ("wire", &[]),
+        ("bus", &[]),
+        ("store", &["wire"]),
+        ("agent", &[]),
+        ("sessions", &["bus", "store", "wire"]),
+        ("switchyard", &["agent", "bus", "sessions", "store", "wire"]),
+    ];
+    for (name, allowed) in layers {
+        let manifest = workspace().join("crates").join(name).join("Cargo.toml");
+        let text = fs::read_to_string(manifest).unwrap();
+        let dependencies = text.split("[dependencies]").nth(1).unwrap();
+        let dependencies = dependencies.split("\n[").next().unwrap();
+        for (other, _) in layers {
+            let depends = dependencies.lines().any(|line| {
+                line.strip_prefix(other).is_some_and(|rest| rest.starts_with([' ', '.', '=']))
+            });
+            assert!(!depends || allowed.contains(&other), "{name} must not know {other}");
+        }
+    }
+}
