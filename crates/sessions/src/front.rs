@@ -13,6 +13,7 @@ mod open;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -31,6 +32,9 @@ use crate::trouble::Trouble;
 use crate::yard::Yard;
 
 use feed::Feed;
+
+/// From the client's leaving to closing the agent's stdin.
+const LEAVE_GRACE: Duration = Duration::from_secs(2);
 
 /// What a front is to be.
 #[derive(Debug, Clone)]
@@ -66,6 +70,8 @@ pub async fn serve<R, W>(
         let batch = tokio::select! {
             batch = inbox.next() => batch,
             () = stop.cancelled() => None,
+            // A client that does not read has left as well.
+            () = front.client.stalled() => None,
         };
         let Some(batch) = batch else { break };
         for incoming in batch {
@@ -316,9 +322,13 @@ impl Front {
         for open in &sessions {
             let _ = open.handle.cancel_soon("client left").await;
         }
-        for open in &sessions {
-            let _ = open.handle.cancel("client left").await;
-        }
+        // Nobody waits for a clean end any more, so the agent gets a moment, not its grace.
+        let ended = async {
+            for open in &sessions {
+                let _ = open.handle.cancel("client left").await;
+            }
+        };
+        let _ = tokio::time::timeout(LEAVE_GRACE, ended).await;
         if let Some(slot) = self.slot.get() {
             slot.shut_down().await;
         }

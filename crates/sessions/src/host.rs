@@ -85,6 +85,15 @@ pub struct Host {
     ended: watch::Receiver<Option<ExitReport>>,
 }
 
+impl Drop for Host {
+    /// Nobody can stop it any more, so it ends now. Whoever wants it to end in good order
+    /// calls [`stop`](Self::stop) first.
+    fn drop(&mut self) {
+        self.connection.close();
+        self.worker.kill();
+    }
+}
+
 impl Host {
     /// Starts the agent and shakes hands with it.
     pub async fn start(

@@ -61,7 +61,9 @@ impl Settings {
     }
 
     pub(crate) fn client_connection(&self) -> ConnectionLimits {
-        ConnectionLimits { max_line_bytes: self.client_line_bytes, write_stall: self.write_stall }
+        /// An editor may be stopped in a debugger, or busy; the log does not mind waiting.
+        const WRITE_STALL: Duration = Duration::from_secs(600);
+        ConnectionLimits { max_line_bytes: self.client_line_bytes, write_stall: WRITE_STALL }
     }
 }
 

@@ -13,6 +13,8 @@ use crate::terminal;
 pub(crate) struct Formatter {
     projection: Projection,
     out: String,
+    /// Whether the last thing written ended its line.
+    is_line_ended: bool,
 }
 
 enum Projection {
@@ -55,7 +57,7 @@ impl Formatter {
                 Projection::Quiet(Quiet::new(std::io::stdout().is_terminal()))
             }
         };
-        Self { projection, out: String::new() }
+        Self { projection, out: String::new(), is_line_ended: true }
     }
 
     pub(crate) fn add(&mut self, event: &Event) {
@@ -80,8 +82,18 @@ impl Formatter {
         }
     }
 
+    /// Ends the line that the last word stands in.
+    pub(crate) fn end_line(&mut self) {
+        if self.out.is_empty() && !self.is_line_ended {
+            self.out.push('\n');
+        }
+    }
+
     /// What has been added since the last call.
     pub(crate) fn take(&mut self) -> String {
+        if let Some(last) = self.out.chars().next_back() {
+            self.is_line_ended = last == '\n';
+        }
         std::mem::take(&mut self.out)
     }
 }

@@ -26,10 +26,11 @@ use crate::outcome::{self, Failure};
 use crate::{control, prompt, terminal, world};
 
 pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failure> {
-    let mut signals = Signals::listen()?;
     let (name, word) = split_words(&args)?;
     prompt::check_attached(&args.attach)?;
     let text = prompt::read_text(word)?;
+    // Only now: until here an interrupt simply ends us, also while stdin is read.
+    let mut signals = Signals::listen()?;
     let yard = world::open_yard(&config).await?;
     let earlier = match &args.session {
         None => None,
@@ -327,6 +328,10 @@ impl Turn<'_> {
         // A session that cannot go on has ended already.
         let _ = handle.finish().await;
         self.show_rest(&handle, &mut formatter, &mut seen, turn).await?;
+        if self.args.format == Format::Quiet {
+            formatter.end_line();
+            show(&mut formatter)?;
+        }
         let followed = followed?;
         if let Phase::Over(Some(why)) = &*handle.phase().borrow() {
             return Err(halt_failure(Some(why.clone())));

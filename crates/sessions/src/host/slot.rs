@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 use wire::Json;
 
 use super::{AgentCommand, Host, StartError};
@@ -20,13 +21,14 @@ pub struct HostSlot {
     settings: Settings,
     initialize: Json,
     state: Mutex<State>,
+    /// Ends a start that is under way.
+    closing: CancellationToken,
 }
 
 #[derive(Debug, Default)]
 struct State {
     host: Option<Arc<Host>>,
     starts: VecDeque<Instant>,
-    is_shut: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +52,8 @@ impl HostSlot {
         settings: Settings,
         initialize: Json,
     ) -> Self {
-        Self { command, setup, settings, initialize, state: Mutex::default() }
+        let closing = CancellationToken::new();
+        Self { command, setup, settings, initialize, state: Mutex::default(), closing }
     }
 
     pub fn command(&self) -> &AgentCommand {
@@ -59,10 +62,15 @@ impl HostSlot {
 
     /// The running agent, started if need be.
     pub async fn host(&self) -> Result<Arc<Host>, HostError> {
-        let mut state = self.state.lock().await;
-        if state.is_shut {
-            return Err(HostError::ShuttingDown);
+        tokio::select! {
+            biased;
+            () = self.closing.cancelled() => Err(HostError::ShuttingDown),
+            host = self.running_host() => host,
         }
+    }
+
+    async fn running_host(&self) -> Result<Arc<Host>, HostError> {
+        let mut state = self.state.lock().await;
         if let Some(host) = state.host.as_ref().filter(|host| host.is_running()) {
             return Ok(host.clone());
         }
@@ -101,11 +109,8 @@ impl HostSlot {
 
     /// Ends the agent for good.
     pub async fn shut_down(&self) {
-        let host = {
-            let mut state = self.state.lock().await;
-            state.is_shut = true;
-            state.host.take()
-        };
+        self.closing.cancel();
+        let host = self.state.lock().await.host.take();
         if let Some(host) = host {
             host.stop(|_| {}).await;
         }
