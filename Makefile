@@ -10,7 +10,7 @@ help: ## This list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 run: ## A streamed turn with the built-in demo agent
-	$(CARGO) run --quiet --locked -p switchyard -- run demo "say hello"
+	$(CARGO) run --locked -p switchyard -- run demo "say hello"
 
 build: ## The release binary, target/release/switchyard
 	$(CARGO) build --release -p switchyard

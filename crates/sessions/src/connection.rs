@@ -55,8 +55,13 @@ pub enum Incoming {
     /// An answer to nothing: asked long ago and given up, answered twice, or made up.
     Unasked(Message),
     BadLine(LineError),
-    /// With the beginning of the line.
-    BadMessage(MessageError, String),
+    BadMessage {
+        error: MessageError,
+        /// The beginning of the line.
+        line: String,
+        /// Whoever waited for it has been told, under its own id.
+        is_answered: bool,
+    },
 }
 
 /// How the peer answered.

@@ -64,6 +64,7 @@ pub async fn serve<R, W>(
         last_host: Mutex::new(None),
         sessions: Mutex::default(),
         running: Mutex::default(),
+        requests: TaskTracker::new(),
         tasks: TaskTracker::new(),
     });
     loop {
@@ -93,6 +94,8 @@ struct Front {
     sessions: Mutex<HashMap<String, Open>>,
     /// Requests of the client that wait for the agent.
     running: Mutex<HashMap<RpcId, AbortHandle>>,
+    /// What the client has asked and not been answered yet.
+    requests: TaskTracker,
     tasks: TaskTracker,
 }
 
@@ -110,7 +113,8 @@ impl Front {
             Incoming::Request(message) => self.requested(message).await,
             Incoming::Notification(message) => self.notified(&message).await,
             Incoming::Reply(reply) => reply.settle(),
-            Incoming::BadMessage(error, _) => {
+            Incoming::BadMessage { is_answered: true, .. } => {}
+            Incoming::BadMessage { error, .. } => {
                 let _ = self.client.respond_to_bad(&error).await;
             }
             Incoming::BadLine(error) => {
@@ -166,7 +170,7 @@ impl Front {
     {
         let front = self.clone();
         let request = id.clone();
-        let task = self.tasks.spawn(async move {
+        let task = self.requests.spawn(async move {
             let outcome = serve(front.clone(), message).await;
             front.running().remove(&request);
             front.respond(&request, outcome).await;
@@ -246,9 +250,18 @@ impl Front {
     }
 
     async fn pass_notification(self: &Arc<Self>, message: &Message) {
-        // Only what is known to be a notification for agents or an extension goes through.
-        let Ok(host) = self.host().await else { return };
-        let _ = host.connection().notify(message.method(), &message.body_json());
+        let params = message.body_json();
+        if session_of(&params).is_some() {
+            if let Some(open) = self.scoped(message) {
+                let _ = open.handle.tell(message.method(), &params).await;
+            }
+            return;
+        }
+        // Only to an agent that runs: a notification is no reason to start one.
+        let host = self.last_host.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(host) = host {
+            let _ = host.connection().notify(message.method(), &params);
+        }
     }
 
     async fn cancel_request(&self, message: &Message) {
@@ -318,6 +331,9 @@ impl Front {
     }
 
     async fn shut_down(&self) {
+        // A client that only closed its input still reads the answers to what it asked.
+        self.requests.close();
+        let _ = tokio::time::timeout(LEAVE_GRACE, self.requests.wait()).await;
         let sessions: Vec<Open> = self.sessions().drain().map(|(_, open)| open).collect();
         for open in &sessions {
             let _ = open.handle.cancel_soon("client left").await;
@@ -333,7 +349,7 @@ impl Front {
             slot.shut_down().await;
         }
         for open in sessions {
-            let _ = open.handle.finish().await;
+            let _ = tokio::time::timeout(LEAVE_GRACE, open.handle.finish()).await;
             open.feed.abort();
         }
         self.client.close();

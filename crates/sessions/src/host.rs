@@ -105,6 +105,7 @@ impl Host {
         let mut launch = setup.launch(&command.program, &command.cwd);
         launch.args.clone_from(&command.args);
         launch.env = command.env.clone();
+        tracing::debug!(agent = command.name, argv = ?command.argv(), "starting an agent");
         let worker = launch.spawn().await?;
         let (Some(stdin), handle) = (worker.stdin, worker.handle) else {
             return Err(StartError::DiedEarly {

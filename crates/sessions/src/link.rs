@@ -78,6 +78,8 @@ pub enum LinkError {
     Silent { method: &'static str, waited: Duration },
     #[error("the agent's answer to `session/new` has no session id")]
     NoSessionId,
+    #[error("the agent gave a session the id of another one that is open")]
+    SameSession,
 }
 
 /// What an agent needs to know about a session that it may have seen before.
@@ -117,7 +119,7 @@ pub(crate) async fn open_new(
         Ok(answer) => answer.session_id,
         Err(_) => return Err(LinkError::NoSessionId),
     };
-    let messages = host.routes().add(&agent_session, public_id);
+    let messages = host.routes().add(&agent_session, public_id).ok_or(LinkError::SameSession)?;
     let host = host.clone();
     Ok(Link { host, agent_session, messages, early: Vec::new(), answer, how: How::New })
 }
@@ -163,6 +165,12 @@ enum Forgotten {
     Fatal(LinkError),
 }
 
+impl Forgotten {
+    fn taken() -> Self {
+        Self::Lost("another open session has it".into())
+    }
+}
+
 async fn resume(
     host: &Arc<Host>,
     public_id: &str,
@@ -170,7 +178,7 @@ async fn resume(
     known: &Known,
 ) -> Result<(Link, Verified), Forgotten> {
     let params = params_for(agent_session, &known.new_params);
-    let messages = host.routes().add(agent_session, public_id);
+    let messages = host.routes().add(agent_session, public_id).ok_or_else(Forgotten::taken)?;
     let answer = match call(host, "session/resume", &params).await {
         Ok(answer) => answer,
         Err(error) => return Err(forget(host, agent_session, error)),
@@ -201,7 +209,7 @@ async fn load(
     known: &Known,
 ) -> Result<(Link, Verified), Forgotten> {
     let params = params_for(agent_session, &known.new_params);
-    let mut messages = host.routes().add(agent_session, public_id);
+    let mut messages = host.routes().add(agent_session, public_id).ok_or_else(Forgotten::taken)?;
     let tag = host.routes().tag(agent_session);
     let fail = |error: LinkError| forget(host, agent_session, error);
     host.connection()

@@ -106,7 +106,7 @@ pub(crate) async fn forked(
 ) -> Result<Opened, OpenError> {
     let host = terms.slot.host().await?;
     let id = mint::session_id();
-    let messages = host.routes().add(&agent_session, id.as_str());
+    let messages = host.routes().add(&agent_session, id.as_str()).ok_or(LinkError::SameSession)?;
     let link = Link { host, agent_session, messages, early: Vec::new(), answer, how: How::New };
     begin(yard, terms, id, params, link, Some(parent)).await
 }

@@ -126,6 +126,11 @@ impl PermissionOutcome {
 
     fn of_kind(question: &Question, kind: &str) -> Option<Self> {
         let option = question.options.iter().find(|option| option.kind == kind)?;
+        // An id that stands for several options could be read as another of them.
+        let is_unique = question.options.iter().filter(|other| other.id == option.id).count() == 1;
+        if !is_unique {
+            return None;
+        }
         Some(Self::Selected { option_id: option.id.clone() })
     }
 }

@@ -150,6 +150,7 @@ enum Command {
     Linked(Result<Linked, linking::LinkFailure>),
     Stopping(bus::StopStep),
     Pass { method: String, params: Json, reply: Reply<Outcome> },
+    Tell { method: String, params: Json },
     Close { done: Reply<()> },
     Release { done: Reply<()> },
     Finish { done: Reply<()> },
@@ -241,6 +242,12 @@ impl SessionHandle {
     pub async fn pass(&self, method: &str, params: &Json) -> Result<Outcome, SessionError> {
         let (method, params) = (method.to_owned(), params.clone());
         self.ask(|reply| Command::Pass { method, params, reply }).await
+    }
+
+    /// Passes a notification on to the session's agent, if it runs.
+    pub async fn tell(&self, method: &str, params: &Json) -> Result<(), SessionError> {
+        let command = Command::Tell { method: method.to_owned(), params: params.clone() };
+        self.commands.send(command).await.map_err(|_| self.over())
     }
 
     /// Answers a question; false if it was answered already, or the answer is no option.

@@ -95,7 +95,7 @@ impl From<&LinkError> for Trouble {
             LinkError::Refused { .. } => Self::new("rejected", message),
             LinkError::AgentEnded => Self::new("process_exit", message),
             LinkError::Silent { .. } => Self::new("timeout", message),
-            LinkError::NoSessionId => Self::new("protocol", message),
+            LinkError::NoSessionId | LinkError::SameSession => Self::new("protocol", message),
         }
     }
 }

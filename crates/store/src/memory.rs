@@ -241,7 +241,9 @@ pub(crate) fn random_epoch() -> u64 {
 }
 
 pub(crate) fn check_prefix(prefix: &str) -> Result<(), StoreError> {
-    let is_valid = prefix.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    // An empty one would match everything, which nobody means.
+    let is_valid =
+        !prefix.is_empty() && prefix.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     if is_valid {
         Ok(())
     } else {

@@ -29,6 +29,11 @@ impl Asker {
                 if reply.is_closed() {
                     continue;
                 }
+                // What was typed before the question could be seen is no answer to it.
+                let _ = rustix::termios::tcflush(
+                    std::io::stdin(),
+                    rustix::termios::QueueSelector::IFlush,
+                );
                 let _ = write!(std::io::stderr(), "{prompt}");
                 let _ = std::io::stderr().flush();
                 let mut line = String::new();
@@ -62,9 +67,20 @@ impl Asker {
 
     async fn permission(&self, request: &Value) -> Answer {
         let options: Vec<&Value> = request["options"].as_array().into_iter().flatten().collect();
+        // Names its subject, because another question may have come between.
+        let title = request["toolCall"]["title"].as_str().unwrap_or("the question above");
+        let names: Vec<String> = options
+            .iter()
+            .enumerate()
+            .map(|(index, option)| {
+                let name = option["name"].as_str().unwrap_or("?");
+                format!("{} {}", index + 1, sanitize_line(name, MAX_CHARS))
+            })
+            .collect();
+        let title = sanitize_line(title, MAX_CHARS);
+        let prompt = format!("\n{title}: {} (a number; Enter rejects) ", names.join(", "));
         loop {
-            let prompt = format!("Your choice (1-{}, Enter rejects): ", options.len());
-            let Some(line) = self.line(prompt).await else { return Answer::Reject };
+            let Some(line) = self.line(prompt.clone()).await else { return Answer::Reject };
             if line.is_empty() {
                 return Answer::Reject;
             }
@@ -114,6 +130,7 @@ impl Asker {
         let expected = match kind {
             _ if !choices.is_empty() => format!(" ({})", choices.join(", ")),
             "string" => String::new(),
+            "boolean" => " (y/n)".into(),
             kind => format!(" ({kind})"),
         };
         let escape = if is_required { "" } else { ", Enter to leave out" };

@@ -56,7 +56,8 @@ Examples:
   switchyard run -s last \"and now the tests\"
 
 Exit codes: 0 ok, 1 error, 2 usage, 3 timeout, 4 no such session or agent,
-5 a permission was denied because nobody was there to ask, 130 interrupted")]
+5 a permission was denied because nobody was there to ask, 130 interrupted, 143 terminated")]
+#[command(override_usage = "switchyard run [OPTIONS] [AGENT] PROMPT [-- COMMAND...]")]
 pub(crate) struct RunArgs {
     /// [AGENT] PROMPT: the agent may be left out with --agent, --session or a command
     #[arg(required = true, num_args = 1..=2, value_names = ["AGENT", "PROMPT"])]
@@ -158,6 +159,7 @@ impl PermissionArgs {
             PermissionMode::AcceptEdits => Mode::AcceptEdits,
             PermissionMode::Auto => Mode::Auto,
             PermissionMode::ReadOnly => Mode::ReadOnly,
+            PermissionMode::DenyAll => Mode::DenyAll,
         })
     }
 }
@@ -172,6 +174,8 @@ pub(crate) enum PermissionMode {
     Auto,
     /// Allow reads, deny the rest
     ReadOnly,
+    /// Deny everything
+    DenyAll,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -207,6 +211,7 @@ pub(crate) enum SessionsVerb {
     },
     /// Show what a session is and what was said in it
     Show {
+        /// Session id, the beginning of one, or `last`
         session: String,
         /// As JSON, without the conversation
         #[arg(long)]
@@ -217,16 +222,20 @@ pub(crate) enum SessionsVerb {
     },
     /// Show a session's events and follow it as it goes on, until interrupted
     Watch {
+        /// Session id, the beginning of one, or `last`
         session: String,
         /// Only events after this number
         #[arg(long, default_value_t = 0, value_name = "SEQ")]
         after: u64,
+        /// How to show the events
         #[arg(long, value_enum, default_value_t = Format::Text)]
         format: Format,
     },
     /// Write out a session's whole log
     Export {
+        /// Session id, the beginning of one, or `last`
         session: String,
+        /// How to write the events
         #[arg(long, value_enum, default_value_t = Format::Json)]
         format: Format,
         /// File to write instead of stdout
@@ -235,6 +244,7 @@ pub(crate) enum SessionsVerb {
     },
     /// Delete sessions for good
     Delete {
+        /// Session ids, beginnings of ids, or `last`
         #[arg(required = true)]
         sessions: Vec<String>,
         /// Do not ask

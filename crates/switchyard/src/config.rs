@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use sessions::permission::{Mode, Rules};
 use sessions::settings::Settings;
@@ -18,6 +18,9 @@ use store::Durability;
 use crate::cli::{ConfigVerb, parse_duration};
 use crate::home::Home;
 use crate::outcome::Failure;
+
+/// No conversation fits into less.
+const MIN_LINE_BYTES: usize = 4096;
 
 #[derive(Debug)]
 pub(crate) struct Config {
@@ -134,6 +137,10 @@ pub(crate) fn load(path: Option<&Path>) -> Result<Config> {
             return Err(error).with_context(|| format!("cannot read {}", home.config.display()));
         }
     };
+    let lines = [file.limits.worker_line_bytes, file.limits.client_line_bytes];
+    if lines.into_iter().flatten().any(|bytes| bytes < MIN_LINE_BYTES) {
+        bail!("{}: a line needs at least {MIN_LINE_BYTES} bytes", home.config.display());
+    }
     Ok(Config { home, file })
 }
 
@@ -213,15 +220,83 @@ pub(crate) fn dispatch(verb: &ConfigVerb, config: &Config) -> Result<ExitCode, F
                 run.display()
             )
         }
-        ConfigVerb::Show => {
-            let settings = config.settings();
-            format!("{settings:#?}\n{:#?}\n{:#?}\n", config.store_options(), config.file)
-        }
+        ConfigVerb::Show => show(config),
         ConfigVerb::Check => {
             config.rules()?;
-            format!("{} is fine\n", config.home.config.display())
+            match config.home.config.exists() {
+                true => format!("{} is fine\n", config.home.config.display()),
+                false => {
+                    format!("{} does not exist; defaults apply\n", config.home.config.display())
+                }
+            }
         }
     };
     crate::format::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is in effect, in the form of the file.
+fn show(config: &Config) -> String {
+    use std::fmt::Write;
+    let (settings, options) = (config.settings(), config.store_options());
+    let wait = |duration: Duration| format!("\"{}ms\"", duration.as_millis());
+    let mut text = format!(
+        "[store]\ndurability = \"{}\"\nmax_session_bytes = {}\n",
+        match options.durability {
+            Durability::Process => "process",
+            Durability::Power => "power",
+        },
+        options.max_session_bytes,
+    );
+    let store = &config.file.store;
+    // Writing to a String cannot fail.
+    if let Some(days) = store.keep_days {
+        let _ = writeln!(text, "keep_days = {days}");
+    }
+    if let Some(bytes) = store.max_total_bytes {
+        let _ = writeln!(text, "max_total_bytes = {bytes}");
+    }
+    let _ = writeln!(
+        text,
+        "\n[limits]\nworker_line_bytes = {}\nclient_line_bytes = {}\nqueued_prompts = {}\n\
+         terminals = {}\nterminal_output_bytes = {}\nrestarts = {}",
+        settings.worker_line_bytes,
+        settings.client_line_bytes,
+        settings.max_queued_prompts,
+        settings.max_terminals,
+        settings.terminal_output_bytes,
+        settings.max_restarts,
+    );
+    let _ = writeln!(
+        text,
+        "\n[waits]\ninitialize = {}\nopen = {}\nwrite_stall = {}\ncancel_grace = {}\n\
+         after_eof = {}\nafter_term = {}\npermission = {}\nquiet = {}",
+        wait(settings.initialize_within),
+        wait(settings.open_within),
+        wait(settings.write_stall),
+        wait(settings.cancel_grace),
+        wait(settings.stop.after_eof),
+        wait(settings.stop.after_term),
+        wait(settings.permission_within),
+        wait(settings.quiet_after),
+    );
+    let mode = wire::Json::of(&config.file.permissions.mode);
+    let _ = writeln!(text, "\n[permissions]\nmode = {}", mode.as_str());
+    if let Some(rules) = &config.file.permissions.rules {
+        let _ = writeln!(text, "rules = {}", wire::Json::of(rules).as_str());
+    }
+    let _ = writeln!(text, "\n[workers]\ncgroups = {}", config.file.workers.cgroups);
+    for (name, AgentEntry { command, args, env }) in &config.file.agents {
+        // JSON strings, lists and keys are TOML as well.
+        let [name, command, args] =
+            [wire::Json::of(name), wire::Json::of(command), wire::Json::of(args)];
+        let (name, command, args) = (name.as_str(), command.as_str(), args.as_str());
+        let _ = writeln!(text, "\n[agents.{name}]\ncommand = {command}\nargs = {args}");
+        if !env.is_empty() {
+            // Values may be secrets; names say enough.
+            let names: Vec<&String> = env.keys().collect();
+            let _ = writeln!(text, "# env: {names:?}");
+        }
+    }
+    text
 }

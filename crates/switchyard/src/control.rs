@@ -48,6 +48,7 @@ pub(crate) fn listen(run_dir: &Path, yard: &Yard) -> Result<Listening> {
     let dir = open_dir(run_dir)?;
     let name = format!("{}.sock", std::process::id());
     let path = run_dir.join(&name);
+    remove_dead_sockets(run_dir);
     // A dead process of the same pid may have left it.
     let _ = std::fs::remove_file(&path);
     // Through the directory's handle, because a socket's path has room for 107 bytes only.
@@ -65,6 +66,18 @@ pub(crate) fn listen(run_dir: &Path, yard: &Yard) -> Result<Listening> {
         }
     });
     Ok(Listening { path })
+}
+
+/// Processes that were killed could not take their sockets with them.
+fn remove_dead_sockets(run_dir: &Path) {
+    for entry in std::fs::read_dir(run_dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_suffix(".sock"));
+        let Some(pid) = pid.and_then(|pid| pid.parse::<u32>().ok()) else { continue };
+        if !Path::new(&format!("/proc/{pid}")).exists() {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 async fn serve(mut stream: UnixStream, yard: Yard) -> Result<()> {
@@ -91,6 +104,14 @@ async fn serve(mut stream: UnixStream, yard: Yard) -> Result<()> {
 
 /// Cancels the running turn of `session`, which process `pid` has; returns when it ended.
 pub(crate) async fn cancel(run_dir: &Path, pid: u32, session: SessionId) -> Result<Response> {
+    /// Longer than the whole way from asking an agent to killing it.
+    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+    tokio::time::timeout(PATIENCE, ask_to_cancel(run_dir, pid, session))
+        .await
+        .with_context(|| format!("process {pid} has the session, but does not answer"))?
+}
+
+async fn ask_to_cancel(run_dir: &Path, pid: u32, session: SessionId) -> Result<Response> {
     let dir = open_dir(run_dir)?;
     let mut stream = UnixStream::connect(short_path(&dir, &format!("{pid}.sock")))
         .await

@@ -70,10 +70,15 @@ async fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
 }
 
 async fn demo_agent(args: Vec<std::ffi::OsString>) -> ExitCode {
+    if args.iter().any(|arg| arg == "--help" || arg == "-h") {
+        let about = "switchyard demo-agent: the demo agent alone, on stdin and stdout";
+        let _ = format::print(&format!("{about}\n\n{}\n", agent::demo::USAGE));
+        return ExitCode::SUCCESS;
+    }
     match agent::demo::Options::from_args(&args) {
         Ok(options) => agent::demo::serve(options).await,
         Err(why) => {
-            terminal::say(&format!("switchyard demo-agent: {why}\n\n{}", agent::demo::USAGE));
+            terminal::say(&format!("switchyard demo-agent: {why}"));
             ExitCode::from(outcome::USAGE)
         }
     }
@@ -81,13 +86,16 @@ async fn demo_agent(args: Vec<std::ffi::OsString>) -> ExitCode {
 
 /// Logs go to stderr; stdout belongs to the answer or the protocol.
 fn start_logging(n_verbose: u8) {
-    let default = match n_verbose {
-        0 => "error",
-        1 => "info",
-        2 => "debug",
-        _ => "trace",
+    let level = match n_verbose {
+        0 => None,
+        1 => Some("info"),
+        2 => Some("debug"),
+        _ => Some("trace"),
     };
-    let filter = tracing_subscriber::EnvFilter::try_from_env("SWITCHYARD_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    let filter = match (level, std::env::var("SWITCHYARD_LOG")) {
+        (Some(level), _) => tracing_subscriber::EnvFilter::new(level),
+        (None, Ok(wanted)) => tracing_subscriber::EnvFilter::new(wanted),
+        (None, Err(_)) => tracing_subscriber::EnvFilter::new("error"),
+    };
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
 }

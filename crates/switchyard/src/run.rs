@@ -71,6 +71,10 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
 fn split_words(args: &RunArgs) -> Result<(Option<&str>, &str), Failure> {
     let elsewhere = args.agent.agent.as_deref();
     match (&args.words[..], args.command.is_empty()) {
+        ([agent], true) if elsewhere.is_none() && args.session.is_none() => Err(Failure::usage(
+            format!("what is the prompt for `{agent}`?"),
+        )
+        .hint("switchyard run AGENT PROMPT, for example: switchyard run demo \"say hello\"")),
         ([prompt], _) => Ok((elsewhere, prompt)),
         ([agent, prompt], true) => Ok((Some(agent), prompt)),
         _ => {
@@ -306,9 +310,13 @@ impl Turn<'_> {
                     code = signals.next() => {
                         if forced.is_some() {
                             // Asked twice: the keepers end what we leave behind.
+                            self.name_session();
                             return Ok(ExitCode::from(code));
                         }
                         forced = Some(code);
+                        if self.can_ask {
+                            terminal::say("\ncancelling; Ctrl-C again ends at once");
+                        }
                         handle.cancel_soon("signal").await?;
                     }
                     () = &mut timeout, if forced.is_none() => {
@@ -341,8 +349,11 @@ impl Turn<'_> {
             Followed::ReaderGone => 0,
             Followed::Enough => forced.unwrap_or_else(|| seen.exit_code()),
         };
-        if self.args.format == Format::Text && terminal::can_ask() {
-            terminal::say(&format!("session {}", handle.id()));
+        self.name_session();
+        if code == outcome::DENIED && self.args.format == Format::Text {
+            terminal::say(
+                "hint: nobody was there to ask; see --approve-reads, --permissions and --policy",
+            );
         }
         Ok(ExitCode::from(code))
     }
@@ -369,6 +380,13 @@ impl Turn<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Tells a person how to go on with the session.
+    fn name_session(&self) {
+        if self.args.format == Format::Text && terminal::can_ask() {
+            terminal::say(&format!("session {}", self.opened.handle.id()));
+        }
     }
 
     fn text_options(&self) -> TextOptions {

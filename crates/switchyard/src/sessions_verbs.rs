@@ -64,11 +64,12 @@ async fn list(
     let mut text = String::new();
     let now = mint::now();
     for record in &records {
+        let status = status_now(log, record).await;
         let title = shown(record.title.as_deref().unwrap_or("-"));
         let line = format!(
-            "{:.10}  {:<8} {:<10} {:>8}  {}\n",
+            "{:.10}  {:<11} {:<10} {:>8}  {}\n",
             record.id.as_str(),
-            status(record),
+            status,
             shown(&record.agent),
             ago(now, record.updated),
             title
@@ -90,7 +91,7 @@ async fn show(log: &dyn EventLog, named: &str, as_json: bool, all: bool) -> Resu
         shown(&record.agent),
         shown(&command),
         shown(&record.cwd),
-        status(&record),
+        status_now(log, &record).await,
         record.head.0,
         timestamp(record.updated),
     );
@@ -131,12 +132,18 @@ async fn export(
         return written.or_else(forgive_broken_pipe);
     };
     let context = || format!("cannot write {}", path.display());
-    let mut file = std::io::BufWriter::new(std::fs::File::create(path).with_context(context)?);
+    let mut file = std::io::BufWriter::new(create_private(path).with_context(context)?);
     let write = |text: &str| file.write_all(text.as_bytes()).with_context(context);
     show_all(log, record.id, record.head, &mut formatter, write).await?;
     file.flush().with_context(context)?;
     file.get_ref().sync_all().with_context(context)?;
     Ok(())
+}
+
+/// For us alone: a log holds whatever secrets were said or read.
+fn create_private(path: &Path) -> std::io::Result<std::fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
 async fn delete(log: &dyn EventLog, named: &[String], yes: bool) -> Result<(), Failure> {
@@ -272,6 +279,14 @@ fn status(record: &SessionRecord) -> &'static str {
         SessionRecord { active_turn: Some(_), .. } => "running",
         SessionRecord { is_closed: true, .. } => "closed",
         _ => "idle",
+    }
+}
+
+/// As [`status`], but tells a turn that runs from one whose process was killed.
+async fn status_now(log: &dyn EventLog, record: &SessionRecord) -> &'static str {
+    match status(record) {
+        "running" if log.claim(record.id).await.is_ok() => "interrupted",
+        status => status,
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) const DEMO_VERB: &str = "demo-agent";
 const DEMO: &str = "demo";
 
 pub(crate) fn open_log(config: &Config) -> Result<Arc<dyn EventLog>, Failure> {
+    check_private(&config.home.state)?;
     let log = SqliteLog::open(&config.home.state, config.store_options())?;
     for lost in log.lost_sessions() {
         crate::terminal::say(&format!(
@@ -31,6 +32,23 @@ pub(crate) fn open_log(config: &Config) -> Result<Arc<dyn EventLog>, Failure> {
         ));
     }
     Ok(Arc::new(log))
+}
+
+/// Whoever can write there can decide what we run.
+fn check_private(dir: &Path) -> Result<(), Failure> {
+    use std::os::unix::fs::MetadataExt;
+    // What does not exist yet will be made for us alone.
+    let Ok(metadata) = dir.metadata() else { return Ok(()) };
+    let own_uid = rustix::process::getuid().as_raw();
+    if metadata.uid() != own_uid {
+        return Err(Failure::new(1, format!("{} belongs to another user", dir.display()))
+            .hint("set SWITCHYARD_HOME to a directory of your own"));
+    }
+    if metadata.is_dir() && metadata.mode() & 0o022 != 0 {
+        return Err(Failure::new(1, format!("others may write to {}", dir.display()))
+            .hint(format!("chmod go-w {}", dir.display())));
+    }
+    Ok(())
 }
 
 /// The log, swept of what an earlier crash left, ready to run sessions.
@@ -126,6 +144,7 @@ pub(crate) fn agent_command(
         let program = std::env::current_exe().context("cannot find the own executable")?.into();
         // With a memory of its own, so that going on with a session shows a real resume.
         let memory = config.home.state.join("demo");
+        make_private_dir(&memory).with_context(|| format!("cannot make {}", memory.display()))?;
         let args = vec![DEMO_VERB.into(), "--all-sessions".into(), "--state".into(), memory.into()];
         return Ok(AgentCommand { name: name.to_owned(), program, args, cwd: cwd.to_owned(), env });
     }
@@ -135,6 +154,11 @@ pub(crate) fn agent_command(
         .hint(format!(
             "give its ACP command after `--`, or add [agents.{name}] to the configuration"
         )))
+}
+
+fn make_private_dir(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// The directory to work in, absolute and existing.
@@ -170,6 +194,9 @@ pub(crate) async fn find_session(
         Failure::new(NOT_FOUND, format!("there is no session {what}"))
             .hint("`switchyard sessions list` shows what there is")
     };
+    if named.is_empty() {
+        return Err(Failure::usage("a session's name cannot be empty"));
+    }
     if named == "last" {
         let filter = store::Filter { limit: 1, ..store::Filter::default() };
         return log.sessions(filter).await?.pop().ok_or_else(|| not_found("yet"));

@@ -18,6 +18,6 @@ pub use event::{Draft, Event, Kind, Millis, Seq};
 pub use ids::{CallId, Id36, InvalidId, SessionId, TurnId};
 pub use json::{Json, NotJson};
 pub use lines::{LineError, LineSplitter};
-pub use message::{Message, MessageError, MessageKind, UpdatePeek};
+pub use message::{Message, MessageError, MessageKind, UpdatePeek, salvage_id};
 pub use rpc::{RpcError, RpcId, codes, error_line, notification_line, request_line, result_line};
 pub use splice::{remove_member, set_member};

@@ -328,6 +328,20 @@ fn span(whole: &[u8], part: &str) -> Option<Range<usize>> {
     (end <= whole.len()).then_some(start..end)
 }
 
+/// The id of a line that is no message, and whether it was meant as a request, as far as
+/// they can be made out: whoever waits for it should not wait for ever.
+pub fn salvage_id(line: &[u8]) -> Option<(RpcId, bool)> {
+    #[derive(serde::Deserialize)]
+    struct Remains<'a> {
+        #[serde(borrow)]
+        id: &'a RawValue,
+        method: Option<IgnoredAny>,
+    }
+    let text = String::from_utf8_lossy(line);
+    let remains: Remains = serde_json::from_str(&text).ok()?;
+    Some((RpcId::from_raw(remains.id.get())?, remains.method.is_some()))
+}
+
 /// Tells text that is no JSON from JSON that is no message.
 fn why_unreadable(text: &str, error: &serde_json::Error) -> MessageError {
     match serde_json::from_str::<IgnoredAny>(text) {

@@ -29,10 +29,12 @@ pub(super) async fn run<R: AsyncRead + Unpin>(
         let is_end = matches!(read, Ok(0) | Err(_));
         let mut batch = Vec::new();
         while let Some(line) = lines.next_line() {
-            batch.extend(read_line(line, &shared));
+            read_line(line, &shared, &mut batch);
         }
         if is_end {
-            batch.extend(lines.finish().and_then(|line| read_line(line, &shared)));
+            if let Some(line) = lines.finish() {
+                read_line(line, &shared, &mut batch);
+            }
         }
         if !batch.is_empty() && batches.send(batch).await.is_err() {
             break;
@@ -49,27 +51,61 @@ pub(super) async fn run<R: AsyncRead + Unpin>(
     }
 }
 
-fn read_line(line: Result<Bytes, wire::LineError>, shared: &Weak<Shared>) -> Option<Incoming> {
+fn read_line(
+    line: Result<Bytes, wire::LineError>,
+    shared: &Weak<Shared>,
+    batch: &mut Vec<Incoming>,
+) {
     let line = match line {
         Ok(line) => line,
-        Err(error) => return Some(Incoming::BadLine(error)),
+        Err(error) => {
+            if let wire::LineError::NotUtf8 { line } = &error {
+                let why = RpcError::invalid_request(&error);
+                salvage(line, why, shared, batch);
+            }
+            return batch.push(Incoming::BadLine(error));
+        }
     };
     let message = match Message::parse(line.clone()) {
         Ok(message) => message,
-        Err(error) => return Some(Incoming::BadMessage(error, beginning(&line))),
+        Err(error) => {
+            let is_answered = salvage(&line, error.to_rpc().1, shared, batch);
+            return batch.push(Incoming::BadMessage { error, line: beginning(&line), is_answered });
+        }
     };
     match message.kind() {
-        MessageKind::Notification => Some(Incoming::Notification(message)),
-        MessageKind::Request => open_request(message, &*shared.upgrade()?),
+        MessageKind::Notification => batch.push(Incoming::Notification(message)),
+        MessageKind::Request => {
+            batch.extend(shared.upgrade().and_then(|shared| open_request(message, &shared)));
+        }
         MessageKind::Response => {
             let outcome = Ok(message.body_json());
-            Some(settle(message, outcome, shared))
+            batch.push(settle(message, outcome, shared));
         }
         MessageKind::Error => {
             let outcome = Err(message.error());
-            Some(settle(message, outcome, shared))
+            batch.push(settle(message, outcome, shared));
         }
     }
+}
+
+/// Whoever waits behind an unreadable line learns of it: a request of the peer is refused
+/// under its own id, an answer that we wait for becomes an error.
+fn salvage(line: &[u8], why: RpcError, shared: &Weak<Shared>, batch: &mut Vec<Incoming>) -> bool {
+    let (Some((id, is_request)), Some(shared)) = (wire::salvage_id(line), shared.upgrade()) else {
+        return false;
+    };
+    if is_request {
+        return shared.try_send(wire::error_line(&id, &why)).is_ok();
+    }
+    let waiter = id.as_number().and_then(|id| shared.calls().waiting.remove(&id));
+    let outcome = Err(RpcError::internal(format_args!("unreadable answer: {}", why.message)));
+    match waiter {
+        Some(Waiter::Direct(waiter)) => batch.push(Incoming::Reply(Reply { waiter, outcome })),
+        Some(Waiter::Tagged(tag)) => batch.push(Incoming::Tagged { tag, outcome }),
+        None => return false,
+    }
+    true
 }
 
 fn beginning(line: &[u8]) -> String {

@@ -155,7 +155,7 @@ async fn bad_lines_are_reported_between_good_ones() {
     while let Some(batch) = inbox.next().await {
         seen.extend(batch.into_iter().map(|incoming| match incoming {
             Incoming::Notification(message) => message.method().to_owned(),
-            Incoming::BadMessage(..) => "bad message".into(),
+            Incoming::BadMessage { .. } => "bad message".into(),
             Incoming::BadLine(LineError::TooLong { .. }) => "too long".into(),
             Incoming::BadLine(LineError::NotUtf8 { .. }) => "not utf-8".into(),
             other => panic!("{other:?}"),

@@ -90,10 +90,13 @@ impl Routes {
     }
 
     /// Sends the agent's messages about `agent_session` to the receiver from now on, those
-    /// that came early first.
-    pub(crate) fn add(&self, agent_session: &str, public_id: &str) -> FromAgents {
+    /// that came early first. `None` if they go to another session already.
+    pub(crate) fn add(&self, agent_session: &str, public_id: &str) -> Option<FromAgents> {
         let (sender, receiver) = mpsc::channel(QUEUE_BATCHES);
         let mut table = self.table();
+        if table.by_session.contains_key(agent_session) {
+            return None;
+        }
         let mut early = Vec::new();
         table.parked.retain(|(session, message)| {
             let is_ours = session == agent_session;
@@ -111,7 +114,7 @@ impl Routes {
             let route = Route { public_id: public_id.to_owned(), sender };
             table.by_session.insert(agent_session.to_owned(), route);
         }
-        receiver
+        Some(receiver)
     }
 
     pub(crate) fn remove(&self, agent_session: &str) {
@@ -175,7 +178,7 @@ impl Routes {
                 return Some(Placed::Everyone(format!("an answer to nothing: {}", message.id())));
             }
             Incoming::BadLine(error) => return Some(Placed::Everyone(error.to_string())),
-            Incoming::BadMessage(error, line) => {
+            Incoming::BadMessage { error, line, .. } => {
                 return Some(Placed::Everyone(format!("{error}: `{line}`")));
             }
             Incoming::Request(message) | Incoming::Notification(message) => message,

@@ -135,6 +135,16 @@ fn only_the_once_options_are_ever_chosen() {
 }
 
 #[test]
+fn an_option_id_that_stands_for_two_options_is_never_chosen() {
+    let params = json!({"toolCall": {"kind": "read"}, "options": [
+        {"optionId": "x", "name": "Once", "kind": "allow_once"},
+        {"optionId": "x", "name": "Always", "kind": "allow_always"},
+    ]});
+    let question = Question::read(&params.to_string(), None, "x", &[]);
+    assert_eq!(PermissionOutcome::allow_once(&question), None);
+}
+
+#[test]
 fn a_question_with_several_answers_is_asked_in_every_mode() {
     let params = json!({"toolCall": {"kind": "other"}, "options": [
         {"optionId": "q0_opt_0", "name": "Red", "kind": "allow_once"},

@@ -239,6 +239,13 @@ impl Actor {
             Command::Linked(Err(LinkFailure(trouble))) => self.not_linked(trouble).await?,
             Command::Stopping(step) => self.note_stop_step(step).await?,
             Command::Pass { method, params, reply } => self.pass(method, params, reply),
+            Command::Tell { method, params } => {
+                if let LinkState::Linked { linkage, .. } = &self.link {
+                    let params = linkage.params_for_agent(&params);
+                    // An agent that does not read will be found stalled by its connection.
+                    let _ = linkage.host.connection().notify(&method, &params);
+                }
+            }
             Command::Close { done } => {
                 self.close().await?;
                 let _ = done.send(());

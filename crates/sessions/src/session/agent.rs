@@ -16,6 +16,8 @@ use crate::trouble::Trouble;
 
 /// Lines that are no messages are told one by one up to here, in each turn.
 const MAX_GARBAGE: u32 = 20;
+/// Far beyond the stop ladder; a session must not wait for its agent without end.
+const ENDING: std::time::Duration = std::time::Duration::from_secs(30);
 /// Tool calls of one turn whose input is remembered for a later question about them.
 const MAX_TOOLS: usize = 512;
 
@@ -25,6 +27,7 @@ impl Actor {
         if batch.is_empty() {
             return Ok(());
         }
+        tracing::trace!(session = %self.id, n_messages = batch.len(), "heard from the agent");
         self.heard_at = std::time::Instant::now();
         self.n_quiet_reports = 0;
         let (at, turn) = (mint::now(), self.current_turn());
@@ -303,7 +306,9 @@ impl Actor {
         else {
             return Ok(());
         };
-        let exit = linkage.host.ended().await;
+        // It has ended or is about to: what closes a session's messages also stops the agent.
+        let ending = tokio::time::timeout(ENDING, linkage.host.ended());
+        let exit = ending.await.unwrap_or_default();
         let stderr = last_lines(&linkage.host.stderr_tail(), 10);
         let payload = json!({ "code": exit.code, "signal": exit.signal, "stderr": stderr });
         let drafts = vec![self.raw_draft(Kind::WorkerExited, Json::of(&payload))];

@@ -50,6 +50,9 @@ impl Actor {
         if let Some(report) = resumed {
             drafts.push(draft(Kind::SessionResumed, None, &report));
         }
+        tracing::info!(
+            session = %self.id, pid = host.pid(), how = ?link.how, "the agent has the session"
+        );
         self.preamble = preamble;
         self.agent_session = Some(link.agent_session.clone());
         let agent_session = Some(self.agent_session.clone());

@@ -84,6 +84,7 @@ impl Actor {
         mut drafts: Vec<Draft>,
         changes: Changes,
     ) -> Result<(), Halt> {
+        tracing::info!(session = %self.id, %turn, "turn started");
         self.details.note_prompt(&prompt.text);
         self.last_turn = Some(turn);
         self.heard_at = Instant::now();
@@ -138,6 +139,7 @@ impl Actor {
             return Ok(());
         }
         self.prompt_tag = None;
+        tracing::info!(session = %self.id, %turn, "turn ended");
         let batch = Batch::new(self.id, vec![draft(Kind::TurnEnded, Some(turn), payload)])
             .durable(Durability::Power)
             .with(self.next_turn_is_active());

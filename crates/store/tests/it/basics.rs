@@ -227,8 +227,7 @@ async fn a_prefix_finds_sessions_and_nothing_else_is_a_prefix() {
 
     let id = id("a");
     assert_eq!(log.find(&id.as_str()[..4]).await.unwrap()[0].id, id);
-    assert_eq!(log.find("").await.unwrap().len(), 1);
-    for bad in ["%", "A", "a_", "ä", "a'"] {
+    for bad in ["", "%", "A", "a_", "ä", "a'"] {
         assert_eq!(log.find(bad).await, Err(StoreError::InvalidPrefix(bad.into())));
     }
 }

@@ -124,7 +124,7 @@ impl SmallDisk {
     fn mount(yard: &Yard, size: &str) -> Option<Self> {
         let dir = yard.home().join("small");
         fs::create_dir(&dir).unwrap();
-        let options = format!("size={size}");
+        let options = format!("size={size},mode=0700");
         let mounted =
             Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&dir).status();
         if !mounted.is_ok_and(|status| status.success()) {

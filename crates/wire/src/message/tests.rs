@@ -107,6 +107,24 @@ fn a_peek_into_odd_bodies_finds_nothing_or_refuses() {
     assert_eq!(twice.peek().unwrap_err().to_rpc().0.as_str(), "4");
 }
 
+#[test]
+fn the_id_of_an_unreadable_line_is_salvaged() {
+    let deep = format!(r#"{{"id":7,"result":{}{}}}"#, "[".repeat(500), "]".repeat(500));
+    for (line, expected) in [
+        (deep.as_bytes(), Some(("7", false))),
+        (br#"{"id":"a","result":1,"error":{}}"#, Some((r#""a""#, false))),
+        (br#"{"id":3,"method":"m","result":1}"#, Some(("3", true))),
+        (b"{\"id\":4,\"result\":\"\xff\"}", Some(("4", false))),
+        (b"{\"result\":1}", None),
+        (b"[]", None),
+        (b"garbage", None),
+    ] {
+        let salvaged = salvage_id(line);
+        let salvaged = salvaged.as_ref().map(|(id, is_request)| (id.as_str(), *is_request));
+        assert_eq!(salvaged, expected, "{}", String::from_utf8_lossy(line));
+    }
+}
+
 proptest! {
     #[test]
     fn no_input_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {

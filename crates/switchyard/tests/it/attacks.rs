@@ -1,0 +1,159 @@
+//! Peers that break the rules, each as a few lines of shell.
+
+use std::fs;
+use std::io::Write as _;
+use std::process::{Output, Stdio};
+
+use testkit::process::{PATIENCE, Yard, wait_until};
+
+fn yard() -> Yard {
+    testkit::process::switchyard(env!("CARGO_BIN_EXE_switchyard"))
+}
+
+/// An ACP agent as a shell script: `$id` is the id of the request, `$line` all of it.
+fn agent(yard: &Yard, cases: &str) -> String {
+    let path = yard.work().join("agent.sh");
+    let script = format!(
+        r#"while read -r line; do
+printf '%s\n' "$line" >> {heard}
+id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+answer() {{ printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$id" "$1"; }}
+case "$line" in
+*'"initialize"'*) answer '{{"protocolVersion":1}}';;
+{cases}
+esac
+done
+"#,
+        heard = yard.work().join("heard").display(),
+    );
+    fs::write(&path, script).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn initialize() -> String {
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#.into()
+}
+
+fn new_session(yard: &Yard, id: u32) -> String {
+    let cwd = yard.work().display().to_string();
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"session/new","params":{{"cwd":"{cwd}","mcpServers":[]}}}}"#
+    )
+}
+
+/// Says `lines` to `switchyard acp`, closes its stdin and returns what it answered.
+fn acp(yard: &Yard, agent: &[&str], lines: &[String]) -> Output {
+    let args: Vec<&str> = ["acp"].into_iter().chain(agent.iter().copied()).collect();
+    let mut command = yard.command(args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for line in lines {
+        writeln!(stdin, "{line}").unwrap();
+    }
+    drop(stdin);
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn what_was_asked_is_answered_also_when_the_client_closes_its_side_at_once() {
+    let yard = yard();
+
+    let output = acp(&yard, &["demo"], &[initialize()]);
+
+    assert!(text(&output.stdout).contains(r#""id":1,"result""#), "{output:?}");
+    yard.assert_empty_within(PATIENCE);
+}
+
+#[test]
+fn an_agent_that_gives_two_sessions_one_id_harms_neither_the_first_nor_us() {
+    let yard = yard();
+    let agent = agent(&yard, r#"*'"session/new"'*) answer '{"sessionId":"same"}';;"#);
+
+    let lines = [initialize(), new_session(&yard, 2), new_session(&yard, 3)];
+    let output = acp(&yard, &["--", "sh", &agent], &lines);
+
+    let answers = text(&output.stdout);
+    assert_eq!(answers.matches(r#""result":{"sessionId""#).count(), 1, "{answers}");
+    assert!(answers.contains("the id of another one"), "{answers}");
+    assert!(output.status.success());
+    yard.assert_empty_within(PATIENCE);
+}
+
+#[test]
+fn an_answer_that_can_not_be_read_ends_the_turn() {
+    for answer in [
+        r#"printf '{"jsonrpc":"2.0","id":%s,"result":{},"error":{"code":1,"message":"x"}}\n' "$id""#,
+        r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"a":"\377"}}\n' "$id""#,
+    ] {
+        let yard = yard();
+        let cases = format!(
+            "*'\"session/new\"'*) answer '{{\"sessionId\":\"s\"}}';;\n*'\"session/prompt\"'*) {answer};;"
+        );
+        let agent = agent(&yard, &cases);
+
+        let output = yard.command(["run", "hi", "--", "sh", &agent]).output().unwrap();
+
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(text(&output.stdout).contains("unreadable answer"), "{output:?}");
+        yard.assert_empty_within(PATIENCE);
+    }
+}
+
+#[test]
+fn a_notification_reaches_the_agent_under_its_own_session_id() {
+    let yard = yard();
+    let cases = r#"*'"session/new"'*) answer '{"sessionId":"AGENTS-OWN"}';;"#;
+    let agent = agent(&yard, cases);
+    let mut command = yard.command(["acp", "--", "sh", &agent]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut answers =
+        std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    writeln!(stdin, "{}\n{}", initialize(), new_session(&yard, 2)).unwrap();
+    let opened = answers.by_ref().map(Result::unwrap).find(|line| line.contains(r#""id":2"#));
+    let opened: serde_json::Value = serde_json::from_str(&opened.unwrap()).unwrap();
+    let session = opened["result"]["sessionId"].as_str().unwrap();
+
+    writeln!(
+        stdin,
+        r#"{{"jsonrpc":"2.0","method":"_x/note","params":{{"sessionId":"{session}","n":1}}}}"#
+    )
+    .unwrap();
+
+    let heard = yard.work().join("heard");
+    let note = || fs::read_to_string(&heard).unwrap_or_default();
+    assert!(wait_until(PATIENCE, || note().contains("_x/note")));
+    let note = note().lines().find(|line| line.contains("_x/note")).unwrap().to_owned();
+    assert!(note.contains(r#""sessionId":"AGENTS-OWN""#), "{note}");
+    drop(stdin);
+    child.wait().unwrap();
+    yard.assert_empty_within(PATIENCE);
+}
+
+#[test]
+fn a_home_that_others_can_write_to_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let yard = yard();
+    fs::set_permissions(yard.home(), fs::Permissions::from_mode(0o777)).unwrap();
+
+    let output = yard.command(["run", "demo", "say hello"]).output().unwrap();
+
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("chmod go-w"), "{output:?}");
+}
+
+#[test]
+fn an_empty_session_name_names_no_session() {
+    let yard = yard();
+    assert!(yard.command(["run", "demo", "say hello"]).output().unwrap().status.success());
+
+    for args in [&["sessions", "delete", "--yes", ""][..], &["sessions", "show", ""]] {
+        let output = yard.command(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+    }
+}
