@@ -51,8 +51,8 @@ impl Default for StopLadder {
     fn default() -> Self {
         Self {
             // Node-based agents flush their last lines only after stdin closes, most within one
-            // second.
-            after_eof: Duration::from_secs(2),
+            // second, one of them after just over two.
+            after_eof: Duration::from_secs(3),
             // Agents use SIGTERM to save their session and to stop the tools they started.
             after_term: Duration::from_secs(3),
         }

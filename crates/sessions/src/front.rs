@@ -105,6 +105,8 @@ struct Open {
     handle: SessionHandle,
     prompts: feed::Prompts,
     feed: AbortHandle,
+    /// What the agent said when the session was opened.
+    answer: Json,
 }
 
 impl Front {

@@ -13,6 +13,7 @@ mod slot;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bus::{Containment, ExitReport, SpawnError, StopStep, WorkerHandle};
@@ -83,6 +84,8 @@ pub struct Host {
     initialized: Json,
     capabilities: AgentCapabilities,
     ended: watch::Receiver<Option<ExitReport>>,
+    /// We asked it to end.
+    is_stopping: AtomicBool,
 }
 
 impl Drop for Host {
@@ -136,6 +139,7 @@ impl Host {
             initialized: Json::trusted("{}"),
             capabilities: AgentCapabilities::default(),
             ended,
+            is_stopping: AtomicBool::new(false),
         };
         match host.initialize(initialize).await {
             Ok(initialized) => {
@@ -216,6 +220,11 @@ impl Host {
         self.ended.borrow().is_none() && !self.connection.is_closed()
     }
 
+    /// Whether its end was our wish.
+    pub fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
     /// Until the agent and everything it started are gone.
     pub async fn ended(&self) -> ExitReport {
         let mut ended = self.ended.clone();
@@ -230,6 +239,7 @@ impl Host {
     /// Closes stdin, then SIGTERM, then SIGKILL; tells each step. What the agent still
     /// says after its stdin closed is delivered.
     pub async fn stop(&self, observe: impl FnMut(StopStep) + Send) -> ExitReport {
+        self.is_stopping.store(true, Ordering::Relaxed);
         self.connection.close();
         self.worker.stop_with(&self.settings.stop, observe).await;
         self.ended().await

@@ -178,12 +178,15 @@ async fn resume(
     known: &Known,
 ) -> Result<(Link, Verified), Forgotten> {
     let params = params_for(agent_session, &known.new_params);
-    let messages = host.routes().add(agent_session, public_id).ok_or_else(Forgotten::taken)?;
-    let answer = match call(host, "session/resume", &params).await {
+    let mut messages = host.routes().add(agent_session, public_id).ok_or_else(Forgotten::taken)?;
+    let mut early = Vec::new();
+    let resuming = call(host, "session/resume", &params);
+    let answer = match while_hearing(&mut messages, &mut early, resuming).await {
         Ok(answer) => answer,
         Err(error) => return Err(forget(host, agent_session, error)),
     };
-    let verified = match is_listed(host, agent_session, known).await {
+    let listing = is_listed(host, agent_session, known);
+    let verified = match while_hearing(&mut messages, &mut early, listing).await {
         Some(true) => Verified::Listed,
         None => Verified::Unchecked,
         Some(false) => {
@@ -195,7 +198,7 @@ async fn resume(
         host: host.clone(),
         agent_session: agent_session.to_owned(),
         messages,
-        early: Vec::new(),
+        early,
         answer,
         how: How::Resume,
     };
@@ -227,6 +230,14 @@ async fn load(
     };
     let answer =
         outcome.map_err(|error| fail(explain(host, "session/load", CallError::Refused(error))))?;
+    let early = match &known.last_prompt {
+        // One agent answers first and replays then.
+        Some(prompt) if !replayed.has(prompt) => {
+            swallow_late_replay(&mut messages, &mut replayed).await;
+            Vec::new()
+        }
+        _ => early,
+    };
     let verified = match &known.last_prompt {
         Some(prompt) if replayed.has(prompt) => Verified::Replayed,
         Some(_) => {
@@ -266,6 +277,41 @@ async fn read_replay(
                 }
                 _ => {}
             }
+        }
+    }
+}
+
+/// Swallows what comes after the answer, until the agent is quiet for a moment.
+async fn swallow_late_replay(messages: &mut FromAgents, replayed: &mut Replayed) {
+    /// The replay follows the answer within milliseconds, or not at all.
+    const QUIET: Duration = Duration::from_millis(300);
+    const AT_MOST: Duration = Duration::from_secs(2);
+    let swallow = async {
+        while let Ok(Some(batch)) = tokio::time::timeout(QUIET, messages.recv()).await {
+            for message in batch {
+                if let FromAgent::Update { kind, payload } = message
+                    && kind.update_name() == Some("user_message_chunk")
+                {
+                    replayed.hear(&payload);
+                }
+            }
+        }
+    };
+    let _ = tokio::time::timeout(AT_MOST, swallow).await;
+}
+
+/// Does `work`, which asks the agent something, and keeps what the agent says meanwhile:
+/// the answer comes in the same stream, behind it.
+pub(crate) async fn while_hearing<T>(
+    messages: &mut FromAgents,
+    early: &mut Vec<FromAgent>,
+    work: impl Future<Output = T>,
+) -> T {
+    tokio::pin!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => return done,
+            Some(batch) = messages.recv() => early.extend(batch),
         }
     }
 }

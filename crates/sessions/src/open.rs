@@ -206,13 +206,14 @@ pub(crate) async fn relink(
     details: &Details,
     waiting: &[wire::TurnId],
 ) -> Result<Linked, OpenError> {
-    let (link, report) = link::reopen(host, id.as_str(), known).await?;
+    let (mut link, report) = link::reopen(host, id.as_str(), known).await?;
     for setting in details.settings.values() {
         let agent_session = Json::of(&link.agent_session);
         let params = wire::set_member(&setting.params, &["sessionId"], &agent_session)
             .unwrap_or_else(|_| setting.params.clone());
         let within = host.settings().open_within;
         let set = host.connection().call_within(within, &setting.method, &params);
+        let set = link::while_hearing(&mut link.messages, &mut link.early, set);
         if let Err(error) = set.await {
             tracing::warn!(session = %id, method = setting.method, %error, "not set again");
         }

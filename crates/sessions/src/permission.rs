@@ -75,6 +75,9 @@ impl Decider {
 
 impl Policy {
     pub fn judge(&self, question: &Question) -> Verdict {
+        if self.mode == Mode::DenyAll {
+            return self.judge_by_mode(question);
+        }
         // The model's own question to the user comes in the same message, with several
         // answers that all "allow". Only a person can choose between them.
         if question.is_multiple_choice() {

@@ -152,7 +152,6 @@ enum Command {
     Pass { method: String, params: Json, reply: Reply<Outcome> },
     Tell { method: String, params: Json },
     Close { done: Reply<()> },
-    Release { done: Reply<()> },
     Finish { done: Reply<()> },
 }
 
@@ -280,11 +279,6 @@ impl SessionHandle {
     /// Cancels what runs, frees the agent's side and marks the session as closed.
     pub async fn close(&self) -> Result<(), SessionError> {
         self.ask(|done| Command::Close { done }).await
-    }
-
-    /// Lets go of the agent, which keeps its side of the session.
-    pub async fn release(&self) -> Result<(), SessionError> {
-        self.ask(|done| Command::Release { done }).await
     }
 
     /// Ends the task when the agent is gone. Call it after the agent was shut down.

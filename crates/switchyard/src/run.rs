@@ -159,6 +159,10 @@ async fn open_session(
         if let Err(failure) = set {
             terms.slot.shut_down().await;
             let _ = opened.handle.finish().await;
+            if opened.resumed.is_none() {
+                // Nothing was said in it yet.
+                yard.log.delete(opened.handle.id()).await?;
+            }
             return Err(failure);
         }
     }

@@ -117,9 +117,8 @@ pub(crate) fn agent_command(
 ) -> Result<AgentCommand, Failure> {
     let mut env = bus::Environment::default();
     if let Some((program, args)) = command.split_first() {
-        let base = Path::new(program).file_name().unwrap_or(program).to_string_lossy();
         return Ok(AgentCommand {
-            name: name.map_or_else(|| base.into_owned(), str::to_owned),
+            name: name.map_or_else(|| name_of(command), str::to_owned),
             program: program.clone(),
             args: args.to_vec(),
             cwd: cwd.to_owned(),
@@ -159,6 +158,23 @@ pub(crate) fn agent_command(
 fn make_private_dir(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// What to call an agent that is given as a command: its program, or what a launcher is to
+/// launch.
+fn name_of(command: &[OsString]) -> String {
+    const LAUNCHERS: [&str; 10] =
+        ["node", "npx", "bunx", "bun", "deno", "uvx", "python", "python3", "sh", "env"];
+    let base = |word: &OsString| {
+        let name = Path::new(word).file_name().unwrap_or(word).to_string_lossy().into_owned();
+        name.split('@').find(|part| !part.is_empty()).unwrap_or(&name).to_owned()
+    };
+    let Some((program, args)) = command.split_first() else { return String::new() };
+    let launched = args.iter().find(|arg| !arg.to_string_lossy().starts_with('-'));
+    match launched.filter(|_| LAUNCHERS.contains(&&*base(program))) {
+        Some(launched) => base(launched),
+        None => base(program),
+    }
 }
 
 /// The directory to work in, absolute and existing.

@@ -94,11 +94,12 @@ impl LineSplitter {
     }
 
     fn check(&self, line: BytesMut) -> Option<Result<Bytes, LineError>> {
-        if line.iter().all(u8::is_ascii_whitespace) {
-            return None;
-        }
+        // Before blankness: an endless line is reported before it is known to be blank.
         if line.len() > self.max_line_bytes {
             return Some(Err(LineError::TooLong { limit: self.max_line_bytes }));
+        }
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return None;
         }
         let line = line.freeze();
         Some(match std::str::from_utf8(&line) {

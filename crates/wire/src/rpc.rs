@@ -67,7 +67,7 @@ impl fmt::Display for RpcId {
 
 /// The `error` member of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{message} ({code})")]
+#[error("{message}{} ({code})", self.detail())]
 pub struct RpcError {
     #[serde(default = "internal_code")]
     pub code: i64,
@@ -90,6 +90,19 @@ impl RpcError {
     pub fn with_data(mut self, data: &impl Serialize) -> Self {
         self.data = Some(Json::of(data));
         self
+    }
+
+    /// What `data` adds to the message: agents put the real reason there.
+    fn detail(&self) -> String {
+        let data = self.data.as_ref().and_then(|data| data.read::<serde_json::Value>().ok());
+        let data = data.unwrap_or_default();
+        let named = ["details", "message", "error"].iter().find_map(|name| data[*name].as_str());
+        match named.or(data.as_str()) {
+            Some(detail) if !detail.is_empty() && !self.message.contains(detail) => {
+                format!(": {detail}")
+            }
+            _ => String::new(),
+        }
     }
 
     pub fn method_not_found(method: &str) -> Self {

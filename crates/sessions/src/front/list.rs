@@ -1,4 +1,4 @@
-//! `session/list`: the sessions of the log, then those that only the agent knows.
+//! `session/list`: the sessions of the log, which are those that can be loaded.
 
 use std::sync::Arc;
 
@@ -9,11 +9,8 @@ use wire::{Json, Message, Millis, RpcError, SessionId};
 
 use super::Front;
 use crate::connection::Outcome;
-use crate::link;
 
 const PAGE: usize = 50;
-/// Marks a cursor that goes on in the agent's own list.
-const AGENTS_CURSOR: &str = "agent:";
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -27,9 +24,6 @@ impl Front {
         let params: Option<Params> =
             serde_json::from_str(message.body()).map_err(RpcError::invalid_params)?;
         let params = params.unwrap_or_default();
-        if let Some(cursor) = params.cursor.as_deref().and_then(|c| c.strip_prefix(AGENTS_CURSOR)) {
-            return self.list_agents_own(params.cwd.as_deref(), cursor).await;
-        }
         let before = params.cursor.as_deref().map(read_cursor).transpose()?;
         let filter = Filter {
             agent: Some(self.setup.agent.name.clone()),
@@ -41,40 +35,10 @@ impl Front {
         let found = self.yard.log.sessions(filter).await.map_err(RpcError::internal)?;
         let next = match found.last() {
             Some(last) if found.len() == PAGE => Some(write_cursor(last)),
-            _ => self.host().await?.capabilities().list.then(|| AGENTS_CURSOR.to_owned()),
+            _ => None,
         };
         let sessions: Vec<Value> = found.iter().map(describe).collect();
         Ok(Json::of(&page(sessions, next)))
-    }
-
-    async fn list_agents_own(&self, cwd: Option<&str>, cursor: &str) -> Outcome {
-        let host = self.host().await?;
-        let mut params = json!({});
-        if let Some(cwd) = cwd {
-            params["cwd"] = json!(cwd);
-        }
-        if !cursor.is_empty() {
-            params["cursor"] = json!(cursor);
-        }
-        let answer = link::call(&host, "session/list", &Json::of(&params)).await;
-        let answer: Value =
-            answer.map_err(RpcError::internal)?.read().map_err(RpcError::internal)?;
-        let mut unknown = Vec::new();
-        for session in answer["sessions"].as_array().into_iter().flatten() {
-            let Some(id) = session["sessionId"].as_str() else { continue };
-            let filter = Filter {
-                agent: Some(self.setup.agent.name.clone()),
-                agent_session: Some(id.to_owned()),
-                limit: 1,
-                ..Filter::default()
-            };
-            let known = self.yard.log.sessions(filter).await.map_err(RpcError::internal)?;
-            if known.is_empty() {
-                unknown.push(session.clone());
-            }
-        }
-        let next = answer["nextCursor"].as_str().map(|cursor| format!("{AGENTS_CURSOR}{cursor}"));
-        Ok(Json::of(&page(unknown, next)))
     }
 }
 

@@ -45,7 +45,7 @@ impl Front {
     async fn show_new(self: &Arc<Self>, opened: Opened) -> Outcome {
         let own_id = Json::of(&opened.handle.id());
         let answer = wire::set_member(&opened.answer, &["sessionId"], &own_id);
-        self.show(opened, None).await?;
+        self.show(opened, None, feed::Prompts::default()).await?;
         answer.map_err(RpcError::internal)
     }
 
@@ -61,8 +61,7 @@ impl Front {
         let params = message.body_json();
         let Some(named) = session_of(&params) else { return Err(no_such_session(message)) };
         if let Some(open) = self.open_session(&named) {
-            // The client has it already, or lost its view of it: start over from the log.
-            self.let_go(&named, &open, AgentsSide::Kept).await;
+            return self.show_again(&named, &open, &replay).await;
         }
         let Some(record) = self.find(&named).await? else {
             return Err(RpcError::not_found(format_args!("session `{named}`")));
@@ -76,8 +75,27 @@ impl Front {
         let new_params = wire::remove_member(&params, "sessionId").map_err(RpcError::internal)?;
         let opened = open::earlier(&self.yard, &self.terms()?, taken, Some(new_params)).await?;
         let answer = wire::remove_member(&opened.answer, "sessionId");
-        self.show(opened, alias).await?;
+        self.show(opened, alias, feed::Prompts::default()).await?;
         answer.map_err(RpcError::internal)
+    }
+
+    /// The client has the session open and asks for it again: the agent keeps it, and the
+    /// client gets its view anew.
+    async fn show_again(self: &Arc<Self>, named: &str, open: &Open, replay: &Replay) -> Outcome {
+        let answer = wire::remove_member(&open.answer, "sessionId").map_err(RpcError::internal)?;
+        if *replay == Replay::Nothing {
+            return Ok(answer);
+        }
+        open.feed.abort();
+        let id = open.handle.id();
+        let record = self.yard.log.session(id).await.map_err(OpenError::from)?;
+        let Some(record) = record else { return Err(RpcError::not_found(named)) };
+        let alias = (named != id.as_str()).then(|| named.to_owned());
+        self.replay(&record, alias.as_deref()).await?;
+        let (handle, answer_kept) = (open.handle.clone(), open.answer.clone());
+        let opened = Opened { handle, answer: answer_kept, cursor: record.head, resumed: None };
+        self.show(opened, alias, open.prompts.clone()).await?;
+        Ok(answer)
     }
 
     /// A session by our id, or by the agent's.
@@ -118,10 +136,14 @@ impl Front {
     }
 
     /// Starts sending a session's log to the client.
-    async fn show(self: &Arc<Self>, opened: Opened, alias: Option<String>) -> Result<(), RpcError> {
-        let handle = opened.handle;
+    async fn show(
+        self: &Arc<Self>,
+        opened: Opened,
+        alias: Option<String>,
+        prompts: feed::Prompts,
+    ) -> Result<(), RpcError> {
+        let Opened { handle, answer, cursor, .. } = opened;
         let attachment = handle.attach().await.map_err(RpcError::internal)?;
-        let prompts = feed::Prompts::default();
         let public_id = alias.clone().unwrap_or_else(|| handle.id().to_string());
         let feed = Feed {
             client: self.client.clone(),
@@ -129,13 +151,13 @@ impl Front {
             handle: handle.clone(),
             attachment,
             alias,
-            cursor: opened.cursor,
+            cursor,
             prompts: prompts.clone(),
             asking: std::collections::HashMap::default(),
             calls: Vec::new(),
         };
         let feed = self.tasks.spawn(feed.run()).abort_handle();
-        self.sessions().insert(public_id, Open { handle, prompts, feed });
+        self.sessions().insert(public_id, Open { handle, prompts, feed, answer });
         Ok(())
     }
 
@@ -144,7 +166,7 @@ impl Front {
             return Err(no_such_session(&message));
         };
         match self.open_session(&named) {
-            Some(open) => self.let_go(&named, &open, AgentsSide::Closed).await,
+            Some(open) => self.let_go(&named, &open).await,
             None if self.find(&named).await?.is_some() => {}
             None => return Err(no_such_session(&message)),
         }
@@ -156,7 +178,7 @@ impl Front {
             return Err(no_such_session(&message));
         };
         if let Some(open) = self.open_session(&named) {
-            self.let_go(&named, &open, AgentsSide::Closed).await;
+            self.let_go(&named, &open).await;
         }
         // Deleting what is not there is done already.
         let Some(record) = self.find(&named).await? else { return Ok(Json::trusted("{}")) };
@@ -173,12 +195,9 @@ impl Front {
     }
 
     /// Ends this client's hold on a session.
-    async fn let_go(&self, named: &str, open: &Open, side: AgentsSide) {
+    async fn let_go(&self, named: &str, open: &Open) {
         let _ = open.handle.cancel("client").await;
-        let _ = match side {
-            AgentsSide::Closed => open.handle.close().await,
-            AgentsSide::Kept => open.handle.release().await,
-        };
+        let _ = open.handle.close().await;
         let _ = open.handle.finish().await;
         self.sessions().remove(named);
     }
@@ -194,10 +213,4 @@ impl Front {
 enum Replay {
     Whole,
     Nothing,
-}
-
-/// What becomes of the agent's side of a session.
-enum AgentsSide {
-    Closed,
-    Kept,
 }

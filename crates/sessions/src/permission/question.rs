@@ -100,7 +100,11 @@ impl Question {
 
     /// More than one way to say yes: a question to the user, not a grant.
     pub fn is_multiple_choice(&self) -> bool {
-        self.options.iter().filter(|option| option.kind == "allow_once").count() > 1
+        let is_about_an_act = self.command.is_some()
+            || !self.paths.is_empty()
+            || ["edit", "delete", "move", "execute"].contains(&self.kind.as_str());
+        !is_about_an_act
+            && self.options.iter().filter(|option| option.kind == "allow_once").count() > 1
     }
 
     pub fn only_reads(&self) -> bool {

@@ -156,6 +156,21 @@ fn a_question_with_several_answers_is_asked_in_every_mode() {
 }
 
 #[test]
+fn two_ways_to_allow_one_command_are_a_grant_and_no_quiz() {
+    let params = json!({"toolCall": {"kind": "execute", "rawInput": {"command": "ls"}}, "options": [
+        {"optionId": "once", "name": "Once", "kind": "allow_once"},
+        {"optionId": "edit", "name": "Once, edited", "kind": "allow_once"},
+    ]});
+    let question = Question::read(&params.to_string(), None, "qwen", &[]);
+    let policy = Policy { rules: Rules::default(), mode: Mode::Auto };
+    assert!(matches!(policy.judge(&question), Verdict::Allow(_)));
+    assert_eq!(
+        PermissionOutcome::allow_once(&question),
+        Some(PermissionOutcome::Selected { option_id: "once".into() })
+    );
+}
+
+#[test]
 fn what_earlier_updates_said_about_the_call_counts() {
     let known = json!({"kind": "execute", "rawInput": {"command": ["rm", "-rf", "x"]}});
     let params = json!({"toolCall": {"toolCallId": "1"}, "options": options()});

@@ -250,10 +250,6 @@ impl Actor {
                 self.close().await?;
                 let _ = done.send(());
             }
-            Command::Release { done } => {
-                self.release();
-                let _ = done.send(());
-            }
             Command::Finish { done } => self.finishing = Some(done),
         }
         Ok(())

@@ -310,7 +310,12 @@ impl Actor {
         let ending = tokio::time::timeout(ENDING, linkage.host.ended());
         let exit = ending.await.unwrap_or_default();
         let stderr = last_lines(&linkage.host.stderr_tail(), 10);
-        let payload = json!({ "code": exit.code, "signal": exit.signal, "stderr": stderr });
+        let payload = json!({
+            "code": exit.code,
+            "signal": exit.signal,
+            "stopped": linkage.host.is_stopping(),
+            "stderr": stderr,
+        });
         let drafts = vec![self.raw_draft(Kind::WorkerExited, Json::of(&payload))];
         self.append(drafts, Changes::default()).await?;
         if let Some(services) = &self.services {

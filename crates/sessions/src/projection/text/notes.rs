@@ -108,7 +108,10 @@ impl TextRenderer {
         let code = payload.label("code");
         let signal = payload.label("signal");
         let is_clean = signal.is_none() && code.as_deref().is_none_or(|code| code == "0");
-        if is_clean && self.turn_started.is_none() && !self.style.verbose {
+        // What we ended ourselves after its last turn is no news.
+        let was_stopped = payload.get("stopped").and_then(Node::flag) == Some(true);
+        let is_expected = is_clean || was_stopped;
+        if is_expected && self.turn_started.is_none() && !self.style.verbose {
             return;
         }
         let how = match (signal, code) {
