@@ -157,3 +157,30 @@ fn an_empty_session_name_names_no_session() {
         assert_eq!(output.status.code(), Some(2), "{output:?}");
     }
 }
+
+#[test]
+fn an_agent_that_talks_while_it_is_asked_is_heard_and_resumed() {
+    let yard = yard();
+    let chatter = r#"for n in 1 2 3 4 5 6 7 8 9; do printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"notice","severity":"info","title":"%s"}}}\n' "$n"; printf 'on stderr\n' >&2; done"#;
+    let cases = format!(
+        "*'\"session/new\"'*) answer '{{\"sessionId\":\"s\"}}';;\n\
+         *'\"session/resume\"'*) {chatter}; answer '{{}}';;\n\
+         *'\"session/list\"'*) {chatter}; answer '{{\"sessions\":[{{\"sessionId\":\"s\",\"cwd\":\"/\"}}]}}';;\n\
+         *'\"session/prompt\"'*) answer '{{\"stopReason\":\"end_turn\"}}';;"
+    );
+    let agent = agent(&yard, &cases);
+    let script = fs::read_to_string(&agent).unwrap();
+    let capable = r#"{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"resume":{},"list":{}}}}"#;
+    fs::write(&agent, script.replace(r#"{"protocolVersion":1}"#, capable)).unwrap();
+    let first = yard.command(["run", "hi", "--", "sh", &agent]).output().unwrap();
+    assert!(first.status.success(), "{first:?}");
+
+    let args = ["run", "-s", "last", "again", "--format", "json", "--", "sh", &agent];
+    let again = yard.command(args).output().unwrap();
+
+    assert!(again.status.success(), "{again:?}");
+    let events = text(&again.stdout);
+    assert!(events.contains(r#""how":"resume","verified":"listed""#), "{events}");
+    assert_eq!(events.matches(r#""kind":"notice""#).count(), 18, "{events}");
+    yard.assert_empty_within(PATIENCE);
+}
