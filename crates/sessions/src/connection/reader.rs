@@ -31,10 +31,8 @@ pub(super) async fn run<R: AsyncRead + Unpin>(
         while let Some(line) = lines.next_line() {
             read_line(line, &shared, &mut batch);
         }
-        if is_end {
-            if let Some(line) = lines.finish() {
-                read_line(line, &shared, &mut batch);
-            }
+        if is_end && let Some(line) = lines.finish() {
+            read_line(line, &shared, &mut batch);
         }
         if !batch.is_empty() && batches.send(batch).await.is_err() {
             break;
