@@ -4,6 +4,8 @@
 //! happens on a thread of its own: nothing can interrupt a person who does not type.
 
 use std::io::{BufRead, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Map, Value, json};
 use sessions::permission::Decider;
@@ -19,6 +21,8 @@ const MAX_CHARS: usize = 200;
 #[derive(Debug, Clone)]
 pub(crate) struct Asker {
     lines: mpsc::Sender<(String, oneshot::Sender<Option<String>>)>,
+    /// Questions that have been on the screen so far.
+    n_shown: Arc<AtomicU64>,
 }
 
 impl Asker {
@@ -42,7 +46,7 @@ impl Asker {
                 let _ = reply.send(line);
             }
         });
-        Self { lines }
+        Self { lines, n_shown: Arc::default() }
     }
 
     /// Answers a question that the log asks, on the side. Nothing happens for other events.
@@ -54,6 +58,7 @@ impl Asker {
         let Some(id) = payload["requestId"].as_str().and_then(|id| CallId::parse(id).ok()) else {
             return;
         };
+        self.n_shown.fetch_add(1, Ordering::Relaxed);
         let (asker, handle, kind) = (self.clone(), handle.clone(), event.kind.clone());
         tokio::spawn(async move {
             let answer = match kind {
@@ -161,8 +166,15 @@ impl Asker {
     }
 
     async fn line(&self, prompt: String) -> Option<String> {
-        let (reply, line) = oneshot::channel();
-        self.lines.send((prompt, reply)).await.ok()?;
-        line.await.ok().flatten()
+        loop {
+            let n_shown = self.n_shown.load(Ordering::Relaxed);
+            let (reply, line) = oneshot::channel();
+            self.lines.send((prompt.clone(), reply)).await.ok()?;
+            let line = line.await.ok().flatten()?;
+            // Another question was shown meanwhile: the line may have been meant for that.
+            if self.n_shown.load(Ordering::Relaxed) == n_shown {
+                return Some(line);
+            }
+        }
     }
 }
