@@ -15,11 +15,11 @@ fn options() -> Value {
 
 fn question(call: &Value) -> Question {
     let params = json!({"sessionId": "s", "toolCall": call, "options": options()});
-    Question::read(&params.to_string(), None, "claude", &[PathBuf::from("/work/repo")])
+    Question::read(&params.to_string(), None, "claude", &[PathBuf::from("/home/me/repo")])
 }
 
 fn judge(rules: &str, mode: Mode, call: &Value) -> &'static str {
-    let rules = Rules::parse(rules, Path::new("/work/repo")).unwrap();
+    let rules = Rules::parse(rules, Path::new("/home/me/repo")).unwrap();
     match (Policy { rules, mode }).judge(&question(call)) {
         Verdict::Allow(_) => "allow",
         Verdict::Deny(_) => "deny",
@@ -59,7 +59,7 @@ fn deny_beats_ask_beats_allow() {
         paths = ["**/.env"]
     "#;
     let edit = |path: &str| json!({"kind": "edit", "rawInput": {"file_path": path}});
-    assert_eq!(judge(rules, Mode::Ask, &edit("/work/repo/src/x.rs")), "allow");
+    assert_eq!(judge(rules, Mode::Ask, &edit("/home/me/repo/src/x.rs")), "allow");
     assert_eq!(judge(rules, Mode::Ask, &edit("secrets/key")), "ask");
     assert_eq!(judge(rules, Mode::Ask, &edit("secrets/.env")), "deny");
     assert_eq!(judge(rules, Mode::Ask, &edit("src/../secrets/.env")), "deny");
@@ -70,7 +70,7 @@ fn every_path_must_match_to_allow_and_one_is_enough_to_deny() {
     let call = json!({
         "kind": "edit",
         "rawInput": {"path": "src/a.rs"},
-        "locations": [{"path": "/work/repo/src/a.rs"}, {"path": "/etc/hosts"}],
+        "locations": [{"path": "/home/me/repo/src/a.rs"}, {"path": "/etc/hosts"}],
     });
     let allow = "[[rules]]\naction = \"allow\"\npaths = [\"src/**\"]";
     let deny = "[[rules]]\naction = \"deny\"\npaths = [\"/etc/**\"]";
