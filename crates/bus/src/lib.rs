@@ -1,4 +1,4 @@
-//! Supervised child processes.
+//! Supervised child processes, and JSON-RPC peers on a pair of byte streams ([`connection`]).
 //!
 //! In: a [`Launch`]. Out: a [`Worker`], its pipes and a handle to stop it. Every worker runs
 //! below a *keeper* ([`keeper`]), this same binary re-executed, and a process we started is a
@@ -20,6 +20,7 @@
 //! sandboxes that agents bring along. Nor PDEATHSIG: it fires when the spawning *thread* ends.
 
 mod cgroup;
+pub mod connection;
 mod control;
 mod environment;
 mod exit;

@@ -14,6 +14,9 @@ pub struct Details {
     /// The agent's command line.
     #[serde(default)]
     pub command: Vec<String>,
+    /// The agent was named, not given as a command.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_named: bool,
     /// Params of the `session/new` that made the session.
     pub new_params: Json,
     /// What clients set with `session/set_…` requests, by what they set.
@@ -36,7 +39,7 @@ const PROMPT_EXCERPT_CHARS: usize = 200;
 
 impl Details {
     pub fn new(command: Vec<String>, new_params: Json) -> Self {
-        Self { command, new_params, settings: BTreeMap::new(), last_prompt: None }
+        Self { command, is_named: false, new_params, settings: BTreeMap::new(), last_prompt: None }
     }
 
     pub fn read(record: &store::SessionRecord) -> Self {

@@ -23,13 +23,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wire::{Json, Message, RpcError, RpcId, codes};
 
-use crate::connection::{CallError, Connection, Incoming, Outcome};
 use crate::host::{AgentCommand, FromAgent, Host, HostError, HostSlot};
 use crate::mint;
 use crate::permission::Policy;
 use crate::session::SessionHandle;
 use crate::trouble::Trouble;
 use crate::yard::Yard;
+use bus::connection::{CallError, Connection, Incoming, Outcome};
 
 use feed::Feed;
 

@@ -20,8 +20,8 @@ use bus::{Containment, ExitReport, SpawnError, StopStep, WorkerHandle};
 use tokio::sync::watch;
 use wire::Json;
 
-use crate::connection::{CallError, Connection};
 use crate::settings::{Settings, WorkerSetup};
+use bus::connection::{CallError, Connection};
 
 pub use capabilities::{AgentCapabilities, AuthMethod, own_client_capabilities};
 pub(crate) use routes::{FromAgent, FromAgents};
@@ -37,6 +37,22 @@ pub struct AgentCommand {
     pub args: Vec<OsString>,
     pub cwd: PathBuf,
     pub env: bus::Environment,
+    /// It goes by its name: what it is started with may change from one time to the next.
+    pub is_named: bool,
+    pub manners: Manners,
+}
+
+/// How an agent has to be treated because it is the one it is.
+#[derive(Debug, Clone, Default)]
+pub struct Manners {
+    /// The session mode in which it asks, when that is not the one it starts in.
+    pub session_mode: Option<String>,
+    /// It cannot read our answer that a file does not exist: it is told that we read none.
+    pub no_client_reads: bool,
+    /// It was started with the model that is wanted.
+    pub model_is_set: bool,
+    /// `_meta.systemPrompt` of `session/new` reaches it.
+    pub takes_system_prompt: bool,
 }
 
 impl AgentCommand {
@@ -83,6 +99,7 @@ pub struct Host {
     settings: Settings,
     initialized: Json,
     capabilities: AgentCapabilities,
+    manners: Manners,
     ended: watch::Receiver<Option<ExitReport>>,
     /// We asked it to end.
     is_stopping: AtomicBool,
@@ -138,6 +155,7 @@ impl Host {
             settings: settings.clone(),
             initialized: Json::trusted("{}"),
             capabilities: AgentCapabilities::default(),
+            manners: command.manners.clone(),
             ended,
             is_stopping: AtomicBool::new(false),
         };
@@ -198,6 +216,10 @@ impl Host {
 
     pub fn capabilities(&self) -> &AgentCapabilities {
         &self.capabilities
+    }
+
+    pub fn manners(&self) -> &Manners {
+        &self.manners
     }
 
     pub fn settings(&self) -> &Settings {

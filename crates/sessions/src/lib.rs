@@ -5,7 +5,6 @@
 //! to ACP clients, and only a session's own task appends to its log. Nothing here knows
 //! HTTP or SQL.
 
-pub mod connection;
 pub mod details;
 pub mod files;
 pub mod front;

@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wire::{Json, RpcError};
 
-use crate::connection::CallError;
 use crate::host::{FromAgent, FromAgents, Host};
+use crate::options::{Choice, request_for};
+use bus::connection::CallError;
 
 /// A session's place in a running agent.
 #[derive(Debug)]
@@ -29,6 +30,38 @@ pub(crate) struct Link {
     /// The agent's answer to session/new, load or resume.
     pub(crate) answer: Json,
     pub(crate) how: How,
+}
+
+impl Link {
+    fn new(
+        host: &Arc<Host>,
+        agent_session: &str,
+        messages: FromAgents,
+        early: Vec<FromAgent>,
+        answer: Json,
+        how: How,
+    ) -> Self {
+        let agent_session = agent_session.to_owned();
+        Self { host: host.clone(), agent_session, messages, early, answer, how }
+    }
+
+    /// Puts the agent into the mode in which it asks, when it has to be told.
+    async fn hold_to_mode(&mut self) {
+        let Some(mode) = self.host.manners().session_mode.clone() else { return };
+        let request = request_for(&self.answer, Choice::Mode, &mode);
+        let set = match request {
+            Ok((method, params)) => {
+                let params = params_for(&self.agent_session, &params);
+                let setting = call(&self.host, method, &params);
+                let set = while_hearing(&mut self.messages, &mut self.early, setting).await;
+                set.map(|_| ()).map_err(|error| error.to_string())
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(error) = set {
+            tracing::warn!(mode, error, "the agent could not be put into the mode");
+        }
+    }
 }
 
 /// How an agent came to know the session.
@@ -90,6 +123,8 @@ pub(crate) struct Known {
     pub(crate) new_params: Json,
     /// The text of the last prompt that reached the agent, to check a replay with.
     pub(crate) last_prompt: Option<String>,
+    /// Why there is no use in asking the agent for it.
+    pub(crate) forgot: Option<String>,
 }
 
 impl Known {
@@ -98,6 +133,7 @@ impl Known {
             agent_session,
             new_params: details.new_params.clone(),
             last_prompt: details.last_prompt.clone(),
+            forgot: None,
         }
     }
 }
@@ -120,8 +156,9 @@ pub(crate) async fn open_new(
         Err(_) => return Err(LinkError::NoSessionId),
     };
     let messages = host.routes().add(&agent_session, public_id).ok_or(LinkError::SameSession)?;
-    let host = host.clone();
-    Ok(Link { host, agent_session, messages, early: Vec::new(), answer, how: How::New })
+    let mut link = Link::new(host, &agent_session, messages, Vec::new(), answer, How::New);
+    link.hold_to_mode().await;
+    Ok(link)
 }
 
 /// Brings an earlier conversation back, or starts a new one that will be told about it.
@@ -130,7 +167,7 @@ pub(crate) async fn reopen(
     public_id: &str,
     known: &Known,
 ) -> Result<(Link, ResumeReport), LinkError> {
-    let mut tried = Vec::new();
+    let mut tried: Vec<String> = known.forgot.iter().cloned().collect();
     if let Some(agent_session) = &known.agent_session {
         let can = host.capabilities();
         for (name, is_offered) in [("resume", can.resume), ("load", can.load)] {
@@ -140,7 +177,8 @@ pub(crate) async fn reopen(
                 _ => load(host, public_id, agent_session, known).await,
             };
             match regained {
-                Ok((link, verified)) => {
+                Ok((mut link, verified)) => {
+                    link.hold_to_mode().await;
                     let report = ResumeReport { how: link.how, verified, tried };
                     return Ok((link, report));
                 }
@@ -194,15 +232,7 @@ async fn resume(
             return Err(Forgotten::Lost("the agent does not list the session".into()));
         }
     };
-    let link = Link {
-        host: host.clone(),
-        agent_session: agent_session.to_owned(),
-        messages,
-        early,
-        answer,
-        how: How::Resume,
-    };
-    Ok((link, verified))
+    Ok((Link::new(host, agent_session, messages, early, answer, How::Resume), verified))
 }
 
 async fn load(
@@ -246,15 +276,7 @@ async fn load(
         }
         None => Verified::Unchecked,
     };
-    let link = Link {
-        host: host.clone(),
-        agent_session: agent_session.to_owned(),
-        messages,
-        early,
-        answer,
-        how: How::Load,
-    };
-    Ok((link, verified))
+    Ok((Link::new(host, agent_session, messages, early, answer, How::Load), verified))
 }
 
 /// Swallows what comes before the answer to `tag`; gives the answer and what came after.
@@ -262,7 +284,7 @@ async fn read_replay(
     messages: &mut FromAgents,
     tag: u64,
     replayed: &mut Replayed,
-) -> Option<(crate::connection::Outcome, Vec<FromAgent>)> {
+) -> Option<(bus::connection::Outcome, Vec<FromAgent>)> {
     loop {
         let mut batch = messages.recv().await?.into_iter();
         while let Some(message) = batch.next() {

@@ -126,7 +126,8 @@ async fn begin(
         agent: agent.name.clone(),
         cwd: place.cwd.to_string_lossy().into_owned(),
         created: mint::now(),
-        details: Details::new(agent.argv(), params.clone()).to_json(),
+        details: Details { is_named: agent.is_named, ..Details::new(agent.argv(), params.clone()) }
+            .to_json(),
     };
     yard.log.create(new).await?;
     let claim = yard.log.claim(id).await?;

@@ -51,7 +51,11 @@ pub fn request_for(
     let mut of_category = options.filter(|option| option["category"] == choice.category());
     if let Some(option) = of_category.next() {
         let values = select_values(&option["options"]);
-        let value = find(choice, &values, wanted)?;
+        let value = match find(choice, &values, wanted) {
+            // Our own adapters check what the CLI does not list.
+            Err(_) if option["_meta"]["switchyard"]["takesOthers"] == true => wanted.to_owned(),
+            found => found?,
+        };
         let params = json!({ "configId": option["id"], "value": value });
         return Ok(("session/set_config_option", Json::of(&params)));
     }

@@ -80,7 +80,7 @@ impl Policy {
         }
         // The model's own question to the user comes in the same message, with several
         // answers that all "allow". Only a person can choose between them.
-        if question.is_multiple_choice() {
+        if question.is_multiple_choice() || question.is_for_a_person {
             return Verdict::Ask;
         }
         match self.rules.judge(question) {

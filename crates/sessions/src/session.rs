@@ -8,6 +8,7 @@ mod actor;
 mod agent;
 mod cancel;
 mod linking;
+mod lost;
 mod prompting;
 mod question;
 mod reseed;
@@ -21,12 +22,12 @@ use store::{Claim, SessionRecord};
 use tokio::sync::{mpsc, oneshot, watch};
 use wire::{CallId, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
 
-use crate::connection::{Connection, Outcome};
 use crate::files::Roots;
 use crate::host::{Host, HostSlot};
 use crate::link::{Link, ResumeReport};
 use crate::permission::{Decider, Policy};
 use crate::yard::Yard;
+use bus::connection::{Connection, Outcome};
 
 use actor::Actor;
 pub(crate) use reseed::preamble as reseed_preamble;

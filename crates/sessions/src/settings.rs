@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bus::StopLadder;
 
-use crate::connection::ConnectionLimits;
+use bus::connection::ConnectionLimits;
 
 #[derive(Debug, Clone)]
 pub struct Settings {

@@ -27,6 +27,9 @@ impl Trouble {
 
     /// An error that the agent gave as the answer to a prompt.
     pub(crate) fn from_agent(error: &RpcError) -> Self {
+        if let Some(category) = told_category(error) {
+            return told(category, error);
+        }
         let text = error.to_string().to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
         let category = match error.code {
@@ -46,6 +49,37 @@ impl Trouble {
             _ => "internal",
         };
         Self::new(category, format!("the agent answered with an error: {error}"))
+    }
+}
+
+/// The category in an error's `data`: adapters of our own tell it.
+fn told_category(error: &RpcError) -> Option<&'static str> {
+    const KNOWN: [&str; 12] = [
+        "auth",
+        "rate_limit",
+        "model_unavailable",
+        "prompt_too_large",
+        "upstream_unavailable",
+        "timeout",
+        "rejected",
+        "process_exit",
+        "protocol",
+        "bad_input",
+        "internal",
+        "session_lost",
+    ];
+    let data: serde_json::Value = error.data.as_ref()?.read().ok()?;
+    let told = data["category"].as_str()?;
+    KNOWN.into_iter().find(|known| *known == told)
+}
+
+fn told(category: &'static str, error: &RpcError) -> Trouble {
+    let data: serde_json::Value =
+        error.data.as_ref().and_then(|data| data.read().ok()).unwrap_or_default();
+    let trouble = Trouble::new(category, error.message.clone());
+    match data["remedy"].as_str() {
+        Some(remedy) => trouble.remedy(remedy),
+        None => trouble,
     }
 }
 
@@ -78,11 +112,14 @@ impl From<&LinkError> for Trouble {
     fn from(error: &LinkError) -> Self {
         let message = error.to_string();
         match error {
-            LinkError::AuthRequired { methods, .. } => {
+            LinkError::AuthRequired { methods, error: told_error } => {
                 let names: Vec<String> = methods
                     .iter()
                     .map(|method| format!("`{}` ({})", method.id, method.name))
                     .collect();
+                if let Some(category) = told_category(told_error) {
+                    return told(category, told_error);
+                }
                 let remedy = match names.is_empty() {
                     true => "log in with the agent's own command line".to_owned(),
                     false => format!(
@@ -92,7 +129,10 @@ impl From<&LinkError> for Trouble {
                 };
                 Self::new("auth", message).remedy(remedy)
             }
-            LinkError::Refused { .. } => Self::new("rejected", message),
+            LinkError::Refused { error, .. } => match told_category(error) {
+                Some(category) => told(category, error),
+                None => Self::new("rejected", message),
+            },
             LinkError::AgentEnded => Self::new("process_exit", message),
             LinkError::Silent { .. } => Self::new("timeout", message),
             LinkError::NoSessionId | LinkError::SameSession => Self::new("protocol", message),

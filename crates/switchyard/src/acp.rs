@@ -8,14 +8,23 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::AcpArgs;
 use crate::config::Config;
+use crate::launching::{Wanted, agent_command};
 use crate::outcome::Failure;
 use crate::{control, stdio, world};
 
 pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Failure> {
     let cwd = world::working_directory(args.agent.cwd.as_deref())?;
     let name = args.name.as_deref().or(args.agent.agent.as_deref());
-    let agent = world::agent_command(&config, name, &args.command, &cwd)?;
     let policy = world::policy(&config, &args.permissions, &cwd)?;
+    let wanted = Wanted {
+        name,
+        command: &args.command,
+        cwd: &cwd,
+        permissions: world::runtime_mode(policy.mode),
+        add_dirs: &[],
+        model: None,
+    };
+    let agent = agent_command(&config, &wanted).await?;
     let yard = world::open_yard(&config).await?;
     let _listening = control::listen(&config.home.run, &yard)?;
     let stop = CancellationToken::new();

@@ -12,9 +12,11 @@ use sessions::permission::Mode;
 #[command(version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "Examples:
   switchyard run demo \"say hello\"                    the built-in demo agent
+  switchyard agents                                  what there is on this machine
+  switchyard run claude \"fix the test\"               a named agent
   switchyard run \"fix the test\" -- opencode acp      any ACP command
   switchyard run demo \"go on\" -s SESSION             the next turn of a session
-  switchyard acp -- gemini --acp                     be an ACP agent, for an editor
+  switchyard acp codex                               be an ACP agent, for an editor
   switchyard sessions list                           what is in the log")]
 pub(crate) struct Cli {
     /// More about what happens, on stderr (-v, -vv, -vvv)
@@ -41,9 +43,16 @@ pub(crate) enum Verb {
         /// Session id, the beginning of one, or `last`
         session: String,
     },
+    /// What agents there are, what they can do, what is wrong and how to mend it
+    Agents(AgentsArgs),
+    /// Turn what a CLI printed into another vocabulary
+    Translate(TranslateArgs),
     /// Where the configuration is and what it says
     #[command(subcommand)]
     Config(ConfigVerb),
+    /// A CLI as an ACP agent, without a log
+    #[command(hide = true)]
+    Adapter(AdapterArgs),
 }
 
 #[derive(Debug, Args)]
@@ -51,6 +60,7 @@ pub(crate) enum Verb {
 
 Examples:
   switchyard run demo \"say hello\"
+  switchyard run claude \"fix the test\" --model opus --effort high --add-dir ../lib
   echo \"explain this repository\" | switchyard run - -- opencode acp
   switchyard run demo help --format json | jq .kind
   switchyard run -s last \"and now the tests\"
@@ -87,6 +97,9 @@ pub(crate) struct RunArgs {
     /// Reasoning effort, as the agent names it
     #[arg(long)]
     pub(crate) effort: Option<String>,
+    /// Instructions that the agent gets before the first prompt of a session
+    #[arg(long, value_name = "TEXT", conflicts_with = "session")]
+    pub(crate) system_prompt: Option<String>,
     /// Mode of the agent, as the agent names it
     #[arg(long)]
     pub(crate) mode: Option<String>,
@@ -100,7 +113,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "In an editor's agent settings:
-  command: switchyard   args: [\"acp\", \"demo\"]
+  command: switchyard   args: [\"acp\", \"claude\"]
   command: switchyard   args: [\"acp\", \"--\", \"opencode\", \"acp\"]")]
 pub(crate) struct AcpArgs {
     /// Name of the agent
@@ -178,6 +191,18 @@ pub(crate) enum PermissionMode {
     DenyAll,
 }
 
+impl From<PermissionMode> for runtimes::dialect::PermissionMode {
+    fn from(mode: PermissionMode) -> Self {
+        match mode {
+            PermissionMode::Ask => Self::Ask,
+            PermissionMode::AcceptEdits => Self::AcceptEdits,
+            PermissionMode::Auto => Self::Auto,
+            PermissionMode::ReadOnly => Self::ReadOnly,
+            PermissionMode::DenyAll => Self::DenyAll,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people
@@ -190,6 +215,95 @@ pub(crate) enum Format {
     Ui,
     /// The answer and nothing else
     Quiet,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  switchyard agents                      all agents, as they are found
+  switchyard agents show claude          everything about one
+  switchyard agents doctor               only what is wrong, and what to do
+  switchyard agents --json | jq -r '.[] | select(.isUsable) | .id'")]
+pub(crate) struct AgentsArgs {
+    #[command(subcommand)]
+    pub(crate) verb: Option<AgentsVerb>,
+    /// As JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Look again instead of believing what was found before
+    #[arg(long, global = true)]
+    pub(crate) refresh: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsVerb {
+    /// All agents (also without a verb)
+    List {
+        /// Also those that are not installed
+        #[arg(long)]
+        all: bool,
+    },
+    /// Everything about one agent: path, version, command line, models, login, resume
+    Show {
+        /// Name of the agent
+        agent: String,
+    },
+    /// Only what is wrong, with what to do about it
+    Doctor,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "The CLI's stdout is read from stdin.
+
+Examples:
+  switchyard translate --dialect claude-stream-json --to text < stdout.jsonl
+  codex exec --json \"hi\" | switchyard translate --dialect codex-exec --to acp
+
+Exit codes: 0 ok, 1 the CLI reported an error, 2 usage")]
+pub(crate) struct TranslateArgs {
+    /// What the CLI speaks: acp, claude-stream-json, codex-exec, gemini-stream-json, …
+    #[arg(long)]
+    pub(crate) dialect: String,
+    /// What to turn it into
+    #[arg(long, value_enum)]
+    pub(crate) to: Vocabulary,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Vocabulary {
+    /// ACP messages, one a line
+    Acp,
+    /// UI events, one a line
+    Ui,
+    /// Session envelopes, one a line
+    Envelopes,
+    /// For people
+    Text,
+    /// Events of the log, one a line
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AdapterArgs {
+    /// Name of the agent
+    pub(crate) agent: String,
+    /// The CLI's executable
+    #[arg(long)]
+    pub(crate) program: PathBuf,
+    /// Which of the definition's forms to speak
+    #[arg(long)]
+    pub(crate) form: usize,
+    /// What the CLI was found to have (repeatable)
+    #[arg(long = "feature")]
+    pub(crate) features: Vec<String>,
+    /// The CLI's version
+    #[arg(long = "cli-version")]
+    pub(crate) cli_version: Option<String>,
+    /// What may be done without asking
+    #[arg(long, value_enum)]
+    pub(crate) permissions: PermissionMode,
+    /// Where running workers are noted
+    #[arg(long)]
+    pub(crate) records: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

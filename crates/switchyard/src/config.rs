@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use runtimes::catalogue::Own;
 use serde::Deserialize;
 use sessions::permission::{Mode, Rules};
 use sessions::settings::Settings;
@@ -36,7 +37,9 @@ pub(crate) struct File {
     pub(crate) waits: Waits,
     pub(crate) permissions: Permissions,
     pub(crate) workers: Workers,
-    pub(crate) agents: BTreeMap<String, AgentEntry>,
+    pub(crate) agents: BTreeMap<String, Own>,
+    /// The shape that editors share.
+    pub(crate) agent_servers: BTreeMap<String, Own>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -110,16 +113,6 @@ impl Default for Workers {
     fn default() -> Self {
         Self { cgroups: true }
     }
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct AgentEntry {
-    pub(crate) command: String,
-    #[serde(default)]
-    pub(crate) args: Vec<String>,
-    #[serde(default)]
-    pub(crate) env: BTreeMap<String, String>,
 }
 
 pub(crate) fn load(path: Option<&Path>) -> Result<Config> {
@@ -223,6 +216,7 @@ pub(crate) fn dispatch(verb: &ConfigVerb, config: &Config) -> Result<ExitCode, F
         ConfigVerb::Show => show(config),
         ConfigVerb::Check => {
             config.rules()?;
+            crate::agents::catalogue(config)?;
             match config.home.config.exists() {
                 true => format!("{} is fine\n", config.home.config.display()),
                 false => {
@@ -286,17 +280,38 @@ fn show(config: &Config) -> String {
         let _ = writeln!(text, "rules = {}", wire::Json::of(rules).as_str());
     }
     let _ = writeln!(text, "\n[workers]\ncgroups = {}", config.file.workers.cgroups);
-    for (name, AgentEntry { command, args, env }) in &config.file.agents {
-        // JSON strings, lists and keys are TOML as well.
-        let [name, command, args] =
-            [wire::Json::of(name), wire::Json::of(command), wire::Json::of(args)];
-        let (name, command, args) = (name.as_str(), command.as_str(), args.as_str());
-        let _ = writeln!(text, "\n[agents.{name}]\ncommand = {command}\nargs = {args}");
-        if !env.is_empty() {
-            // Values may be secrets; names say enough.
-            let names: Vec<&String> = env.keys().collect();
-            let _ = writeln!(text, "# env: {names:?}");
+    for (table, agents) in
+        [("agents", &config.file.agents), ("agent_servers", &config.file.agent_servers)]
+    {
+        for (name, own) in agents {
+            show_agent(&mut text, table, name, own);
         }
     }
     text
+}
+
+/// JSON strings, lists and keys are TOML as well.
+fn show_agent(text: &mut String, table: &str, name: &str, own: &Own) {
+    use std::fmt::Write;
+    let _ = writeln!(text, "\n[{table}.{}]", wire::Json::of(&name).as_str());
+    let members = [
+        ("base", &own.base),
+        ("name", &own.name),
+        ("command", &own.command),
+        ("default_model", &own.default_model),
+        ("dialect", &own.dialect),
+    ];
+    for (member, value) in members {
+        if let Some(value) = value {
+            let _ = writeln!(text, "{member} = {}", wire::Json::of(value).as_str());
+        }
+    }
+    if !own.args.is_empty() {
+        let _ = writeln!(text, "args = {}", wire::Json::of(&own.args).as_str());
+    }
+    if !own.env.is_empty() {
+        // Values may be secrets; names say enough.
+        let names: Vec<&String> = own.env.keys().collect();
+        let _ = writeln!(text, "# env: {names:?}");
+    }
 }

@@ -2,6 +2,9 @@
 //! that know how, and shows the result. Knows words for people, and nothing else.
 
 mod acp;
+mod adapter;
+mod agents;
+mod agents_verbs;
 mod ask;
 mod cli;
 mod config;
@@ -9,12 +12,14 @@ mod control;
 mod follow;
 mod format;
 mod home;
+mod launching;
 mod outcome;
 mod prompt;
 mod run;
 mod sessions_verbs;
 mod stdio;
 mod terminal;
+mod translate;
 mod world;
 
 use std::process::ExitCode;
@@ -33,8 +38,9 @@ fn main() -> ExitCode {
     }
     // One protocol on one pair of pipes: handing messages from thread to thread would cost
     // more than it gains. The log has threads of its own.
-    let is_protocol =
-        first.as_deref().is_some_and(|verb| verb == "acp" || verb == world::DEMO_VERB);
+    let is_protocol = first.as_deref().is_some_and(|verb| {
+        verb == "acp" || verb == world::ADAPTER_VERB || verb == world::DEMO_VERB
+    });
     let mut builder = match is_protocol {
         true => tokio::runtime::Builder::new_current_thread(),
         false => tokio::runtime::Builder::new_multi_thread(),
@@ -65,6 +71,9 @@ async fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Verb::Acp(args) => acp::serve(args, config).await,
         Verb::Sessions(verb) => sessions_verbs::dispatch(verb, config).await,
         Verb::Cancel { session } => sessions_verbs::cancel(&session, config).await,
+        Verb::Adapter(args) => adapter::serve(args, config).await,
+        Verb::Agents(args) => agents_verbs::dispatch(args, config).await,
+        Verb::Translate(args) => translate::translate(&args),
         Verb::Config(verb) => config::dispatch(&verb, &config),
     }
 }

@@ -1,5 +1,6 @@
 //! `switchyard run`: one turn, shown as it happens.
 
+use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,8 +10,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sessions::host::{AgentCommand, HostSlot, own_client_capabilities};
 use sessions::open::{self, Opened, Terms};
-use sessions::options::{Choice, request_for};
-use sessions::session::{Phase, ServedBy, SessionHandle};
+use sessions::options::{Choice, NotOffered, request_for};
+use sessions::session::{Phase, ServedBy, SessionError, SessionHandle};
 use sessions::yard::Yard;
 use sessions::{details::Details, mint};
 use store::SessionRecord;
@@ -22,6 +23,7 @@ use crate::cli::{Format, RunArgs};
 use crate::config::Config;
 use crate::follow::{Followed, follow, show};
 use crate::format::{Formatter, TextOptions};
+use crate::launching::{Wanted, agent_command};
 use crate::outcome::{self, Failure};
 use crate::{control, prompt, terminal, world};
 
@@ -36,8 +38,20 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
         None => None,
         Some(named) => Some(world::find_session(&*yard.log, named).await?),
     };
-    let agent = choose_agent(&args, &config, name, earlier.as_ref())?;
-    let policy = world::policy(&config, &args.permissions, &agent.cwd)?;
+    let cwd = match &earlier {
+        Some(record) => PathBuf::from(&record.cwd),
+        None => world::working_directory(args.agent.cwd.as_deref())?,
+    };
+    let policy = world::policy(&config, &args.permissions, &cwd)?;
+    let wanted = Wanted {
+        name,
+        command: &args.command,
+        cwd: &cwd,
+        permissions: world::runtime_mode(policy.mode),
+        add_dirs: &add_dirs(&args)?,
+        model: args.model.as_deref(),
+    };
+    let agent = choose_agent(&args, &config, wanted, earlier.as_ref()).await?;
     let can_ask = args.format == Format::Text && terminal::can_ask();
     let new_params = new_params(&args, &agent.cwd)?;
     let slot = Arc::new(HostSlot::new(
@@ -84,47 +98,49 @@ fn split_words(args: &RunArgs) -> Result<(Option<&str>, &str), Failure> {
     }
 }
 
-fn choose_agent(
+async fn choose_agent(
     args: &RunArgs,
     config: &Config,
-    name: Option<&str>,
+    wanted: Wanted<'_>,
     earlier: Option<&SessionRecord>,
 ) -> Result<AgentCommand, Failure> {
-    let Some(record) = earlier else {
-        let cwd = world::working_directory(args.agent.cwd.as_deref())?;
-        return world::agent_command(config, name, &args.command, &cwd);
-    };
+    let Some(record) = earlier else { return agent_command(config, &wanted).await };
     if args.agent.cwd.is_some() {
         return Err(Failure::usage(format!("the session works in {}", record.cwd))
             .hint("leave --cwd out, or start a new session"));
     }
-    if let Some(name) = name.filter(|name| *name != record.agent) {
+    if let Some(name) = wanted.name.filter(|name| *name != record.agent) {
         return Err(Failure::usage(format!(
             "session {} belongs to agent `{}`, not to `{name}`",
             record.id, record.agent
         )));
     }
-    let cwd = PathBuf::from(&record.cwd);
-    if !args.command.is_empty() {
-        return world::agent_command(config, Some(&record.agent), &args.command, &cwd);
-    }
+    let wanted = Wanted { name: Some(&record.agent), ..wanted };
+    let details = Details::read(record);
     // A named agent as it is today; any other by the command that started it.
-    if let Ok(agent) = world::agent_command(config, Some(&record.agent), &[], &cwd) {
-        return Ok(agent);
+    if !args.command.is_empty() || details.is_named || details.command.is_empty() {
+        return agent_command(config, &wanted).await;
     }
-    let command: Vec<_> = Details::read(record).command.into_iter().map(Into::into).collect();
-    world::agent_command(config, Some(&record.agent), &command, &cwd)
+    let command: Vec<OsString> = details.command.into_iter().map(Into::into).collect();
+    agent_command(config, &Wanted { command: &command, ..wanted }).await
 }
 
 /// Params of `session/new`. MCP servers are always named, if only as none: some agents
 /// insist.
 fn new_params(args: &RunArgs, cwd: &std::path::Path) -> Result<Json, Failure> {
     let mut params = json!({ "cwd": cwd, "mcpServers": [] });
-    if !args.agent.add_dir.is_empty() {
-        let dirs = args.agent.add_dir.iter().map(|dir| world::working_directory(Some(dir)));
-        params["additionalDirectories"] = json!(dirs.collect::<Result<Vec<_>, _>>()?);
+    let dirs = add_dirs(args)?;
+    if !dirs.is_empty() {
+        params["additionalDirectories"] = json!(dirs);
+    }
+    if let Some(text) = &args.system_prompt {
+        params["_meta"] = json!({ "systemPrompt": { "append": text } });
     }
     Ok(Json::of(&params))
+}
+
+fn add_dirs(args: &RunArgs) -> Result<Vec<PathBuf>, Failure> {
+    args.agent.add_dir.iter().map(|dir| world::working_directory(Some(dir))).collect()
 }
 
 async fn open_session(
@@ -155,7 +171,15 @@ async fn open_session(
         [(Choice::Model, &args.model), (Choice::Effort, &args.effort), (Choice::Mode, &args.mode)];
     for (choice, wanted) in wishes {
         let Some(wanted) = wanted else { continue };
-        let set = set_option(&opened, choice, wanted).await;
+        let set = match set_option(&opened, choice, wanted).await {
+            // The agent was started with it, and has no other way.
+            Err(SetError::NotOffered(NotOffered::NoChoice(_)))
+                if choice == Choice::Model && terms.slot.command().manners.model_is_set =>
+            {
+                Ok(())
+            }
+            set => set.map_err(Failure::from),
+        };
         if let Err(failure) = set {
             terms.slot.shut_down().await;
             let _ = opened.handle.finish().await;
@@ -169,13 +193,29 @@ async fn open_session(
     Ok(opened)
 }
 
-async fn set_option(opened: &Opened, choice: Choice, wanted: &str) -> Result<(), Failure> {
-    let (method, params) = request_for(&opened.answer, choice, wanted)
-        .map_err(|error| Failure::usage(error.to_string()))?;
-    let set = opened.handle.pass(method, &params).await?;
-    set.map_err(|error| Failure::new(outcome::ERROR, format!("cannot set it: {error}")))?;
-    opened.handle.note_setting(method, &params).await?;
-    Ok(())
+enum SetError {
+    NotOffered(NotOffered),
+    Failed(Failure),
+}
+
+impl From<SetError> for Failure {
+    fn from(error: SetError) -> Self {
+        match error {
+            SetError::NotOffered(error) => Self::usage(error.to_string()),
+            SetError::Failed(failure) => failure,
+        }
+    }
+}
+
+async fn set_option(opened: &Opened, choice: Choice, wanted: &str) -> Result<(), SetError> {
+    let failed = |error: SessionError| SetError::Failed(error.into());
+    let (method, params) =
+        request_for(&opened.answer, choice, wanted).map_err(SetError::NotOffered)?;
+    let set = opened.handle.pass(method, &params).await.map_err(failed)?;
+    set.map_err(|error| {
+        SetError::Failed(Failure::new(outcome::ERROR, format!("cannot set it: {error}")))
+    })?;
+    opened.handle.note_setting(method, &params).await.map_err(failed)
 }
 
 /// Tells a person who waits what for.
@@ -278,7 +318,15 @@ impl Turn<'_> {
     async fn take(self, text: &str, signals: &mut Signals) -> Result<ExitCode, Failure> {
         let handle = self.opened.handle.clone();
         let host = self.slot.host().await.map_err(open::OpenError::from)?;
-        let params = prompt::params(text, &self.args.attach, host.capabilities())?;
+        let text = match &self.args.system_prompt {
+            // Agents with a channel for it have it already.
+            Some(system) if !self.slot.command().manners.takes_system_prompt => {
+                let cwd = &self.slot.command().cwd;
+                std::borrow::Cow::from(runtimes::compose::fold(system, cwd, text))
+            }
+            _ => text.into(),
+        };
+        let params = prompt::params(&text, &self.args.attach, host.capabilities())?;
         drop(host);
         let attachment = match self.can_ask {
             true => Some(handle.attach().await?),

@@ -1,12 +1,11 @@
 //! Opens the log and puts together what every verb that runs sessions needs.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
-use sessions::host::AgentCommand;
-use sessions::permission::{Policy, Rules};
+use anyhow::Result;
+use runtimes::dialect::PermissionMode;
+use sessions::permission::{Mode, Policy, Rules};
 use sessions::settings::WorkerSetup;
 use sessions::yard::Yard;
 use store::{EventLog, Prune, SessionRecord, SqliteLog};
@@ -19,7 +18,7 @@ use crate::outcome::{Failure, NOT_FOUND};
 /// Hidden verbs under which the binary starts itself.
 pub(crate) const KEEPER_VERB: &str = "__keeper";
 pub(crate) const DEMO_VERB: &str = "demo-agent";
-const DEMO: &str = "demo";
+pub(crate) const ADAPTER_VERB: &str = "adapter";
 
 pub(crate) fn open_log(config: &Config) -> Result<Arc<dyn EventLog>, Failure> {
     check_private(&config.home.state)?;
@@ -104,77 +103,13 @@ pub(crate) fn days_ago(days: u32) -> Millis {
 }
 
 /// This very executable, also after an upgrade has replaced the file.
-fn own_exe() -> PathBuf {
+pub(crate) fn own_exe() -> PathBuf {
     PathBuf::from("/proc/self/exe")
 }
 
-/// The command line of an agent, by name or as given.
-pub(crate) fn agent_command(
-    config: &Config,
-    name: Option<&str>,
-    command: &[OsString],
-    cwd: &Path,
-) -> Result<AgentCommand, Failure> {
-    let mut env = bus::Environment::default();
-    if let Some((program, args)) = command.split_first() {
-        return Ok(AgentCommand {
-            name: name.map_or_else(|| name_of(command), str::to_owned),
-            program: program.clone(),
-            args: args.to_vec(),
-            cwd: cwd.to_owned(),
-            env,
-        });
-    }
-    let Some(name) = name else {
-        return Err(Failure::usage("which agent?")
-            .hint("name one (`demo` is built in), or give a command after `--`"));
-    };
-    if let Some(entry) = config.file.agents.get(name) {
-        env.set = entry.env.iter().map(|(k, v)| (k.into(), v.into())).collect();
-        return Ok(AgentCommand {
-            name: name.to_owned(),
-            program: entry.command.clone().into(),
-            args: entry.args.iter().map(Into::into).collect(),
-            cwd: cwd.to_owned(),
-            env,
-        });
-    }
-    if name == DEMO {
-        let program = std::env::current_exe().context("cannot find the own executable")?.into();
-        // With a memory of its own, so that going on with a session shows a real resume.
-        let memory = config.home.state.join("demo");
-        make_private_dir(&memory).with_context(|| format!("cannot make {}", memory.display()))?;
-        let args = vec![DEMO_VERB.into(), "--all-sessions".into(), "--state".into(), memory.into()];
-        return Ok(AgentCommand { name: name.to_owned(), program, args, cwd: cwd.to_owned(), env });
-    }
-    let known: Vec<&str> =
-        std::iter::once(DEMO).chain(config.file.agents.keys().map(String::as_str)).collect();
-    Err(Failure::new(NOT_FOUND, format!("there is no agent `{name}`; known: {}", known.join(", ")))
-        .hint(format!(
-            "give its ACP command after `--`, or add [agents.{name}] to the configuration"
-        )))
-}
-
-fn make_private_dir(path: &Path) -> std::io::Result<()> {
+pub(crate) fn make_private_dir(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-/// What to call an agent that is given as a command: its program, or what a launcher is to
-/// launch.
-fn name_of(command: &[OsString]) -> String {
-    const LAUNCHERS: [&str; 10] =
-        ["node", "npx", "bunx", "bun", "deno", "uvx", "python", "python3", "sh", "env"];
-    let base = |word: &OsString| {
-        let name = Path::new(word).file_name().unwrap_or(word).to_string_lossy().into_owned();
-        name.split('@').find(|part| !part.is_empty()).unwrap_or(&name).to_owned()
-    };
-    let Some((program, args)) = command.split_first() else { return String::new() };
-    let launched = args.iter().find(|arg| !arg.to_string_lossy().starts_with('-'));
-    match launched.filter(|_| LAUNCHERS.contains(&&*base(program))) {
-        Some(launched) => base(launched),
-        None => base(program),
-    }
 }
 
 /// The directory to work in, absolute and existing.
@@ -199,6 +134,17 @@ pub(crate) fn policy(
         rules = rules.and(Rules::approve_reads());
     }
     Ok(Policy { rules, mode: args.mode().unwrap_or(config.file.permissions.mode) })
+}
+
+/// The mode that a CLI is held to when it cannot ask.
+pub(crate) fn runtime_mode(mode: Mode) -> PermissionMode {
+    match mode {
+        Mode::Ask => PermissionMode::Ask,
+        Mode::AcceptEdits => PermissionMode::AcceptEdits,
+        Mode::Auto => PermissionMode::Auto,
+        Mode::ReadOnly => PermissionMode::ReadOnly,
+        Mode::DenyAll => PermissionMode::DenyAll,
+    }
 }
 
 /// A session by id, the beginning of an id, or `last`.

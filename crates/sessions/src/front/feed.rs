@@ -13,9 +13,9 @@ use tokio::task::AbortHandle;
 use wire::{CallId, Event, Json, Kind, RpcError, RpcId, Seq, TurnId};
 
 use super::refusal;
-use crate::connection::{CallError, Connection, Outcome};
 use crate::permission::Decider;
 use crate::session::{Answer, Attachment, ClientCall, Phase, SessionHandle};
+use bus::connection::{CallError, Connection, Outcome};
 
 /// Events read at once.
 const PAGE: usize = 256;

@@ -8,7 +8,7 @@ use store::{Filter, PageStart, SessionRecord};
 use wire::{Json, Message, Millis, RpcError, SessionId};
 
 use super::Front;
-use crate::connection::Outcome;
+use bus::connection::Outcome;
 
 const PAGE: usize = 50;
 

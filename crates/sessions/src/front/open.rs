@@ -8,11 +8,11 @@ use store::{Filter, SessionRecord};
 use wire::{Json, Message, RpcError, Seq, SessionId};
 
 use super::{Feed, Front, Open, feed, no_such_session, session_of};
-use crate::connection::Outcome;
 use crate::link;
 use crate::open::{self, OpenError, Opened, Terms};
 use crate::projection::AcpReplay;
 use crate::session::ServedBy;
+use bus::connection::Outcome;
 
 /// Events read at once while replaying.
 const PAGE: usize = 256;

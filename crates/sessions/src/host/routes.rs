@@ -11,7 +11,7 @@ use bus::{ExitReport, StderrLine, StderrLines, StopLadder, WorkerHandle};
 use tokio::sync::{mpsc, watch};
 use wire::{Json, Kind, Message, RpcError};
 
-use crate::connection::{Connection, Inbox, Incoming, Outcome};
+use bus::connection::{Connection, Inbox, Incoming, Outcome};
 
 /// What an agent has to say to one session.
 #[derive(Debug)]
@@ -209,7 +209,7 @@ impl Routes {
 
 enum Placed {
     Session(mpsc::Sender<Vec<FromAgent>>, FromAgent),
-    Settle(crate::connection::Reply),
+    Settle(bus::connection::Reply),
     Everyone(String),
     Refuse(Message, RpcError),
     Nobody(Message),

@@ -53,6 +53,13 @@ impl HostSlot {
         initialize: Json,
     ) -> Self {
         let closing = CancellationToken::new();
+        let initialize = match command.manners.no_client_reads {
+            true => {
+                let path = ["clientCapabilities", "fs", "readTextFile"];
+                wire::set_member(&initialize, &path, &Json::trusted("false")).unwrap_or(initialize)
+            }
+            false => initialize,
+        };
         Self { command, setup, settings, initialize, state: Mutex::default(), closing }
     }
 

@@ -25,6 +25,8 @@ pub struct Question {
     pub paths: Vec<PathBuf>,
     pub command: Option<String>,
     pub options: Vec<PermissionOption>,
+    /// The model asks the user something; no rule knows the answer.
+    pub is_for_a_person: bool,
     /// The session's roots, resolved the same way.
     pub roots: Vec<PathBuf>,
 }
@@ -78,6 +80,7 @@ impl Question {
     }
 
     fn learn(&mut self, call: &Value) {
+        self.is_for_a_person |= call["_meta"]["switchyard"]["isQuestion"] == true;
         if let Some(title) = call["title"].as_str() {
             title.clone_into(&mut self.title);
         }

@@ -50,6 +50,12 @@ pub(super) struct Actor {
     pub(super) prompt_tag: Option<u64>,
     pub(super) last_turn: Option<TurnId>,
     pub(super) preamble: Option<String>,
+    /// The running turn's prompt, until the agent has said something in it.
+    pub(super) unheard: Option<Json>,
+    /// A prompt that is sent again when the session is linked anew.
+    pub(super) again: Option<super::lost::Again>,
+    /// Why the agent is given the session as a new one.
+    pub(super) forgot: Option<String>,
     pub(super) questions: Questions,
     pub(super) tools: BTreeMap<String, Value>,
     pub(super) clients: Vec<(u64, mpsc::Sender<ClientCall>)>,
@@ -118,6 +124,9 @@ impl Actor {
             prompt_tag: None,
             last_turn: None,
             preamble: None,
+            unheard: None,
+            again: None,
+            forgot: None,
             questions: Questions::default(),
             tools: BTreeMap::new(),
             clients: Vec::new(),

@@ -8,11 +8,11 @@ use super::actor::{Actor, Halt, LinkState};
 use super::question::{Asks, Pending, Settled, permission};
 use super::services::Services;
 use super::{Answer, ClientCall, params_for_client};
-use crate::connection::Outcome;
 use crate::host::{FromAgent, last_lines};
 use crate::mint;
 use crate::permission::{Decider, PermissionOutcome, Question, Verdict};
 use crate::trouble::Trouble;
+use bus::connection::Outcome;
 
 /// Lines that are no messages are told one by one up to here, in each turn.
 const MAX_GARBAGE: u32 = 20;
@@ -68,11 +68,21 @@ impl Actor {
     /// Remembers what later messages refer to.
     fn learn(&mut self, kind: &Kind, payload: &Json, changes: &mut Changes) {
         match kind.update_name() {
-            Some("tool_call" | "tool_call_update") => self.learn_tool(payload),
+            Some("tool_call" | "tool_call_update") => {
+                self.unheard = None;
+                self.learn_tool(payload);
+            }
+            Some("agent_message_chunk" | "agent_thought_chunk" | "plan") => self.unheard = None,
             Some("session_info_update") => {
                 let payload: Value = payload.read().unwrap_or_default();
-                if let Some(title) = payload["update"]["title"].as_str() {
+                let update = &payload["update"];
+                if let Some(title) = update["title"].as_str() {
                     changes.title = Some(Some(title.to_owned()));
+                }
+                // The id that a later process resumes by, when it is not the one in use.
+                if let Some(id) = update["_meta"]["switchyard"]["resumeId"].as_str() {
+                    self.agent_session = Some(id.to_owned());
+                    changes.agent_session = Some(self.agent_session.clone());
                 }
             }
             _ => {}
@@ -291,6 +301,7 @@ impl Actor {
             Err(error) if running.is_cancelling => {
                 Json::of(&json!({ "stopReason": "cancelled", "agentError": error }))
             }
+            Err(error) if self.try_again(running.turn, &error) => return Ok(()),
             Err(error) => {
                 let trouble = Trouble::from_agent(&error);
                 Json::of(&json!({ "stopReason": "error", "error": trouble, "agentError": error }))

@@ -52,6 +52,10 @@ impl Actor {
             return Ok(());
         }
         self.note(Kind::CancelRequested, &json!({ "by": by })).await?;
+        if let Some(again) = self.again.take() {
+            // The agent has not been given the prompt yet.
+            return self.end_turn(again.turn, &json!({ "stopReason": "cancelled" })).await;
+        }
         if let LinkState::Linked { linkage, .. } = &self.link {
             let params = linkage.params_for_agent(&Json::trusted("{}"));
             // A full pipe is no reason to wait: the ladder goes on by itself.

@@ -6,11 +6,11 @@ use wire::{Json, Kind, RpcError, TurnId};
 
 use super::actor::{Actor, Halt, LinkState};
 use super::{Command, Linkage, Linked, Reply};
-use crate::connection::{CallError, Outcome};
 use crate::link::{self, Known};
 use crate::open;
 use crate::trouble::Trouble;
 use crate::yard::draft;
+use bus::connection::{CallError, Outcome};
 
 /// Why an agent could not be given the session.
 #[derive(Debug)]
@@ -20,10 +20,12 @@ impl Actor {
     /// Starts the agent again and gives it the session back, on the side.
     pub(super) fn spawn_link(&self) {
         let Some(commands) = self.commands.upgrade() else { return };
-        let known = Known::of(self.agent_session.clone(), &self.details);
+        let mut known = Known::of(self.agent_session.clone(), &self.details);
+        known.forgot.clone_from(&self.forgot);
         let (slot, yard, id) = (self.slot.clone(), self.yard.clone(), self.id);
         let details = self.details.clone();
-        let waiting: Vec<TurnId> = self.turns.queued().collect();
+        let again = self.again.as_ref().map(|again| again.turn);
+        let waiting: Vec<TurnId> = again.into_iter().chain(self.turns.queued()).collect();
         tokio::spawn(async move {
             let linking = async {
                 let host = slot.host().await?;
@@ -59,12 +61,17 @@ impl Actor {
         self.append(drafts, Changes { agent_session, ..Changes::default() }).await?;
         let linkage = Linkage { host, agent_session: link.agent_session };
         self.link = LinkState::Linked { linkage, messages: link.messages };
-        self.hear(link.early).await
+        self.forgot = None;
+        self.hear(link.early).await?;
+        self.send_again().await
     }
 
     /// Every prompt that waits fails for the same reason: asking again would not help.
     pub(super) async fn not_linked(&mut self, trouble: Trouble) -> Result<(), Halt> {
         self.link = LinkState::Unlinked;
+        if let Some(again) = self.again.take() {
+            self.end_turn_with(again.turn, trouble.clone()).await?;
+        }
         while let Some((turn, _)) = self.turns.start_next() {
             let changes = Changes { active_turn: Some(Some(turn)), ..Changes::default() };
             self.append(vec![draft(Kind::TurnStarted, Some(turn), &json!({}))], changes).await?;

@@ -97,11 +97,17 @@ impl Actor {
         };
         drafts.push(draft(Kind::TurnStarted, Some(turn), &json!({})));
         self.append(drafts, changes).await?;
+        self.unheard = Some(prompt.params.clone());
+        self.send_prompt(turn, prompt.params).await
+    }
+
+    /// Sends the running turn's prompt to the agent.
+    pub(super) async fn send_prompt(&mut self, turn: TurnId, params: Json) -> Result<(), Halt> {
         let sent = match &self.link {
             LinkState::Linked { linkage, .. } => {
                 let tag = linkage.host.routes().tag(&linkage.agent_session);
                 self.prompt_tag = Some(tag);
-                let params = with_preamble(prompt.params, self.preamble.take());
+                let params = with_preamble(params, self.preamble.take());
                 let params = linkage.params_for_agent(&params);
                 linkage.host.connection().call_tagged(tag, "session/prompt", &params)
             }
@@ -138,7 +144,7 @@ impl Actor {
         if !self.turns.end(turn) {
             return Ok(());
         }
-        self.prompt_tag = None;
+        (self.prompt_tag, self.unheard) = (None, None);
         tracing::info!(session = %self.id, %turn, "turn ended");
         let batch = Batch::new(self.id, vec![draft(Kind::TurnEnded, Some(turn), payload)])
             .durable(Durability::Power)

@@ -171,7 +171,7 @@ impl Ran {
 
 /// A whole command.
 #[track_caller]
-pub(crate) fn run<const N: usize>(yard: &Yard, args: [&str; N]) -> Ran {
+pub(crate) fn run<'a>(yard: &Yard, args: impl IntoIterator<Item = &'a str>) -> Ran {
     Live::start(yard.command(args)).finish()
 }
 

@@ -1,0 +1,356 @@
+//! What each agent is put through, by `switchyard run`.
+//!
+//! In: an agent in its place. Out: pass, fail or not applicable, each with a few words.
+//! A check looks at what Switchyard logged, at the disk, at what the model server was asked and
+//! at the processes that are left, never at what an agent claims.
+
+use crate::agents::{Asks, Quirk};
+use crate::model::log::Entry;
+use crate::model::{Server, scenario};
+use crate::place::Place;
+use crate::turn::{Running, Stuck, Turn};
+use serde_json::{Value, json};
+use std::fmt;
+use std::io;
+use std::path::Path;
+use testkit::proc;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Check {
+    Text,
+    Thinking,
+    Allowed,
+    Denied,
+    Shell,
+    Cancel,
+    Http401,
+    Http429,
+    Http500,
+    Resume,
+    Model,
+    Crash,
+}
+
+pub const CHECKS: [Check; 12] = [
+    Check::Text,
+    Check::Thinking,
+    Check::Allowed,
+    Check::Denied,
+    Check::Shell,
+    Check::Cancel,
+    Check::Http401,
+    Check::Http429,
+    Check::Http500,
+    Check::Resume,
+    Check::Model,
+    Check::Crash,
+];
+
+/// With a few words that explain it; empty if there is nothing to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    Pass(String),
+    Fail(String),
+    NotApplicable(String),
+}
+
+/// A reason to fail.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed {
+    #[error(transparent)]
+    Stuck(#[from] Stuck),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("{0}")]
+    Because(String),
+}
+
+type Checked = Result<String, Failed>;
+
+// Agents that try again for longer than this are cancelled.
+const PROVIDER_TIMEOUT: &str = "60s";
+const ALLOW: &str = "[[rules]]\nname = \"live\"\naction = \"allow\"\n";
+const DENY: &str = "[[rules]]\nname = \"live\"\naction = \"deny\"\n";
+
+/// One check from its beginning to its end; nothing of it lives afterwards.
+pub async fn run(check: Check, place: &Place, model: &Server) -> Verdict {
+    let quirk = place.agent.quirk(check);
+    if let Some(Quirk::NotApplicable(reason)) = quirk {
+        return Verdict::NotApplicable(reason.to_owned());
+    }
+    if let (Check::Allowed | Check::Denied, Asks::Never(reason)) = (check, place.agent.asks) {
+        return Verdict::NotApplicable(reason.to_owned());
+    }
+    if check == Check::Model && place.agent.model.is_none() {
+        return Verdict::NotApplicable("no choice of model".to_owned());
+    }
+    let mut checked = perform(check, place, model).await;
+    let left = place.left_behind(&[]).await;
+    if checked.is_ok() && !left.is_empty() {
+        checked = Err(because(format!("left behind: {}", left.join("; "))));
+    }
+    match checked {
+        Ok(note) if matches!(quirk, Some(Quirk::Hides)) => Verdict::NotApplicable(note),
+        Ok(note) => Verdict::Pass(note),
+        Err(reason) => Verdict::Fail(reason.to_string()),
+    }
+}
+
+async fn perform(check: Check, place: &Place, model: &Server) -> Checked {
+    let name = check.to_string();
+    let cwd = place.work(&name)?;
+    let case = Case { place, model, cwd: &cwd, name: &name };
+    let n_before = model.log().below(place.prefix()).len();
+    let checked = dispatch(check, &case).await;
+    let asked = model.log().below(place.prefix()).into_iter().skip(n_before);
+    let asked: Vec<Value> = asked
+        .map(|entry| json!({ "path": entry.path, "scenario": entry.scenario, "body": entry.body }))
+        .collect();
+    place.record(&format!("{name}.requests.jsonl"), &asked)?;
+    checked
+}
+
+async fn dispatch(check: Check, case: &Case<'_>) -> Checked {
+    match check {
+        Check::Text => case.text().await,
+        Check::Thinking => case.thinking().await,
+        Check::Allowed => case.permission(true).await,
+        Check::Denied => case.permission(false).await,
+        Check::Shell => case.shell().await,
+        Check::Cancel => case.cancel().await,
+        Check::Http401 => case.provider_error(check, 401, "auth").await,
+        Check::Http429 => case.provider_error(check, 429, "rate_limit").await,
+        Check::Http500 => case.provider_error(check, 500, "upstream_unavailable").await,
+        Check::Resume => case.resume().await,
+        Check::Model => case.model().await,
+        Check::Crash => case.crash().await,
+    }
+}
+
+struct Case<'a> {
+    place: &'a Place,
+    model: &'a Server,
+    cwd: &'a Path,
+    name: &'a str,
+}
+
+impl Case<'_> {
+    async fn turn(&self, prompt: &str, flags: &[&str]) -> Result<Turn, Failed> {
+        self.end(self.start(prompt, flags)?).await
+    }
+
+    async fn end(&self, running: Running) -> Result<Turn, Failed> {
+        let turn = running.finish().await?;
+        let name = format!("{}.jsonl", self.name);
+        self.place.record(&name, &turn.events)?;
+        self.place.record(&name, &[Value::String(turn.stderr.clone())])?;
+        Ok(turn)
+    }
+
+    fn start(&self, prompt: &str, flags: &[&str]) -> Result<Running, Failed> {
+        Ok(Running::start(self.place, self.cwd, prompt, flags)?)
+    }
+
+    async fn text(&self) -> Checked {
+        let turn = self.turn("[model:text] Please say hello.", &[]).await?;
+        greeted(&turn)?;
+        Ok(String::new())
+    }
+
+    async fn thinking(&self) -> Checked {
+        let turn = self.turn("[model:think] Please think.", &[]).await?;
+        ended(&turn, "end_turn")?;
+        holds(turn.text().contains("The answer is 42."), "no answer", &turn)?;
+        holds(turn.thoughts().contains("consider the question"), "no thought", &turn)?;
+        Ok(String::new())
+    }
+
+    async fn permission(&self, is_allowed: bool) -> Checked {
+        let path = self.cwd.join("note.txt");
+        let scenario = match self.place.agent.asks {
+            Asks::BeforeCommands => "shell-write",
+            _ => "write",
+        };
+        let policy = self.policy(is_allowed)?;
+        let prompt = format!("[model:{scenario} path={}] Please write a note.", path.display());
+        let turn = self.turn(&prompt, &["--policy", &policy]).await?;
+        let is_there = path.exists();
+        let (is_asked, is_given) = turn.permission();
+        holds(is_asked, "nobody was asked", &turn)?;
+        holds(is_given == is_allowed, "the wrong answer was given", &turn)?;
+        holds(is_there == is_allowed, &format!("is the file there: {is_there}"), &turn)?;
+        if is_allowed {
+            ended(&turn, "end_turn")?;
+            let content = std::fs::read_to_string(&path)?;
+            holds(content.trim() == scenario::CONTENT.trim(), "the file is not right", &turn)?;
+        } else {
+            holds(turn.stop_reason() != "error", "a refusal is no error", &turn)?;
+        }
+        let note = match scenario {
+            "write" => "",
+            _ => "asks before commands only",
+        };
+        Ok(note.to_owned())
+    }
+
+    async fn shell(&self) -> Checked {
+        let policy = self.policy(true)?;
+        let flags = ["--policy", policy.as_str()];
+        let turn = self.turn("[model:shell] Please run it.", &flags).await?;
+        ended(&turn, "end_turn")?;
+        let is_called = turn.of("tool_call").next().is_some();
+        holds(is_called, "no tool call", &turn)?;
+        let said = |payload: &Value| payload.to_string().contains(scenario::SHELL_SAYS);
+        let is_heard = turn.of("tool_call_update").any(said);
+        let asked = self.model.log().below(self.place.prefix());
+        let is_told = asked.iter().any(|entry| said(&entry.body));
+        holds(is_told, "the command did not run", &turn)?;
+        let note = if is_heard { "" } else { "its output is not shown" };
+        Ok(note.to_owned())
+    }
+
+    async fn cancel(&self) -> Checked {
+        let mut running = self.start("[model:slow] Please count.", &[])?;
+        running.until("a piece of text", is_text).await?;
+        let processes = self.place.agents_processes(running.pid());
+        running.interrupt()?;
+        let turn = self.end(running).await?;
+        ended(&turn, "cancelled")?;
+        holds(turn.code == Some(130), "the exit code is not 130", &turn)?;
+        let left = self.place.left_behind(&processes).await;
+        holds(left.is_empty(), &format!("left behind: {}", left.join("; ")), &turn)?;
+        Ok(String::new())
+    }
+
+    async fn provider_error(&self, check: Check, code: u16, category: &'static str) -> Checked {
+        let prompt = format!("[model:http{code} retry=1] Please fail.");
+        let turn = self.turn(&prompt, &["--timeout", PROVIDER_TIMEOUT]).await?;
+        let quirk = self.place.agent.quirk(check);
+        let (category, note) = match quirk {
+            Some(Quirk::Category(category, reason)) => (category, reason),
+            _ => (category, ""),
+        };
+        match quirk {
+            Some(Quirk::ErrorAsText) => {
+                ended(&turn, "end_turn")?;
+                let is_said = turn.text().contains(&code.to_string());
+                holds(is_said, "the error is not in the text", &turn)?;
+                Ok("told as the agent's words".to_owned())
+            }
+            Some(Quirk::Hides) => {
+                ended(&turn, "end_turn")?;
+                holds(turn.text().is_empty(), "it said something", &turn)?;
+                Ok("the agent ends its turn without a word of it".to_owned())
+            }
+            Some(Quirk::KeepsTrying) => {
+                ended(&turn, "cancelled")?;
+                let tried = self.requests(&format!("http{code}")).len();
+                holds(tried > 1, "it did not try again", &turn)?;
+                Ok(format!("tries again for more than {PROVIDER_TIMEOUT}"))
+            }
+            _ => {
+                ended(&turn, "error")?;
+                let found = turn.error().0;
+                holds(found == category, &format!("{found} instead of {category}"), &turn)?;
+                Ok(note.to_owned())
+            }
+        }
+    }
+
+    async fn resume(&self) -> Checked {
+        let first = self.turn("[model:text] Please say hello.", &[]).await?;
+        greeted(&first)?;
+        let again = self.turn("[model:recall] Do you remember?", &["-s", "last"]).await?;
+        ended(&again, "end_turn")?;
+        let text = again.text();
+        let is_recalled = text.contains("I see 2 prompts; the first was [model:text]");
+        holds(is_recalled, &format!("it said: {text}"), &again)?;
+        let how = again.of("session_resumed").last().map(|how| {
+            let word = |key: &str| how[key].as_str().unwrap_or("?").to_owned();
+            format!("{} ({})", word("how"), word("verified"))
+        });
+        Ok(how.unwrap_or_default())
+    }
+
+    async fn model(&self) -> Checked {
+        let (wanted, seen) = self.place.agent.model.unwrap_or_default();
+        let n_before = self.requests("text").len();
+        let turn = self.turn("[model:text] Please say hello.", &["--model", wanted]).await?;
+        greeted(&turn)?;
+        let models: Vec<String> =
+            self.requests("text").into_iter().skip(n_before).map(|entry| entry.model).collect();
+        let is_used = models.iter().any(|model| model.starts_with(seen));
+        holds(is_used, &format!("the server saw {models:?}"), &turn)?;
+        Ok(String::new())
+    }
+
+    async fn crash(&self) -> Checked {
+        let mut running = self.start("[model:slow] Please count.", &[])?;
+        running.until("a piece of text", is_text).await?;
+        for pid in self.place.agents_processes(running.pid()) {
+            proc::kill9(pid);
+        }
+        let turn = self.end(running).await?;
+        ended(&turn, "error")?;
+        let category = turn.error().0;
+        holds(category == "process_exit", &format!("category {category}"), &turn)?;
+        let next = self.turn("[model:text] Please go on.", &["-s", "last"]).await?;
+        greeted(&next)?;
+        Ok(String::new())
+    }
+
+    fn policy(&self, is_allowed: bool) -> io::Result<String> {
+        let (name, rules) = if is_allowed { ("allow.toml", ALLOW) } else { ("deny.toml", DENY) };
+        Ok(self.place.file(name, rules)?.to_string_lossy().into_owned())
+    }
+
+    fn requests(&self, scenario: &str) -> Vec<Entry> {
+        let mut all = self.model.log().below(self.place.prefix());
+        all.retain(|entry| entry.scenario.as_deref() == Some(scenario));
+        all
+    }
+}
+
+fn is_text(event: &Value) -> bool {
+    event["kind"] == "agent_message_chunk"
+}
+
+fn greeted(turn: &Turn) -> Result<(), Failed> {
+    ended(turn, "end_turn")?;
+    let greeting = scenario::GREETING.concat();
+    let text = turn.text();
+    let n_times = text.matches(&greeting).count();
+    holds(n_times == 1, &format!("it said: {text}"), turn)
+}
+
+fn ended(turn: &Turn, reason: &str) -> Result<(), Failed> {
+    let found = turn.stop_reason();
+    holds(found == reason, &format!("ended with {found} instead of {reason}"), turn)
+}
+
+fn holds(is_so: bool, otherwise: &str, turn: &Turn) -> Result<(), Failed> {
+    if is_so { Ok(()) } else { Err(because(format!("{otherwise} ({})", turn.told()))) }
+}
+
+pub(crate) fn because(reason: String) -> Failed {
+    Failed::Because(reason)
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text => "text",
+            Self::Thinking => "thinking",
+            Self::Allowed => "allowed",
+            Self::Denied => "denied",
+            Self::Shell => "shell",
+            Self::Cancel => "cancel",
+            Self::Http401 => "401",
+            Self::Http429 => "429",
+            Self::Http500 => "500",
+            Self::Resume => "resume",
+            Self::Model => "model",
+            Self::Crash => "crash",
+        })
+    }
+}

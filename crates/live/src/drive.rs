@@ -1,0 +1,119 @@
+//! All agents, a few at a time.
+//!
+//! In: which agents, the binary, the cache. Out: one row for each, in the order of the table.
+//! An agent that cannot be installed or set up is a row that says so, and stops nobody.
+
+use crate::agents::Agent;
+use crate::checks::{self, CHECKS, Verdict};
+use crate::install::{Cache, Installed};
+use crate::model::Server;
+use crate::place::Place;
+use crate::say;
+use crate::sdk_checks::{self, SDK_CHECKS};
+use crate::table::Row;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+// Agents are large; more of them at once only get in each other's way.
+const AT_ONCE: usize = 2;
+
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub agents: Vec<&'static Agent>,
+    pub switchyard: PathBuf,
+    pub cache: Cache,
+    /// Where to write down every event and every request to the model.
+    pub records: Option<PathBuf>,
+    /// Only checks with these names; all if empty.
+    pub checks: Vec<String>,
+}
+
+impl Plan {
+    fn has(&self, check: &str) -> bool {
+        self.checks.is_empty() || self.checks.iter().any(|name| name == check)
+    }
+}
+
+pub async fn drive(plan: Plan) -> std::io::Result<Vec<Row>> {
+    let model = Arc::new(Server::start().await?);
+    let plan = Arc::new(plan);
+    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let mut tasks = JoinSet::new();
+    for (n, agent) in plan.agents.iter().copied().enumerate() {
+        let (plan, model, places) = (Arc::clone(&plan), Arc::clone(&model), Arc::clone(&places));
+        tasks.spawn(async move {
+            // Never closed, so there is always a permit in the end.
+            let _permit = places.acquire().await;
+            (n, one(agent, &plan, &model).await)
+        });
+    }
+    let mut rows: Vec<(usize, Vec<Row>)> = Vec::new();
+    while let Some(done) = tasks.join_next().await {
+        match done {
+            Ok(done) => rows.push(done),
+            Err(panic) => return Err(std::io::Error::other(panic)),
+        }
+    }
+    rows.sort_by_key(|(n, _)| *n);
+    Ok(rows.into_iter().flat_map(|(_, rows)| rows).collect())
+}
+
+async fn one(agent: &'static Agent, plan: &Plan, model: &Server) -> Vec<Row> {
+    let cache = plan.cache.clone();
+    let installed = tokio::task::spawn_blocking(move || cache.install(&agent.package)).await;
+    let place = match installed {
+        Ok(Ok(installed)) => place(agent, plan, installed, model),
+        Ok(Err(problem)) => Err(problem.to_string()),
+        Err(panic) => Err(panic.to_string()),
+    };
+    let place = match place {
+        Ok(place) => Arc::new(place),
+        Err(problem) => {
+            say(&format!("{}: {problem}", agent.id));
+            return vec![row(agent, agent.id.to_owned(), Vec::new(), Some(problem))];
+        }
+    };
+    let mut cells = Vec::new();
+    for check in CHECKS.into_iter().filter(|check| plan.has(&check.to_string())) {
+        let verdict = checks::run(check, &place, model).await;
+        told(agent.id, &check.to_string(), &verdict);
+        cells.push((check.to_string(), verdict));
+    }
+    let mut rows = vec![row(agent, agent.id.to_owned(), cells, None)];
+    if agent.has_sdk_checks {
+        let name = format!("acp {}", agent.id);
+        let mut cells = Vec::new();
+        for check in SDK_CHECKS.into_iter().filter(|check| plan.has(&check.to_string())) {
+            let verdict = sdk_checks::run(check, Arc::clone(&place)).await;
+            told(&name, &check.to_string(), &verdict);
+            cells.push((check.to_string(), verdict));
+        }
+        rows.push(row(agent, name, cells, None));
+    }
+    rows
+}
+
+fn place(
+    agent: &'static Agent,
+    plan: &Plan,
+    installed: Installed,
+    model: &Server,
+) -> Result<Place, String> {
+    Place::make(agent, &plan.switchyard, installed, model, plan.records.as_deref())
+        .map_err(|problem| format!("cannot be set up: {problem}"))
+}
+
+fn row(agent: &Agent, name: String, cells: Vec<(String, Verdict)>, problem: Option<String>) -> Row {
+    Row { agent: name, version: agent.package.version.to_owned(), cells, problem }
+}
+
+fn told(agent: &str, check: &str, verdict: &Verdict) {
+    let (word, note) = match verdict {
+        Verdict::Pass(note) => ("pass", note),
+        Verdict::Fail(note) => ("FAIL", note),
+        Verdict::NotApplicable(note) => ("n.a.", note),
+    };
+    say(&format!("{agent:<18}{check:<10}{word}  {note}"));
+}

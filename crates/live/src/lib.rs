@@ -1,0 +1,34 @@
+//! Real agents, driven through the real binary, against a model of our own.
+//!
+//! In: the `switchyard` binary and a cache of pinned agents. Out: a table of what works.
+//! Everything is offline once the cache is filled: the model is ours, on loopback.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`model`] | a scripted model server with four vendors' wires; of use to other tests too |
+//! | [`install`] | pinned agents in a cache |
+//! | [`agents`] | the table of agents and how each is set up |
+//! | [`place`] | a private home for one agent, and its processes |
+//! | [`turn`] | one `switchyard run` |
+//! | [`checks`] | what each agent is put through |
+//! | [`sdk_checks`] | the same by the official SDK's client through `switchyard acp` |
+//! | [`drive`] | all of it, a few agents at a time |
+//! | [`table`] | the results |
+
+pub mod agents;
+pub mod checks;
+pub mod drive;
+pub mod install;
+pub mod model;
+pub mod place;
+pub mod sdk_checks;
+pub mod table;
+pub mod turn;
+
+use std::io::Write as _;
+
+/// A line about what is going on.
+pub fn say(line: &str) {
+    // Whoever closed stderr does not want to know.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

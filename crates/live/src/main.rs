@@ -1,0 +1,136 @@
+//! `live`: drives real agents through Switchyard, and says what works.
+//!
+//! Exit code 0 if nothing failed, 1 if something did, 2 for wrong usage.
+
+use clap::{Parser, Subcommand};
+use live::agents::{AGENTS, Agent};
+use live::drive::{Plan, drive};
+use live::install::Cache;
+use live::model::Server;
+use live::{say, table};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Debug, Parser)]
+#[command(name = "live", about = "Drive real agents through Switchyard, and say what works")]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    /// Only these agents
+    #[arg(long, value_delimiter = ',', global = true)]
+    only: Vec<String>,
+    /// Only these checks
+    #[arg(long, value_delimiter = ',')]
+    check: Vec<String>,
+    /// List the agents and leave
+    #[arg(long)]
+    list: bool,
+    /// The binary to drive; default: beside this program
+    #[arg(long)]
+    switchyard: Option<PathBuf>,
+    /// Write down every event and every request to the model below this directory
+    #[arg(long)]
+    records: Option<PathBuf>,
+    /// Print the table as it stands in the documentation
+    #[arg(long)]
+    markdown: bool,
+    /// Put the table into this document, between its marks
+    #[arg(long)]
+    write: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Only fill the cache
+    Install,
+    /// Only run the model server, until it is ended
+    Model {
+        #[arg(long, default_value_t = 0)]
+        port: u16,
+    },
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments).await {
+        Ok(is_good) => ExitCode::from(u8::from(!is_good)),
+        Err(problem) => {
+            say(&format!("live: {problem}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether all went well.
+async fn run(arguments: Arguments) -> io::Result<bool> {
+    if let Some(Verb::Model { port }) = arguments.verb {
+        let server = Server::start_on(port).await?;
+        writeln!(io::stdout(), "{}", server.url())?;
+        server.finished().await;
+        return Ok(true);
+    }
+    let agents = chosen(&arguments.only)?;
+    if arguments.list {
+        for agent in agents {
+            writeln!(io::stdout(), "{:<18}{}", agent.id, agent.package.version)?;
+        }
+        return Ok(true);
+    }
+    let cache = Cache::from_environment();
+    say(&format!("cache: {}", cache.root().display()));
+    if let Some(Verb::Install) = arguments.verb {
+        return Ok(install(&cache, &agents));
+    }
+    let switchyard = match arguments.switchyard {
+        Some(path) => path,
+        None => std::env::current_exe()?.with_file_name("switchyard"),
+    };
+    let switchyard = switchyard.canonicalize().map_err(|problem| {
+        io::Error::other(format!("no binary at {}: {problem}", switchyard.display()))
+    })?;
+    let (records, checks) = (arguments.records, arguments.check);
+    let rows = drive(Plan { agents, switchyard, cache, records, checks }).await?;
+    let markdown = table::markdown(&rows, &jiff::Zoned::now().date().to_string());
+    match arguments.markdown {
+        true => writeln!(io::stdout(), "{markdown}")?,
+        false => write!(io::stdout(), "{}", table::text(&rows))?,
+    }
+    if let Some(document) = &arguments.write {
+        write(document, &markdown)?;
+    }
+    Ok(!rows.iter().any(table::Row::has_failed))
+}
+
+fn chosen(only: &[String]) -> io::Result<Vec<&'static Agent>> {
+    if only.is_empty() {
+        return Ok(AGENTS.iter().collect());
+    }
+    let named = |id: &String| {
+        Agent::by_id(id).ok_or_else(|| io::Error::other(format!("no agent `{id}`; see --list")))
+    };
+    only.iter().map(named).collect()
+}
+
+fn install(cache: &Cache, agents: &[&Agent]) -> bool {
+    let mut is_good = true;
+    for agent in agents {
+        match cache.install(&agent.package) {
+            Ok(installed) => say(&format!("{:<18}{}", agent.id, installed.program.display())),
+            Err(problem) => {
+                is_good = false;
+                say(&format!("{:<18}{problem}", agent.id));
+            }
+        }
+    }
+    is_good
+}
+
+fn write(document: &Path, part: &str) -> io::Result<()> {
+    let old = std::fs::read_to_string(document)?;
+    let new = table::replaced(&old, part).ok_or_else(|| {
+        io::Error::other(format!("no {} in {}", table::BEGIN, document.display()))
+    })?;
+    std::fs::write(document, new)
+}

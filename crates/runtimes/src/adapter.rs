@@ -1,0 +1,226 @@
+//! A CLI as an ACP agent.
+//!
+//! In: ACP on a pair of byte streams, from a host. Out: the same, backed by processes of one
+//! CLI whose dialect is translated. Runs in a process of its own, so that the whole of it,
+//! CLI included, is one worker to whoever starts it.
+//!
+//! Always true: every request is answered once; a process of a session ends with the
+//! session, and all of them when the host closes the stream.
+
+mod initialize;
+mod options;
+mod process;
+mod session;
+mod turn;
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bus::connection::{Connection, ConnectionLimits, Incoming};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
+use wire::{Json, Message, RpcError, RpcId};
+
+use crate::definition::{Definition, Form};
+use crate::dialect::{DialectName, PermissionMode};
+use initialize::Client;
+use session::{Command, Session, Start};
+
+/// One CLI, found and ready to be started.
+#[derive(Debug, Clone)]
+pub struct Runtime {
+    pub definition: Definition,
+    /// The one of its forms that is spoken.
+    pub form: Form,
+    pub dialect: DialectName,
+    pub program: PathBuf,
+    pub version: Option<String>,
+    pub features: BTreeSet<String>,
+    pub permissions: PermissionMode,
+    pub env: bus::Environment,
+    /// How processes are started; the program is filled in.
+    pub launch: bus::Launch,
+    pub max_line_bytes: usize,
+}
+
+/// Commands that may wait for one session.
+const QUEUED_COMMANDS: usize = 64;
+/// Like a pipe to a program: our host always reads.
+const WRITE_STALL: Duration = Duration::from_secs(600);
+
+/// Serves one host until it closes the stream.
+pub async fn serve<R, W>(reader: R, writer: W, runtime: Runtime)
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let limits =
+        ConnectionLimits { max_line_bytes: runtime.max_line_bytes, write_stall: WRITE_STALL };
+    let (connection, mut inbox) = Connection::open(reader, writer, &limits);
+    let mut adapter = Adapter {
+        runtime: Arc::new(runtime),
+        connection: connection.clone(),
+        client: Arc::default(),
+        sessions: HashMap::new(),
+        tasks: TaskTracker::new(),
+    };
+    while let Some(batch) = inbox.next().await {
+        for incoming in batch {
+            adapter.take(incoming).await;
+        }
+    }
+    // Sessions end when nobody can command them any more.
+    adapter.sessions.clear();
+    adapter.tasks.close();
+    adapter.tasks.wait().await;
+    connection.close();
+}
+
+struct Adapter {
+    runtime: Arc<Runtime>,
+    connection: Connection,
+    client: Arc<OnceLock<Client>>,
+    sessions: HashMap<String, mpsc::Sender<Command>>,
+    tasks: TaskTracker,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Scope {
+    session_id: String,
+}
+
+impl Adapter {
+    async fn take(&mut self, incoming: Incoming) {
+        match incoming {
+            Incoming::Request(message) => {
+                let id = message.id();
+                if let Some(outcome) = self.asked(&message).transpose() {
+                    // A host that is gone needs no answer.
+                    let _ = self.connection.respond(&id, outcome).await;
+                }
+            }
+            Incoming::Notification(message) if message.method() == "session/cancel" => {
+                if let Some(session) = self.session_of(&message) {
+                    let _ = session.try_send(Command::Cancel);
+                }
+            }
+            Incoming::Notification(_) | Incoming::Unasked(_) | Incoming::Tagged { .. } => {}
+            Incoming::Reply(reply) => reply.settle(),
+            Incoming::BadLine(error) => tracing::warn!(%error, "unreadable line"),
+            Incoming::BadMessage { error, is_answered, .. } => {
+                if !is_answered {
+                    let _ = self.connection.respond_to_bad(&error).await;
+                }
+            }
+        }
+    }
+
+    /// `None` when the answer comes later, from a session.
+    fn asked(&mut self, message: &Message) -> Result<Option<Json>, RpcError> {
+        let params: Value = message.body_json().read().unwrap_or_default();
+        match message.method() {
+            "initialize" => {
+                let client = Client::read(&params);
+                let answer = initialize::answer(&self.runtime, client);
+                // Asked twice, the first one holds.
+                let _ = self.client.set(client);
+                Ok(Some(Json::of(&answer)))
+            }
+            "authenticate" => Err(initialize::cannot_authenticate(&self.runtime)),
+            "session/new" => self.open(message.id(), &params, None).map(|()| None),
+            "session/resume" => {
+                let resume = scope(&params)?;
+                if !initialize::resumes(&self.runtime) {
+                    return Err(RpcError::method_not_found(message.method()));
+                }
+                self.open(message.id(), &params, Some(resume)).map(|()| None)
+            }
+            "session/prompt" | "session/set_config_option" | "session/close" => {
+                self.command(message, &params).map(|()| None)
+            }
+            method => Err(RpcError::method_not_found(method)),
+        }
+    }
+
+    fn open(
+        &mut self,
+        request: RpcId,
+        params: &Value,
+        resume: Option<String>,
+    ) -> Result<(), RpcError> {
+        let start = Start::read(params, resume, &self.runtime)?;
+        self.sessions.retain(|_, session| !session.is_closed());
+        if self.sessions.contains_key(&start.session) {
+            return Err(RpcError::invalid_request("this session is open already"));
+        }
+        let (sender, commands) = mpsc::channel(QUEUED_COMMANDS);
+        self.sessions.insert(start.session.clone(), sender);
+        let session = Session::new(
+            self.runtime.clone(),
+            self.connection.clone(),
+            self.client.get().copied().unwrap_or_default(),
+            start,
+            commands,
+        );
+        self.tasks.spawn(session.run(request));
+        Ok(())
+    }
+
+    fn command(&mut self, message: &Message, params: &Value) -> Result<(), RpcError> {
+        let request = message.id();
+        let command = match message.method() {
+            "session/prompt" => match params["prompt"].as_array() {
+                Some(blocks) => Command::Prompt { request, blocks: blocks.clone() },
+                None => return Err(RpcError::invalid_params("`prompt` is not a list")),
+            },
+            "session/close" => Command::Close { request },
+            _ => {
+                let option = params["configId"].as_str().unwrap_or_default().to_owned();
+                let value = params["value"].as_str().unwrap_or_default().to_owned();
+                Command::Set { request, option, value }
+            }
+        };
+        let session = scope(params)?;
+        let Some(sender) = self.sessions.get(&session) else {
+            return Err(RpcError::not_found(format_args!("session {session}")));
+        };
+        sender.try_send(command).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => RpcError::internal("the session is too busy"),
+            mpsc::error::TrySendError::Closed(_) => {
+                RpcError::not_found(format_args!("session {session} has ended"))
+            }
+        })
+    }
+
+    fn session_of(&self, message: &Message) -> Option<&mpsc::Sender<Command>> {
+        let scope: Scope = message.body_json().read().ok()?;
+        self.sessions.get(&scope.session_id)
+    }
+}
+
+fn scope(params: &Value) -> Result<String, RpcError> {
+    let session = params["sessionId"].as_str();
+    session.map(str::to_owned).ok_or_else(|| RpcError::invalid_params("`sessionId` is missing"))
+}
+
+/// What went wrong, for JSON-RPC. The category is in `data`, for hosts that know it.
+fn rpc_error(failure: &crate::dialect::Failure) -> RpcError {
+    use crate::dialect::Category;
+    let code = match failure.category {
+        Category::Auth => wire::codes::AUTH_REQUIRED,
+        Category::SessionLost => wire::codes::NOT_FOUND,
+        Category::BadInput | Category::PromptTooLarge => wire::codes::INVALID_PARAMS,
+        _ => wire::codes::INTERNAL,
+    };
+    let mut data = json!({ "category": failure.category });
+    if let Some(remedy) = &failure.remedy {
+        data["remedy"] = json!(remedy);
+    }
+    RpcError::new(code, failure.message.clone()).with_data(&data)
+}

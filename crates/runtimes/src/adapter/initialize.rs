@@ -1,0 +1,92 @@
+//! What the adapter says of itself, and what it needs to know of its host.
+
+use serde_json::{Value, json};
+use wire::{RpcError, codes};
+
+use super::Runtime;
+use crate::definition::{Images, McpBy, Part, ResumeStyle};
+
+/// What the host told about itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Client {
+    pub(super) takes_notices: bool,
+    pub(super) takes_compaction: bool,
+    takes_terminal_auth: bool,
+}
+
+impl Client {
+    pub(super) fn read(params: &Value) -> Self {
+        let capabilities = &params["clientCapabilities"];
+        let has = |group: &str, name: &str| {
+            let value = &capabilities[group][name];
+            value.is_object() || value == true
+        };
+        Self {
+            takes_notices: has("session", "notices"),
+            takes_compaction: has("session", "compaction"),
+            takes_terminal_auth: has("auth", "terminal"),
+        }
+    }
+}
+
+/// Whether a conversation can be gone on with in a later process.
+pub(super) fn resumes(runtime: &Runtime) -> bool {
+    runtime.form.resume.style != ResumeStyle::None
+}
+
+pub(super) fn answer(runtime: &Runtime, client: Client) -> Value {
+    let takes_mcp = runtime.form.mcp != McpBy::None;
+    let mut sessions = json!({ "close": {} });
+    if resumes(runtime) {
+        sessions["resume"] = json!({});
+    }
+    if runtime.form.has(Part::AddDir, &runtime.features) {
+        sessions["additionalDirectories"] = json!({});
+    }
+    let mut methods = Vec::new();
+    if let (true, Some(login)) = (client.takes_terminal_auth, &runtime.definition.auth.login) {
+        methods.push(json!({
+            "id": "login",
+            "name": format!("Log in to {}", runtime.definition.name),
+            "description": format!("Run `{login}` in a terminal"),
+            "type": "terminal",
+        }));
+    }
+    json!({
+        "protocolVersion": 1,
+        "agentInfo": {
+            "name": runtime.definition.id,
+            "title": runtime.definition.name,
+            "version": runtime.version.as_deref().unwrap_or("unknown"),
+        },
+        "agentCapabilities": {
+            "loadSession": false,
+            "promptCapabilities": {
+                "image": runtime.form.images != Images::None,
+                "audio": false,
+                "embeddedContext": true,
+            },
+            "mcpCapabilities": { "http": takes_mcp, "sse": takes_mcp },
+            "sessionCapabilities": sessions,
+        },
+        "authMethods": methods,
+        "_meta": { "switchyard": { "dialect": runtime.dialect.name() } },
+    })
+}
+
+/// Logging in takes the CLI's own screen, so that a person must do it.
+pub(super) fn cannot_authenticate(runtime: &Runtime) -> RpcError {
+    let remedy = remedy(runtime);
+    RpcError::new(codes::AUTH_REQUIRED, remedy.clone()).with_data(&json!({ "remedy": remedy }))
+}
+
+/// What to do about a missing login.
+pub(super) fn remedy(runtime: &Runtime) -> String {
+    let auth = &runtime.definition.auth;
+    match (&auth.login, auth.env.first()) {
+        (Some(login), Some(name)) => format!("run `{login}` in a terminal, or set {name}"),
+        (Some(login), None) => format!("run `{login}` in a terminal"),
+        (None, Some(name)) => format!("set {name}"),
+        (None, None) => format!("log in with {} itself", runtime.definition.name),
+    }
+}

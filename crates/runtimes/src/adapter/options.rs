@@ -1,0 +1,147 @@
+//! What a session can be set to: model, effort, permissions.
+//!
+//! Offered as ACP's config options. A wish is checked before it is kept; nothing reaches an
+//! argument or the CLI that was not.
+
+use serde_json::{Value, json};
+
+use super::Runtime;
+use crate::argv;
+use crate::checks::{self, BadValue};
+use crate::dialect::{Model, PermissionMode, Wish};
+
+/// The CLI's own choice.
+pub(super) const DEFAULT: &str = "default";
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Choices {
+    pub(super) model: Option<String>,
+    pub(super) effort: Option<String>,
+    pub(super) permissions: PermissionMode,
+    /// What the CLI itself said it offers; empty: what its definition knows.
+    pub(super) models: Vec<Model>,
+    /// What the CLI said it runs with.
+    pub(super) current: Option<String>,
+}
+
+impl Choices {
+    fn models<'a>(&'a self, runtime: &'a Runtime) -> &'a [Model] {
+        match self.models.is_empty() {
+            true => &runtime.definition.models.known,
+            false => &self.models,
+        }
+    }
+
+    fn efforts<'a>(&'a self, runtime: &'a Runtime) -> &'a [String] {
+        let wanted = self.model.as_ref().or(self.current.as_ref());
+        let model = self.models(runtime).iter().find(|model| Some(&model.id) == wanted);
+        match model {
+            Some(model) if !model.efforts.is_empty() => &model.efforts,
+            _ => &runtime.definition.reasoning.efforts,
+        }
+    }
+
+    /// Permission modes that the CLI can be held to.
+    fn modes(runtime: &Runtime) -> Vec<PermissionMode> {
+        argv::modes(&runtime.form).collect()
+    }
+
+    /// Takes a wish over, or says why not. `None`: there is nothing to tell the CLI.
+    pub(super) fn set(
+        &mut self,
+        runtime: &Runtime,
+        option: &str,
+        value: &str,
+    ) -> Result<Option<Wish>, BadValue> {
+        let chosen = Some(value.to_owned()).filter(|value| value != DEFAULT);
+        match option {
+            "model" => {
+                if let Some(model) = &chosen {
+                    checks::model_id(model)?;
+                }
+                self.model.clone_from(&chosen);
+                Ok(chosen.map(Wish::Model))
+            }
+            "effort" => {
+                if let Some(effort) = &chosen {
+                    checks::one_of("effort", effort, self.efforts(runtime))?;
+                    checks::word("effort", effort)?;
+                }
+                self.effort.clone_from(&chosen);
+                Ok(chosen.map(Wish::Effort))
+            }
+            "permissions" => {
+                let modes = Self::modes(runtime);
+                let names: Vec<String> = modes.iter().map(|mode| mode.name().to_owned()).collect();
+                checks::one_of("permissions", value, &names)?;
+                let mode = modes.into_iter().find(|mode| mode.name() == value).unwrap_or_default();
+                self.permissions = mode;
+                Ok(Some(Wish::Permissions(mode)))
+            }
+            _ => {
+                let offered = ["model", "effort", "permissions"].map(str::to_owned).to_vec();
+                Err(BadValue::NotOffered { what: "an option", value: option.to_owned(), offered })
+            }
+        }
+    }
+
+    /// ACP's `configOptions`.
+    pub(super) fn offered(&self, runtime: &Runtime) -> Value {
+        let mut options = vec![self.model_option(runtime)];
+        let efforts = self.efforts(runtime);
+        if !efforts.is_empty() {
+            let values = std::iter::once(DEFAULT).chain(efforts.iter().map(String::as_str));
+            options.push(select(
+                ("effort", "Effort", "thought_level"),
+                self.effort.as_deref().unwrap_or(DEFAULT),
+                values.map(|value| json!({ "value": value, "name": value })).collect(),
+            ));
+        }
+        let modes = Self::modes(runtime);
+        let values = modes.iter().map(|mode| json!({ "value": mode.name(), "name": mode.name() }));
+        options.push(select(
+            ("permissions", "Permissions", "mode"),
+            self.permissions.name(),
+            values.collect(),
+        ));
+        Value::Array(options)
+    }
+
+    fn model_option(&self, runtime: &Runtime) -> Value {
+        let own = match &self.current {
+            Some(current) => format!("Default ({current})"),
+            None => "Default (the CLI's own choice)".to_owned(),
+        };
+        let mut values = vec![json!({ "value": DEFAULT, "name": own })];
+        let models = self.models(runtime);
+        values.extend(models.iter().filter(|model| model.id != DEFAULT).map(|model| {
+            let mut value = json!({
+                "value": model.id,
+                "name": model.name.as_deref().unwrap_or(&model.id),
+            });
+            if let Some(description) = &model.description {
+                value["description"] = json!(description);
+            }
+            value
+        }));
+        let chosen = self.model.as_deref().unwrap_or(DEFAULT);
+        // A model that the CLI does not list may still be there.
+        if chosen != DEFAULT && !models.iter().any(|model| model.id == chosen) {
+            values.push(json!({ "value": chosen, "name": chosen }));
+        }
+        let mut option = select(("model", "Model", "model"), chosen, values);
+        option["_meta"] = json!({ "switchyard": { "takesOthers": true } });
+        option
+    }
+}
+
+fn select((id, name, category): (&str, &str, &str), current: &str, values: Vec<Value>) -> Value {
+    json!({
+        "id": id,
+        "name": name,
+        "category": category,
+        "type": "select",
+        "currentValue": current,
+        "options": values,
+    })
+}

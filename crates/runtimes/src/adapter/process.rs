@@ -1,0 +1,154 @@
+//! One process of a CLI, read through its dialect.
+//!
+//! Always true: what it printed is read to the end before it counts as over; a CLI that does
+//! not read its stdin blocks nobody but itself; dropping it ends its whole tree.
+
+use bus::{SpawnError, StdinKind, StopLadder, WorkerHandle, WorkerStdin, WorkerStdout};
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+
+use crate::dialect::{Dialect, DialectName, Exit, Reader, Said};
+
+/// Lines that may wait for a CLI that is slow to read.
+const QUEUED_LINES: usize = 64;
+const READ_BYTES: usize = 64 << 10;
+
+/// What the CLI gets on stdin.
+#[derive(Debug)]
+pub(super) enum Input {
+    /// Nothing.
+    None,
+    /// This, then its end.
+    Whole(String),
+    /// Lines, as the dialect says them.
+    Lines,
+}
+
+#[derive(Debug)]
+pub(super) struct Process {
+    dialect: Box<dyn Dialect>,
+    reader: Reader,
+    stdout: WorkerStdout,
+    handle: WorkerHandle,
+    lines: Option<mpsc::Sender<String>>,
+    buffer: BytesMut,
+    is_drained: bool,
+    is_wanted: bool,
+    exit: Exit,
+}
+
+/// What came of reading.
+#[derive(Debug)]
+pub(super) struct Heard {
+    pub(super) said: Vec<Said>,
+    /// The process is gone and nothing more will come.
+    pub(super) is_over: bool,
+}
+
+impl Process {
+    pub(super) async fn start(
+        mut launch: bus::Launch,
+        dialect: DialectName,
+        max_line_bytes: usize,
+        input: Input,
+    ) -> Result<Self, SpawnError> {
+        launch.stdin = match input {
+            Input::None => StdinKind::Null,
+            Input::Whole(_) | Input::Lines => StdinKind::Pipe,
+        };
+        let worker = launch.spawn().await?;
+        if let Some(mut stderr) = worker.stderr {
+            tokio::spawn(async move {
+                // Whoever runs the adapter logs its stderr.
+                while let Some(line) = stderr.recv().await {
+                    let text = format!("{}\n", line.text);
+                    let _ = tokio::io::stderr().write_all(text.as_bytes()).await;
+                }
+            });
+        }
+        let lines = match (input, worker.stdin) {
+            (Input::Lines, Some(stdin)) => {
+                let (sender, lines) = mpsc::channel(QUEUED_LINES);
+                tokio::spawn(write_lines(stdin, lines));
+                Some(sender)
+            }
+            (Input::Whole(text), Some(mut stdin)) => {
+                // A CLI that wants no prompt closes its end; it will say why.
+                tokio::spawn(async move { stdin.write_all(text.as_bytes()).await });
+                None
+            }
+            _ => None,
+        };
+        Ok(Self {
+            dialect: dialect.start(),
+            reader: Reader::new(dialect, max_line_bytes),
+            stdout: worker.stdout,
+            handle: worker.handle,
+            lines,
+            buffer: BytesMut::new(),
+            is_drained: false,
+            is_wanted: false,
+            exit: Exit::default(),
+        })
+    }
+
+    pub(super) fn dialect(&mut self) -> &mut dyn Dialect {
+        &mut *self.dialect
+    }
+
+    /// The next of what it says. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Heard {
+        let mut said = Vec::new();
+        if !self.is_drained {
+            self.buffer.reserve(READ_BYTES);
+            if let Ok(1..) = self.stdout.read_buf(&mut self.buffer).await {
+                let chunk = self.buffer.split();
+                self.reader.feed(&chunk, &mut *self.dialect, &mut said);
+                return Heard { said, is_over: false };
+            }
+            self.is_drained = true;
+            self.end_soon(StopLadder::default());
+        }
+        let report = self.handle.ended().await;
+        self.exit = Exit {
+            code: report.code,
+            signal: report.signal,
+            stderr: self.handle.stderr_tail(),
+            is_wanted: self.is_wanted,
+        };
+        self.reader.finish(&self.exit, &mut *self.dialect, &mut said);
+        Heard { said, is_over: true }
+    }
+
+    /// How it ended, once it is over.
+    pub(super) fn exit(&self) -> &Exit {
+        &self.exit
+    }
+
+    /// Writes a line to its stdin; `false` if it has left too many unread.
+    pub(super) fn write(&self, line: String) -> bool {
+        self.lines.as_ref().is_none_or(|lines| lines.try_send(line).is_ok())
+    }
+
+    /// Ends it because we want to. Its last words are still to be read.
+    pub(super) fn stop(&mut self, ladder: StopLadder) {
+        self.is_wanted = true;
+        self.end_soon(ladder);
+    }
+
+    fn end_soon(&mut self, ladder: StopLadder) {
+        self.lines = None;
+        let handle = self.handle.clone();
+        tokio::spawn(async move { handle.stop(&ladder).await });
+    }
+}
+
+async fn write_lines(mut stdin: WorkerStdin, mut lines: mpsc::Receiver<String>) {
+    while let Some(mut line) = lines.recv().await {
+        line.push('\n');
+        if stdin.write_all(line.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,472 @@
+//! One conversation with a CLI: opened, asked, set and closed.
+//!
+//! One task owns it and its process. It always hears both: the host's commands and what the
+//! CLI says.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bus::StopLadder;
+use bus::connection::Connection;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+use wire::{Json, RpcError, RpcId};
+
+use super::initialize::{Client, remedy};
+use super::options::Choices;
+use super::process::{Input, Process};
+use super::turn::Turn;
+use super::{Runtime, rpc_error};
+use crate::argv::{self, Conversation, Values};
+use crate::checks;
+use crate::definition::{Part, PromptBy, ResumeStyle};
+use crate::dialect::{Answer, Category, Failure, Opening, Said};
+use crate::mcp;
+
+/// A CLI that does not come up in this time will not.
+const OPEN_WITHIN: Duration = Duration::from_secs(90);
+/// Answers that may wait; a CLI asks a few questions at a time.
+const QUEUED_ANSWERS: usize = 64;
+
+/// What a host wants of a session.
+#[derive(Debug)]
+pub(super) enum Command {
+    Prompt { request: RpcId, blocks: Vec<Value> },
+    Cancel,
+    Set { request: RpcId, option: String, value: String },
+    Close { request: RpcId },
+}
+
+/// How a session begins.
+#[derive(Debug)]
+pub(super) struct Start {
+    /// What host and adapter call it.
+    pub(super) session: String,
+    cwd: PathBuf,
+    directories: Vec<PathBuf>,
+    mcp_servers: Vec<Value>,
+    system_prompt: Option<String>,
+    /// The CLI's own id of an earlier conversation.
+    resume: Option<String>,
+}
+
+impl Start {
+    pub(super) fn read(
+        params: &Value,
+        resume: Option<String>,
+        runtime: &Runtime,
+    ) -> Result<Self, RpcError> {
+        let cwd = PathBuf::from(params["cwd"].as_str().unwrap_or_default());
+        if !cwd.is_absolute() {
+            return Err(RpcError::invalid_params("`cwd` must be an absolute path"));
+        }
+        let directories = params["additionalDirectories"].as_array().into_iter().flatten();
+        let directories = directories.filter_map(Value::as_str).map(PathBuf::from);
+        let mcp_servers = params["mcpServers"].as_array().cloned().unwrap_or_default();
+        mcp::check(runtime.form.mcp, &mcp_servers).map_err(RpcError::invalid_params)?;
+        if let Some(id) = &resume {
+            checks::session_id(id).map_err(RpcError::invalid_params)?;
+        }
+        let system = &params["_meta"]["systemPrompt"];
+        let system = system.as_str().or(system["append"].as_str());
+        Ok(Self {
+            session: resume.clone().unwrap_or_else(crate::mint::uuid),
+            cwd,
+            directories: directories.collect(),
+            mcp_servers,
+            system_prompt: system.filter(|text| !text.trim().is_empty()).map(str::to_owned),
+            resume,
+        })
+    }
+
+    pub(super) fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    pub(super) fn directories(&self) -> impl Iterator<Item = &Path> {
+        self.directories.iter().map(PathBuf::as_path)
+    }
+
+    pub(super) fn system_prompt(&self) -> Option<&str> {
+        self.system_prompt.as_deref()
+    }
+}
+
+pub(super) struct Session {
+    pub(super) runtime: Arc<Runtime>,
+    pub(super) connection: Connection,
+    pub(super) client: Client,
+    pub(super) id: String,
+    pub(super) start: Start,
+    pub(super) choices: Choices,
+    commands: mpsc::Receiver<Command>,
+    pub(super) answers: mpsc::Receiver<(String, Answer)>,
+    pub(super) answering: mpsc::Sender<(String, Answer)>,
+    pub(super) process: Option<Process>,
+    /// The CLI's own id of the conversation, once it has one.
+    pub(super) native: Option<String>,
+    /// The id whose resume the CLI has still to confirm.
+    pub(super) unconfirmed: Option<String>,
+    /// Something was said in this conversation, so that there is something to resume.
+    pub(super) has_history: bool,
+    pub(super) turn: Option<Turn>,
+    pub(super) asks: HashMap<String, AbortHandle>,
+    /// The process must be gone by then.
+    pub(super) stop_at: Option<Instant>,
+    /// Set to something that the running process cannot be told.
+    pub(super) is_stale: bool,
+    /// What a dialect said and nobody has taken in yet.
+    pub(super) unheard: VecDeque<Said>,
+    /// Files for the CLI alone: images, MCP servers. Removed with the session.
+    pub(super) scratch: Option<tempfile::TempDir>,
+}
+
+impl Session {
+    pub(super) fn new(
+        runtime: Arc<Runtime>,
+        connection: Connection,
+        client: Client,
+        start: Start,
+        commands: mpsc::Receiver<Command>,
+    ) -> Self {
+        let (answering, answers) = mpsc::channel(QUEUED_ANSWERS);
+        let choices = Choices {
+            permissions: runtime.permissions,
+            model: runtime.definition.models.default.clone(),
+            ..Choices::default()
+        };
+        Self {
+            runtime,
+            connection,
+            client,
+            id: start.session.clone(),
+            native: start.resume.clone(),
+            has_history: start.resume.is_some(),
+            start,
+            choices,
+            commands,
+            answers,
+            answering,
+            process: None,
+            unconfirmed: None,
+            turn: None,
+            asks: HashMap::new(),
+            stop_at: None,
+            is_stale: false,
+            unheard: VecDeque::new(),
+            scratch: None,
+        }
+    }
+
+    /// Opens the session, answers `request`, and serves it until it is closed.
+    pub(super) async fn run(mut self, request: RpcId) {
+        let opened = self.open().await;
+        let outcome = opened.as_ref().map(|_| self.opened_answer()).map_err(Clone::clone);
+        let _ = self.connection.respond(&request, outcome).await;
+        if let Ok(early) = opened {
+            self.hear(early, false).await;
+            while self.step().await.is_continue() {}
+        }
+        self.end().await;
+    }
+
+    fn opened_answer(&self) -> Json {
+        let mut answer = json!({ "configOptions": self.choices.offered(&self.runtime) });
+        if self.start.resume.is_none() {
+            answer["sessionId"] = json!(self.id);
+        }
+        Json::of(&answer)
+    }
+
+    /// Starts a CLI that lives as long as its session; gives what it said meanwhile.
+    async fn open(&mut self) -> Result<Vec<Said>, RpcError> {
+        if !self.start.cwd.is_dir() {
+            let cwd = self.start.cwd.display();
+            return Err(RpcError::invalid_params(format_args!("there is no directory {cwd}")));
+        }
+        // A mode or directory that cannot be had is told now, not with the first prompt.
+        self.arguments(None, None).map_err(|failure| rpc_error(&failure))?;
+        if self.runtime.form.prompt != PromptBy::Dialect {
+            return Ok(Vec::new());
+        }
+        self.start_process(Input::Lines, None, None)
+            .await
+            .map_err(|failure| rpc_error(&failure))?;
+        let opening = tokio::time::timeout(OPEN_WITHIN, self.until_open());
+        let opened = opening.await.unwrap_or_else(|_| {
+            let message = format!("the CLI did not come up within {OPEN_WITHIN:?}");
+            Err(Failure::new(Category::Timeout, message))
+        });
+        opened.map_err(|failure| rpc_error(&failure))
+    }
+
+    async fn until_open(&mut self) -> Result<Vec<Said>, Failure> {
+        let mut early = Vec::new();
+        loop {
+            let Some(process) = &mut self.process else {
+                return Err(Failure::new(Category::Internal, "the CLI was not started"));
+            };
+            for said in self.unheard.drain(..) {
+                match said {
+                    Said::Write(line) => drop(process.write(line)),
+                    said => early.push(said),
+                }
+            }
+            let heard = tokio::select! {
+                heard = process.next() => heard,
+                // Only the end of the host is expected here.
+                command = self.commands.recv() => match command {
+                    Some(_) => continue,
+                    None => return Err(Failure::new(Category::Internal, "the host is gone")),
+                },
+            };
+            let mut is_open = false;
+            for said in heard.said {
+                match said {
+                    Said::Opened(opened) => {
+                        is_open = true;
+                        self.choices.models.clone_from(&opened.models);
+                        self.choices.current.clone_from(&opened.model);
+                        if let Some(id) = opened.session {
+                            early.push(Said::Session(id));
+                        }
+                    }
+                    Said::Lost(failure) => return Err(failure),
+                    Said::TurnEnded(end) => {
+                        if let crate::dialect::Ending::Failed(failure) = end.ending {
+                            return Err(self.with_remedy(failure));
+                        }
+                    }
+                    Said::Write(line) => self.write(line),
+                    said => early.push(said),
+                }
+            }
+            if heard.is_over {
+                let process = self.process.take();
+                let exit = process.map(|process| process.exit().clone()).unwrap_or_default();
+                return Err(self.with_remedy(crate::trouble::died(&exit)));
+            }
+            if is_open {
+                return Ok(early);
+            }
+        }
+    }
+
+    /// One thing that happens.
+    async fn step(&mut self) -> ControlFlow<()> {
+        let stop_at = self.stop_at;
+        let is_running = self.process.is_some();
+        tokio::select! {
+            command = self.commands.recv() => match command {
+                Some(command) => return self.obey(command).await,
+                None => return ControlFlow::Break(()),
+            },
+            // The sender is ours, so there is always a next.
+            Some((ask, answer)) = self.answers.recv() => {
+                self.answered(&ask, &answer);
+                self.hear_all().await;
+            }
+            heard = next_of(&mut self.process), if is_running => {
+                let is_over = heard.is_over;
+                self.hear(heard.said, is_over).await;
+            }
+            () = until(stop_at), if stop_at.is_some() => self.force_stop(),
+        }
+        ControlFlow::Continue(())
+    }
+
+    async fn obey(&mut self, command: Command) -> ControlFlow<()> {
+        match command {
+            Command::Prompt { request, blocks } => {
+                if let Err(failure) = self.begin(request.clone(), &blocks).await {
+                    let error = rpc_error(&self.with_remedy(failure));
+                    let _ = self.connection.respond(&request, Err(error)).await;
+                }
+            }
+            Command::Cancel => {
+                self.cancel();
+                self.hear_all().await;
+            }
+            Command::Set { request, option, value } => {
+                let outcome = self.set(&option, &value);
+                self.hear_all().await;
+                let _ = self.connection.respond(&request, outcome).await;
+            }
+            Command::Close { request } => {
+                self.cancel();
+                self.hear_all().await;
+                let _ = self.connection.respond(&request, Ok(Json::trusted("{}"))).await;
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn set(&mut self, option: &str, value: &str) -> Result<Json, RpcError> {
+        let wish = self.choices.set(&self.runtime, option, value);
+        let wish = wish.map_err(RpcError::invalid_params)?;
+        if let Some(process) = &mut self.process {
+            let mut out = Vec::new();
+            let is_told = wish.is_some_and(|wish| process.dialect().set(&wish, &mut out));
+            self.is_stale |= !is_told;
+            self.unheard.extend(out);
+        }
+        Ok(Json::of(&json!({ "configOptions": self.choices.offered(&self.runtime) })))
+    }
+
+    /// The arguments of the next process, and the conversation it is to have.
+    pub(super) fn arguments(
+        &self,
+        prompt: Option<String>,
+        prompt_file: Option<&Path>,
+    ) -> Result<(Vec<String>, Conversation), Failure> {
+        let form = &self.runtime.form;
+        let conversation = match (&self.native, form.resume.style) {
+            (_, ResumeStyle::None | ResumeStyle::Protocol) => Conversation::New,
+            (Some(id), _) if self.has_history => Conversation::Again(id.clone()),
+            (_, ResumeStyle::Chosen) => Conversation::NewAs(self.id.clone()),
+            (_, ResumeStyle::Told) => Conversation::New,
+        };
+        let values = Values {
+            features: self.runtime.features.clone(),
+            permissions: self.choices.permissions,
+            model: self.choices.model.clone(),
+            effort: self.choices.effort.clone(),
+            directories: self.start.directories.clone(),
+            cwd: self.start.cwd.clone(),
+            system_prompt: self.start.system_prompt.clone(),
+            conversation: conversation.clone(),
+            prompt_file: prompt_file.map(Path::to_owned),
+            prompt,
+        };
+        let mut args = self.runtime.definition.prefix_args.clone();
+        args.extend(argv::arguments(form, &values).map_err(|error| {
+            let category = match error {
+                argv::ArgvError::PromptTooLarge { .. } => Category::PromptTooLarge,
+                _ => Category::BadInput,
+            };
+            Failure::new(category, error.to_string())
+        })?);
+        Ok((args, conversation))
+    }
+
+    pub(super) async fn start_process(
+        &mut self,
+        input: Input,
+        prompt: Option<String>,
+        prompt_file: Option<&Path>,
+    ) -> Result<(), Failure> {
+        let (mut args, conversation) = self.arguments(prompt, prompt_file)?;
+        let mut env = self.runtime.env.clone();
+        let modes = &self.runtime.form.permissions.env;
+        for (name, value) in modes.get(&self.choices.permissions).into_iter().flatten() {
+            env.set.insert(name.into(), value.into());
+        }
+        if !self.start.mcp_servers.is_empty() {
+            let dir = self.scratch_dir()?;
+            let style = self.runtime.form.mcp;
+            let injected = mcp::inject(style, &self.start.mcp_servers, &dir)
+                .map_err(|error| Failure::new(Category::Internal, error.to_string()))?;
+            args.extend(injected.args);
+            env.set.extend(injected.env);
+        }
+        self.unconfirmed = match conversation {
+            Conversation::Again(id) if self.runtime.form.resume.keeps_id => Some(id),
+            _ => None,
+        };
+        let mut launch = self.runtime.launch.clone();
+        launch.program = self.runtime.program.clone().into();
+        launch.args = args.into_iter().map(Into::into).collect();
+        launch.cwd.clone_from(&self.start.cwd);
+        launch.env = env;
+        tracing::debug!(program = ?launch.program, args = ?launch.args, "starting the CLI");
+        let started =
+            Process::start(launch, self.runtime.dialect, self.runtime.max_line_bytes, input).await;
+        let mut process = started.map_err(|error| {
+            Failure::new(Category::ProcessExit, format!("cannot start the CLI: {error}"))
+                .remedy(format!("install it: {}", self.runtime.definition.install))
+        })?;
+        let mut out = Vec::new();
+        process.dialect().open(&self.opening(), &mut out);
+        self.process = Some(process);
+        (self.is_stale, self.stop_at) = (false, None);
+        self.unheard.extend(out);
+        Ok(())
+    }
+
+    fn opening(&self) -> Opening {
+        let form = &self.runtime.form;
+        // A system prompt that went by argument is not said again.
+        let is_said = form.has(Part::SystemPrompt, &self.runtime.features);
+        let system_prompt = (!is_said).then(|| self.start.system_prompt.clone());
+        Opening {
+            cwd: self.start.cwd.clone(),
+            directories: self.start.directories.clone(),
+            resume: self.native.clone().filter(|_| self.has_history),
+            session: (form.resume.style == ResumeStyle::Chosen).then(|| self.id.clone()),
+            model: self.choices.model.clone(),
+            effort: self.choices.effort.clone(),
+            permissions: self.choices.permissions,
+            system_prompt: system_prompt.flatten(),
+            mcp_servers: self.start.mcp_servers.clone(),
+        }
+    }
+
+    /// A directory for us and the CLI alone.
+    pub(super) fn scratch_dir(&mut self) -> Result<PathBuf, Failure> {
+        if self.scratch.is_none() {
+            let made = tempfile::Builder::new().prefix("switchyard-").tempdir();
+            self.scratch = Some(made.map_err(|error| {
+                Failure::new(Category::Internal, format!("no temporary directory: {error}"))
+            })?);
+        }
+        let dir = self.scratch.as_ref().map(|dir| dir.path().to_owned());
+        dir.ok_or_else(|| Failure::new(Category::Internal, "no temporary directory"))
+    }
+
+    /// Says how to log in, where that is the trouble.
+    pub(super) fn with_remedy(&self, failure: Failure) -> Failure {
+        match (failure.category, &failure.remedy) {
+            (Category::Auth, None) => failure.remedy(remedy(&self.runtime)),
+            _ => failure,
+        }
+    }
+
+    pub(super) fn write(&mut self, line: String) {
+        let is_taken = self.process.as_ref().is_none_or(|process| process.write(line));
+        if !is_taken {
+            tracing::warn!("the CLI does not read its stdin");
+            self.stop_at = Some(Instant::now());
+        }
+    }
+
+    /// Ends the process and what is left of a turn.
+    async fn end(&mut self) {
+        for (_, ask) in self.asks.drain() {
+            ask.abort();
+        }
+        let Some(process) = &mut self.process else { return };
+        // End of input is how most CLIs are told to save and leave.
+        process.stop(StopLadder::default());
+        while !process.next().await.is_over {}
+    }
+}
+
+async fn next_of(process: &mut Option<Process>) -> super::process::Heard {
+    match process {
+        Some(process) => process.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,340 @@
+//! One turn with a CLI: begun, heard, cancelled and ended.
+
+use std::time::Duration;
+
+use bus::StopLadder;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use wire::{Json, RpcId};
+
+use super::process::Input;
+use super::rpc_error;
+use super::session::Session;
+use crate::compose::{self, ComposeError, Setting};
+use crate::definition::{Part, PromptBy, ResumeStyle};
+use crate::dialect::{
+    Answer, Ask, AskKind, Category, Ending, Failure, Prompt, Said, StopReason, TurnEnd,
+};
+use crate::update::Update;
+
+/// From telling a CLI to stop to stopping it. With the ladder below it stays within the
+/// grace that hosts give to a cancel.
+const INTERRUPT_GRACE: Duration = Duration::from_secs(5);
+/// A CLI that has answered gets this long to leave: some save their session then.
+const LINGER: Duration = Duration::from_secs(10);
+/// For CLIs that can only be stopped by a signal.
+const STOP: StopLadder =
+    StopLadder { after_eof: Duration::from_millis(50), after_term: Duration::from_secs(2) };
+
+#[derive(Debug)]
+pub(super) struct Turn {
+    request: RpcId,
+    is_cancelling: bool,
+    /// The conversation that was to be resumed is not there.
+    lost: Option<Failure>,
+}
+
+impl Session {
+    /// Sends a prompt to the CLI.
+    pub(super) async fn begin(&mut self, request: RpcId, blocks: &[Value]) -> Result<(), Failure> {
+        if self.turn.is_some() {
+            return Err(Failure::new(Category::BadInput, "a turn is running already"));
+        }
+        let prompt = self.compose(blocks)?;
+        let by = self.runtime.form.prompt;
+        if by != PromptBy::Dialect || self.is_stale {
+            self.drop_process().await;
+        }
+        self.turn = Some(Turn { request, is_cancelling: false, lost: None });
+        let started = match by {
+            PromptBy::Dialect if self.process.is_some() => Ok(()),
+            PromptBy::Dialect | PromptBy::Acp => self.start_process(Input::Lines, None, None).await,
+            PromptBy::Stdin => {
+                self.start_process(Input::Whole(prompt.text.clone()), None, None).await
+            }
+            PromptBy::Argv => {
+                self.start_process(Input::None, Some(prompt.text.clone()), None).await
+            }
+            PromptBy::File => self.start_with_file(&prompt.text).await,
+        };
+        if let Err(failure) = started {
+            self.turn = None;
+            return Err(failure);
+        }
+        if let Some(process) = &mut self.process {
+            let mut out = Vec::new();
+            process.dialect().prompt(&prompt, &mut out);
+            self.unheard.extend(out);
+        }
+        self.hear_all().await;
+        Ok(())
+    }
+
+    fn compose(&mut self, blocks: &[Value]) -> Result<Prompt, Failure> {
+        let images = self.runtime.form.images;
+        let has_image = blocks.iter().any(|block| block["type"] == "image");
+        let image_dir = match has_image {
+            true => Some(self.scratch_dir()?),
+            false => None,
+        };
+        let start = &self.start;
+        let roots = std::iter::once(start.cwd()).chain(start.directories());
+        // Told once, with the first message, to CLIs that have no other channel for it.
+        let form = &self.runtime.form;
+        let is_folded = !form.has(Part::SystemPrompt, &self.runtime.features)
+            && !self.has_history
+            && form.prompt != PromptBy::Dialect;
+        let setting = Setting {
+            cwd: start.cwd(),
+            roots: roots.map(std::path::Path::to_owned).collect(),
+            images,
+            system_prompt: start.system_prompt().filter(|_| is_folded),
+            image_dir: image_dir.as_deref(),
+        };
+        compose::compose(blocks, &setting).map_err(|error| {
+            let category = match error {
+                ComposeError::TooLarge { .. } => Category::PromptTooLarge,
+                ComposeError::Image { .. } => Category::Internal,
+                _ => Category::BadInput,
+            };
+            Failure::new(category, error.to_string())
+        })
+    }
+
+    async fn start_with_file(&mut self, text: &str) -> Result<(), Failure> {
+        let path = self.scratch_dir()?.join("prompt.md");
+        std::fs::write(&path, text).map_err(|error| {
+            Failure::new(Category::Internal, format!("cannot write {}: {error}", path.display()))
+        })?;
+        self.start_process(Input::None, None, Some(&path)).await
+    }
+
+    /// Takes in what the CLI said.
+    pub(super) async fn hear(&mut self, said: Vec<Said>, is_over: bool) {
+        self.unheard.extend(said);
+        self.hear_all().await;
+        if is_over {
+            self.process = None;
+            self.stop_at = None;
+            if let Some(turn) = &self.turn {
+                // No dialect lets its process go without ending the turn; a turn must not
+                // hang if one does.
+                let ending = match turn.is_cancelling {
+                    true => Ending::Stopped(StopReason::Cancelled),
+                    false => Ending::Failed(Failure::new(
+                        Category::ProcessExit,
+                        "the CLI ended without ending its turn",
+                    )),
+                };
+                self.end_turn(TurnEnd { ending, usage: None }).await;
+            }
+        }
+    }
+
+    /// Takes in what waits, and what comes of it.
+    pub(super) async fn hear_all(&mut self) {
+        while let Some(said) = self.unheard.pop_front() {
+            self.hear_one(said).await;
+        }
+    }
+
+    async fn hear_one(&mut self, said: Said) {
+        let is_lost = self.turn.as_ref().is_some_and(|turn| turn.lost.is_some());
+        match said {
+            // Words of another conversation, which will be told what this one was about.
+            Said::Update(_) | Said::Session(_) | Said::Ask(_) if is_lost => {}
+            Said::Update(update) => self.update(&update).await,
+            Said::Session(id) => self.learn_id(id).await,
+            Said::Opened(opened) => {
+                if !opened.models.is_empty() {
+                    self.choices.models = opened.models;
+                }
+                if opened.model.is_some() {
+                    self.choices.current = opened.model;
+                }
+                if let Some(id) = opened.session {
+                    self.learn_id(id).await;
+                }
+            }
+            Said::Lost(failure) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.lost = Some(failure);
+                }
+            }
+            Said::Ask(ask) => self.ask(ask),
+            Said::Withdrawn(ask) => {
+                if let Some(task) = self.asks.remove(&ask) {
+                    task.abort();
+                }
+            }
+            Said::TurnEnded(end) => self.end_turn(end).await,
+            Said::Write(line) => self.write(line),
+            Said::Raw(line) => {
+                let params = json!({ "sessionId": self.id, "line": line });
+                let _ = self.connection.notify_in_turn("_switchyard/raw", &Json::of(&params)).await;
+            }
+        }
+    }
+
+    async fn update(&mut self, update: &Update) {
+        let is_taken = match update {
+            Update::Notice { .. } => self.client.takes_notices,
+            Update::CompactionUpdate(_) => self.client.takes_compaction,
+            _ => true,
+        };
+        let params = Json::of(&json!({ "sessionId": self.id, "update": update }));
+        // A host that would not know it still logs it.
+        let method = if is_taken { "session/update" } else { "_switchyard/update" };
+        let _ = self.connection.notify_in_turn(method, &params).await;
+    }
+
+    /// The CLI's own id: what a later process resumes by.
+    async fn learn_id(&mut self, id: String) {
+        if let Some(wanted) = self.unconfirmed.take()
+            && wanted != id
+        {
+            // It took the resume and started something else: nothing was answered yet, so
+            // whoever has the history can tell it.
+            let message = format!("the CLI did not go on with conversation {wanted}");
+            if let Some(turn) = &mut self.turn {
+                turn.lost = Some(Failure::new(Category::SessionLost, message));
+                self.stop_at = Some(Instant::now());
+            }
+            return;
+        }
+        if self.native.as_ref() == Some(&id) {
+            return;
+        }
+        self.native = Some(id.clone());
+        if self.runtime.form.resume.style == ResumeStyle::None {
+            return;
+        }
+        let meta = json!({ "switchyard": { "resumeId": id } });
+        self.update(&Update::SessionInfoUpdate { title: None, meta: Some(meta) }).await;
+    }
+
+    /// Puts a question of the CLI to the host.
+    fn ask(&mut self, ask: Ask) {
+        let id = ask.id.clone();
+        if self.turn.as_ref().is_none_or(|turn| turn.is_cancelling) {
+            return self.answered(&id, &Answer::Cancelled);
+        }
+        let params = Json::of(&json!({
+            "sessionId": self.id,
+            "toolCall": ask.call,
+            "options": ask.options,
+        }));
+        let (connection, answering) = (self.connection.clone(), self.answering.clone());
+        let task = tokio::spawn(async move {
+            let answer = connection.call("session/request_permission", &params).await;
+            let answer = match answer {
+                Ok(result) => read_answer(&result),
+                // A host that cannot answer has not allowed it.
+                Err(_) => rejection(&ask),
+            };
+            let _ = answering.send((ask.id, answer)).await;
+        });
+        self.asks.insert(id, task.abort_handle());
+    }
+
+    pub(super) fn answered(&mut self, ask: &str, answer: &Answer) {
+        self.asks.remove(ask);
+        if let Some(process) = &mut self.process {
+            let mut out = Vec::new();
+            process.dialect().answer(ask, answer, &mut out);
+            self.unheard.extend(out);
+        }
+    }
+
+    pub(super) fn cancel(&mut self) {
+        let Some(turn) = &mut self.turn else { return };
+        if std::mem::replace(&mut turn.is_cancelling, true) {
+            return;
+        }
+        let asks: Vec<String> = self.asks.keys().cloned().collect();
+        for ask in asks {
+            if let Some(task) = self.asks.remove(&ask) {
+                task.abort();
+            }
+            self.answered(&ask, &Answer::Cancelled);
+        }
+        let mut out = Vec::new();
+        let is_told =
+            self.process.as_mut().is_some_and(|process| process.dialect().interrupt(&mut out));
+        self.unheard.extend(out);
+        let grace = if is_told { INTERRUPT_GRACE } else { Duration::ZERO };
+        self.stop_at = Some(Instant::now() + grace);
+    }
+
+    /// It had its time.
+    pub(super) fn force_stop(&mut self) {
+        self.stop_at = None;
+        if let Some(process) = &mut self.process {
+            process.stop(STOP);
+        }
+    }
+
+    /// Ends a process that is in the way of the next turn.
+    async fn drop_process(&mut self) {
+        let Some(process) = &mut self.process else { return };
+        process.stop(StopLadder::default());
+        loop {
+            let Some(process) = &mut self.process else { return };
+            let heard = process.next().await;
+            self.hear(heard.said, heard.is_over).await;
+        }
+    }
+
+    async fn end_turn(&mut self, end: TurnEnd) {
+        let Some(turn) = self.turn.take() else { return };
+        for (_, ask) in self.asks.drain() {
+            ask.abort();
+        }
+        let ending = match (turn.is_cancelling, turn.lost, end.ending) {
+            // What the user wanted, whatever the CLI calls it.
+            (true, ..) => Ending::Stopped(StopReason::Cancelled),
+            (false, Some(lost), _) => {
+                if lost.category == Category::SessionLost {
+                    // The next process must not try the same id again.
+                    (self.native, self.has_history) = (None, false);
+                }
+                Ending::Failed(lost)
+            }
+            (false, None, ending) => ending,
+        };
+        let outcome = match ending {
+            Ending::Stopped(reason) => {
+                self.has_history = true;
+                let mut result = json!({ "stopReason": reason });
+                if let Some(usage) = end.usage {
+                    result["usage"] = json!(usage);
+                }
+                Ok(Json::of(&result))
+            }
+            Ending::Failed(failure) => {
+                self.has_history |= failure.category != Category::SessionLost;
+                Err(rpc_error(&self.with_remedy(failure)))
+            }
+        };
+        let _ = self.connection.respond(&turn.request, outcome).await;
+        self.stop_at = match self.runtime.form.prompt {
+            PromptBy::Dialect => None,
+            _ => Some(Instant::now() + LINGER),
+        };
+    }
+}
+
+fn read_answer(result: &Json) -> Answer {
+    let result: Value = result.read().unwrap_or_default();
+    match result["outcome"]["optionId"].as_str() {
+        Some(option) if result["outcome"]["outcome"] == "selected" => {
+            Answer::Chosen(option.to_owned())
+        }
+        _ => Answer::Cancelled,
+    }
+}
+
+fn rejection(ask: &Ask) -> Answer {
+    let reject = ask.options.iter().find(|option| option.kind == AskKind::RejectOnce);
+    reject.map_or(Answer::Cancelled, |option| Answer::Chosen(option.option_id.clone()))
+}

@@ -1,0 +1,138 @@
+//! The command line of a CLI, from its definition and what a session wants.
+//!
+//! In: a form of a definition and checked values. Out: arguments, never a shell string.
+//! Nothing reaches an argument that was not checked by [`crate::checks`].
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use crate::checks::{self, BadValue};
+use crate::definition::{Form, Part, PromptBy};
+use crate::dialect::PermissionMode;
+
+/// The longest single argument that Linux takes is 128 KiB; some room is left.
+pub const MAX_PROMPT_ARG_BYTES: usize = 120_000;
+
+/// What goes into the placeholders.
+#[derive(Debug, Clone, Default)]
+pub struct Values {
+    pub features: BTreeSet<String>,
+    pub permissions: PermissionMode,
+    pub model: Option<String>,
+    pub effort: Option<String>,
+    pub directories: Vec<PathBuf>,
+    pub cwd: PathBuf,
+    pub system_prompt: Option<String>,
+    pub conversation: Conversation,
+    pub prompt_file: Option<PathBuf>,
+    /// The prompt itself, for CLIs that take it as an argument.
+    pub prompt: Option<String>,
+}
+
+/// Which conversation of the CLI.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Conversation {
+    #[default]
+    New,
+    /// A new one, under an id that we choose.
+    NewAs(String),
+    /// An earlier one, by the CLI's own id.
+    Again(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ArgvError {
+    #[error(transparent)]
+    BadValue(#[from] BadValue),
+    #[error(
+        "it cannot be held to permission mode `{}` in this dialect; it can be run with: {}",
+        .wanted.name(), .offered.join(", ")
+    )]
+    ModeNotOffered { wanted: PermissionMode, offered: Vec<&'static str> },
+    #[error("the prompt is {bytes} bytes; this CLI takes at most {MAX_PROMPT_ARG_BYTES}")]
+    PromptTooLarge { bytes: usize },
+    #[error("it takes no choice of {0} in this dialect")]
+    NoChoice(&'static str),
+}
+
+/// The arguments of one start.
+pub fn arguments(form: &Form, values: &Values) -> Result<Vec<String>, ArgvError> {
+    let resumed = matches!(values.conversation, Conversation::Again(_));
+    let base = form.resume.args.as_ref().filter(|_| resumed).unwrap_or(&form.args);
+    let mut args = base.clone();
+    for when in form.when.iter().filter(|when| values.features.contains(&when.feature)) {
+        args.extend(when.args.iter().cloned());
+    }
+    args.extend(mode_arguments(form, values.permissions)?.iter().cloned());
+    // Before anything of the user's is in them.
+    let cwd = values.cwd.to_string_lossy();
+    for arg in &mut args {
+        *arg = arg.replace("{cwd}", &cwd);
+        if let Some(file) = &values.prompt_file {
+            *arg = arg.replace("{prompt_file}", &file.to_string_lossy());
+        }
+    }
+    let part = |part: Part, placeholder: &str, value: &str| match form.has(part, &values.features) {
+        true => filled(form.part(part), placeholder, value),
+        false => Vec::new(),
+    };
+    if let Some(model) = &values.model {
+        checks::model_id(model)?;
+        args.extend(part(Part::Model, "{model}", model));
+    }
+    if let Some(effort) = &values.effort {
+        checks::word("effort", effort)?;
+        args.extend(part(Part::Effort, "{effort}", effort));
+    }
+    for dir in &values.directories {
+        args.extend(part(Part::AddDir, "{dir}", &checks::directory(dir)?));
+    }
+    if let Some(text) = &values.system_prompt {
+        args.extend(part(Part::SystemPrompt, "{text}", text));
+    }
+    match &values.conversation {
+        Conversation::New => {}
+        Conversation::NewAs(id) => args.extend(filled(&form.resume.new, "{session}", id)),
+        Conversation::Again(id) => {
+            checks::session_id(id)?;
+            args.extend(filled(&form.resume.again, "{session}", id));
+        }
+    }
+    if let (PromptBy::Argv, Some(prompt)) = (form.prompt, &values.prompt) {
+        if prompt.len() > MAX_PROMPT_ARG_BYTES {
+            return Err(ArgvError::PromptTooLarge { bytes: prompt.len() });
+        }
+        match form.prompt_args.as_slice() {
+            [] => args.push(prompt.clone()),
+            template => args.extend(filled(template, "{prompt}", prompt)),
+        }
+    }
+    Ok(args)
+}
+
+/// Arguments that hold the CLI to a permission mode.
+fn mode_arguments(form: &Form, mode: PermissionMode) -> Result<&[String], ArgvError> {
+    if !offers(form, mode) {
+        let offered = modes(form).map(PermissionMode::name).collect();
+        return Err(ArgvError::ModeNotOffered { wanted: mode, offered });
+    }
+    Ok(form.permissions.modes.get(&mode).map_or(&[], Vec::as_slice))
+}
+
+/// Permission modes that a CLI can be held to in this form.
+pub fn modes(form: &Form) -> impl Iterator<Item = PermissionMode> + '_ {
+    PermissionMode::ALL.into_iter().filter(|mode| offers(form, *mode))
+}
+
+/// A CLI that asks is held to any mode by the answers, unless it does not ask for everything.
+fn offers(form: &Form, mode: PermissionMode) -> bool {
+    let named = &form.permissions;
+    (named.asks || named.modes.contains_key(&mode)) && !named.refuses.contains(&mode)
+}
+
+fn filled(template: &[String], placeholder: &str, value: &str) -> Vec<String> {
+    template.iter().map(|word| word.replace(placeholder, value)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+use std::collections::BTreeMap;
+
+use super::*;
+
+fn form() -> Form {
+    toml::from_str(
+        r#"
+        dialect = "plain"
+        args = ["run", "--dir", "{cwd}"]
+        prompt = "argv"
+        model = ["--model", "{model}"]
+        effort = ["-c", "effort={effort}"]
+        add_dir = ["--add-dir", "{dir}"]
+        when = [{ feature = "fast", args = ["--fast"] }]
+        resume = { style = "told", again = ["--resume", "{session}"] }
+        permissions = { modes = { auto = ["--yolo"], read-only = [] } }
+        "#,
+    )
+    .unwrap()
+}
+
+fn values() -> Values {
+    Values {
+        permissions: PermissionMode::Auto,
+        cwd: "/x".into(),
+        prompt: Some("-p; rm -rf".into()),
+        ..Values::default()
+    }
+}
+
+#[test]
+fn a_new_conversation() {
+    let args = arguments(&form(), &values()).unwrap();
+    assert_eq!(args, ["run", "--dir", "/x", "--yolo", "-p; rm -rf"]);
+}
+
+#[test]
+fn everything_in_its_place() {
+    let values = Values {
+        features: ["fast".to_owned()].into(),
+        model: Some("m/1".into()),
+        effort: Some("high".into()),
+        directories: vec!["/".into()],
+        conversation: Conversation::Again("abc".into()),
+        ..values()
+    };
+    let args = arguments(&form(), &values).unwrap().join(" ");
+    assert_eq!(
+        args,
+        "run --dir /x --fast --yolo --model m/1 -c effort=high --add-dir / --resume abc \
+         -p; rm -rf"
+    );
+}
+
+#[test]
+fn nothing_unchecked_gets_through() {
+    let bad = [
+        Values { model: Some("--yolo".into()), ..values() },
+        Values { effort: Some("a b".into()), ..values() },
+        Values { directories: vec!["nowhere".into()], ..values() },
+        Values { conversation: Conversation::Again("--last".into()), ..values() },
+    ];
+    for values in bad {
+        assert!(matches!(arguments(&form(), &values), Err(ArgvError::BadValue(_))), "{values:?}");
+    }
+}
+
+#[test]
+fn a_mode_that_it_cannot_be_held_to_is_refused() {
+    let error = arguments(&form(), &Values { permissions: PermissionMode::Ask, ..values() });
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "it cannot be held to permission mode `ask` in this dialect; \
+         it can be run with: auto, read-only"
+    );
+    let mut asking = form();
+    asking.permissions.asks = true;
+    asking.permissions.modes = BTreeMap::new();
+    assert!(arguments(&asking, &Values { permissions: PermissionMode::Ask, ..values() }).is_ok());
+}
+
+#[test]
+fn a_prompt_that_no_argument_holds_is_refused_before_the_start() {
+    let prompt = "x".repeat(MAX_PROMPT_ARG_BYTES + 1);
+    let error = arguments(&form(), &Values { prompt: Some(prompt), ..values() }).unwrap_err();
+    assert!(matches!(error, ArgvError::PromptTooLarge { bytes } if bytes > 120_000));
+}

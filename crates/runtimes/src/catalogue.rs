@@ -1,0 +1,118 @@
+//! Every agent that there is: the shipped definitions, and the user's own.
+//!
+//! In: the definitions that are embedded in this binary, and entries of the configuration.
+//! Out: definitions by id or alias. Every definition in a catalogue has been checked, and no
+//! two of them answer to the same name.
+
+mod own;
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use crate::definition::{Definition, DefinitionError};
+
+pub use own::{Own, OwnError, OwnModel};
+
+/// Name and text of each file in `definitions/`.
+const SHIPPED: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
+
+/// The shipped definitions, read and checked once.
+pub fn shipped() -> Result<&'static [Definition], DefinitionError> {
+    static PARSED: OnceLock<Result<Vec<Definition>, DefinitionError>> = OnceLock::new();
+    let parsed = PARSED.get_or_init(|| {
+        let all = SHIPPED.iter().map(|(_, text)| Definition::parse(text));
+        let all: Vec<_> = all.collect::<Result<_, _>>()?;
+        names_are_unique(&all)?;
+        Ok(all)
+    });
+    parsed.as_ref().map(Vec::as_slice).map_err(Clone::clone)
+}
+
+/// All agents of one user.
+#[derive(Debug, Clone)]
+pub struct Catalogue {
+    definitions: Vec<Definition>,
+}
+
+impl Catalogue {
+    /// The shipped definitions alone.
+    pub fn shipped() -> Result<Self, DefinitionError> {
+        Ok(Self { definitions: shipped()?.to_vec() })
+    }
+
+    /// These definitions alone.
+    pub fn of(definitions: Vec<Definition>) -> Result<Self, DefinitionError> {
+        definitions.iter().try_for_each(Definition::check)?;
+        names_are_unique(&definitions)?;
+        Ok(Self { definitions })
+    }
+
+    /// The shipped definitions and the user's own; an own one takes the place of a shipped one
+    /// with the same id, and takes the name if it is another's alias.
+    pub fn with_own(own: &BTreeMap<String, Own>) -> Result<Self, OwnError> {
+        let mut all = Self::shipped()?;
+        for (name, entry) in own {
+            all.put(entry.definition(name, shipped()?)?);
+        }
+        names_are_unique(&all.definitions)?;
+        Ok(all)
+    }
+
+    /// Another definition, as if it were shipped; it takes the place of one with its id.
+    pub fn add(&mut self, definition: Definition) -> Result<(), DefinitionError> {
+        self.put(definition);
+        names_are_unique(&self.definitions)
+    }
+
+    /// By id or alias.
+    pub fn get(&self, name: &str) -> Option<&Definition> {
+        let by_id = self.definitions.iter().find(|one| one.id == name);
+        by_id.or_else(|| self.definitions.iter().find(|one| one.aliases.iter().any(|a| a == name)))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Definition> {
+        self.definitions.iter()
+    }
+
+    /// Those whose names are given, in the order of the names; the second list has the names
+    /// that nobody answers to.
+    pub fn only(&self, names: &[String]) -> (Self, Vec<String>) {
+        let (mut definitions, mut unknown) = (Vec::new(), Vec::new());
+        for name in names {
+            match self.get(name) {
+                Some(one) => definitions.push(one.clone()),
+                None => unknown.push(name.clone()),
+            }
+        }
+        (Self { definitions }, unknown)
+    }
+
+    fn put(&mut self, own: Definition) {
+        for other in &mut self.definitions {
+            other.aliases.retain(|alias| *alias != own.id);
+        }
+        match self.definitions.iter_mut().find(|one| one.id == own.id) {
+            Some(place) => *place = own,
+            None => self.definitions.push(own),
+        }
+    }
+}
+
+fn names_are_unique(definitions: &[Definition]) -> Result<(), DefinitionError> {
+    let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+    for definition in definitions {
+        for name in definition.aliases.iter().chain([&definition.id]) {
+            if let Some(owner) = owners.insert(name, &definition.id) {
+                return Err(DefinitionError::NameTaken {
+                    definition: definition.id.clone(),
+                    name: name.clone(),
+                    owner: owner.to_owned(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

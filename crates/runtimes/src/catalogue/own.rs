@@ -1,0 +1,237 @@
+//! Agents of the user's own, from the configuration.
+//!
+//! In: a table with a command, or with the name of a shipped definition and what is to be
+//! different. The same shape takes `agent_servers {command, args, env}` of editors. Out: a
+//! checked [`Definition`].
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::definition::{
+    Auth, Definition, DefinitionError, EnvChanges, Features, Form, Images, McpBy, Models,
+    Permissions, PromptBy, Quirks, Reasoning, Resume, ResumeStyle, VersionProbe,
+};
+use crate::dialect::{Model, PermissionMode};
+
+/// One entry of the configuration.
+///
+/// ```toml
+/// [agents.work-claude]
+/// base = "claude"
+/// command = "~/bin/claude-at-work"
+/// env = { CLAUDE_CONFIG_DIR = "/home/me/.claude-work" }
+/// default_model = "opus"
+///
+/// [agents.mine]
+/// command = "npx"
+/// args = ["-y", "my-agent", "--acp"]
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Own {
+    /// The shipped definition that it is based on. Without it, it is a bare command.
+    #[serde(alias = "based_on")]
+    pub base: Option<String>,
+    pub name: Option<String>,
+    /// A program: a name, an absolute path, or a path below `~/`.
+    #[serde(alias = "bin")]
+    pub command: Option<String>,
+    /// Before all other arguments.
+    pub args: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    /// In place of the models of the base.
+    pub models: Vec<OwnModel>,
+    pub default_model: Option<String>,
+    /// The one of the base's dialects to speak; for a bare command `acp` if it is not given.
+    pub dialect: Option<String>,
+    /// How a bare command takes its prompt, where its dialect leaves a choice.
+    pub prompt: Option<PromptBy>,
+}
+
+/// An id, or more than that.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum OwnModel {
+    Id(String),
+    Full(Model),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OwnError {
+    #[error("agent `{agent}`: there is no shipped agent `{base}` to base it on")]
+    UnknownBase { agent: String, base: String },
+    #[error("agent `{agent}`: `{base}` does not speak {dialect}; it speaks: {offered}")]
+    DialectNotOffered { agent: String, base: String, dialect: String, offered: String },
+    #[error("agent `{agent}`: it needs a `command`, or a `base`")]
+    NoCommand { agent: String },
+    #[error(transparent)]
+    Definition(#[from] DefinitionError),
+}
+
+impl Own {
+    /// The definition that an entry called `name` makes.
+    pub fn definition(&self, name: &str, shipped: &[Definition]) -> Result<Definition, OwnError> {
+        let id = id_of(name);
+        let base = match (&self.base, &self.command) {
+            (Some(base), _) => Some(base.as_str()),
+            // `[agents.claude]` without a command changes the shipped one.
+            (None, None) => shipped.iter().any(|one| one.id == id).then_some(id.as_str()),
+            (None, Some(_)) => None,
+        };
+        let mut definition = match base {
+            Some(base) => self.based(&id, base, shipped)?,
+            None => self.bare(&id)?,
+        };
+        definition.name = match (&self.name, base) {
+            (Some(own), _) => own.clone(),
+            (None, Some(base)) if base != id => format!("{name} ({})", definition.name),
+            (None, Some(_)) => definition.name,
+            (None, None) => name.to_owned(),
+        };
+        definition.id = id;
+        definition.prefix_args.clone_from(&self.args);
+        definition.env.set.extend(self.env.clone());
+        definition.env.strip.retain(|name| !self.env.contains_key(name));
+        if !self.models.is_empty() {
+            let known = self.models.iter().map(OwnModel::model).collect();
+            definition.models = Models { known, ..Models::default() };
+        }
+        if self.default_model.is_some() {
+            definition.models.default.clone_from(&self.default_model);
+        }
+        definition.check()?;
+        Ok(definition)
+    }
+
+    fn based(&self, id: &str, base: &str, shipped: &[Definition]) -> Result<Definition, OwnError> {
+        let answers = |one: &&Definition| one.id == base || one.aliases.iter().any(|a| a == base);
+        let found = shipped
+            .iter()
+            .find(answers)
+            .ok_or_else(|| OwnError::UnknownBase { agent: id.to_owned(), base: base.to_owned() })?;
+        let mut definition = found.clone();
+        if found.id != id {
+            definition.aliases.clear();
+        }
+        if let Some(command) = &self.command {
+            place(&mut definition, command);
+        }
+        if let Some(dialect) = &self.dialect {
+            definition.forms.retain(|form| form.dialect == *dialect);
+        }
+        if definition.forms.is_empty() {
+            let mut offered: Vec<_> = found.forms.iter().map(|form| form.dialect.clone()).collect();
+            offered.dedup();
+            return Err(OwnError::DialectNotOffered {
+                agent: id.to_owned(),
+                base: base.to_owned(),
+                dialect: self.dialect.clone().unwrap_or_default(),
+                offered: offered.join(", "),
+            });
+        }
+        // A model list of another dialect is still right, but ACP must be spoken to be asked.
+        definition.models.acp &= definition.forms.iter().any(Form::is_acp);
+        Ok(definition)
+    }
+
+    fn bare(&self, id: &str) -> Result<Definition, OwnError> {
+        let command =
+            self.command.as_ref().ok_or_else(|| OwnError::NoCommand { agent: id.to_owned() })?;
+        let form = bare_form(self.dialect.as_deref().unwrap_or("acp"), self.prompt);
+        let mut definition = Definition {
+            id: id.to_owned(),
+            name: id.to_owned(),
+            aliases: Vec::new(),
+            bins: Vec::new(),
+            path: None,
+            prefix_args: Vec::new(),
+            extra_dirs: Vec::new(),
+            install: "it is an agent of your own: check its `command` in the configuration".into(),
+            docs: None,
+            // We do not know how it wants to be asked.
+            version: VersionProbe { args: Vec::new(), ..VersionProbe::default() },
+            features: Features::default(),
+            auth: Auth::default(),
+            models: Models { acp: form.is_acp(), ..Models::default() },
+            reasoning: Reasoning::default(),
+            env: EnvChanges::default(),
+            forms: vec![form],
+            notes: Vec::new(),
+        };
+        place(&mut definition, command);
+        Ok(definition)
+    }
+}
+
+impl OwnModel {
+    fn model(&self) -> Model {
+        match self {
+            Self::Id(id) => Model { id: id.clone(), ..Model::default() },
+            Self::Full(model) => model.clone(),
+        }
+    }
+}
+
+/// What editors call `My Agent` is typed as `my-agent`.
+fn id_of(name: &str) -> String {
+    let words: Vec<_> = name.split_whitespace().collect();
+    match words.as_slice() {
+        [word] => (*word).to_owned(),
+        _ => words.join("-").to_ascii_lowercase(),
+    }
+}
+
+fn place(definition: &mut Definition, command: &str) {
+    let is_path = command.contains('/');
+    definition.path = is_path.then(|| command.to_owned());
+    let name = command.rsplit('/').next().unwrap_or(command);
+    definition.bins = vec![name.to_owned()];
+}
+
+/// A form for a command that we know nothing else about.
+fn bare_form(dialect: &str, prompt: Option<PromptBy>) -> Form {
+    let (prompt, asks) = match dialect {
+        "acp" => (PromptBy::Acp, true),
+        "codex-app-server" => (PromptBy::Dialect, true),
+        "pi-rpc" => (PromptBy::Dialect, false),
+        _ => {
+            let prompt = prompt.unwrap_or_default();
+            (prompt, prompt == PromptBy::Dialect)
+        }
+    };
+    let speaks = matches!(prompt, PromptBy::Acp | PromptBy::Dialect);
+    let is_acp = prompt == PromptBy::Acp;
+    let style = if is_acp || dialect == "codex-app-server" {
+        ResumeStyle::Protocol
+    } else {
+        ResumeStyle::None
+    };
+    let auto = [(PermissionMode::Auto, Vec::new())];
+    Form {
+        dialect: dialect.to_owned(),
+        bin: None,
+        requires: Vec::new(),
+        min_version: None,
+        args: Vec::new(),
+        when: Vec::new(),
+        needs: BTreeMap::new(),
+        prompt,
+        prompt_args: Vec::new(),
+        resume: Resume { style, ..Resume::default() },
+        model: Vec::new(),
+        effort: Vec::new(),
+        add_dir: Vec::new(),
+        system_prompt: Vec::new(),
+        mcp: if is_acp { McpBy::Acp } else { McpBy::None },
+        permissions: Permissions {
+            asks,
+            modes: if asks { BTreeMap::new() } else { auto.into() },
+            ..Permissions::default()
+        },
+        env: EnvChanges::default(),
+        images: if speaks { Images::Protocol } else { Images::None },
+        quirks: Quirks::default(),
+    }
+}

@@ -1,0 +1,243 @@
+//! One prompt for a CLI, from ACP's content blocks.
+//!
+//! In: the blocks of `session/prompt` and what the session is. Out: text, images, or why
+//! not. CLIs without a channel for a system prompt get it folded into the first message,
+//! with a hint where they are and what is there.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::definition::Images;
+use crate::dialect::{Image, Prompt};
+
+/// Names of files that are told; a repository has more than a prompt should carry.
+const MAX_LISTED: usize = 200;
+/// An image, as base64.
+const MAX_IMAGE_BYTES: usize = 28 << 20;
+const MAX_IMAGES: usize = 16;
+/// A file whose text came with the prompt.
+const MAX_EMBEDDED_BYTES: usize = 4 << 20;
+
+/// What the session is, as far as a prompt is concerned.
+#[derive(Debug, Clone)]
+pub struct Setting<'a> {
+    pub cwd: &'a Path,
+    /// Where attached files may lie.
+    pub roots: Vec<PathBuf>,
+    pub images: Images,
+    /// Told with the first message, when there is no other way.
+    pub system_prompt: Option<&'a str>,
+    /// Where images may be written that are named by path.
+    pub image_dir: Option<&'a Path>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ComposeError {
+    #[error("the prompt has no content")]
+    Empty,
+    #[error("{} is not inside the session's directories", path.display())]
+    Outside { path: PathBuf },
+    #[error("{} cannot be attached: {source}", path.display())]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    #[error("this agent takes no {0} in a prompt")]
+    NotTaken(&'static str),
+    #[error("an attached {what} is larger than {limit} bytes")]
+    TooLarge { what: &'static str, limit: usize },
+    #[error("more than {MAX_IMAGES} images in one prompt")]
+    TooManyImages,
+    #[error("an image cannot be written to {}: {source}", path.display())]
+    Image { path: PathBuf, source: std::io::Error },
+    #[error("an image is not valid base64")]
+    NotBase64,
+}
+
+/// Composes a prompt. Files it writes (images that are named by path) are in
+/// `setting.image_dir`.
+pub fn compose(blocks: &[Value], setting: &Setting<'_>) -> Result<Prompt, ComposeError> {
+    let mut composed = Composed::default();
+    for block in blocks {
+        composed.add(block, setting)?;
+    }
+    let message = composed.message.trim_end().to_owned();
+    if message.is_empty() && composed.images.is_empty() {
+        return Err(ComposeError::Empty);
+    }
+    let text = match setting.system_prompt {
+        Some(system) => fold(system, setting.cwd, &message),
+        None => message,
+    };
+    Ok(Prompt { text, images: composed.images })
+}
+
+/// A system prompt, where the agent is, what is there, and the message, as one text.
+pub fn fold(system_prompt: &str, cwd: &Path, message: &str) -> String {
+    let mut text = format!(
+        "# Instructions\n\n{}\n\n# Working directory\n\nYou work in {}. Write files only below \
+         it, with paths relative to it.\n",
+        system_prompt.trim(),
+        cwd.display()
+    );
+    let (names, n_more) = list(cwd);
+    if !names.is_empty() {
+        text.push_str("\nIt holds:\n");
+        for name in names {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "- {name}");
+        }
+        if n_more > 0 {
+            let _ = writeln!(text, "- and {n_more} more");
+        }
+    }
+    let _ = write!(text, "\n# Request\n\n{message}");
+    text
+}
+
+/// What is in a directory, and how much of it is not told.
+fn list(dir: &Path) -> (Vec<String>, usize) {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let is_shown = !name.starts_with('.') && !name.chars().any(char::is_control);
+            is_shown.then(|| if is_dir { name + "/" } else { name })
+        })
+        .collect();
+    names.sort();
+    let n_more = names.len().saturating_sub(MAX_LISTED);
+    names.truncate(MAX_LISTED);
+    (names, n_more)
+}
+
+#[derive(Default)]
+struct Composed {
+    message: String,
+    images: Vec<Image>,
+    n_images: usize,
+}
+
+impl Composed {
+    fn add(&mut self, block: &Value, setting: &Setting<'_>) -> Result<(), ComposeError> {
+        match block["type"].as_str().unwrap_or_default() {
+            "text" => self.say(block["text"].as_str().unwrap_or_default()),
+            "resource_link" => {
+                let mention = mention(block["uri"].as_str().unwrap_or_default(), setting)?;
+                self.say(&mention);
+            }
+            "resource" => self.embed(&block["resource"])?,
+            "image" => self.add_image(block, setting)?,
+            "audio" => return Err(ComposeError::NotTaken("sound")),
+            _ => return Err(ComposeError::NotTaken("content of this type")),
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, text: &str) {
+        if !self.message.is_empty() && !self.message.ends_with('\n') {
+            self.message.push('\n');
+        }
+        self.message.push_str(text);
+    }
+
+    /// A file whose text came along: fenced with more backticks than it has itself.
+    fn embed(&mut self, resource: &Value) -> Result<(), ComposeError> {
+        let Some(text) = resource["text"].as_str() else {
+            return Err(ComposeError::NotTaken("embedded binary file"));
+        };
+        if text.len() > MAX_EMBEDDED_BYTES {
+            return Err(ComposeError::TooLarge { what: "file", limit: MAX_EMBEDDED_BYTES });
+        }
+        let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+        let fence = "`".repeat(longest.max(2) + 1);
+        let uri = resource["uri"].as_str().unwrap_or("a file");
+        let name = file_path(uri).map_or(uri.to_owned(), |path| path.display().to_string());
+        self.say(&format!("{name}:\n{fence}\n{}\n{fence}\n", text.trim_end_matches('\n')));
+        Ok(())
+    }
+
+    fn add_image(&mut self, block: &Value, setting: &Setting<'_>) -> Result<(), ComposeError> {
+        let data = block["data"].as_str().unwrap_or_default();
+        if data.len() > MAX_IMAGE_BYTES {
+            return Err(ComposeError::TooLarge { what: "image", limit: MAX_IMAGE_BYTES });
+        }
+        self.n_images += 1;
+        if self.n_images > MAX_IMAGES {
+            return Err(ComposeError::TooManyImages);
+        }
+        let mime_type = block["mimeType"].as_str().unwrap_or("image/png").to_owned();
+        match (setting.images, setting.image_dir) {
+            (Images::Protocol, _) => {
+                self.images.push(Image { mime_type, data: data.to_owned() });
+            }
+            (Images::AtPath, Some(dir)) => {
+                let path = write_image(dir, self.n_images, &mime_type, data)?;
+                self.say(&format!("@{}", path.display()));
+            }
+            _ => return Err(ComposeError::NotTaken("images")),
+        }
+        Ok(())
+    }
+}
+
+fn write_image(dir: &Path, n: usize, mime: &str, data: &str) -> Result<PathBuf, ComposeError> {
+    use base64::Engine as _;
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(data)
+        .map_err(|_| ComposeError::NotBase64)?;
+    let extension = match mime {
+        "image/jpeg" => "jpg",
+        "image/gif" => "gif",
+        "image/webp" => "webp",
+        _ => "png",
+    };
+    let path = dir.join(format!("image-{n}.{extension}"));
+    std::fs::write(&path, bytes)
+        .map_err(|source| ComposeError::Image { path: path.clone(), source })?;
+    Ok(path)
+}
+
+/// How a linked file is named in the prompt. It must be inside the session's roots, links
+/// resolved: its content is about to leave the machine.
+fn mention(uri: &str, setting: &Setting<'_>) -> Result<String, ComposeError> {
+    let Some(path) = file_path(uri) else { return Ok(uri.to_owned()) };
+    let path = setting.cwd.join(path);
+    let real = path
+        .canonicalize()
+        .map_err(|source| ComposeError::Unreadable { path: path.clone(), source })?;
+    let is_inside = setting
+        .roots
+        .iter()
+        .any(|root| root.canonicalize().is_ok_and(|root| real.starts_with(root)));
+    match is_inside {
+        true => Ok(format!("@{}", real.display())),
+        false => Err(ComposeError::Outside { path }),
+    }
+}
+
+/// The path of a `file:` URI, its percent signs decoded.
+fn file_path(uri: &str) -> Option<PathBuf> {
+    let rest = uri.strip_prefix("file://")?;
+    let rest = rest.strip_prefix("localhost").unwrap_or(rest);
+    let rest = rest.split(['#', '?']).next().unwrap_or(rest);
+    let mut bytes = Vec::with_capacity(rest.len());
+    let mut left = rest.as_bytes();
+    while let Some((&byte, rest)) = left.split_first() {
+        left = rest;
+        let code = (byte == b'%').then(|| left.get(..2)).flatten();
+        let code = code.and_then(|hex| std::str::from_utf8(hex).ok());
+        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(decoded) => {
+                bytes.push(decoded);
+                left = left.get(2..).unwrap_or_default();
+            }
+            None => bytes.push(byte),
+        }
+    }
+    use std::os::unix::ffi::OsStringExt as _;
+    Some(PathBuf::from(std::ffi::OsString::from_vec(bytes)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+use serde_json::json;
+
+use super::*;
+
+fn setting(cwd: &Path) -> Setting<'_> {
+    Setting {
+        cwd,
+        roots: vec![cwd.to_owned()],
+        images: Images::None,
+        system_prompt: None,
+        image_dir: None,
+    }
+}
+
+fn text(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+fn link(path: &Path) -> Value {
+    json!({ "type": "resource_link", "name": "x", "uri": format!("file://{}", path.display()) })
+}
+
+#[test]
+fn a_message_alone_is_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let prompt = compose(&[text("fix it")], &setting(dir.path())).unwrap();
+    assert_eq!(prompt.text, "fix it");
+}
+
+#[test]
+fn nothing_is_no_prompt() {
+    let dir = tempfile::tempdir().unwrap();
+    for blocks in [vec![], vec![text("")]] {
+        assert!(matches!(compose(&blocks, &setting(dir.path())), Err(ComposeError::Empty)));
+    }
+}
+
+#[test]
+fn a_system_prompt_is_folded_in_with_what_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("main.rs"), "").unwrap();
+    std::fs::write(dir.path().join(".secret"), "").unwrap();
+    std::fs::create_dir(dir.path().join("src")).unwrap();
+    let setting = Setting { system_prompt: Some("Be brief."), ..setting(dir.path()) };
+    let prompt = compose(&[text("fix it")], &setting).unwrap().text;
+    assert!(prompt.starts_with("# Instructions\n\nBe brief.\n"), "{prompt}");
+    assert!(prompt.contains("- main.rs\n- src/\n"), "{prompt}");
+    assert!(!prompt.contains("secret"), "{prompt}");
+    assert!(prompt.ends_with("# Request\n\nfix it"), "{prompt}");
+}
+
+#[test]
+fn the_list_of_files_is_bounded() {
+    let dir = tempfile::tempdir().unwrap();
+    for n in 0..(MAX_LISTED + 7) {
+        std::fs::write(dir.path().join(format!("f{n:04}")), "").unwrap();
+    }
+    let prompt = fold("x", dir.path(), "y");
+    assert!(prompt.contains("- and 7 more\n"));
+    assert_eq!(prompt.matches("\n- f").count(), MAX_LISTED);
+}
+
+#[test]
+fn attached_files_lie_inside_the_roots() {
+    let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (inside, outside) = (dir.path().join("a b.txt"), other.path().join("key"));
+    std::fs::write(&inside, "").unwrap();
+    std::fs::write(&outside, "").unwrap();
+    std::os::unix::fs::symlink(&outside, dir.path().join("link")).unwrap();
+    let setting = setting(dir.path());
+    let uri = format!("file://{}", inside.display()).replace(' ', "%20");
+    let block = json!({ "type": "resource_link", "name": "a", "uri": uri });
+    let prompt = compose(&[text("see"), block], &setting).unwrap().text;
+    assert!(prompt.starts_with("see\n@") && prompt.ends_with("a b.txt"), "{prompt}");
+    for path in [outside, dir.path().join("link"), dir.path().join("../..")] {
+        let error = compose(&[link(&path)], &setting).unwrap_err();
+        assert!(matches!(error, ComposeError::Outside { .. }), "{error}");
+    }
+    let error = compose(&[link(&dir.path().join("none"))], &setting).unwrap_err();
+    assert!(matches!(error, ComposeError::Unreadable { .. }), "{error}");
+}
+
+#[test]
+fn embedded_files_cannot_break_out_of_their_fence() {
+    let dir = tempfile::tempdir().unwrap();
+    let block = json!({
+        "type": "resource",
+        "resource": { "uri": "file:///x/a.md", "text": "```\ncode\n````\n" },
+    });
+    let prompt = compose(&[block], &setting(dir.path())).unwrap().text;
+    assert_eq!(prompt, "/x/a.md:\n`````\n```\ncode\n````\n`````");
+}
+
+#[test]
+fn images_go_the_way_the_cli_takes_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = json!({ "type": "image", "mimeType": "image/gif", "data": "R0lGODlh" });
+    let none = compose(std::slice::from_ref(&image), &setting(dir.path())).unwrap_err();
+    assert!(matches!(none, ComposeError::NotTaken("images")));
+    let protocol = Setting { images: Images::Protocol, ..setting(dir.path()) };
+    let prompt = compose(&[text("what?"), image.clone()], &protocol).unwrap();
+    assert_eq!(prompt.images.len(), 1);
+    let at_path =
+        Setting { images: Images::AtPath, image_dir: Some(dir.path()), ..setting(dir.path()) };
+    let prompt = compose(&[image], &at_path).unwrap();
+    let path = prompt.text.strip_prefix('@').unwrap();
+    assert_eq!(std::fs::read(path).unwrap(), b"GIF89a");
+    let broken = json!({ "type": "image", "mimeType": "image/png", "data": "?!" });
+    assert!(matches!(compose(&[broken], &at_path), Err(ComposeError::NotBase64)));
+}

@@ -1,0 +1,390 @@
+//! A runtime definition: how to find, check, launch, resume and stop one CLI, as data.
+//!
+//! In: TOML, one file per CLI. Out: a [`Definition`] that holds no nonsense
+//! ([`Definition::parse`]). The same source is compiled into the build script, so a shipped
+//! file with a mistake in it does not build.
+
+mod check;
+mod version;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::dialect::{Model, PermissionMode};
+
+pub use check::DefinitionError;
+pub use version::{BadVersion, Version, VersionRange};
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// What users call it: `claude`.
+    pub id: String,
+    /// What people call it: `Claude Code`.
+    pub name: String,
+    #[serde(default)]
+    pub aliases: Vec<String>,
+    /// Names to look for, in order.
+    pub bins: Vec<String>,
+    /// Where it is, if configuration says so: absolute, or below `~/`.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// Arguments before all others, of probes too: `npx` wants the package's name there.
+    #[serde(default)]
+    pub prefix_args: Vec<String>,
+    /// Directories below home to look in besides the usual ones.
+    #[serde(default)]
+    pub extra_dirs: Vec<String>,
+    /// One line: how to install it.
+    pub install: String,
+    #[serde(default)]
+    pub docs: Option<String>,
+    #[serde(default)]
+    pub version: VersionProbe,
+    #[serde(default)]
+    pub features: Features,
+    #[serde(default)]
+    pub auth: Auth,
+    #[serde(default)]
+    pub models: Models,
+    #[serde(default)]
+    pub reasoning: Reasoning,
+    #[serde(default)]
+    pub env: EnvChanges,
+    /// How it can be spoken to, the best first.
+    pub forms: Vec<Form>,
+    /// What a user should know; shown by `agents show`.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+impl Definition {
+    /// Reads and checks one definition.
+    pub fn parse(text: &str) -> Result<Self, DefinitionError> {
+        let definition: Self = toml::from_str(text).map_err(|error| DefinitionError::Syntax {
+            message: error.to_string().trim_end().to_owned(),
+        })?;
+        definition.check()?;
+        Ok(definition)
+    }
+
+    /// Whether everything in it makes sense.
+    pub fn check(&self) -> Result<(), DefinitionError> {
+        check::definition(self)
+    }
+
+    /// The variable that says where the program is: `CURSOR_AGENT_BIN` for `cursor-agent`.
+    pub fn bin_variable(&self) -> String {
+        let word = self.id.to_ascii_uppercase();
+        let word: String =
+            word.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        format!("{word}_BIN")
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct VersionProbe {
+    /// None: it is not asked.
+    pub args: Vec<String>,
+    pub timeout_ms: u64,
+    /// Versions that were tried, e.g. `">=2.1.0, <3.0.0"`; others work but are reported.
+    pub tested: Option<String>,
+    /// Versions that are known not to work, each with what to do instead.
+    pub broken: Vec<BrokenVersion>,
+}
+
+impl Default for VersionProbe {
+    fn default() -> Self {
+        let args = vec!["--version".to_owned()];
+        Self { args, timeout_ms: 3000, tested: None, broken: Vec::new() }
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BrokenVersion {
+    /// A range like `tested`, or one version.
+    pub version: String,
+    pub remedy: String,
+}
+
+/// What a CLI can do, told by its help text instead of by its version.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Features {
+    /// Arguments that print the help; none: nothing is probed.
+    pub help: Vec<String>,
+    /// Feature name → text that the help has if the feature is there.
+    pub flags: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Auth {
+    /// Any of these in the environment is enough.
+    pub env: Vec<String>,
+    /// Any of these files below home says that somebody logged in or named a provider.
+    pub files: Vec<String>,
+    /// A command that tells.
+    pub probe: Option<AuthProbe>,
+    /// What to type to log in.
+    pub login: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AuthProbe {
+    pub args: Vec<String>,
+    /// Text of the output (either stream) that means yes.
+    #[serde(default)]
+    pub yes: Vec<String>,
+    /// Text that means no. Neither: unknown.
+    #[serde(default)]
+    pub no: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Models {
+    /// Models that are offered when the CLI does not list its own.
+    pub known: Vec<Model>,
+    pub list: Option<ModelList>,
+    /// Ask by ACP: `initialize`, `session/new`, read, end.
+    pub acp: bool,
+    /// The one to start with; without it the CLI decides.
+    pub default: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelList {
+    pub args: Vec<String>,
+    pub shape: ListShape,
+    #[serde(default = "default_list_timeout")]
+    pub timeout_ms: u64,
+}
+
+fn default_list_timeout() -> u64 {
+    15_000
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ListShape {
+    /// One id a line, alone or followed by ` - ` and a name; other lines are skipped.
+    Lines,
+    /// Codex: `{"models":[{"slug","display_name","visibility","supported_reasoning_levels"}]}`.
+    CodexJson,
+    /// A table; the first two columns are provider and model.
+    Table,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reasoning {
+    pub efforts: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EnvChanges {
+    pub set: BTreeMap<String, String>,
+    /// Names, or beginnings of names that end in `*`.
+    pub strip: Vec<String>,
+}
+
+/// One way to speak to a CLI.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Form {
+    /// `acp` or the name of a dialect.
+    pub dialect: String,
+    /// Another program of the same package, for CLIs that have one for each dialect.
+    #[serde(default)]
+    pub bin: Option<String>,
+    /// Features it needs; without them the next form is tried.
+    #[serde(default)]
+    pub requires: Vec<String>,
+    /// Needs at least this version.
+    #[serde(default)]
+    pub min_version: Option<String>,
+    pub args: Vec<String>,
+    /// Arguments that are given when a feature is there.
+    #[serde(default)]
+    pub when: Vec<When>,
+    /// Parts that are given only when a feature is there.
+    #[serde(default)]
+    pub needs: BTreeMap<Part, String>,
+    #[serde(default)]
+    pub prompt: PromptBy,
+    /// For prompts by argv: `{prompt}` is filled in. Without it the prompt stands alone.
+    #[serde(default)]
+    pub prompt_args: Vec<String>,
+    /// How a conversation is gone on with.
+    #[serde(default)]
+    pub resume: Resume,
+    /// `{model}` is filled in.
+    #[serde(default)]
+    pub model: Vec<String>,
+    /// `{effort}` is filled in.
+    #[serde(default)]
+    pub effort: Vec<String>,
+    /// Once for each directory; `{dir}` is filled in.
+    #[serde(default)]
+    pub add_dir: Vec<String>,
+    /// `{text}` is filled in. Without it a system prompt is put before the message.
+    #[serde(default)]
+    pub system_prompt: Vec<String>,
+    #[serde(default)]
+    pub mcp: McpBy,
+    #[serde(default)]
+    pub permissions: Permissions,
+    #[serde(default)]
+    pub env: EnvChanges,
+    /// Reads images that are named as `@path`.
+    #[serde(default)]
+    pub images: Images,
+    /// For ACP agents with habits of their own.
+    #[serde(default)]
+    pub quirks: Quirks,
+}
+
+impl Form {
+    pub fn is_acp(&self) -> bool {
+        self.dialect == "acp"
+    }
+
+    /// Whether a part may be given to a CLI with these features.
+    pub fn has(&self, part: Part, features: &BTreeSet<String>) -> bool {
+        self.needs.get(&part).is_none_or(|feature| features.contains(feature))
+            && !self.part(part).is_empty()
+    }
+
+    pub fn part(&self, part: Part) -> &[String] {
+        match part {
+            Part::Model => &self.model,
+            Part::Effort => &self.effort,
+            Part::AddDir => &self.add_dir,
+            Part::SystemPrompt => &self.system_prompt,
+        }
+    }
+}
+
+/// The parts of a command line that a session may want.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    Model,
+    Effort,
+    AddDir,
+    SystemPrompt,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct When {
+    pub feature: String,
+    pub args: Vec<String>,
+}
+
+/// How the prompt reaches the CLI.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PromptBy {
+    /// Written to stdin, which is then closed.
+    #[default]
+    Stdin,
+    /// By the dialect, over the stdin that stays open: the process lives as long as the session.
+    Dialect,
+    /// The last argument, after `--` if `args` end in it.
+    Argv,
+    /// A file whose path takes the place of `{prompt_file}` in `args`.
+    File,
+    Acp,
+}
+
+/// How the next turn, or the next process, finds the conversation.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Resume {
+    pub style: ResumeStyle,
+    /// Arguments of a new conversation; `{session}` is an id that we choose (a UUID).
+    pub new: Vec<String>,
+    /// Arguments of a resumed one; `{session}` is the CLI's own id.
+    pub again: Vec<String>,
+    /// Replaces `args` when a conversation is resumed, for CLIs whose resume is another command.
+    pub args: Option<Vec<String>>,
+    /// A resumed conversation keeps its id: another one means that it was lost.
+    pub keeps_id: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResumeStyle {
+    /// It cannot; the conversation is told again.
+    #[default]
+    None,
+    /// We choose the id.
+    Chosen,
+    /// The CLI tells its id in its output.
+    Told,
+    /// The dialect or ACP does it.
+    Protocol,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum McpBy {
+    /// It takes none from us.
+    #[default]
+    None,
+    Acp,
+    /// `--mcp-config` with Claude's JSON.
+    ClaudeJson,
+    /// The dialect tells it when the conversation is opened (codex-app-server).
+    Dialect,
+    /// `OPENCODE_CONFIG_CONTENT`.
+    OpencodeEnv,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Images {
+    #[default]
+    None,
+    /// Written to a file and named as `@path` in the prompt.
+    AtPath,
+    /// By the dialect or ACP.
+    Protocol,
+}
+
+/// What the CLI does with each of our permission modes.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Permissions {
+    /// It asks, and waits for the answer.
+    pub asks: bool,
+    /// Arguments for each mode. A mode that is not named is refused before the start.
+    pub modes: BTreeMap<PermissionMode, Vec<String>>,
+    /// Environment for each mode.
+    pub env: BTreeMap<PermissionMode, BTreeMap<String, String>>,
+    /// The ACP session mode to set for each of ours, for agents that do not ask by default.
+    pub session_modes: BTreeMap<PermissionMode, String>,
+    /// Modes that it cannot be held to although it asks, because it does not ask before
+    /// everything.
+    pub refuses: Vec<PermissionMode>,
+    /// What to say about it in `agents show`.
+    pub note: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Quirks {
+    /// It cannot read our answer that a file does not exist, so it is told we read no files.
+    pub no_client_reads: bool,
+}
+
+#[cfg(test)]
+mod tests;

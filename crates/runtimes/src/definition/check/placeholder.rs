@@ -1,0 +1,37 @@
+//! `{name}` in arguments: which there are, and where.
+
+use super::{Checked, problem};
+
+/// Only `allowed` placeholders are used, and nothing that merely looks like one.
+pub(super) fn only(field: &str, words: &[String], allowed: &[&str]) -> Checked {
+    for name in words.iter().flat_map(|word| names(word)) {
+        if !allowed.contains(&name) {
+            let fitting = match allowed {
+                [] => "there is none here".to_owned(),
+                some => format!("here there is: {}", some.join(", ")),
+            };
+            return Err(problem(field, format!("{name} cannot be filled in; {fitting}")));
+        }
+    }
+    Ok(())
+}
+
+/// `name` is used exactly once.
+pub(super) fn once(field: &str, words: &[String], name: &str) -> Checked {
+    match words.iter().flat_map(|word| names(word)).filter(|one| *one == name).count() {
+        1 => Ok(()),
+        n => Err(problem(field, format!("must have {name} once, not {n} times"))),
+    }
+}
+
+/// Everything of the form `{lower_case}`. JSON values have quotes or spaces and are none.
+fn names(word: &str) -> impl Iterator<Item = &str> {
+    word.match_indices('{').filter_map(|(start, _)| {
+        let rest = word.get(start..)?;
+        let name = rest.get(..=rest.find('}')?)?;
+        let inner = name.get(1..name.len() - 1)?;
+        let is_name =
+            !inner.is_empty() && inner.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        is_name.then_some(name)
+    })
+}

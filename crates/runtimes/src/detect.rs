@@ -1,0 +1,158 @@
+//! Which agents this machine has, and what is wrong with them.
+//!
+//! In: a catalogue and [`Options`]. Out: one [`Found`] for each agent, as soon as it is known.
+//! All agents are examined at once, each in a task of its own: one that hangs, floods or
+//! panics takes nothing from the others. After [`Options::within`] whatever is known is
+//! reported, with what is missing and why. No probe outlives its examination.
+
+mod acp;
+mod assemble;
+mod cache;
+mod choose;
+mod examine;
+mod facts;
+mod found;
+mod locate;
+mod machine;
+mod models;
+pub mod places;
+mod probe;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+
+use crate::catalogue::Catalogue;
+use crate::definition::Definition;
+use cache::{Cache, Entry};
+
+pub use found::{Auth, AuthState, Diagnosis, Found, FoundBy, ModelsFrom, PassedOver, Reason, Run};
+pub use machine::Machine;
+
+/// How to look, and where.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How probes are started: keeper, records and cgroups; all else is filled in.
+    pub launch: bus::Launch,
+    pub machine: Machine,
+    /// Where results are kept; `None`: nowhere.
+    pub cache_dir: Option<PathBuf>,
+    /// Ask again, whatever the cache says.
+    pub refresh: bool,
+    /// Only what a start needs: version and features, not login and models.
+    pub for_start: bool,
+    /// How long probes may take together. Results are there less than a second later.
+    pub within: Duration,
+    /// How many times its usual limit a single probe may take; more than once for an agent
+    /// that is looked at alone, when a user can wait.
+    pub patience: u32,
+}
+
+/// With what it takes to end the last probes this stays under five seconds.
+const WITHIN: Duration = Duration::from_millis(3900);
+/// One agent took 13 seconds to start on a machine that did ten other things.
+const PATIENT_WITHIN: Duration = Duration::from_secs(20);
+/// From the end of probing until an examination that still does not return is given up.
+const LAST_WAIT: Duration = Duration::from_millis(900);
+
+impl Options {
+    /// This machine, without a cache.
+    pub fn new(launch: bus::Launch) -> Self {
+        let machine = Machine::here();
+        Self {
+            launch,
+            machine,
+            cache_dir: None,
+            refresh: false,
+            for_start: false,
+            within: WITHIN,
+            patience: 1,
+        }
+    }
+
+    /// The same for one agent that is about to be run or shown, on a machine that may be busy.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        Self { within: PATIENT_WITHIN, patience: 5, ..self }
+    }
+}
+
+/// Examines all agents of a catalogue; results come in the order in which they are ready.
+///
+/// Must be called in a tokio runtime. Dropping the receiver ends nothing: the examinations
+/// finish, and what they found is kept for the next time.
+pub fn detect(catalogue: &Catalogue, options: Options) -> mpsc::Receiver<Found> {
+    let definitions: Vec<Definition> = catalogue.iter().cloned().collect();
+    let (sender, receiver) = mpsc::channel(definitions.len().max(1));
+    tokio::spawn(async move {
+        let start = Instant::now();
+        let options = Arc::new(options);
+        let cache = Arc::new(Cache::load(options.cache_dir.as_deref()));
+        let mut examinations = JoinSet::new();
+        for definition in definitions {
+            let (options, cache) = (Arc::clone(&options), Arc::clone(&cache));
+            examinations.spawn(one_by_all_means(definition, options, cache, start));
+        }
+        let mut learned = BTreeMap::new();
+        while let Some(examined) = examinations.join_next().await {
+            let Ok((found, entry)) = examined else { continue };
+            learned.extend(entry.map(|entry| (found.id.clone(), entry)));
+            // Nobody listens any more; the cache is still worth filling.
+            let _ = sender.send(found).await;
+        }
+        keep(&options, learned);
+    });
+    receiver
+}
+
+/// Examines one agent.
+pub async fn detect_one(definition: &Definition, options: &Options) -> Found {
+    let cache = Arc::new(Cache::load(options.cache_dir.as_deref()));
+    let options = Arc::new(options.clone());
+    let definition = definition.clone();
+    let id = definition.id.clone();
+    let start = Instant::now();
+    let (found, entry) = one_by_all_means(definition, Arc::clone(&options), cache, start).await;
+    keep(&options, entry.into_iter().map(|entry| (id.clone(), entry)).collect());
+    found
+}
+
+/// An examination that always ends, with whatever it brought.
+async fn one_by_all_means(
+    definition: Definition,
+    options: Arc<Options>,
+    cache: Arc<Cache>,
+    start: Instant,
+) -> (Found, Option<Entry>) {
+    let until = start + options.within;
+    let mut nothing = Found::nothing(&definition);
+    let task =
+        tokio::spawn(async move { examine::examine(&definition, &options, &cache, until).await });
+    let abort = task.abort_handle();
+    let why = match timeout_at(until + LAST_WAIT, task).await {
+        Ok(Ok(examined)) => return examined,
+        Ok(Err(error)) => format!("examining it failed: {error}"),
+        Err(_) => {
+            abort.abort();
+            "examining it took too long".to_owned()
+        }
+    };
+    tracing::warn!(agent = nothing.id, why, "an agent could not be examined");
+    nothing.unfinished.push(why);
+    (nothing, None)
+}
+
+fn keep(options: &Options, learned: BTreeMap<String, Entry>) {
+    let Some(dir) = options.cache_dir.as_ref().filter(|_| !learned.is_empty()) else { return };
+    if let Err(error) = Cache::save(dir, learned) {
+        tracing::warn!(dir = %dir.display(), %error, "cannot keep what was found out");
+    }
+}
+
+#[cfg(test)]
+mod tests;

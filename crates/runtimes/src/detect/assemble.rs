@@ -1,0 +1,203 @@
+//! From facts to what a user is told.
+//!
+//! Pure but for looking whether files of a login exist: the same facts give the same answer.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Machine;
+use super::choose::{self, Known};
+use super::facts::{Facts, FeaturesFact, VersionFact};
+use super::found::{Auth, AuthState, Diagnosis, Found, FoundBy, ModelsFrom, Reason};
+use crate::definition::{BrokenVersion, Definition, Version, VersionRange};
+
+pub(super) fn assemble(
+    definition: &Definition,
+    machine: &Machine,
+    (path, by): (PathBuf, FoundBy),
+    facts: &Facts,
+) -> Found {
+    let mut found = Found::nothing(definition);
+    let known = known(facts);
+    found.found_by = Some(by);
+    found.version = known.version.map(|version| version.to_string());
+    let works = tell_version(definition, &path, facts, &mut found);
+    let features = known.features(definition);
+    if works {
+        let (chosen, passed_over) = choose::choose(definition, &path, &known, machine);
+        found.passed_over = passed_over;
+        found.run =
+            chosen.and_then(|(index, program)| choose::run(definition, index, &program, &features));
+        tell_auth(definition, machine, facts, &mut found);
+        tell_models(definition, facts, &mut found);
+        if let Some(FeaturesFact::Failed(why)) = facts.features.as_ref().map(|fact| &fact.is) {
+            found.unfinished.push(format!("features: {why}"));
+        }
+    }
+    found.features = features.into_iter().collect();
+    found.is_usable = works && found.run.is_some();
+    found.path = Some(path);
+    found
+}
+
+pub(super) fn known(facts: &Facts) -> Known {
+    let version = match facts.version.as_ref().map(|fact| &fact.is) {
+        Some(VersionFact::Version(text)) => Version::parse(text).ok(),
+        _ => None,
+    };
+    let features = match facts.features.as_ref().map(|fact| &fact.is) {
+        Some(FeaturesFact::Seen(features)) => Some(features.clone()),
+        _ => None,
+    };
+    Known { version, features }
+}
+
+/// The entry that says why this version does not work.
+pub(super) fn broken<'a>(definition: &'a Definition, facts: &Facts) -> Option<&'a BrokenVersion> {
+    let version = known(facts).version?;
+    definition.version.broken.iter().find(|broken| {
+        VersionRange::parse(&broken.version).is_ok_and(|range| range.contains(version))
+    })
+}
+
+/// What is wrong with the program itself; `false` if it cannot be used.
+fn tell_version(definition: &Definition, path: &Path, facts: &Facts, found: &mut Found) -> bool {
+    let shown = path.display();
+    let again = format!("install it again: {}", definition.install);
+    let version = facts.version.as_ref().map(|fact| &fact.is);
+    let fatal = match version {
+        Some(VersionFact::NotExecutable(why)) => Some(Diagnosis::new(
+            Reason::NotExecutable,
+            format!("{shown} cannot be executed: {why}"),
+            &*again,
+        )),
+        Some(VersionFact::ShimBroken(why)) => {
+            Some(Diagnosis::new(Reason::ShimBroken, format!("{shown} is broken: {why}"), &*again))
+        }
+        _ => broken(definition, facts).map(|broken| {
+            let message = format!("{shown} has a version that does not work: {}", broken.version);
+            Diagnosis::new(Reason::ShimBroken, message, &*broken.remedy)
+        }),
+    };
+    if let Some(diagnosis) = fatal {
+        found.diagnoses.push(diagnosis);
+        return false;
+    }
+    if let Some(VersionFact::Failed(why)) = version {
+        let args: Vec<_> =
+            definition.prefix_args.iter().chain(&definition.version.args).cloned().collect();
+        let command = format!("{shown} {}", args.join(" "));
+        let message = format!("`{command}` did not tell the version: {why}");
+        let remedy = format!("run it by hand; if it fails there too, {again}");
+        found.diagnoses.push(Diagnosis::new(Reason::VersionProbeFailed, message, remedy));
+    }
+    if choose::is_tested(definition, known(facts).version) == Some(false)
+        && let (Some(version), Some(tested)) = (&found.version, &definition.version.tested)
+    {
+        found.diagnoses.push(Diagnosis::new(
+            Reason::UntestedVersion,
+            format!("version {version} was never tried with Switchyard; versions {tested} were"),
+            "it will probably work; if it does not, install one of those versions",
+        ));
+    }
+    true
+}
+
+fn tell_auth(definition: &Definition, machine: &Machine, facts: &Facts, found: &mut Found) {
+    let auth = &definition.auth;
+    found.auth = live_auth(definition, machine).unwrap_or_else(|| {
+        match facts.auth.as_ref().map(|fact| &fact.is) {
+            Some(fact) => {
+                let by = (fact.state != AuthState::Unknown).then(|| "the CLI itself".to_owned());
+                Auth { state: fact.state, by }
+            }
+            None => Auth::default(),
+        }
+    });
+    // What is there may have expired, or be of no use for this program.
+    if facts.models.as_ref().is_some_and(|fact| fact.is.wants_login) {
+        found.auth = Auth {
+            state: AuthState::Missing,
+            by: Some("the CLI itself, when a session was opened".to_owned()),
+        };
+    }
+    let mut ways: Vec<String> = auth.login.iter().map(|login| format!("run: {login}")).collect();
+    ways.extend(auth.env.first().map(|name| format!("set {name}")));
+    if ways.is_empty() {
+        // Nobody told us how it wants to be logged in to: an agent of the user's own.
+        return;
+    }
+    let ways = ways.join(", or ");
+    let name = &definition.name;
+    match found.auth.state {
+        AuthState::Ok => {}
+        AuthState::Missing => found.diagnoses.push(Diagnosis::new(
+            Reason::AuthMissing,
+            format!("{name} is not logged in"),
+            ways,
+        )),
+        AuthState::Unknown => {
+            let trouble = facts.auth.as_ref().and_then(|fact| fact.is.trouble.clone());
+            let why = trouble.map_or_else(String::new, |trouble| format!(": {trouble}"));
+            found.diagnoses.push(Diagnosis::new(
+                Reason::AuthUnknown,
+                format!("cannot tell whether {name} is logged in{why}"),
+                format!("if it asks for a login, {ways}"),
+            ));
+        }
+    }
+}
+
+/// What variables and files say; `None` if the CLI has to be asked.
+pub(super) fn live_auth(definition: &Definition, machine: &Machine) -> Option<Auth> {
+    let auth = &definition.auth;
+    let is_set =
+        |name: &&String| machine.variable(name).is_some() || definition.env.set.contains_key(*name);
+    let ok = |by: String| Auth { state: AuthState::Ok, by: Some(by) };
+    if let Some(name) = auth.env.iter().find(is_set) {
+        return Some(ok(name.clone()));
+    }
+    let home = machine.home.as_ref()?;
+    let file = auth.files.iter().find(|file| says_something(&home.join(file)))?;
+    Some(ok(format!("~/{file}")))
+}
+
+/// Some CLIs make an empty file of logins when they are started for the first time.
+fn says_something(path: &Path) -> bool {
+    const LONGEST_NOTHING: u64 = 16;
+    let Ok(metadata) = fs::metadata(path) else { return false };
+    if metadata.is_dir() || metadata.len() > LONGEST_NOTHING {
+        return true;
+    }
+    let text = fs::read_to_string(path).unwrap_or_default();
+    !matches!(text.trim(), "" | "{}" | "[]" | "null")
+}
+
+fn tell_models(definition: &Definition, facts: &Facts, found: &mut Found) {
+    let said = facts.models.as_ref().map(|fact| &fact.is);
+    if let Some(said) = said {
+        found.efforts.extend(
+            said.efforts.iter().filter(|one| !definition.reasoning.efforts.contains(one)).cloned(),
+        );
+        if found.default_model.is_none() {
+            found.default_model.clone_from(&said.current);
+        }
+        if let Some(trouble) = &said.trouble {
+            found.unfinished.push(format!("models: {trouble}"));
+        }
+    }
+    match said.filter(|said| !said.models.is_empty()) {
+        Some(said) => {
+            found.models.clone_from(&said.models);
+            found.models_from = said.from;
+        }
+        None => {
+            found.models.clone_from(&definition.models.known);
+            let is_known = !found.models.is_empty();
+            found.models_from = if is_known { ModelsFrom::Known } else { ModelsFrom::Nobody };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

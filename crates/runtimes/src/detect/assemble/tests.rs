@@ -1,0 +1,57 @@
+use super::*;
+use crate::catalogue;
+use crate::detect::facts::{Fact, ModelsFact};
+use crate::dialect::Model;
+
+fn found(id: &str, facts: &Facts) -> Found {
+    let all = catalogue::shipped().unwrap();
+    let definition = all.iter().find(|one| one.id == id).unwrap();
+    assemble(definition, &Machine::default(), ("/bin/x".into(), FoundBy::Path), facts)
+}
+
+fn version(text: &str) -> Facts {
+    let version = Some(Fact::now(VersionFact::Version(text.to_owned())));
+    Facts { version, ..Facts::default() }
+}
+
+fn models(models: Vec<Model>, wants_login: bool) -> Facts {
+    let fact = ModelsFact {
+        models,
+        from: ModelsFrom::Acp,
+        current: Some("m".to_owned()),
+        efforts: vec!["low".to_owned(), "ultra".to_owned()],
+        trouble: None,
+        wants_login,
+    };
+    Facts { models: Some(Fact::now(fact)), ..Facts::default() }
+}
+
+#[test]
+fn the_models_of_the_definition_stand_in_for_those_that_were_not_told() {
+    let nothing = found("claude", &Facts::default());
+    assert_eq!(nothing.models_from, ModelsFrom::Known);
+    assert!(nothing.models.iter().any(|model| model.id == "sonnet"));
+
+    let told = found("claude", &models(vec![Model { id: "m".into(), ..Model::default() }], false));
+    assert_eq!((told.models.len(), told.models_from), (1, ModelsFrom::Acp));
+    assert_eq!(told.default_model.as_deref(), Some("m"));
+    assert_eq!(told.efforts, ["low", "medium", "high", "xhigh", "max", "ultra"]);
+}
+
+#[test]
+fn an_agent_that_wants_a_login_has_none_whatever_its_files_say() {
+    let found = found("gemini", &models(Vec::new(), true));
+
+    assert_eq!(found.auth.state, AuthState::Missing);
+    assert!(found.diagnoses.iter().any(|one| one.reason == Reason::AuthMissing));
+}
+
+#[test]
+fn a_version_that_does_not_work_has_no_form() {
+    let stub = found("kimi", &version("1.52.0"));
+    assert!(!stub.is_usable && stub.run.is_none());
+    assert_eq!(stub.diagnoses.len(), 1);
+
+    assert!(found("kimi", &version("1.51.0")).is_usable);
+    assert!(found("kimi", &version("2.1.0")).is_usable);
+}

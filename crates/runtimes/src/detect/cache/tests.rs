@@ -1,0 +1,59 @@
+use std::time::Duration;
+
+use super::*;
+use crate::detect::facts::{AuthFact, Fact, FeaturesFact, VersionFact};
+use crate::detect::found::AuthState;
+
+fn facts(age: Duration) -> Facts {
+    let auth = AuthFact { state: AuthState::Ok, trouble: None };
+    Facts {
+        version: Some(Fact::aged(VersionFact::Version("1.0.0".into()), age)),
+        features: Some(Fact::aged(FeaturesFact::Failed("slow".into()), age)),
+        auth: Some(Fact::aged(auth, age)),
+        models: None,
+    }
+}
+
+fn kept(age: Duration) -> Facts {
+    let dir = tempfile::tempdir().unwrap();
+    let entry = Entry { key: "k".into(), facts: facts(age) };
+    Cache::save(dir.path(), [("agent".to_owned(), entry)].into()).unwrap();
+    let cache = Cache::load(Some(dir.path()));
+    assert_eq!(cache.get("agent", "another key"), None);
+    assert_eq!(cache.get("nobody", "k"), None);
+    cache.get("agent", "k").unwrap()
+}
+
+#[test]
+fn what_is_fresh_is_kept_whole() {
+    assert_eq!(kept(Duration::ZERO).auth, facts(Duration::ZERO).auth);
+    assert!(kept(Duration::ZERO).features.is_some());
+}
+
+#[test]
+fn a_login_is_believed_for_a_minute_and_a_failure_for_some() {
+    let later = kept(Duration::from_secs(100));
+    assert!(later.auth.is_none() && later.features.is_some() && later.version.is_some());
+
+    let much_later = kept(Duration::from_secs(100_000));
+    assert!(much_later.features.is_none(), "a failure is tried again");
+    assert!(much_later.version.is_some(), "the same program has the same version");
+}
+
+#[test]
+fn another_login_or_another_path_is_another_key() {
+    let definition = crate::catalogue::shipped().unwrap()[0].clone();
+    let program = tempfile::NamedTempFile::new().unwrap();
+    let mut machine = Machine::default();
+    let mut seen = vec![key(program.path(), &definition, &machine).unwrap()];
+
+    machine.variables.insert(definition.auth.env[0].clone().into(), "x".into());
+    seen.push(key(program.path(), &definition, &machine).unwrap());
+    machine.path.push("/bin".into());
+    seen.push(key(program.path(), &definition, &machine).unwrap());
+
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 3);
+    assert_eq!(key(Path::new("/no/such/file"), &definition, &machine), None);
+}

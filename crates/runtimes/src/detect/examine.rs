@@ -1,0 +1,326 @@
+//! Learning all there is to know about one agent.
+//!
+//! In: a definition, what was learned before, and the time until which to ask. Out: a
+//! [`Found`] and what is worth keeping. Nothing here waits longer than that time, but for the
+//! moment it takes to end a probe.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
+
+use super::assemble::{assemble, broken, known, live_auth};
+use super::cache::{self, Cache, Entry};
+use super::choose;
+use super::facts::{AuthFact, Fact, Facts, FeaturesFact, ModelsFact, VersionFact};
+use super::found::{AuthState, Found, ModelsFrom};
+use super::probe::{Call, Outcome, Ran};
+use super::{Options, acp, locate, models};
+use crate::definition::{AuthProbe, Definition, ModelList, Version};
+use crate::dialect::PermissionMode;
+
+/// A help text or an answer about a login is there at once, or something is wrong.
+const QUICK: Duration = Duration::from_secs(5);
+/// One ACP agent may take 300 MB to start; all at once would be too much for a small machine.
+static ACP_AT_ONCE: Semaphore = Semaphore::const_new(6);
+
+pub(super) async fn examine(
+    definition: &Definition,
+    options: &Options,
+    cache: &Cache,
+    until: Instant,
+) -> (Found, Option<Entry>) {
+    let (path, by) = match locate::locate(definition, &options.machine) {
+        Ok(located) => located,
+        Err(diagnosis) => {
+            let mut found = Found::nothing(definition);
+            found.diagnoses.push(diagnosis);
+            return (found, None);
+        }
+    };
+    let key = cache::key(&path, definition, &options.machine);
+    let before = match &key {
+        Some(key) if !options.refresh => cache.get(&definition.id, key),
+        _ => None,
+    };
+    let mut examination =
+        Examination { definition, options, path, until, facts: before.unwrap_or_default() };
+    let is_cached = !examination.run().await;
+    let Examination { path, facts, .. } = examination;
+    let mut found = assemble(definition, &options.machine, (path, by), &facts);
+    found.is_cached = is_cached;
+    (found, key.map(|key| Entry { key, facts: facts.lasting() }))
+}
+
+struct Examination<'a> {
+    definition: &'a Definition,
+    options: &'a Options,
+    path: PathBuf,
+    until: Instant,
+    facts: Facts,
+}
+
+impl Examination<'_> {
+    /// Learns what is not known yet; `false` if everything was.
+    async fn run(&mut self) -> bool {
+        let before = self.facts.clone();
+        self.facts.version = Some(self.version().await);
+        // A version that is known not to work must not be asked anything else: one of them
+        // runs an installer.
+        let is_sound = !self.is_dead() && broken(self.definition, &self.facts).is_none();
+        if is_sound && self.options.for_start {
+            self.facts.features = Some(self.features().await);
+        } else if is_sound {
+            let (features, auth, models) = tokio::join!(self.features(), self.auth(), self.list());
+            (self.facts.features, self.facts.auth) = (Some(features), auth);
+            self.facts.models = models;
+            if self.facts.models.as_ref().is_none_or(|fact| fact.is.trouble.is_some())
+                && let Some(models) = self.ask_by_acp().await
+            {
+                self.facts.models = Some(models);
+            }
+        }
+        self.facts != before
+    }
+
+    async fn version(&self) -> Fact<VersionFact> {
+        if let Some(fact) = &self.facts.version {
+            return fact.clone();
+        }
+        let probe = &self.definition.version;
+        if probe.args.is_empty() {
+            return Fact::now(VersionFact::NotAsked);
+        }
+        let limit = Duration::from_millis(probe.timeout_ms);
+        Fact::now(match self.call(&probe.args, limit).run().await {
+            Outcome::Ran(ran) => version_of(&ran),
+            Outcome::NotFound => VersionFact::ShimBroken(missing_interpreter(&self.path)),
+            Outcome::NotExecutable(why) => VersionFact::NotExecutable(why),
+            Outcome::NotStarted(why) => VersionFact::Failed(why),
+            Outcome::TimedOut => {
+                let limit = (limit * self.options.patience.max(1)).min(self.options.within);
+                let why = format!("no answer within {limit:?}");
+                return Fact::provisional(VersionFact::Failed(why));
+            }
+        })
+    }
+
+    async fn features(&self) -> Fact<FeaturesFact> {
+        if let Some(fact) = &self.facts.features {
+            return fact.clone();
+        }
+        let features = &self.definition.features;
+        if features.flags.is_empty() {
+            return Fact::now(FeaturesFact::Seen(BTreeSet::new()));
+        }
+        match self.call(&features.help, QUICK).run().await {
+            // Some print their help to stderr, some exit with 1.
+            Outcome::Ran(ran) if !ran.stdout.is_empty() || !ran.stderr.is_empty() => {
+                let shown = |text: &str| has_flag(&ran.stdout, text) || has_flag(&ran.stderr, text);
+                let seen = features.flags.iter().filter(|(_, text)| shown(text));
+                Fact::now(FeaturesFact::Seen(seen.map(|(name, _)| name.clone()).collect()))
+            }
+            outcome => {
+                let fact = FeaturesFact::Failed(trouble(&outcome, &features.help));
+                as_sure_as(&outcome, fact)
+            }
+        }
+    }
+
+    /// `None`: it does not have to be asked, or cannot be.
+    async fn auth(&self) -> Option<Fact<AuthFact>> {
+        let probe = self.definition.auth.probe.as_ref()?;
+        if live_auth(self.definition, &self.options.machine).is_some() {
+            return None;
+        }
+        if let Some(fact) = &self.facts.auth {
+            return Some(fact.clone());
+        }
+        let outcome = self.call(&probe.args, QUICK).run().await;
+        let state = match &outcome {
+            Outcome::Ran(ran) => says(probe, ran),
+            _ => AuthState::Unknown,
+        };
+        let trouble = (state == AuthState::Unknown).then(|| trouble(&outcome, &probe.args));
+        Some(as_sure_as(&outcome, AuthFact { state, trouble }))
+    }
+
+    /// `None`: there is no listing command.
+    async fn list(&self) -> Option<Fact<ModelsFact>> {
+        if let Some(fact) = &self.facts.models {
+            return Some(fact.clone());
+        }
+        let ModelList { args, shape, timeout_ms } = self.definition.models.list.as_ref()?;
+        let outcome = self.call(args, Duration::from_millis(*timeout_ms)).run().await;
+        let models = match &outcome {
+            Outcome::Ran(ran) => models::parse(*shape, &ran.stdout),
+            _ => Vec::new(),
+        };
+        let trouble = models.is_empty().then(|| trouble(&outcome, args));
+        let fact = ModelsFact { models, from: ModelsFrom::Listed, trouble, ..none_asked() };
+        Some(as_sure_as(&outcome, fact))
+    }
+
+    /// `None`: it cannot be asked, or was a while ago.
+    async fn ask_by_acp(&self) -> Option<Fact<ModelsFact>> {
+        let Self { definition, options, path, .. } = self;
+        let known = known(&self.facts);
+        let was_asked =
+            self.facts.models.as_ref().is_some_and(|fact| fact.is.from != ModelsFrom::Listed);
+        if !definition.models.acp || was_asked {
+            return None;
+        }
+        let (chosen, _) = choose::choose(definition, path, &known, &options.machine);
+        let (index, program) = chosen?;
+        let form = definition.forms.get(index).filter(|form| form.is_acp())?;
+        let permit = timeout_at(self.until, ACP_AT_ONCE.acquire()).await;
+        let Ok(Ok(_permit)) = permit else {
+            return Some(Fact::provisional(failed("it was not asked, too many others were")));
+        };
+        let features = known.features(definition);
+        let whens = form.when.iter().filter(|when| features.contains(&when.feature));
+        let own = form.args.iter().chain(whens.flat_map(|when| &when.args));
+        let mode = PermissionMode::default();
+        let call = Call {
+            launch: &options.launch,
+            program: &program,
+            args: definition.prefix_args.iter().chain(own).cloned().collect(),
+            env: options.machine.environment(definition, Some(form), mode, &program),
+            until: self.until,
+        };
+        Some(Fact::now(match acp::ask(call).await {
+            Ok(offer) => ModelsFact {
+                models: offer.models,
+                current: offer.current,
+                efforts: offer.efforts,
+                from: ModelsFrom::Acp,
+                ..none_asked()
+            },
+            Err(acp::Trouble::AuthRequired) => {
+                ModelsFact { wants_login: true, ..failed("it wants a login first") }
+            }
+            Err(acp::Trouble::Other(why)) => failed(&format!("over ACP: {why}")),
+            Err(acp::Trouble::TimedOut) => {
+                let fact = failed("it did not answer over ACP in time");
+                return Some(Fact::provisional(fact));
+            }
+        }))
+    }
+
+    /// The version probe showed that it cannot be run at all.
+    fn is_dead(&self) -> bool {
+        let fact = self.facts.version.as_ref().map(|fact| &fact.is);
+        matches!(fact, Some(VersionFact::NotExecutable(_) | VersionFact::ShimBroken(_)))
+    }
+
+    fn call(&self, args: &[String], limit: Duration) -> Call<'_> {
+        let Self { definition, options, path, .. } = self;
+        let mode = PermissionMode::default();
+        Call {
+            launch: &options.launch,
+            program: path,
+            args: definition.prefix_args.iter().chain(args).cloned().collect(),
+            env: options.machine.environment(definition, None, mode, path),
+            until: self.until.min(Instant::now() + limit * self.options.patience.max(1)),
+        }
+    }
+}
+
+fn as_sure_as<T>(outcome: &Outcome, fact: T) -> Fact<T> {
+    match outcome {
+        Outcome::TimedOut => Fact::provisional(fact),
+        _ => Fact::now(fact),
+    }
+}
+
+fn version_of(ran: &Ran) -> VersionFact {
+    match ran.code {
+        Some(126) => return VersionFact::NotExecutable(last_words(ran)),
+        Some(127) => return VersionFact::ShimBroken(last_words(ran)),
+        _ => {}
+    }
+    let found = Version::find(&ran.stdout);
+    let found = found.or_else(|| ran.is_success().then(|| Version::find(&ran.stderr)).flatten());
+    match found {
+        Some(version) => VersionFact::Version(version.to_string()),
+        None => VersionFact::Failed(last_words(ran)),
+    }
+}
+
+/// A probe that says both says no: `Not logged in` contains `logged in`.
+fn says(probe: &AuthProbe, ran: &Ran) -> AuthState {
+    let has = |word: &String| ran.stdout.contains(word) || ran.stderr.contains(word);
+    if probe.no.iter().any(has) {
+        AuthState::Missing
+    } else if probe.yes.iter().any(has) {
+        AuthState::Ok
+    } else {
+        AuthState::Unknown
+    }
+}
+
+/// Whether a help text shows a flag, and not only a longer one that begins like it.
+fn has_flag(help: &str, flag: &str) -> bool {
+    let continues = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    help.match_indices(flag).any(|(at, _)| {
+        let before = help.get(..at).and_then(|text| text.chars().next_back());
+        let after = help.get(at + flag.len()..).and_then(|text| text.chars().next());
+        !before.is_some_and(continues) && !after.is_some_and(continues)
+    })
+}
+
+fn trouble(outcome: &Outcome, args: &[String]) -> String {
+    let args = args.join(" ");
+    match outcome {
+        Outcome::Ran(ran) => format!("`{args}` said nothing of use: {}", last_words(ran)),
+        Outcome::TimedOut => format!("`{args}` did not answer in time"),
+        Outcome::NotFound => format!("`{args}`: its interpreter is missing"),
+        Outcome::NotExecutable(why) | Outcome::NotStarted(why) => format!("`{args}`: {why}"),
+    }
+}
+
+const MAX_WORDS_CHARS: usize = 200;
+
+/// How it ended and the last line that it printed.
+fn last_words(ran: &Ran) -> String {
+    let lines = ran.stderr.lines().rev().chain(ran.stdout.lines().rev());
+    let last = lines.map(str::trim).find(|line| !line.is_empty());
+    let shown: String = last.unwrap_or_default().chars().take(MAX_WORDS_CHARS).collect();
+    let shown: String = shown.chars().filter(|c| !c.is_control()).collect();
+    if shown.is_empty() { ran.exit.clone() } else { format!("{}: {shown}", ran.exit) }
+}
+
+/// What a script wants to be run by, for the message that says it is missing.
+fn missing_interpreter(path: &Path) -> String {
+    use std::io::Read as _;
+    let mut start = Vec::new();
+    if let Ok(file) = std::fs::File::open(path) {
+        let _ = file.take(256).read_to_end(&mut start);
+    }
+    let start = String::from_utf8_lossy(&start).into_owned();
+    let line = start.lines().next().and_then(|line| line.strip_prefix("#!")).map(str::trim);
+    match line {
+        Some(interpreter) => format!("its interpreter `{interpreter}` is missing"),
+        None => "what it needs to be started is missing".to_owned(),
+    }
+}
+
+fn none_asked() -> ModelsFact {
+    ModelsFact {
+        models: Vec::new(),
+        from: ModelsFrom::Nobody,
+        current: None,
+        efforts: Vec::new(),
+        trouble: None,
+        wants_login: false,
+    }
+}
+
+fn failed(why: &str) -> ModelsFact {
+    ModelsFact { trouble: Some(why.to_owned()), ..none_asked() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! What probes learned about one program, as it is kept in the cache.
+//!
+//! Facts are about a program and do not say what to make of it; that is done anew each time,
+//! so that a variable that is set or a definition that is changed counts at once.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::found::{AuthState, ModelsFrom};
+use crate::dialect::Model;
+
+/// Somebody may log in or out at any time.
+const AUTH_FOR: Duration = Duration::from_secs(60);
+/// Providers come and go in a CLI's configuration.
+const MODELS_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+/// What failed may be mended without a change to the program itself.
+const FAILURES_FOR: Duration = Duration::from_secs(5 * 60);
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Facts {
+    pub version: Option<Fact<VersionFact>>,
+    pub features: Option<Fact<FeaturesFact>>,
+    pub auth: Option<Fact<AuthFact>>,
+    pub models: Option<Fact<ModelsFact>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Fact<T> {
+    /// Seconds since 1970.
+    at: u64,
+    pub is: T,
+    /// Time was up before it was known; it is told, but not kept.
+    #[serde(skip)]
+    pub is_provisional: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum VersionFact {
+    Version(String),
+    NotAsked,
+    Failed(String),
+    NotExecutable(String),
+    ShimBroken(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum FeaturesFact {
+    Seen(BTreeSet<String>),
+    Failed(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AuthFact {
+    pub state: AuthState,
+    /// Why it is not known.
+    pub trouble: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct ModelsFact {
+    pub models: Vec<Model>,
+    pub from: ModelsFrom,
+    pub current: Option<String>,
+    pub efforts: Vec<String>,
+    /// Why it did not say.
+    pub trouble: Option<String>,
+    /// It wanted a login before it would say.
+    pub wants_login: bool,
+}
+
+impl<T> Fact<T> {
+    pub(super) fn now(is: T) -> Self {
+        Self { at: seconds_now(), is, is_provisional: false }
+    }
+
+    pub(super) fn provisional(is: T) -> Self {
+        Self { is_provisional: true, ..Self::now(is) }
+    }
+
+    fn age(&self) -> Duration {
+        // A clock that was set back makes nothing fresh.
+        seconds_now().checked_sub(self.at).map_or(Duration::MAX, Duration::from_secs)
+    }
+}
+
+impl Facts {
+    /// What is worth keeping: a probe that was cut short may do better the next time.
+    pub(super) fn lasting(mut self) -> Self {
+        self.version.take_if(|fact| fact.is_provisional);
+        self.features.take_if(|fact| fact.is_provisional);
+        self.auth.take_if(|fact| fact.is_provisional);
+        self.models.take_if(|fact| fact.is_provisional);
+        self
+    }
+
+    /// Forgets what is too old to be believed.
+    pub(super) fn forget_stale(&mut self) {
+        self.version.take_if(|fact| {
+            let is_sure = matches!(fact.is, VersionFact::Version(_) | VersionFact::NotAsked);
+            !is_sure && fact.age() > FAILURES_FOR
+        });
+        self.features.take_if(|fact| {
+            matches!(fact.is, FeaturesFact::Failed(_)) && fact.age() > FAILURES_FOR
+        });
+        self.auth.take_if(|fact| fact.age() > AUTH_FOR);
+        self.models.take_if(|fact| {
+            let limit = match (&fact.is.trouble, fact.is.wants_login) {
+                (_, true) => AUTH_FOR,
+                (Some(_), false) => FAILURES_FOR,
+                (None, false) => MODELS_FOR,
+            };
+            fact.age() > limit
+        });
+    }
+}
+
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+impl<T> Fact<T> {
+    pub(super) fn aged(is: T, age: Duration) -> Self {
+        Self { at: seconds_now() - age.as_secs(), ..Self::now(is) }
+    }
+}

@@ -1,0 +1,216 @@
+//! What is known about one agent on this machine.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::definition::{Definition, Form, PromptBy, ResumeStyle};
+use crate::dialect::{Model, PermissionMode};
+
+/// One agent, as detection found it. Serialises to what `--json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Found {
+    pub id: String,
+    pub name: String,
+    /// Its program is there, works as far as we can tell, and one of its forms can be used.
+    pub is_usable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found_by: Option<FoundBy>,
+    /// The first `x.y.z` of what it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Features of the definition that its help text shows.
+    pub features: Vec<String>,
+    pub auth: Auth,
+    pub models: Vec<Model>,
+    pub models_from: ModelsFrom,
+    /// What it starts with: configured, or as it said itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_model: Option<String>,
+    /// Reasoning efforts that it offers for any model.
+    pub efforts: Vec<String>,
+    /// How it would be run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<Run>,
+    /// Forms that were preferred or would come next, and why they were not taken.
+    pub passed_over: Vec<PassedOver>,
+    pub diagnoses: Vec<Diagnosis>,
+    /// What was not known when time was up, and why.
+    pub unfinished: Vec<String>,
+    /// What to type to log in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub login: Option<String>,
+    pub install: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub docs: Option<String>,
+    pub notes: Vec<String>,
+    /// Everything came from the cache; no probe was run.
+    pub is_cached: bool,
+}
+
+impl Found {
+    pub(super) fn nothing(definition: &Definition) -> Self {
+        Self {
+            id: definition.id.clone(),
+            name: definition.name.clone(),
+            is_usable: false,
+            path: None,
+            found_by: None,
+            version: None,
+            features: Vec::new(),
+            auth: Auth::default(),
+            models: Vec::new(),
+            models_from: ModelsFrom::Nobody,
+            default_model: definition.models.default.clone(),
+            efforts: definition.reasoning.efforts.clone(),
+            run: None,
+            passed_over: Vec::new(),
+            diagnoses: Vec::new(),
+            unfinished: Vec::new(),
+            login: definition.auth.login.clone(),
+            install: definition.install.clone(),
+            docs: definition.docs.clone(),
+            notes: definition.notes.clone(),
+            is_cached: false,
+        }
+    }
+
+    /// Its program is there, whether it works or not.
+    pub fn is_installed(&self) -> bool {
+        self.path.is_some()
+    }
+
+    /// The form of `definition` that was chosen.
+    pub fn form<'a>(&self, definition: &'a Definition) -> Option<&'a Form> {
+        definition.forms.get(self.run.as_ref()?.form)
+    }
+}
+
+/// Which step of the search found the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FoundBy {
+    /// `CLAUDE_BIN` and the like.
+    Override,
+    Configuration,
+    Path,
+    /// A directory of a package manager or version manager that is not on `PATH`.
+    WellKnown,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Auth {
+    pub state: AuthState,
+    /// What told us: a variable, a file, the CLI.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AuthState {
+    Ok,
+    Missing,
+    #[default]
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelsFrom {
+    /// Its listing command.
+    Listed,
+    Acp,
+    /// The definition; the CLI was not asked or did not say.
+    Known,
+    Nobody,
+}
+
+/// How an agent would be run, with placeholders where a session fills something in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Run {
+    /// Which of the definition's forms.
+    #[serde(skip)]
+    pub form: usize,
+    pub dialect: String,
+    pub program: PathBuf,
+    /// Program and arguments of a new conversation.
+    pub argv: Vec<String>,
+    /// The same for a conversation that is gone on with, where that takes other arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume_argv: Option<Vec<String>>,
+    pub resume: ResumeStyle,
+    pub prompt_by: PromptBy,
+    pub asks: bool,
+    /// Permission modes that it can be held to.
+    pub modes: Vec<PermissionMode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permissions_note: Option<String>,
+    /// What is added when a session wants it: model, effort, directories, system prompt.
+    pub optional_args: BTreeMap<&'static str, Vec<String>>,
+    pub takes_mcp: bool,
+    pub takes_images: bool,
+    /// Variables that are set, with their values; nothing of the user's is among them.
+    pub env: BTreeMap<String, String>,
+    pub env_stripped: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PassedOver {
+    pub dialect: String,
+    /// The arguments that tell it apart.
+    pub args: Vec<String>,
+    pub why: String,
+}
+
+/// Something that is wrong, and how to mend it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Diagnosis {
+    pub reason: Reason,
+    pub message: String,
+    pub remedy: String,
+}
+
+impl Diagnosis {
+    pub(super) fn new(
+        reason: Reason,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self { reason, message: message.into(), remedy: remedy.into() }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    NotOnPath,
+    NotExecutable,
+    ShimBroken,
+    OverrideInvalid,
+    VersionProbeFailed,
+    UntestedVersion,
+    AuthMissing,
+    AuthUnknown,
+}
+
+impl Reason {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NotOnPath => "not-on-path",
+            Self::NotExecutable => "not-executable",
+            Self::ShimBroken => "shim-broken",
+            Self::OverrideInvalid => "override-invalid",
+            Self::VersionProbeFailed => "version-probe-failed",
+            Self::UntestedVersion => "untested-version",
+            Self::AuthMissing => "auth-missing",
+            Self::AuthUnknown => "auth-unknown",
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Where an agent's program is.
+//!
+//! In: a definition and the machine. Out: a path and how it was found, or what is wrong. The
+//! order is: override by variable, configuration, `PATH`, well-known directories. What the
+//! user named and is wrong is told, never passed over in silence.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::Machine;
+use super::found::{Diagnosis, FoundBy, Reason};
+use crate::definition::Definition;
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stands {
+    Program,
+    Nothing,
+    NotAFile,
+    NotExecutable,
+    BrokenLink,
+}
+
+pub(super) fn locate(
+    definition: &Definition,
+    machine: &Machine,
+) -> Result<(PathBuf, FoundBy), Diagnosis> {
+    if let Some(wanted) = machine.variable(&definition.bin_variable()) {
+        return overridden(definition, machine, &PathBuf::from(wanted));
+    }
+    if let Some(wanted) = &definition.path {
+        return configured(definition, machine, Path::new(wanted));
+    }
+    search(definition, machine)
+}
+
+fn overridden(
+    definition: &Definition,
+    machine: &Machine,
+    wanted: &Path,
+) -> Result<(PathBuf, FoundBy), Diagnosis> {
+    let variable = definition.bin_variable();
+    let path = machine.expand(wanted);
+    let problem = match stands(&path) {
+        _ if !path.is_absolute() => "is not an absolute path",
+        Stands::Program => return Ok((path, FoundBy::Override)),
+        Stands::Nothing => "does not exist",
+        Stands::NotAFile => "is not a file",
+        Stands::NotExecutable => "is not executable",
+        Stands::BrokenLink => "is a link to nothing",
+    };
+    Err(Diagnosis::new(
+        Reason::OverrideInvalid,
+        format!("{variable} names {}, which {problem}", wanted.display()),
+        format!("set {variable} to the absolute path of {}, or unset it", definition.name),
+    ))
+}
+
+fn configured(
+    definition: &Definition,
+    machine: &Machine,
+    wanted: &Path,
+) -> Result<(PathBuf, FoundBy), Diagnosis> {
+    let path = machine.expand(wanted);
+    let what = format!("the configuration names {}", path.display());
+    let remedy = format!("correct `command` of agent `{}` in the configuration", definition.id);
+    match stands(&path) {
+        Stands::Program => Ok((path, FoundBy::Configuration)),
+        Stands::Nothing | Stands::NotAFile => {
+            Err(Diagnosis::new(Reason::NotOnPath, format!("{what}, where no program is"), remedy))
+        }
+        other => Err(faulty(&path, other)),
+    }
+}
+
+fn search(definition: &Definition, machine: &Machine) -> Result<(PathBuf, FoundBy), Diagnosis> {
+    let extra: Vec<PathBuf> = match &machine.home {
+        Some(home) => definition.extra_dirs.iter().map(|dir| home.join(dir)).collect(),
+        None => Vec::new(),
+    };
+    let on_path = machine.path.iter().map(|dir| (dir, FoundBy::Path));
+    let elsewhere = extra.iter().chain(&machine.well_known);
+    let dirs: Vec<_> = on_path.chain(elsewhere.map(|dir| (dir, FoundBy::WellKnown))).collect();
+    let mut fault = None;
+    for bin in &definition.bins {
+        for (dir, by) in &dirs {
+            let path = dir.join(bin);
+            match stands(&path) {
+                Stands::Program => return Ok((path, *by)),
+                Stands::Nothing | Stands::NotAFile => {}
+                other => {
+                    fault.get_or_insert_with(|| faulty(&path, other));
+                }
+            }
+        }
+    }
+    Err(fault.unwrap_or_else(|| {
+        let names: Vec<_> = definition.bins.iter().map(|bin| format!("`{bin}`")).collect();
+        let message = format!("{} is not in any of {} directories", names.join(" or "), dirs.len());
+        let variable = definition.bin_variable();
+        let remedy = format!("{}; if it is installed, set {variable}", definition.install);
+        Diagnosis::new(Reason::NotOnPath, message, remedy)
+    }))
+}
+
+fn faulty(path: &Path, stands: Stands) -> Diagnosis {
+    let shown = path.display();
+    match stands {
+        Stands::NotExecutable => Diagnosis::new(
+            Reason::NotExecutable,
+            format!("{shown} is not executable"),
+            format!("chmod +x {shown}, or install it again"),
+        ),
+        _ => Diagnosis::new(
+            Reason::ShimBroken,
+            format!("{shown} is a link to something that is gone"),
+            format!("remove {shown} and install it again"),
+        ),
+    }
+}
+
+/// A program of that name beside `program`, or else on the search path.
+pub(super) fn companion(program: &Path, bin: &str, machine: &Machine) -> Option<PathBuf> {
+    let beside = program.parent().map(Path::to_path_buf);
+    // An installed link may point into the package, where its companions are too.
+    let real = fs::canonicalize(program).ok();
+    let packaged = real.as_deref().and_then(Path::parent).map(Path::to_path_buf);
+    let dirs = beside.into_iter().chain(packaged);
+    dirs.chain(machine.path.iter().cloned())
+        .chain(machine.well_known.iter().cloned())
+        .map(|dir| dir.join(bin))
+        .find(|path| stands(path) == Stands::Program)
+}
+
+fn stands(path: &Path) -> Stands {
+    match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => Stands::NotAFile,
+        Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => Stands::NotExecutable,
+        Ok(_) => Stands::Program,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Stands::NotExecutable,
+        Err(_) if fs::symlink_metadata(path).is_ok() => Stands::BrokenLink,
+        Err(_) => Stands::Nothing,
+    }
+}

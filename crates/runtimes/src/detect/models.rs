@@ -1,0 +1,133 @@
+//! The models that a CLI lists.
+//!
+//! In: what it printed, in one of several shapes. Out: models; lines that are none are skipped.
+
+use serde_json::Value;
+
+use crate::checks;
+use crate::definition::ListShape;
+use crate::dialect::Model;
+
+/// A list for people to choose from; one agent lists several hundred.
+const MAX_MODELS: usize = 2000;
+
+pub(super) fn parse(shape: ListShape, output: &str) -> Vec<Model> {
+    let mut models: Vec<Model> = match shape {
+        ListShape::Lines => output.lines().filter_map(line).collect(),
+        ListShape::Table => output.lines().filter_map(row).collect(),
+        ListShape::CodexJson => codex(output),
+    };
+    models.truncate(MAX_MODELS);
+    models
+}
+
+/// `id`, or `id - Name`.
+fn line(line: &str) -> Option<Model> {
+    let line = line.trim();
+    let (id, name) = match line.split_once(" - ") {
+        Some((id, name)) => (id.trim(), Some(name.trim().to_owned())),
+        None => (line, None),
+    };
+    // A lone word with a colon at its end is a heading.
+    let is_id = checks::model_id(id).is_ok() && !id.ends_with(':');
+    is_id.then(|| Model { id: id.to_owned(), name, ..Model::default() })
+}
+
+/// Provider and model, and more that is not ours.
+fn row(line: &str) -> Option<Model> {
+    let mut columns = line.split_whitespace();
+    let (provider, model) = (columns.next()?, columns.next()?);
+    let is_heading = provider.eq_ignore_ascii_case("provider");
+    let id = format!("{provider}/{model}");
+    // A sentence has two words too, but no third column that begins with a digit.
+    let is_row =
+        columns.next().is_some_and(|context| context.starts_with(|c: char| c.is_ascii_digit()));
+    let is_model = !is_heading && is_row && checks::model_id(&id).is_ok();
+    is_model.then(|| Model { id, ..Model::default() })
+}
+
+fn codex(output: &str) -> Vec<Model> {
+    let Ok(value) = serde_json::from_str::<Value>(output.trim()) else { return Vec::new() };
+    let listed = value["models"].as_array().into_iter().flatten();
+    listed.filter_map(codex_model).collect()
+}
+
+fn codex_model(model: &Value) -> Option<Model> {
+    let id = model["slug"].as_str()?;
+    let is_hidden = matches!(model["visibility"].as_str(), Some("hide" | "hidden" | "none"));
+    if is_hidden || checks::model_id(id).is_err() {
+        return None;
+    }
+    let levels = model["supported_reasoning_levels"].as_array().into_iter().flatten();
+    let text = |name: &str| model[name].as_str().map(str::to_owned);
+    Some(Model {
+        id: id.to_owned(),
+        name: text("display_name"),
+        description: text("description"),
+        efforts: levels
+            .filter_map(|level| level["effort"].as_str().or(level.as_str()))
+            .map(str::to_owned)
+            .collect(),
+    })
+}
+
+/// What an ACP agent offers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Offer {
+    pub models: Vec<Model>,
+    pub current: Option<String>,
+    pub efforts: Vec<String>,
+}
+
+/// From the answer to `session/new`: config options, or the older `models`.
+pub(super) fn offered(answer: &Value) -> Offer {
+    let options: Vec<&Value> = answer["configOptions"].as_array().into_iter().flatten().collect();
+    let of_category =
+        |category: &str| options.iter().find(|option| option["category"] == *category).copied();
+    let by_id = options.iter().find(|option| option["id"] == "model").copied();
+    let mut offer = match by_id.or_else(|| of_category("model")) {
+        Some(option) => Offer {
+            models: choices(option).filter_map(|one| model(one, "value")).collect(),
+            current: option["currentValue"].as_str().map(str::to_owned),
+            efforts: Vec::new(),
+        },
+        None => {
+            let models = &answer["models"];
+            let listed = models["availableModels"].as_array().into_iter().flatten();
+            Offer {
+                models: listed.filter_map(|one| model(one, "modelId")).collect(),
+                current: models["currentModelId"].as_str().map(str::to_owned),
+                efforts: Vec::new(),
+            }
+        }
+    };
+    offer.models.truncate(MAX_MODELS);
+    if let Some(option) = of_category("thought_level") {
+        offer.efforts =
+            choices(option).filter_map(|one| one["value"].as_str()).map(str::to_owned).collect();
+    }
+    offer
+}
+
+/// The values of a select, which may be in groups.
+fn choices(option: &Value) -> impl Iterator<Item = &Value> {
+    option["options"].as_array().into_iter().flatten().flat_map(|one| {
+        match one["options"].as_array() {
+            Some(group) => group.iter().collect::<Vec<_>>(),
+            None => vec![one],
+        }
+    })
+}
+
+fn model(one: &Value, id: &str) -> Option<Model> {
+    let text = |name: &str| one[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    Some(Model {
+        id: text(id)?,
+        name: text("name"),
+        description: text("description"),
+        efforts: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! Running a CLI to learn something about it.
+//!
+//! In: a program and arguments. Out: what it printed, or why not. A probe gets no input, works
+//! in a directory of its own that is removed afterwards, may print up to a limit, and is
+//! ended with everything it started when it is done or time is up.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::Duration;
+
+use bus::{Launch, SpawnError, StderrKind, StdinKind, WorkerHandle, WorkerStdout};
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt as _;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// No version, help or list of models is longer; a probe that prints more is ended.
+const MAX_OUTPUT_BYTES: usize = 1 << 20;
+/// What a program printed last is still in the pipe when it has exited.
+const DRAIN_WAIT: Duration = Duration::from_millis(200);
+/// From SIGKILL until the tree is gone; whatever takes longer is its keeper's business.
+const END_WAIT: Duration = Duration::from_millis(500);
+
+/// One start of a program.
+#[derive(Debug, Clone)]
+pub(super) struct Call<'a> {
+    pub launch: &'a Launch,
+    pub program: &'a Path,
+    pub args: Vec<String>,
+    pub env: bus::Environment,
+    pub until: Instant,
+}
+
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Ran(Ran),
+    TimedOut,
+    /// The file is there but cannot be run: its interpreter is missing.
+    NotFound,
+    NotExecutable(String),
+    NotStarted(String),
+}
+
+#[derive(Debug)]
+pub(super) struct Ran {
+    pub code: Option<i32>,
+    /// For people.
+    pub exit: String,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    pub(super) fn is_success(&self) -> bool {
+        self.code == Some(0)
+    }
+}
+
+impl Call<'_> {
+    pub(super) async fn run(self) -> Outcome {
+        let dir = match directory() {
+            Ok(dir) => dir,
+            Err(error) => return Outcome::NotStarted(format!("no temporary directory: {error}")),
+        };
+        let until = self.until;
+        let launch = self.launch(&dir, StdinKind::Null);
+        let mut worker = match timeout_at(until, launch.spawn()).await {
+            Ok(Ok(worker)) => worker,
+            Ok(Err(error)) => return not_started(error),
+            Err(_) => return Outcome::TimedOut,
+        };
+        let heard = timeout_at(until, listen(&mut worker.stdout, &worker.handle)).await;
+        end(&worker.handle).await;
+        match heard {
+            Ok((stdout, exit)) => Outcome::Ran(Ran {
+                code: exit.code,
+                exit: exit.to_string(),
+                stdout: String::from_utf8_lossy(&stdout).into_owned(),
+                stderr: worker.handle.stderr_tail(),
+            }),
+            Err(_) => Outcome::TimedOut,
+        }
+    }
+
+    pub(super) fn launch(self, dir: &TempDir, stdin: StdinKind) -> Launch {
+        let mut launch = self.launch.clone();
+        launch.program = self.program.into();
+        launch.args = self.args.into_iter().map(Into::into).collect();
+        launch.cwd = dir.path().to_path_buf();
+        launch.env = self.env;
+        launch.stdin = stdin;
+        launch.stderr = StderrKind::Captured;
+        launch
+    }
+}
+
+pub(super) fn directory() -> std::io::Result<TempDir> {
+    tempfile::Builder::new().prefix("switchyard-probe-").tempdir()
+}
+
+/// Ends the whole tree and waits until it is gone, but not for ever.
+pub(super) async fn end(handle: &WorkerHandle) {
+    handle.kill();
+    let _ = timeout(END_WAIT, handle.ended()).await;
+}
+
+pub(super) fn not_started(error: SpawnError) -> Outcome {
+    match error {
+        SpawnError::NotFound { .. } => Outcome::NotFound,
+        // The file is there, so it is its interpreter that is not.
+        SpawnError::NotExecutable { source, .. } if source.kind() == ErrorKind::NotFound => {
+            Outcome::NotFound
+        }
+        SpawnError::NotExecutable { source, .. } => Outcome::NotExecutable(source.to_string()),
+        other => Outcome::NotStarted(other.to_string()),
+    }
+}
+
+async fn listen(stdout: &mut WorkerStdout, handle: &WorkerHandle) -> (Vec<u8>, bus::ExitReport) {
+    let mut bytes = Vec::new();
+    let exit = tokio::select! {
+        () = fill(stdout, &mut bytes) => {
+            if bytes.len() >= MAX_OUTPUT_BYTES {
+                handle.kill();
+            }
+            handle.exited().await
+        }
+        exit = handle.exited() => {
+            // Something it left behind may hold the pipe open.
+            let _ = timeout(DRAIN_WAIT, fill(stdout, &mut bytes)).await;
+            exit
+        }
+    };
+    (bytes, exit)
+}
+
+/// Until the end or the limit. Cancel-safe: what was read is in `bytes`.
+async fn fill(stdout: &mut WorkerStdout, bytes: &mut Vec<u8>) {
+    while bytes.len() < MAX_OUTPUT_BYTES {
+        match stdout.read_buf(bytes).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! What an agent's process speaks on stdout and stdin.
+//!
+//! A dialect is a state machine: what the CLI prints and what a session wants go in, ACP and
+//! lines for the CLI's stdin come out. It does no I/O, knows no clock, and panics on no input.
+//!
+//! Always true, for every dialect: a turn that was begun ends exactly once; a tool call starts
+//! once and ends once; a line that is not understood comes out as [`Said::Raw`].
+
+mod ansi;
+mod calling;
+mod claude;
+mod codex;
+mod codex_app_server;
+mod codex_exec;
+mod copilot;
+mod cursor;
+mod gemini;
+mod names;
+mod one_turn;
+mod openai;
+mod opencode;
+mod pi;
+mod plain;
+mod reader;
+mod retold;
+mod stderr;
+#[cfg(test)]
+mod testing;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::update::{Call, Update};
+
+pub use names::{DialectName, Model, PermissionMode};
+pub use reader::Reader;
+
+impl DialectName {
+    /// A fresh state machine.
+    pub fn start(self) -> Box<dyn Dialect> {
+        match self {
+            Self::ClaudeStreamJson => Box::new(claude::Claude::default()),
+            Self::CodexExec => Box::new(codex_exec::CodexExec::default()),
+            Self::CodexAppServer => Box::new(codex_app_server::CodexAppServer::default()),
+            Self::GeminiStreamJson => Box::new(gemini::Gemini::default()),
+            Self::OpencodeJson => Box::new(opencode::Opencode::default()),
+            Self::CursorStreamJson => Box::new(cursor::Cursor::default()),
+            Self::CopilotJson => Box::new(copilot::Copilot::default()),
+            Self::PiRpc => Box::new(pi::Pi::default()),
+            Self::Plain => Box::new(plain::Plain::default()),
+            Self::OpenaiJson => Box::new(openai::Openai::default()),
+        }
+    }
+}
+
+/// One conversation with one process.
+pub trait Dialect: std::fmt::Debug + Send {
+    /// The process has started. Dialects that live as long as a session shake hands, start or
+    /// resume the conversation, and say [`Said::Opened`] or [`Said::Lost`] when they know.
+    fn open(&mut self, _opening: &Opening, _out: &mut Vec<Said>) {}
+
+    /// A turn begins. Dialects that get their prompt by argv, stdin or file only note it.
+    fn prompt(&mut self, _prompt: &Prompt, _out: &mut Vec<Said>) {}
+
+    /// One line of stdout without its end; never blank.
+    fn line(&mut self, line: &str, out: &mut Vec<Said>);
+
+    /// The answer to a [`Said::Ask`].
+    fn answer(&mut self, _ask: &str, _answer: &Answer, _out: &mut Vec<Said>) {}
+
+    /// The turn is to stop. Says what to write to the CLI, if it can be told; `false` when
+    /// only a signal stops it.
+    fn interrupt(&mut self, _out: &mut Vec<Said>) -> bool {
+        false
+    }
+
+    /// A wish for the turns to come. `false` when it takes a new process.
+    fn set(&mut self, _wish: &Wish, _out: &mut Vec<Said>) -> bool {
+        false
+    }
+
+    /// stdout ended. A turn that runs ends here at the latest.
+    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>);
+}
+
+/// What comes out of a dialect.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Said {
+    Update(Update),
+    /// The conversation is open (again), and this is what the CLI told about it.
+    Opened(Opened),
+    /// The CLI's own id of the conversation, which its resume takes.
+    Session(String),
+    /// The conversation that was to be resumed is not there.
+    Lost(Failure),
+    Ask(Ask),
+    /// The CLI no longer wants an answer to this ask.
+    Withdrawn(String),
+    TurnEnded(TurnEnd),
+    /// A line for the CLI's stdin, without its end.
+    Write(String),
+    /// A line that means nothing to us.
+    Raw(String),
+}
+
+/// What a conversation is opened with.
+#[derive(Debug, Clone, Default)]
+pub struct Opening {
+    pub cwd: PathBuf,
+    pub directories: Vec<PathBuf>,
+    /// The CLI's own id of the conversation to go on with.
+    pub resume: Option<String>,
+    /// The id that a new conversation is to have, for CLIs that let us choose.
+    pub session: Option<String>,
+    pub model: Option<String>,
+    pub effort: Option<String>,
+    pub permissions: PermissionMode,
+    pub system_prompt: Option<String>,
+    /// ACP's `mcpServers`.
+    pub mcp_servers: Vec<Value>,
+}
+
+/// What the CLI told when the conversation was opened.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Opened {
+    /// Its own id of the conversation, if it is known already.
+    pub session: Option<String>,
+    pub model: Option<String>,
+    /// Empty when it did not say.
+    pub models: Vec<Model>,
+}
+
+/// What is said to the CLI: the composed text, and images.
+#[derive(Debug, Clone, Default)]
+pub struct Prompt {
+    pub text: String,
+    pub images: Vec<Image>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Image {
+    pub mime_type: String,
+    /// Base64.
+    pub data: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    Model(String),
+    Effort(String),
+    Permissions(PermissionMode),
+}
+
+/// A question of the CLI: may it do this?
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// What [`Dialect::answer`] takes.
+    pub id: String,
+    pub call: Call,
+    pub options: Vec<AskOption>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AskOption {
+    pub option_id: String,
+    pub name: String,
+    pub kind: AskKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskKind {
+    AllowOnce,
+    AllowAlways,
+    RejectOnce,
+    RejectAlways,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The id of the option.
+    Chosen(String),
+    /// The turn is being cancelled.
+    Cancelled,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnEnd {
+    pub ending: Ending,
+    /// Of this turn alone.
+    pub usage: Option<Usage>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ending {
+    Stopped(StopReason),
+    Failed(Failure),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    EndTurn,
+    MaxTokens,
+    MaxTurnRequests,
+    Refusal,
+    Cancelled,
+}
+
+/// Tokens, as in ACP's `PromptResponse.usage`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    pub total_tokens: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thought_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached_read_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached_write_tokens: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub category: Category,
+    pub message: String,
+    pub remedy: Option<String>,
+}
+
+impl Failure {
+    pub fn new(category: Category, message: impl Into<String>) -> Self {
+        Self { category, message: message.into(), remedy: None }
+    }
+
+    #[must_use]
+    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Category {
+    Auth,
+    RateLimit,
+    ModelUnavailable,
+    PromptTooLarge,
+    UpstreamUnavailable,
+    Timeout,
+    Rejected,
+    ProcessExit,
+    Protocol,
+    BadInput,
+    Internal,
+    /// The CLI has forgotten the conversation.
+    SessionLost,
+}
+
+/// How the process ended, as far as it is known.
+#[derive(Debug, Clone, Default)]
+pub struct Exit {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    /// The last that it said on stderr.
+    pub stderr: String,
+    /// We ended it.
+    pub is_wanted: bool,
+}

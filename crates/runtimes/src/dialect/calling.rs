@@ -1,0 +1,154 @@
+//! Tool calls of CLIs that tell of a start, some output and an end.
+//!
+//! In: a name and an input, what the tool has printed so far, how it ended. Out: updates with
+//! kind, title, files and changes. A change stays in the content when output is added to it.
+
+use serde_json::Value;
+
+use super::Said;
+use crate::calls::Calls;
+use crate::tools;
+use crate::update::{Block, Call, Content, Status};
+
+/// Live output is a window on the end of it: every update repeats what it shows.
+const MAX_LIVE_BYTES: usize = 64 << 10;
+
+#[derive(Debug, Default)]
+pub(super) struct Calling {
+    calls: Calls,
+    /// In the order they came.
+    open: Vec<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    id: String,
+    changes: Vec<Content>,
+    output: String,
+}
+
+/// How a call ended.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) text: String,
+    pub(super) images: Vec<Block>,
+    pub(super) raw: Option<Value>,
+    pub(super) is_failure: bool,
+}
+
+impl Calling {
+    pub(super) fn start(&mut self, id: &str, name: &str, input: &Value, out: &mut Vec<Said>) {
+        self.start_in(id, name, input, None, out);
+    }
+
+    /// Like `start`, for a call of a sub-agent that was itself called by `parent`.
+    pub(super) fn start_in(
+        &mut self,
+        id: &str,
+        name: &str,
+        input: &Value,
+        parent: Option<&str>,
+        out: &mut Vec<Said>,
+    ) {
+        let changes = tools::diff_of(name, input).unwrap_or_default();
+        let locations = tools::locations_of(input);
+        let parent =
+            parent.map(|id| serde_json::json!({ "switchyard": { "parentToolCallId": id } }));
+        let call = Call {
+            id: id.to_owned(),
+            title: Some(tools::title_of(name, input)),
+            name: Some(name.to_owned()),
+            kind: Some(tools::kind_of(name)),
+            status: Some(Status::InProgress),
+            content: (!changes.is_empty()).then(|| changes.clone()),
+            locations: (!locations.is_empty()).then_some(locations),
+            raw_input: (!input.is_null()).then(|| input.clone()),
+            meta: parent,
+            ..Call::default()
+        };
+        self.calls.say(call, out);
+        if self.calls.is_open(id) {
+            self.take(id);
+            self.open.push(Open { id: id.to_owned(), changes, output: String::new() });
+        }
+    }
+
+    pub(super) fn is_known(&self, id: &str) -> bool {
+        self.calls.is_known(id)
+    }
+
+    /// All that an open call has printed so far.
+    pub(super) fn output(&mut self, id: &str, text: &str, out: &mut Vec<Said>) {
+        let Some(open) = self.open.iter_mut().find(|open| open.id == id) else { return };
+        let text = end_of(text, MAX_LIVE_BYTES);
+        if text == open.output {
+            return;
+        }
+        text.clone_into(&mut open.output);
+        let call = Call {
+            id: id.to_owned(),
+            status: Some(Status::InProgress),
+            content: Some(contents(&open.changes, text, &[])),
+            ..Call::default()
+        };
+        self.calls.say(call, out);
+    }
+
+    pub(super) fn end(&mut self, id: &str, outcome: Outcome, out: &mut Vec<Said>) {
+        let open = self.take(id).unwrap_or_default();
+        let content = contents(&open.changes, &outcome.text, &outcome.images);
+        let call = Call {
+            id: id.to_owned(),
+            status: Some(if outcome.is_failure { Status::Failed } else { Status::Completed }),
+            content: (!content.is_empty()).then_some(content),
+            raw_output: outcome.raw,
+            ..Call::default()
+        };
+        self.calls.say(call, out);
+    }
+
+    /// Ends what is still open as failed. What a call has printed stays, with `why` after it.
+    pub(super) fn close(&mut self, why: &str, out: &mut Vec<Said>) {
+        for open in std::mem::take(&mut self.open) {
+            let mut text = open.output;
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(why);
+            let call = Call {
+                id: open.id,
+                status: Some(Status::Failed),
+                content: Some(contents(&open.changes, &text, &[])),
+                ..Call::default()
+            };
+            self.calls.say(call, out);
+        }
+        self.calls.close(why, out);
+    }
+
+    fn take(&mut self, id: &str) -> Option<Open> {
+        let at = self.open.iter().position(|open| open.id == id)?;
+        Some(self.open.remove(at))
+    }
+}
+
+fn contents(changes: &[Content], text: &str, images: &[Block]) -> Vec<Content> {
+    let mut contents = changes.to_vec();
+    if !text.is_empty() {
+        contents.push(Content::text(text));
+    }
+    contents.extend(images.iter().map(|image| Content::Content { content: image.clone() }));
+    contents
+}
+
+/// The last bytes of a text, cut between characters.
+fn end_of(text: &str, max_bytes: usize) -> &str {
+    let mut from = text.len().saturating_sub(max_bytes);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    text.get(from..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

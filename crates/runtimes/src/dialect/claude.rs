@@ -1,0 +1,395 @@
+//! Claude Code's `stream-json`, and the CLIs that took it over: Qwen Code, Amp,
+//! `CodeBuddy`.
+//!
+//! In: one JSON object a line, with or without partial messages. Out: ACP. A process that was
+//! opened is spoken to over stdin (prompts, permissions, interrupts) and lives as long as its
+//! session; one that only prints is understood just as well.
+//!
+//! Always true: a turn ends once, at its `result` or with the process; text of sub-agents
+//! never mixes with the answer: it is live content of the call that started them, their tool
+//! calls are calls of their own with `_meta.switchyard.parentToolCallId`.
+
+mod asks;
+mod control;
+mod ending;
+mod ledger;
+mod stream;
+mod system;
+mod todos;
+mod toolbox;
+
+use serde_json::Value;
+
+use self::asks::Asks;
+use self::control::Control;
+use self::ending::Verdict;
+use self::ledger::Ledger;
+use self::stream::Stream;
+use self::system::Compactions;
+use self::toolbox::Toolbox;
+use super::{
+    Answer, Category, Dialect, Ending, Exit, Failure, Opening, Prompt, Said, StopReason, TurnEnd,
+    Wish,
+};
+use crate::update::Severity;
+
+#[derive(Debug, Default)]
+pub(super) struct Claude {
+    turn: Turn,
+    /// Prompts come from us, so what comes without one is not a turn.
+    is_driven: bool,
+    has_had_turn: bool,
+    is_lost: bool,
+    session: Option<String>,
+    flavour: Flavour,
+    stream: Stream,
+    toolbox: Toolbox,
+    ledger: Ledger,
+    control: Control,
+    asks: Asks,
+    compactions: Compactions,
+}
+
+/// What the turn that runs, or the last one, has come to.
+#[derive(Debug, Default)]
+struct Turn {
+    is_running: bool,
+    is_interrupted: bool,
+    /// An error that the CLI put into a message instead of an answer.
+    trouble: Option<Failure>,
+    /// The last that the model said about why it stopped.
+    stop_reason: Option<String>,
+    /// A `result` that was cut off, as the CLI's exit was quicker than its pipe.
+    cut: Option<Verdict>,
+}
+
+/// Whose `stream-json` it is, where that matters.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Flavour {
+    #[default]
+    Claude,
+    Qwen,
+}
+
+impl Dialect for Claude {
+    fn open(&mut self, opening: &Opening, out: &mut Vec<Said>) {
+        if opening.resume.is_none() {
+            self.ledger.is_new();
+        }
+        self.control.open(opening, out);
+    }
+
+    fn prompt(&mut self, prompt: &Prompt, out: &mut Vec<Said>) {
+        self.is_driven = true;
+        self.begin();
+        self.control.prompt(prompt, out);
+    }
+
+    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+        match serde_json::from_str::<Value>(line) {
+            Ok(Value::Array(all)) if all.iter().all(Value::is_object) => {
+                // `--output-format json` prints all lines at once, as one array.
+                for one in &all {
+                    self.object(one, &one.to_string(), out);
+                }
+            }
+            Ok(value) if value.is_object() => self.object(&value, line, out),
+            Ok(_) => out.push(Said::Raw(line.to_owned())),
+            Err(_) => match ending::of_cut(line) {
+                Some(verdict) if self.turn.is_running => self.turn.cut = Some(verdict),
+                _ => out.push(Said::Raw(line.to_owned())),
+            },
+        }
+    }
+
+    fn answer(&mut self, ask: &str, answer: &Answer, out: &mut Vec<Said>) {
+        self.asks.answer(ask, answer, out);
+    }
+
+    fn interrupt(&mut self, out: &mut Vec<Said>) -> bool {
+        if !self.control.is_listening() {
+            return false;
+        }
+        // An interrupt that finds no turn would hit the next one.
+        if self.turn.is_running {
+            self.turn.is_interrupted = true;
+            self.control.interrupt(out);
+        }
+        true
+    }
+
+    fn set(&mut self, wish: &Wish, out: &mut Vec<Said>) -> bool {
+        self.control.set(wish, self.flavour, out)
+    }
+
+    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+        self.asks.withdraw(out);
+        self.compactions.give_up(out);
+        let died = crate::trouble::died(exit);
+        if died.category == Category::SessionLost && self.session.is_none() {
+            self.lose(&died, out);
+        }
+        if !self.turn.is_running {
+            return;
+        }
+        let has_answered = exit.code == Some(0) && self.stream.is_settled();
+        let verdict = match (self.turn.cut.take(), self.turn.trouble.take()) {
+            _ if exit.is_wanted => Verdict::stopped(StopReason::Cancelled),
+            (Some(cut), _) => cut,
+            (None, Some(trouble)) => Verdict::failed(trouble),
+            // The `result` is lost, but what it would have said is known.
+            (None, None) if has_answered => {
+                Verdict::stopped(ending::stop_reason(self.turn.stop_reason.as_deref()))
+            }
+            (None, None) => Verdict::failed(died),
+        };
+        self.finish(verdict, &Value::Null, out);
+    }
+}
+
+impl Claude {
+    fn object(&mut self, value: &Value, line: &str, out: &mut Vec<Said>) {
+        let is_understood = match value["type"].as_str().unwrap_or_default() {
+            "system" => self.system(value, out),
+            "stream_event" => self.event(value, out),
+            "assistant" => self.assistant(value, out),
+            "user" => self.user(value, out),
+            "result" => self.result(value, out),
+            "control_request" => self.asked(value, out),
+            "control_response" => self.control.answered(value, &mut self.flavour, out),
+            "control_cancel_request" => self.asks.cancel(value, out),
+            "rate_limit_event" => system::rate_limit(value, out),
+            "auth_status" => system::auth_status(value, out),
+            // Signs of life, hints and duplicates.
+            "keep_alive" | "tool_progress" | "tool_use_summary" | "prompt_suggestion"
+            | "active_goal" => true,
+            _ => false,
+        };
+        if !is_understood {
+            out.push(Said::Raw(line.to_owned()));
+        }
+    }
+
+    fn begin(&mut self) {
+        self.turn = Turn { is_running: true, ..Turn::default() };
+        self.has_had_turn = true;
+        self.stream.begin();
+        self.ledger.begin();
+    }
+
+    /// A line that only a turn can have, in the output of a process that we did not prompt.
+    fn notice_turn(&mut self) {
+        if !self.turn.is_running && !self.is_driven {
+            self.begin();
+        }
+    }
+
+    fn notice_session(&mut self, value: &Value, out: &mut Vec<Said>) {
+        let Some(id) = value["session_id"].as_str().filter(|id| !id.is_empty()) else { return };
+        if self.session.as_deref() != Some(id) {
+            self.session = Some(id.to_owned());
+            out.push(Said::Session(id.to_owned()));
+        }
+    }
+
+    fn system(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
+        match value["subtype"].as_str().unwrap_or_default() {
+            "init" => {
+                if value["qwen_code_version"].is_string() {
+                    self.flavour = Flavour::Qwen;
+                }
+                self.notice_turn();
+                self.notice_session(value, out);
+                self.ledger.model(value["model"].as_str());
+                true
+            }
+            // Qwen's sign that it asks the model again, or that the answer goes on.
+            "retry" => {
+                let data = &value["data"];
+                // It is said once when it waits and once when it asks.
+                let is_said = self.stream.is_again() && data["attempt"].is_null();
+                if data["preserveText"] != true {
+                    self.stream.abandon(None, &mut self.toolbox, out);
+                }
+                if !is_said {
+                    system::qwen_retry(data, out);
+                }
+                true
+            }
+            "local_command_output" => {
+                let text = value["content"].as_str().unwrap_or_default();
+                self.stream.whole_text(text, out);
+                true
+            }
+            "commands_changed" => {
+                control::commands(&value["commands"], out);
+                true
+            }
+            "task_notification" => {
+                let call = value["tool_use_id"].as_str().unwrap_or_default();
+                // What is told of a call that is open comes with its result.
+                if !self.toolbox.is_open(call) {
+                    system::task_notification(value, out);
+                }
+                true
+            }
+            "status" | "compact_boundary" => self.compactions.hear(value, out),
+            _ => system::hear(value, out),
+        }
+    }
+
+    fn event(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
+        let event = &value["event"];
+        let kind = event["type"].as_str().unwrap_or_default();
+        if kind == "tool_progress" {
+            self.toolbox.progress(event, out);
+            return true;
+        }
+        // What a sub-agent streams comes again whole.
+        if parent_of(value).is_some() {
+            return true;
+        }
+        match kind {
+            "message_start" => {
+                self.notice_turn();
+                self.notice_session(value, out);
+                self.turn.trouble = None;
+                self.turn.stop_reason = None;
+                self.ledger.message_start(&event["message"]);
+            }
+            "message_delta" => {
+                if let Some(reason) = event["delta"]["stop_reason"].as_str() {
+                    self.turn.stop_reason = Some(reason.to_owned());
+                }
+                self.ledger.message_delta(&event["usage"], out);
+            }
+            _ => {}
+        }
+        self.stream.event(value, &mut self.toolbox, out)
+    }
+
+    fn assistant(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
+        let message = &value["message"];
+        if let Some(parent) = parent_of(value) {
+            self.toolbox.subagent(parent, &message["content"], out);
+            return true;
+        }
+        self.notice_turn();
+        self.notice_session(value, out);
+        if let Some(trouble) = ending::trouble_in(value) {
+            self.turn.trouble = Some(trouble);
+            if let Some(reason) = message["stop_reason"].as_str() {
+                self.turn.stop_reason = Some(reason.to_owned());
+            }
+            return true;
+        }
+        self.turn.trouble = None;
+        if let Some(reason) = message["stop_reason"].as_str() {
+            self.turn.stop_reason = Some(reason.to_owned());
+        }
+        self.ledger.message(message);
+        self.stream.message(message, &mut self.toolbox, out);
+        true
+    }
+
+    fn user(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
+        let content = &value["message"]["content"];
+        let parent = parent_of(value);
+        let has_results = self.toolbox.results(value, content, out);
+        for block in content.as_array().into_iter().flatten() {
+            if let Some(call) = block["tool_use_id"].as_str() {
+                self.asks.settle(call, out);
+            }
+        }
+        if parent.is_none() {
+            if has_results {
+                self.stream.tools_answered();
+            }
+            // Older versions say it in no other way.
+            let says = |text: &Value| {
+                text.as_str().is_some_and(|text| text.starts_with("[Request interrupted by user"))
+            };
+            let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
+            if says(content) || blocks.iter().any(|block| says(&block["text"])) {
+                self.turn.is_interrupted = true;
+            }
+        }
+        // Prompts, summaries and reminders are texts for the model, not for people.
+        true
+    }
+
+    fn result(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
+        let is_first = !self.has_had_turn;
+        if !self.turn.is_running && is_first && !self.is_driven && !self.control.is_open() {
+            self.begin();
+        }
+        let verdict = ending::of_result(value, &mut self.turn);
+        if verdict.is_lost() && self.session.is_none() {
+            if let Ending::Failed(failure) = &verdict.ending {
+                self.lose(&failure.clone(), out);
+            }
+        } else if value["is_error"] != true {
+            self.notice_session(value, out);
+        }
+        self.ledger.result(value, self.flavour);
+        // A turn that a background task of the CLI began ends before ours has begun.
+        let is_foreign = value["origin"]["kind"] == "task-notification"
+            && value["queued_turn_count"].as_u64().unwrap_or_default() > 0;
+        if self.turn.is_running && !(is_foreign && self.is_driven) {
+            self.finish(verdict, value, out);
+        }
+        true
+    }
+
+    fn asked(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
+        if value["request"]["subtype"] == "can_use_tool" {
+            self.asks.hear(value, &mut self.toolbox, out);
+        } else {
+            control::refuse(value, out);
+        }
+        true
+    }
+
+    fn finish(&mut self, verdict: Verdict, result: &Value, out: &mut Vec<Said>) {
+        match &verdict.ending {
+            Ending::Stopped(StopReason::EndTurn | StopReason::MaxTokens) => {
+                self.stream.release(out);
+                let text = result["result"].as_str().unwrap_or_default();
+                if !self.stream.has_text() && verdict.explains.is_none() {
+                    self.stream.whole_text(text, out);
+                }
+            }
+            _ => self.stream.forget_error(),
+        }
+        if let Some(why) = &verdict.explains {
+            system::notice(Severity::Warning, why, out);
+        }
+        let why = match &verdict.ending {
+            Ending::Stopped(StopReason::Cancelled) => "cancelled".to_owned(),
+            Ending::Stopped(_) => "the CLI did not say how this ended".to_owned(),
+            Ending::Failed(failure) => failure.message.clone(),
+        };
+        self.compactions.give_up(out);
+        self.toolbox.close(&why, out);
+        self.ledger.say(out);
+        let usage = self.ledger.turn_usage();
+        self.turn = Turn::default();
+        self.stream.step();
+        out.push(Said::TurnEnded(TurnEnd { ending: verdict.ending, usage }));
+    }
+
+    fn lose(&mut self, failure: &Failure, out: &mut Vec<Said>) {
+        if !self.is_lost {
+            self.is_lost = true;
+            out.push(Said::Lost(failure.clone()));
+        }
+    }
+}
+
+/// The call that started the sub-agent whose line this is.
+fn parent_of(value: &Value) -> Option<&str> {
+    value["parent_tool_use_id"].as_str().filter(|id| !id.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! What we say to the CLI over its stdin, and its answers.
+//!
+//! Always true: each request has an id of its own, and each request of the CLI that we do not
+//! know is refused, so that it does not wait for us.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use super::super::{Model, Opened, Opening, PermissionMode, Prompt, Said, Wish};
+use super::Flavour;
+use crate::update::{Command, CommandInput, Severity, Update};
+
+#[derive(Debug, Default)]
+pub(super) struct Control {
+    is_open: bool,
+    /// It answered, so it reads what we write.
+    is_listening: bool,
+    has_said_opened: bool,
+    count: u64,
+    /// What we asked for, by the id of the request.
+    waiting: HashMap<String, &'static str>,
+    model: Option<String>,
+}
+
+impl Control {
+    pub(super) fn open(&mut self, opening: &Opening, out: &mut Vec<Said>) {
+        self.is_open = true;
+        self.model.clone_from(&opening.model);
+        let mut request = json!({ "hooks": null });
+        if let Some(text) = &opening.system_prompt {
+            request["appendSystemPrompt"] = json!(text);
+        }
+        self.request("initialize", request, out);
+    }
+
+    /// Whether we were to open the conversation. Without that, prompts do not go through us.
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    pub(super) fn is_listening(&self) -> bool {
+        self.is_listening
+    }
+
+    pub(super) fn prompt(&mut self, prompt: &Prompt, out: &mut Vec<Said>) {
+        if !self.is_open {
+            return;
+        }
+        let images = prompt.images.iter().map(|image| {
+            json!({
+                "type": "image",
+                "source": { "type": "base64", "media_type": image.mime_type, "data": image.data },
+            })
+        });
+        let text =
+            (!prompt.text.is_empty()).then(|| json!({ "type": "text", "text": prompt.text }));
+        let content: Vec<Value> = images.chain(text).collect();
+        let line = json!({
+            "type": "user",
+            "message": { "role": "user", "content": content },
+            "parent_tool_use_id": null,
+        });
+        out.push(Said::Write(line.to_string()));
+    }
+
+    pub(super) fn interrupt(&mut self, out: &mut Vec<Said>) {
+        self.request("interrupt", json!({}), out);
+    }
+
+    pub(super) fn set(&mut self, wish: &Wish, flavour: Flavour, out: &mut Vec<Said>) -> bool {
+        if !self.is_listening {
+            return false;
+        }
+        match wish {
+            Wish::Model(model) => self.request("set_model", json!({ "model": model }), out),
+            Wish::Permissions(mode) => {
+                let mode = match (mode, flavour) {
+                    (PermissionMode::AcceptEdits, Flavour::Claude) => "acceptEdits",
+                    (PermissionMode::AcceptEdits, Flavour::Qwen) => "auto-edit",
+                    // It asks, and the answer is what the modes differ in.
+                    _ => "default",
+                };
+                self.request("set_permission_mode", json!({ "mode": mode }), out);
+            }
+            // An argument of the command line only.
+            Wish::Effort(_) => return false,
+        }
+        true
+    }
+
+    /// A `control_response`.
+    pub(super) fn answered(
+        &mut self,
+        line: &Value,
+        flavour: &mut Flavour,
+        out: &mut Vec<Said>,
+    ) -> bool {
+        let response = &line["response"];
+        let id = response["request_id"].as_str().unwrap_or_default();
+        let about = self.waiting.remove(id);
+        self.is_listening |= about.is_some();
+        let body = &response["response"];
+        let error = response["error"].as_str();
+        // In a recording of somebody else's conversation only the shape tells.
+        let is_initialize = about == Some("initialize")
+            || (about.is_none() && body["commands"].is_array() && body["models"].is_array());
+        if is_initialize && !self.has_said_opened {
+            self.has_said_opened = true;
+            if body["subtype"] == "initialize" {
+                *flavour = Flavour::Qwen;
+            }
+            out.push(Said::Opened(self.opened(body)));
+            commands(&body["commands"], out);
+        }
+        if let Some(error) = error.filter(|_| about.is_some()) {
+            let title = format!("the CLI refused {}: {error}", about.unwrap_or_default());
+            out.push(Said::Update(Update::notice(Severity::Warning, title)));
+        }
+        true
+    }
+
+    fn opened(&self, body: &Value) -> Opened {
+        let models: Vec<Model> =
+            body["models"].as_array().into_iter().flatten().filter_map(model_of).collect();
+        let first = || models.iter().find(|model| model.id == "default").map(|m| m.id.clone());
+        let model = self.model.clone().or_else(first);
+        Opened { session: None, model, models }
+    }
+
+    fn request(&mut self, subtype: &'static str, request: Value, out: &mut Vec<Said>) {
+        self.count += 1;
+        let id = format!("switchyard-{}", self.count);
+        self.waiting.insert(id.clone(), subtype);
+        let mut members = Map::new();
+        members.insert("subtype".to_owned(), json!(subtype));
+        if let Value::Object(request) = request {
+            members.extend(request);
+        }
+        let line = json!({ "type": "control_request", "request_id": id, "request": members });
+        out.push(Said::Write(line.to_string()));
+    }
+}
+
+/// A request of the CLI that nobody here can meet.
+pub(super) fn refuse(line: &Value, out: &mut Vec<Said>) {
+    let Some(id) = line["request_id"].as_str() else { return };
+    let what = line["request"]["subtype"].as_str().unwrap_or("this");
+    let answer = json!({
+        "type": "control_response",
+        "response": {
+            "subtype": "error",
+            "request_id": id,
+            "error": format!("{what} is not supported by this client"),
+        },
+    });
+    out.push(Said::Write(answer.to_string()));
+}
+
+/// Slash commands that the CLI offers.
+pub(super) fn commands(commands: &Value, out: &mut Vec<Said>) {
+    let Some(commands) = commands.as_array() else { return };
+    let available_commands = commands.iter().filter_map(|command| {
+        let hint = command["argumentHint"].as_str().filter(|hint| !hint.is_empty());
+        Some(Command {
+            name: command["name"].as_str()?.to_owned(),
+            description: command["description"].as_str().unwrap_or_default().to_owned(),
+            input: hint.map(|hint| CommandInput { hint: hint.to_owned() }),
+        })
+    });
+    let available_commands = available_commands.collect();
+    out.push(Said::Update(Update::AvailableCommandsUpdate { available_commands }));
+}
+
+fn model_of(model: &Value) -> Option<Model> {
+    let text = |name: &str| model[name].as_str().map(str::to_owned);
+    let efforts = model["supportedEffortLevels"].as_array();
+    Some(Model {
+        id: text("value")?,
+        name: text("displayName"),
+        description: text("description"),
+        efforts: efforts.into_iter().flatten().filter_map(Value::as_str).map(Into::into).collect(),
+    })
+}

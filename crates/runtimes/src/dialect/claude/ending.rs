@@ -1,0 +1,181 @@
+//! What a `result` means for the turn.
+//!
+//! `subtype: success` means nothing: provider errors have it too. What counts is `is_error`,
+//! why the CLI says it stopped, and what it put into messages instead of an answer.
+
+use serde_json::Value;
+
+use super::super::{Category, Ending, Failure, StopReason};
+use super::Turn;
+use crate::trouble;
+
+/// How a turn ends, and what is to be said about that.
+#[derive(Debug)]
+pub(super) struct Verdict {
+    pub(super) ending: Ending,
+    /// The CLI's own words, for endings that carry none.
+    pub(super) explains: Option<String>,
+}
+
+impl Verdict {
+    pub(super) fn stopped(reason: StopReason) -> Self {
+        Self { ending: Ending::Stopped(reason), explains: None }
+    }
+
+    pub(super) fn failed(failure: Failure) -> Self {
+        Self { ending: Ending::Failed(failure), explains: None }
+    }
+
+    fn because(reason: StopReason, words: String) -> Self {
+        Self { ending: Ending::Stopped(reason), explains: Some(words).filter(|w| !w.is_empty()) }
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(&self.ending, Ending::Failed(failure) if failure.category == Category::SessionLost)
+    }
+}
+
+pub(super) fn of_result(result: &Value, turn: &mut Turn) -> Verdict {
+    let text = |name: &str| result[name].as_str().unwrap_or_default();
+    let (subtype, why) = (text("subtype"), text("terminal_reason"));
+    let trouble = turn.trouble.take();
+    if turn.is_interrupted || why.starts_with("aborted") {
+        return Verdict::stopped(StopReason::Cancelled);
+    }
+    let is_error = result["is_error"] == true || subtype.starts_with("error");
+    if !is_error && trouble.is_none() {
+        let reason = result["stop_reason"].as_str().or(turn.stop_reason.as_deref());
+        return Verdict::stopped(stop_reason(reason));
+    }
+    let words = words_of(result, trouble.as_ref());
+    let said = result["stop_reason"].as_str().or(turn.stop_reason.as_deref());
+    if subtype == "error_max_turns" || why == "max_turns" {
+        return Verdict::because(StopReason::MaxTurnRequests, words);
+    }
+    if said == Some("refusal") {
+        return Verdict::because(StopReason::Refusal, words);
+    }
+    if text("api_error") == "max_output_tokens" || said == Some("max_tokens") {
+        return Verdict::because(StopReason::MaxTokens, words);
+    }
+    let failure = match trouble {
+        Some(trouble) if result["api_error_status"].is_null() => trouble,
+        _ => failure_of(result, words),
+    };
+    Verdict::failed(match (subtype, why) {
+        ("error_max_budget_usd", _) | (_, "budget_exhausted") => {
+            Failure::new(Category::RateLimit, failure.message).remedy("raise the CLI's budget")
+        }
+        (_, "prompt_too_long") => Failure::new(Category::PromptTooLarge, failure.message),
+        _ => failure,
+    })
+}
+
+pub(super) fn stop_reason(reason: Option<&str>) -> StopReason {
+    match reason {
+        Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
+        Some("refusal") => StopReason::Refusal,
+        _ => StopReason::EndTurn,
+    }
+}
+
+/// The error that a message of the CLI's own tells, instead of the model's.
+pub(super) fn trouble_in(line: &Value) -> Option<Failure> {
+    let is_error = line["is_api_error_message"] == true || line["error"].is_string();
+    if !is_error {
+        return None;
+    }
+    let blocks = line["message"]["content"].as_array();
+    let texts = blocks.into_iter().flatten().filter_map(|block| block["text"].as_str());
+    let words: Vec<&str> = texts.collect();
+    Some(failure_of(line, words.join("\n")))
+}
+
+/// Qwen may exit before its last line is through the pipe. Such a line says little, but what
+/// kind of end it was it says at its beginning.
+pub(super) fn of_cut(line: &str) -> Option<Verdict> {
+    let head: String = line.chars().filter(|c| !c.is_whitespace()).take(600).collect();
+    if !head.starts_with('{') || !head.contains(r#""type":"result""#) {
+        return None;
+    }
+    if head.contains(r#""is_error":false"#) {
+        return Some(Verdict::stopped(StopReason::EndTurn));
+    }
+    let why = "the CLI failed, and its last line was cut off";
+    head.contains(r#""is_error":true"#)
+        .then(|| Verdict::failed(Failure::new(Category::Internal, why)))
+}
+
+/// What went wrong, in the CLI's words.
+fn words_of(result: &Value, trouble: Option<&Failure>) -> String {
+    // Notes of the CLI to itself.
+    let is_plain = |text: &&str| !text.is_empty() && !text.starts_with("[ede_diagnostic]");
+    let errors = result["errors"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let errors: Vec<&str> = errors.filter(is_plain).collect();
+    let error = &result["error"];
+    let words = error["message"].as_str().or_else(|| error.as_str()).filter(is_plain);
+    let words = words.or_else(|| result["result"].as_str().filter(is_plain));
+    match (words, trouble) {
+        _ if !errors.is_empty() => errors.join("\n"),
+        (Some(words), _) => words.to_owned(),
+        (None, Some(trouble)) => trouble.message.clone(),
+        (None, None) => {
+            let subtype = result["subtype"].as_str().unwrap_or("error");
+            format!("the CLI stopped with {subtype}")
+        }
+    }
+}
+
+/// `about` is a line that says what kind of error it was.
+fn failure_of(about: &Value, words: String) -> Failure {
+    let words = match words.strip_prefix("[API Error: ").and_then(|w| w.strip_suffix(']')) {
+        Some(inner) => inner.to_owned(),
+        None => words,
+    };
+    // Not among the known words: `--resume` with what is no id.
+    if words.contains("--resume requires a valid session") {
+        return Failure::new(Category::SessionLost, words);
+    }
+    let status = about["api_error_status"].as_u64().or_else(|| status_in(&words));
+    let kinds = ["error", "api_error", "api_error_type"].map(|name| about[name].as_str());
+    let kinds: Vec<&str> = kinds.into_iter().flatten().collect();
+    let by_kind = kinds.iter().find_map(|kind| category_of(kind));
+    let category = match trouble::category(status, &words) {
+        // A status that says nothing, and words that do not either.
+        Category::Internal | Category::BadInput => {
+            let by_words = trouble::category(None, &words);
+            match by_words {
+                Category::Internal => by_kind.unwrap_or(trouble::category(status, &words)),
+                by_words => by_words,
+            }
+        }
+        category => category,
+    };
+    Failure::new(category, words)
+}
+
+/// `401 …`, as providers' errors often begin.
+fn status_in(words: &str) -> Option<u64> {
+    let words = words.strip_prefix("API Error: ").unwrap_or(words);
+    let first = words.split_whitespace().next()?;
+    first.parse().ok().filter(|status| (400..600).contains(status))
+}
+
+/// The names that Claude Code has for errors.
+fn category_of(kind: &str) -> Option<Category> {
+    Some(match kind {
+        "authentication_failed"
+        | "oauth_org_not_allowed"
+        | "account_on_hold"
+        | "verification_required"
+        | "authentication_error"
+        | "permission_error" => Category::Auth,
+        "rate_limit" | "rate_limit_error" | "billing_error" => Category::RateLimit,
+        "model_not_found" => Category::ModelUnavailable,
+        "overloaded" | "overloaded_error" | "server_error" | "api_error" | "connection_failed" => {
+            Category::UpstreamUnavailable
+        }
+        "invalid_request" | "invalid_request_error" => Category::BadInput,
+        _ => return None,
+    })
+}

@@ -1,0 +1,186 @@
+//! Tokens and money.
+//!
+//! Claude tells the tokens of each turn and the cost of the process so far; Qwen tells the
+//! tokens of the whole conversation, earlier processes included. Out: the tokens of one turn,
+//! how full the context is, and the cost so far.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::super::{Said, Usage};
+use super::Flavour;
+use crate::update::{Cost, Update};
+
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    model: Option<String>,
+    /// Context windows, by model; told with a `result` only.
+    windows: BTreeMap<String, u64>,
+    /// The last message, by its own usage: that much is in the context now.
+    message: Usage,
+    message_id: Option<String>,
+    /// All messages of this turn.
+    messages: Usage,
+    /// What a conversation's total was before this turn, when that is known.
+    before: Option<Usage>,
+    turn: Option<Usage>,
+    cost: Option<f64>,
+    /// What was said last, to say nothing twice.
+    said: Option<(u64, u64, Option<f64>)>,
+}
+
+impl Ledger {
+    /// The conversation has no past.
+    pub(super) fn is_new(&mut self) {
+        self.before = Some(Usage::default());
+    }
+
+    pub(super) fn begin(&mut self) {
+        self.messages = Usage::default();
+        self.turn = None;
+        self.message_id = None;
+    }
+
+    pub(super) fn model(&mut self, model: Option<&str>) {
+        if let Some(model) = model.filter(|model| !model.starts_with('<')) {
+            self.model = Some(model.to_owned());
+        }
+    }
+
+    pub(super) fn message_start(&mut self, message: &Value) {
+        self.count();
+        self.message_id = message["id"].as_str().map(str::to_owned);
+        self.model(message["model"].as_str());
+        self.message = usage_of(&message["usage"]);
+    }
+
+    /// Totals of the message that is streamed; only some of them, in places.
+    pub(super) fn message_delta(&mut self, usage: &Value, out: &mut Vec<Said>) {
+        let last = usage_of(usage);
+        let newer = |new: u64, old: u64| if new > 0 { new } else { old };
+        self.message.input_tokens = newer(last.input_tokens, self.message.input_tokens);
+        self.message.output_tokens = newer(last.output_tokens, self.message.output_tokens);
+        self.message.cached_read_tokens =
+            last.cached_read_tokens.or(self.message.cached_read_tokens);
+        self.message.cached_write_tokens =
+            last.cached_write_tokens.or(self.message.cached_write_tokens);
+        self.message.total_tokens = sum(&self.message);
+        self.say(out);
+    }
+
+    /// A whole message, or one of several lines of it that all tell the same.
+    pub(super) fn message(&mut self, message: &Value) {
+        let usage = usage_of(&message["usage"]);
+        if usage.total_tokens == 0 {
+            return;
+        }
+        self.model(message["model"].as_str());
+        let id = message["id"].as_str().map(str::to_owned);
+        // Without deltas this is all there is; with them it is older than they are.
+        if id != self.message_id && self.message.total_tokens > 0 && self.message_id.is_some() {
+            self.count();
+        }
+        if self.message.total_tokens < usage.total_tokens {
+            self.message = usage;
+        }
+        self.message_id = id;
+    }
+
+    fn count(&mut self) {
+        let message = std::mem::take(&mut self.message);
+        self.messages = plus(&self.messages, &message);
+    }
+
+    pub(super) fn result(&mut self, result: &Value, flavour: Flavour) {
+        let used = self.message;
+        let messages = plus(&self.messages, &used);
+        let told = usage_of(&result["usage"]);
+        self.turn = match (flavour, self.before) {
+            _ if told.total_tokens == 0 => Some(messages),
+            (Flavour::Claude, _) => Some(told),
+            (Flavour::Qwen, Some(before)) => Some(minus(&told, &before)),
+            (Flavour::Qwen, None) if messages.total_tokens > 0 => Some(messages),
+            (Flavour::Qwen, None) => Some(told),
+        };
+        if told.total_tokens > 0 {
+            self.before = Some(told);
+        }
+        for (model, about) in result["modelUsage"].as_object().into_iter().flatten() {
+            if let Some(window) = about["contextWindow"].as_u64().filter(|window| *window > 0) {
+                self.windows.insert(model.clone(), window);
+            }
+        }
+        self.cost = result["total_cost_usd"].as_f64().or(self.cost);
+    }
+
+    pub(super) fn turn_usage(&mut self) -> Option<Usage> {
+        self.count();
+        self.turn.take().or(Some(self.messages)).filter(|usage| usage.total_tokens > 0)
+    }
+
+    /// How full the context is, once its size is known.
+    pub(super) fn say(&mut self, out: &mut Vec<Said>) {
+        let used = self.message.total_tokens;
+        let Some(size) = self.window().filter(|_| used > 0) else { return };
+        let now = (used, size, self.cost);
+        if self.said != Some(now) {
+            self.said = Some(now);
+            let cost = self.cost.map(Cost::usd);
+            out.push(Said::Update(Update::UsageUpdate { used, size, cost }));
+        }
+    }
+
+    fn window(&self) -> Option<u64> {
+        let model = self.model.as_deref()?;
+        // A model goes by its plain name in messages and with its variant in the summary.
+        let variant = || self.windows.iter().find(|(name, _)| name.starts_with(model));
+        let only = || self.windows.iter().next().filter(|_| self.windows.len() == 1);
+        self.windows.get(model).or_else(|| variant().or_else(only).map(|(_, size)| size)).copied()
+    }
+}
+
+fn usage_of(value: &Value) -> Usage {
+    let number = |name: &str| value[name].as_u64();
+    let thought = value["output_tokens_details"]["thinking_tokens"].as_u64();
+    let mut usage = Usage {
+        total_tokens: 0,
+        input_tokens: number("input_tokens").unwrap_or_default(),
+        output_tokens: number("output_tokens").unwrap_or_default(),
+        thought_tokens: thought.filter(|thought| *thought > 0),
+        cached_read_tokens: number("cache_read_input_tokens"),
+        cached_write_tokens: number("cache_creation_input_tokens"),
+    };
+    usage.total_tokens = number("total_tokens").unwrap_or_else(|| sum(&usage));
+    usage
+}
+
+/// Cached tokens are not among the input's, unless the CLI tells a total of its own.
+fn sum(usage: &Usage) -> u64 {
+    let cached = [usage.cached_read_tokens, usage.cached_write_tokens];
+    let cached: u64 = cached.into_iter().flatten().sum();
+    usage.input_tokens.saturating_add(usage.output_tokens).saturating_add(cached)
+}
+
+fn plus(a: &Usage, b: &Usage) -> Usage {
+    each(a, b, u64::saturating_add)
+}
+
+fn minus(a: &Usage, b: &Usage) -> Usage {
+    each(a, b, u64::saturating_sub)
+}
+
+fn each(a: &Usage, b: &Usage, with: fn(u64, u64) -> u64) -> Usage {
+    let maybe = |a: Option<u64>, b: Option<u64>| match (a, b) {
+        (None, None) => None,
+        (a, b) => Some(with(a.unwrap_or_default(), b.unwrap_or_default())),
+    };
+    Usage {
+        total_tokens: with(a.total_tokens, b.total_tokens),
+        input_tokens: with(a.input_tokens, b.input_tokens),
+        output_tokens: with(a.output_tokens, b.output_tokens),
+        thought_tokens: maybe(a.thought_tokens, b.thought_tokens),
+        cached_read_tokens: maybe(a.cached_read_tokens, b.cached_read_tokens),
+        cached_write_tokens: maybe(a.cached_write_tokens, b.cached_write_tokens),
+    }
+}

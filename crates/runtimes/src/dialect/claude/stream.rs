@@ -1,0 +1,367 @@
+//! The model's messages: streamed, whole, or both.
+//!
+//! With partial messages every block comes twice, as deltas and whole; after a dropped stream
+//! it comes again. In: blocks in any of these ways. Out: each character once.
+//!
+//! A whole block is told from a new one by what was streamed, not by the message's id, which
+//! Qwen changes in between.
+
+use serde_json::Value;
+
+use super::super::Said;
+use super::super::retold::Retold;
+use super::toolbox::Toolbox;
+use crate::update::{Block as Content, Update};
+
+/// Qwen prints what went wrong as the end of the answer, and again in its `result`.
+const ERROR_IN_TEXT: &str = "[API Error:";
+
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    message: Option<String>,
+    /// Of the message that is streamed, or was last.
+    blocks: Vec<Block>,
+    is_open: bool,
+    /// The next message is another attempt at the last one.
+    is_again: bool,
+    answer: Retold,
+    thought: Retold,
+    /// An error that may only look like the end of the answer.
+    held: Option<String>,
+    has_text: bool,
+    is_settled: bool,
+}
+
+#[derive(Debug)]
+struct Block {
+    index: u64,
+    kind: Kind,
+    text: String,
+    /// It came whole.
+    is_whole: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thought,
+    Tool(String),
+    Other,
+}
+
+impl Stream {
+    /// A turn begins.
+    pub(super) fn begin(&mut self) {
+        self.step();
+        self.has_text = false;
+        self.held = None;
+    }
+
+    /// What comes now is another message.
+    pub(super) fn step(&mut self) {
+        self.message = None;
+        self.blocks.clear();
+        self.answer.fresh();
+        self.thought.fresh();
+        (self.is_open, self.is_settled, self.is_again) = (false, false, false);
+    }
+
+    /// Results came. Tools run while the message that called them is still streamed.
+    pub(super) fn tools_answered(&mut self) {
+        if !self.is_open {
+            self.step();
+        }
+    }
+
+    pub(super) fn has_text(&self) -> bool {
+        self.has_text
+    }
+
+    /// An answer was thrown away, and the next has not begun.
+    pub(super) fn is_again(&self) -> bool {
+        self.is_again
+    }
+
+    /// The model has said all it wanted to.
+    pub(super) fn is_settled(&self) -> bool {
+        self.is_settled && !self.is_open
+    }
+
+    /// Text that comes in no message.
+    pub(super) fn whole_text(&mut self, text: &str, out: &mut Vec<Said>) {
+        if !text.is_empty() {
+            self.release(out);
+            self.emit(&Kind::Text, text.to_owned(), out);
+        }
+    }
+
+    /// What was held was no error.
+    pub(super) fn release(&mut self, out: &mut Vec<Said>) {
+        if let Some(text) = self.held.take() {
+            self.emit(&Kind::Text, text, out);
+        }
+    }
+
+    /// What was held was the error that ends the turn.
+    pub(super) fn forget_error(&mut self) {
+        self.held = None;
+    }
+
+    /// One event of a stream; false when it is unknown.
+    pub(super) fn event(
+        &mut self,
+        value: &Value,
+        toolbox: &mut Toolbox,
+        out: &mut Vec<Said>,
+    ) -> bool {
+        let event = &value["event"];
+        let index = event["index"].as_u64().unwrap_or_default();
+        match event["type"].as_str().unwrap_or_default() {
+            "message_start" => {
+                if self.is_open {
+                    // Older versions do not say that they gave up on a message.
+                    self.retell(|block| !block.is_whole, toolbox, out);
+                } else if !self.is_again {
+                    self.answer.fresh();
+                    self.thought.fresh();
+                }
+                self.is_again = false;
+                self.message = event["message"]["id"].as_str().map(str::to_owned);
+                self.blocks.clear();
+                (self.is_open, self.is_settled) = (true, false);
+            }
+            "content_block_start" => self.block_start(index, &event["content_block"], toolbox, out),
+            "content_block_delta" => return self.delta(index, &event["delta"], out),
+            "message_stop" => {
+                self.is_open = false;
+                if let Some(from) = value["abandoned_blocks"]["from_block_index"].as_u64() {
+                    self.abandon(Some(from), toolbox, out);
+                } else {
+                    self.settle();
+                }
+            }
+            // Whole blocks and results say it, and nobody waits for a heartbeat.
+            "content_block_stop" | "message_delta" | "ping" | "goal_state" => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// The CLI threw these blocks away and asks the model again.
+    pub(super) fn abandon(
+        &mut self,
+        from: Option<u64>,
+        toolbox: &mut Toolbox,
+        out: &mut Vec<Said>,
+    ) {
+        let from = from.unwrap_or_default();
+        self.held = None;
+        self.blocks.retain(|block| block.index >= from);
+        self.retell(|_| true, toolbox, out);
+        self.blocks.clear();
+        (self.is_open, self.is_settled, self.is_again) = (false, false, true);
+    }
+
+    /// A message, or one block of it, that comes whole.
+    pub(super) fn message(&mut self, message: &Value, toolbox: &mut Toolbox, out: &mut Vec<Said>) {
+        let id = message["id"].as_str();
+        if !self.is_open && id != self.message.as_deref() && self.blocks.iter().all(|b| b.is_whole)
+        {
+            self.blocks.clear();
+            self.message = id.map(str::to_owned);
+        }
+        let is_same = id.is_none() || id == self.message.as_deref();
+        match &message["content"] {
+            Value::String(text) => self.whole(Kind::Text, text, is_same, out),
+            Value::Array(blocks) => {
+                for block in blocks {
+                    self.whole_block(block, is_same, toolbox, out);
+                }
+            }
+            _ => {}
+        }
+        if !self.is_open {
+            self.settle();
+        }
+    }
+
+    fn whole_block(
+        &mut self,
+        block: &Value,
+        is_same: bool,
+        toolbox: &mut Toolbox,
+        out: &mut Vec<Said>,
+    ) {
+        let text = |name: &str| block[name].as_str().unwrap_or_default();
+        match text("type") {
+            "text" => self.whole(Kind::Text, text("text"), is_same, out),
+            "thinking" => self.whole(Kind::Thought, text("thinking"), is_same, out),
+            kind if kind.ends_with("tool_use") => {
+                self.release(out);
+                let id = text("id");
+                let known = self.blocks.iter_mut().find(|b| b.kind == Kind::Tool(id.to_owned()));
+                match known {
+                    Some(known) => known.is_whole = true,
+                    None => self.push(Kind::Tool(id.to_owned()), "", true),
+                }
+                toolbox.call(block, None, out);
+            }
+            kind if kind.ends_with("tool_result") => toolbox.result(block, &Value::Null, out),
+            _ => {}
+        }
+    }
+
+    fn whole(&mut self, kind: Kind, text: &str, is_same: bool, out: &mut Vec<Said>) {
+        let streamed = self.blocks.iter_mut().find(|b| !b.is_whole && b.kind == kind);
+        let rest = streamed.and_then(|block| {
+            block.is_whole = true;
+            let rest = match text.strip_prefix(block.text.as_str()) {
+                Some(rest) => rest,
+                // Another text in the same message is the same block, told differently.
+                None if is_same => "",
+                None => return None,
+            };
+            block.text.push_str(split_error(&kind, rest).0);
+            Some(rest)
+        });
+        let rest = rest.unwrap_or_else(|| {
+            self.push(kind.clone(), split_error(&kind, text).0, true);
+            text
+        });
+        self.say(&kind, rest, out);
+    }
+
+    fn block_start(
+        &mut self,
+        index: u64,
+        block: &Value,
+        toolbox: &mut Toolbox,
+        out: &mut Vec<Said>,
+    ) {
+        let (kind, text) = match block["type"].as_str().unwrap_or_default() {
+            "text" => (Kind::Text, block["text"].as_str()),
+            "thinking" => (Kind::Thought, block["thinking"].as_str()),
+            kind if kind.ends_with("tool_use") => {
+                self.release(out);
+                toolbox.begin_call(block, out);
+                (Kind::Tool(block["id"].as_str().unwrap_or_default().to_owned()), None)
+            }
+            kind if kind.ends_with("tool_result") => {
+                toolbox.result(block, &Value::Null, out);
+                (Kind::Other, None)
+            }
+            _ => (Kind::Other, None),
+        };
+        let text = text.unwrap_or_default();
+        self.blocks.push(Block {
+            index,
+            kind: kind.clone(),
+            text: text.to_owned(),
+            is_whole: false,
+        });
+        self.say(&kind, text, out);
+    }
+
+    fn delta(&mut self, index: u64, delta: &Value, out: &mut Vec<Said>) -> bool {
+        let (kind, text) = match delta["type"].as_str().unwrap_or_default() {
+            "text_delta" => (Kind::Text, delta["text"].as_str()),
+            "thinking_delta" => (Kind::Thought, delta["thinking"].as_str()),
+            // Input comes whole with its block; the rest is for the model's eyes.
+            "input_json_delta" | "signature_delta" | "citations_delta" => return true,
+            _ => return false,
+        };
+        let text = text.unwrap_or_default();
+        let (sound, _) = split_error(&kind, text);
+        // The last of the same index: Qwen gives every block the index 0.
+        let block = self.blocks.iter_mut().rev().find(|b| b.index == index && b.kind == kind);
+        match block {
+            Some(block) => {
+                block.text.push_str(sound);
+                block.is_whole = false;
+            }
+            None => {
+                let text = sound.to_owned();
+                self.blocks.push(Block { index, kind: kind.clone(), text, is_whole: false });
+            }
+        }
+        self.say(&kind, text, out);
+        true
+    }
+
+    fn push(&mut self, kind: Kind, text: &str, is_whole: bool) {
+        let index = self.blocks.last().map_or(0, |block| block.index + 1);
+        self.blocks.push(Block { index, kind, text: text.to_owned(), is_whole });
+    }
+
+    fn say(&mut self, kind: &Kind, text: &str, out: &mut Vec<Said>) {
+        let (text, error) = split_error(kind, text);
+        if !text.is_empty() {
+            self.release(out);
+            let new = match kind {
+                Kind::Text => self.answer.tell(text),
+                Kind::Thought => self.thought.tell(text),
+                Kind::Tool(_) | Kind::Other => String::new(),
+            };
+            self.emit(kind, new, out);
+        }
+        if !error.is_empty() {
+            self.held = Some(error.to_owned());
+        }
+    }
+
+    fn emit(&mut self, kind: &Kind, text: String, out: &mut Vec<Said>) {
+        if text.is_empty() {
+            return;
+        }
+        let content = Content::text(text);
+        let message_id = self.message.clone();
+        out.push(Said::Update(match kind {
+            Kind::Thought => Update::AgentThoughtChunk { content, message_id },
+            _ => {
+                self.has_text = true;
+                Update::AgentMessageChunk { content, message_id }
+            }
+        }));
+    }
+
+    /// What these blocks said is about to be said again, and their calls never run.
+    fn retell(
+        &mut self,
+        is_dead: impl Fn(&Block) -> bool,
+        toolbox: &mut Toolbox,
+        out: &mut Vec<Said>,
+    ) {
+        for (kind, voice) in [(Kind::Text, &mut self.answer), (Kind::Thought, &mut self.thought)] {
+            if !voice.is_repeating() {
+                let told: String = self
+                    .blocks
+                    .iter()
+                    .filter(|b| b.kind == kind)
+                    .map(|b| b.text.as_str())
+                    .collect();
+                voice.fresh();
+                voice.tell(&told);
+            }
+            voice.again();
+        }
+        for block in self.blocks.iter().filter(|block| is_dead(block)) {
+            if let Kind::Tool(id) = &block.kind {
+                toolbox.drop_call(id, out);
+            }
+        }
+    }
+
+    /// The message is complete.
+    fn settle(&mut self) {
+        let has_calls = self.blocks.iter().any(|block| matches!(block.kind, Kind::Tool(_)));
+        self.is_settled = !has_calls && self.blocks.iter().any(|block| block.kind == Kind::Text);
+    }
+}
+
+/// The answer, and the error at its end.
+fn split_error<'t>(kind: &Kind, text: &'t str) -> (&'t str, &'t str) {
+    match text.find(ERROR_IN_TEXT) {
+        Some(at) if *kind == Kind::Text && text.trim_end().ends_with(']') => text.split_at(at),
+        _ => (text, ""),
+    }
+}

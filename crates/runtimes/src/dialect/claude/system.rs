@@ -1,0 +1,189 @@
+//! What the CLI says about the run itself: retries, warnings, compaction.
+
+use serde_json::Value;
+
+use super::super::Said;
+use crate::update::{Compaction, CompactionStatus, Severity, Update};
+
+/// One `system` line; false when its subtype is unknown.
+pub(super) fn hear(line: &Value, out: &mut Vec<Said>) -> bool {
+    let text = |name: &str| line[name].as_str().unwrap_or_default();
+    match text("subtype") {
+        "api_retry" => api_retry(line, out),
+        "informational" => {
+            let severity = match text("level") {
+                "warning" => Severity::Warning,
+                _ => Severity::Info,
+            };
+            notice(severity, text("content"), out);
+        }
+        "notification" => notice(Severity::Info, text("text"), out),
+        "model_refusal_fallback" => {
+            let words = match text("content") {
+                "" => format!(
+                    "{} refused; {} goes on",
+                    text("original_model"),
+                    text("fallback_model")
+                ),
+                words => words.to_owned(),
+            };
+            notice(Severity::Warning, &words, out);
+        }
+        "model_refusal_no_fallback" => notice(Severity::Warning, text("content"), out),
+        "hook_response" if text("outcome") == "error" => {
+            let words = format!("the hook {} failed: {}", text("hook_name"), text("stderr"));
+            notice(Severity::Warning, &words, out);
+        }
+        "mirror_error" | "plugin_install" if !text("error").is_empty() => {
+            notice(Severity::Warning, text("error"), out);
+        }
+        // A denial comes again as the result of the call; the rest is bookkeeping that no
+        // client of ours shows.
+        "permission_denied"
+        | "thinking_tokens"
+        | "hook_started"
+        | "hook_progress"
+        | "hook_response"
+        | "task_started"
+        | "task_progress"
+        | "task_updated"
+        | "background_tasks_changed"
+        | "session_state_changed"
+        | "files_persisted"
+        | "memory_recall"
+        | "elicitation_complete"
+        | "control_request_progress"
+        | "worker_shutting_down"
+        | "conversation_reset"
+        | "mirror_error"
+        | "plugin_install"
+        | "ui_invalidate" => {}
+        _ => return false,
+    }
+    true
+}
+
+/// Work in the background has ended.
+pub(super) fn task_notification(line: &Value, out: &mut Vec<Said>) {
+    if line["skip_transcript"] != true && line["ambient"] != true {
+        let severity = match line["status"].as_str() {
+            Some("failed") => Severity::Warning,
+            _ => Severity::Info,
+        };
+        notice(severity, line["summary"].as_str().unwrap_or_default(), out);
+    }
+}
+
+pub(super) fn rate_limit(line: &Value, out: &mut Vec<Said>) -> bool {
+    let info = &line["rate_limit_info"];
+    let which = info["rateLimitType"].as_str().unwrap_or("usage").replace('_', " ");
+    match info["status"].as_str() {
+        Some("allowed_warning") => {
+            let used = info["utilization"].as_f64().map(|part| format!(" ({:.0} %)", part * 100.0));
+            let used = used.unwrap_or_default();
+            notice(Severity::Warning, &format!("the {which} limit is near{used}"), out);
+        }
+        Some("rejected") => {
+            notice(Severity::Warning, &format!("the {which} limit is reached"), out);
+        }
+        _ => {}
+    }
+    true
+}
+
+pub(super) fn auth_status(line: &Value, out: &mut Vec<Said>) -> bool {
+    notice(Severity::Error, line["error"].as_str().unwrap_or_default(), out);
+    true
+}
+
+fn api_retry(line: &Value, out: &mut Vec<Said>) {
+    let number = |name: &str| line[name].as_u64();
+    let mut title = "asking the model again".to_owned();
+    if let (Some(attempt), Some(all)) = (number("attempt"), number("max_retries")) {
+        title = format!("{title} ({attempt} of {all})");
+    }
+    let why = line["error"].as_str().filter(|error| *error != "unknown").unwrap_or("no answer");
+    let status = number("error_status").map(|status| format!(", status {status}"));
+    let wait = number("retry_delay_ms").map(|wait| format!(", in {wait} ms"));
+    let description = [why, &status.unwrap_or_default(), &wait.unwrap_or_default()].concat();
+    out.push(Said::Update(Update::Notice {
+        severity: Severity::Warning,
+        title,
+        description: Some(description),
+    }));
+}
+
+/// Qwen does not say why.
+pub(super) fn qwen_retry(data: &Value, out: &mut Vec<Said>) {
+    let number = |name: &str| data[name].as_u64();
+    let attempt = number("attempt").zip(number("maxRetries"));
+    let title = match attempt {
+        Some((attempt, all)) => format!("asking the model again ({attempt} of {all})"),
+        None if data["preserveText"] == true => "the model goes on with its answer".to_owned(),
+        None => "asking the model again".to_owned(),
+    };
+    let description = number("delayMs").map(|wait| format!("in {wait} ms"));
+    out.push(Said::Update(Update::Notice { severity: Severity::Warning, title, description }));
+}
+
+/// A line, and all of it where that is more.
+pub(super) fn notice(severity: Severity, text: &str, out: &mut Vec<Said>) {
+    let text = text.trim();
+    if !text.is_empty() {
+        let title = crate::tools::one_line(text);
+        let description = (title != text).then(|| text.to_owned());
+        out.push(Said::Update(Update::Notice { severity, title, description }));
+    }
+}
+
+/// Compactions of the context; each starts and ends once.
+#[derive(Debug, Default)]
+pub(super) struct Compactions {
+    count: u64,
+    open: Option<String>,
+}
+
+impl Compactions {
+    /// `status` and `compact_boundary` lines.
+    pub(super) fn hear(&mut self, line: &Value, out: &mut Vec<Said>) -> bool {
+        let is_boundary = line["subtype"] == "compact_boundary";
+        if line["status"] == "compacting" {
+            if self.open.is_none() {
+                let id = self.next_id(line);
+                self.open = Some(id.clone());
+                say(id, CompactionStatus::InProgress, None, out);
+            }
+        } else if line["compact_result"] == "failed" {
+            let error = line["compact_error"].as_str().map(str::to_owned);
+            if let Some(id) = self.open.take() {
+                say(id, CompactionStatus::Failed, error, out);
+            }
+        } else if is_boundary {
+            let id = self.open.take().unwrap_or_else(|| self.next_id(line));
+            say(id, CompactionStatus::Completed, None, out);
+        }
+        // Any other status, `requesting` above all, is a sign of life.
+        true
+    }
+
+    /// Nothing more will be said about a compaction that is open.
+    pub(super) fn give_up(&mut self, out: &mut Vec<Said>) {
+        if let Some(id) = self.open.take() {
+            say(id, CompactionStatus::Cancelled, None, out);
+        }
+    }
+
+    fn next_id(&mut self, line: &Value) -> String {
+        self.count += 1;
+        let count = self.count;
+        line["uuid"].as_str().map_or_else(|| format!("compaction-{count}"), str::to_owned)
+    }
+}
+
+fn say(id: String, status: CompactionStatus, error: Option<String>, out: &mut Vec<Said>) {
+    out.push(Said::Update(Update::CompactionUpdate(Compaction {
+        compaction_id: id,
+        status,
+        error,
+    })));
+}

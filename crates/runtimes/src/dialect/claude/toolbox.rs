@@ -1,0 +1,301 @@
+//! Tool calls: the main agent's, its sub-agents', and the plans among them.
+//!
+//! In: calls and results as blocks of messages. Out: each call once, from its start to its
+//! end, and a plan instead of a call for the tools that only keep a list.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::super::Said;
+use super::todos::Todos;
+use crate::calls::Calls;
+use crate::tools;
+use crate::update::{Block, Call, Content, Status, Update};
+
+/// How much of what a sub-agent says is shown while it runs: its end.
+const MAX_LIVE_BYTES: usize = 64 << 10;
+/// A file that was overwritten is shown as it was up to this size.
+const MAX_OLD_FILE_BYTES: usize = 256 << 10;
+
+#[derive(Debug, Default)]
+pub(super) struct Toolbox {
+    calls: Calls,
+    /// What is known of the calls of this turn, by id.
+    inputs: HashMap<String, Input>,
+    todos: Todos,
+    /// What sub-agents have said, by the call that started them.
+    live: HashMap<String, String>,
+}
+
+#[derive(Debug)]
+struct Input {
+    name: String,
+    value: Value,
+    parent: Option<String>,
+}
+
+impl Toolbox {
+    pub(super) fn is_open(&self, id: &str) -> bool {
+        self.calls.is_open(id)
+    }
+
+    /// What the call was given, as the model said it.
+    pub(super) fn input_of(&self, id: &str) -> Option<&Value> {
+        self.inputs.get(id).map(|input| &input.value)
+    }
+
+    /// A call begins, and its input is still to come.
+    pub(super) fn begin_call(&mut self, block: &Value, out: &mut Vec<Said>) {
+        let (id, name) = id_and_name(block);
+        if id.is_empty() || Todos::is_list(name) {
+            return;
+        }
+        let call = Call {
+            id: id.to_owned(),
+            title: Some(name.to_owned()),
+            name: Some(name.to_owned()),
+            kind: Some(tools::kind_of(name)),
+            status: Some(Status::Pending),
+            ..Call::default()
+        };
+        self.calls.say(call, out);
+    }
+
+    /// A call with its input.
+    pub(super) fn call(&mut self, block: &Value, parent: Option<&str>, out: &mut Vec<Said>) {
+        let (id, name) = id_and_name(block);
+        if id.is_empty() {
+            return;
+        }
+        let input = Input {
+            name: name.to_owned(),
+            value: block["input"].clone(),
+            parent: parent.map(str::to_owned),
+        };
+        let said = describe(id, &input);
+        self.inputs.insert(id.to_owned(), input);
+        // A sub-agent's list is not the plan of this turn.
+        if parent.is_some() || !Todos::is_list(name) {
+            self.calls.say(Call { status: Some(Status::InProgress), ..said }, out);
+        }
+    }
+
+    /// The call that a question is about; it starts here if it has not.
+    pub(super) fn asked(
+        &mut self,
+        id: &str,
+        name: &str,
+        value: &Value,
+        out: &mut Vec<Said>,
+    ) -> Call {
+        let parent = self.inputs.get(id).and_then(|input| input.parent.clone());
+        let input = Input { name: name.to_owned(), value: value.clone(), parent };
+        let call = describe(id, &input);
+        if !self.calls.is_known(id) && !Todos::is_list(name) {
+            self.calls.say(Call { status: Some(Status::Pending), ..call.clone() }, out);
+            self.inputs.entry(id.to_owned()).or_insert(input);
+        }
+        call
+    }
+
+    /// A message of a sub-agent.
+    pub(super) fn subagent(&mut self, parent: &str, content: &Value, out: &mut Vec<Said>) {
+        for block in content.as_array().into_iter().flatten() {
+            match block["type"].as_str().unwrap_or_default() {
+                "text" => {
+                    self.hear_live(parent, block["text"].as_str().unwrap_or_default(), out);
+                }
+                kind if kind.ends_with("tool_use") => self.call(block, Some(parent), out),
+                kind if kind.ends_with("tool_result") => self.result(block, &Value::Null, out),
+                _ => {}
+            }
+        }
+    }
+
+    /// Live output of a tool, in the streams that have it.
+    pub(super) fn progress(&mut self, event: &Value, out: &mut Vec<Said>) {
+        let id = event["tool_use_id"].as_str().unwrap_or_default();
+        let content = &event["content"];
+        let text = content.as_str().or_else(|| content["message"].as_str());
+        if let Some(text) = text.filter(|_| self.calls.is_open(id)) {
+            self.calls.say(live_call(id, text), out);
+        }
+    }
+
+    fn hear_live(&mut self, parent: &str, text: &str, out: &mut Vec<Said>) {
+        if text.is_empty() || !self.calls.is_open(parent) {
+            return;
+        }
+        let live = self.live.entry(parent.to_owned()).or_default();
+        if !live.is_empty() {
+            live.push('\n');
+        }
+        live.push_str(text);
+        let mut from = live.len().saturating_sub(MAX_LIVE_BYTES);
+        while !live.is_char_boundary(from) {
+            from += 1;
+        }
+        live.drain(..from);
+        let call = live_call(parent, live);
+        self.calls.say(call, out);
+    }
+
+    /// The results in a `user` line; false when it has none.
+    pub(super) fn results(&mut self, line: &Value, content: &Value, out: &mut Vec<Said>) -> bool {
+        let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
+        let results = || blocks.iter().filter(|block| block["type"] == "tool_result");
+        // The structured output belongs to one call.
+        let whole = if results().count() == 1 { &line["tool_use_result"] } else { &Value::Null };
+        for block in results() {
+            self.result(block, whole, out);
+        }
+        results().next().is_some()
+    }
+
+    pub(super) fn result(&mut self, block: &Value, whole: &Value, out: &mut Vec<Said>) {
+        let Some(id) = block["tool_use_id"].as_str().filter(|id| !id.is_empty()) else { return };
+        let input = self.inputs.remove(id);
+        self.live.remove(id);
+        let is_error = block["is_error"] == true
+            || block["content"]["type"].as_str().is_some_and(|kind| kind.ends_with("_error"));
+        let name = input.as_ref().map_or("", |input| input.name.as_str());
+        let is_plan = Todos::is_list(name) && !self.calls.is_known(id);
+        if let Some(input) = input.as_ref().filter(|_| is_plan && !is_error) {
+            if let Some(entries) = self.todos.change(name, &input.value, block, whole) {
+                out.push(Said::Update(Update::Plan { entries }));
+            }
+            return;
+        }
+        let mut content = content_of(&block["content"], whole);
+        if let Some(input) = input.as_ref().filter(|_| !is_error) {
+            let diff = overwritten(whole).or_else(|| tools::diff_of(name, &input.value));
+            content.splice(0..0, diff.unwrap_or_default());
+        }
+        let about = match (&input, self.calls.is_known(id)) {
+            // A list that could not be kept is a call that failed.
+            (Some(input), false) => describe(id, input),
+            _ => Call { id: id.to_owned(), ..Call::default() },
+        };
+        let status = if is_error { Status::Failed } else { Status::Completed };
+        let call = Call {
+            status: Some(status),
+            content: Some(content),
+            raw_output: Some(raw_output(&block["content"], whole)),
+            ..about
+        };
+        self.calls.say(call, out);
+    }
+
+    /// A call that the model made in an answer that was thrown away.
+    pub(super) fn drop_call(&mut self, id: &str, out: &mut Vec<Said>) {
+        if self.calls.is_open(id) {
+            let why = "the model's answer broke off before this was run";
+            let call = Call {
+                id: id.to_owned(),
+                status: Some(Status::Failed),
+                content: Some(vec![Content::text(why)]),
+                ..Call::default()
+            };
+            self.calls.say(call, out);
+        }
+        self.inputs.remove(id);
+    }
+
+    pub(super) fn close(&mut self, why: &str, out: &mut Vec<Said>) {
+        self.calls.close(why, out);
+        self.inputs.clear();
+        self.live.clear();
+    }
+}
+
+fn id_and_name(block: &Value) -> (&str, &str) {
+    (block["id"].as_str().unwrap_or_default(), block["name"].as_str().unwrap_or("tool"))
+}
+
+fn describe(id: &str, input: &Input) -> Call {
+    let Input { name, value, parent } = input;
+    let locations = tools::locations_of(value);
+    Call {
+        id: id.to_owned(),
+        title: Some(tools::title_of(name, value)),
+        name: Some(name.clone()),
+        kind: Some(tools::kind_of(name)),
+        content: tools::diff_of(name, value),
+        locations: (!locations.is_empty()).then_some(locations),
+        raw_input: (!value.is_null()).then(|| value.clone()),
+        meta: parent.as_ref().map(|parent| json!({ "switchyard": { "parentToolCallId": parent } })),
+        ..Call::default()
+    }
+}
+
+fn live_call(id: &str, text: &str) -> Call {
+    Call { id: id.to_owned(), content: Some(vec![Content::text(text)]), ..Call::default() }
+}
+
+/// What people see of a result.
+fn content_of(content: &Value, whole: &Value) -> Vec<Content> {
+    // A sub-agent's report, without the frame that the CLI puts around it for the model.
+    let content = match &whole["content"] {
+        report @ Value::Array(_) if whole["agentId"].is_string() => report,
+        _ => content,
+    };
+    match content {
+        Value::String(text) => vec![Content::text(unframed(text))],
+        Value::Array(blocks) => blocks.iter().filter_map(block_of).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn block_of(block: &Value) -> Option<Content> {
+    let text = |name: &str| block[name].as_str();
+    match text("type")? {
+        "text" => {
+            let text = text("text").filter(|text| !text.starts_with("<tools-used-before-summary>"));
+            text.map(|text| Content::text(unframed(text)))
+        }
+        "image" => {
+            let source = &block["source"];
+            let data = source["data"].as_str()?.to_owned();
+            let mime_type = source["media_type"].as_str().unwrap_or("image/png").to_owned();
+            Some(Content::Content { content: Block::Image { data, mime_type } })
+        }
+        "web_search_result" => {
+            let title = text("title").unwrap_or_default();
+            Some(Content::text(format!("{title} {}", text("url").unwrap_or_default())))
+        }
+        _ => None,
+    }
+}
+
+/// Errors come in a frame that is for the model.
+fn unframed(text: &str) -> &str {
+    let inner = text.strip_prefix("<tool_use_error>");
+    inner.and_then(|text| text.strip_suffix("</tool_use_error>")).unwrap_or(text)
+}
+
+/// What was in the file that was written anew; the input does not say that there was one.
+fn overwritten(whole: &Value) -> Option<Vec<Content>> {
+    let old = whole["originalFile"].as_str().filter(|old| old.len() <= MAX_OLD_FILE_BYTES)?;
+    if whole["type"] != "update" {
+        return None;
+    }
+    let (path, new) = (whole["filePath"].as_str()?, whole["content"].as_str()?);
+    Some(vec![Content::Diff {
+        path: path.to_owned(),
+        old_text: Some(old.to_owned()),
+        new_text: new.to_owned(),
+    }])
+}
+
+fn raw_output(content: &Value, whole: &Value) -> Value {
+    match whole {
+        Value::Object(members) => {
+            let mut members = members.clone();
+            // The whole file as it was: much, and the difference is told already.
+            members.remove("originalFile");
+            Value::Object(members)
+        }
+        _ => content.clone(),
+    }
+}

@@ -1,0 +1,339 @@
+//! The items of a turn: what was said, thought, planned and done.
+//!
+//! In: an item, and whether it begins, goes on or is over. Out: what it is, with tool calls
+//! ready to be shown. Items without a status of their own have that of the event.
+
+use serde_json::{Map, Value, json};
+
+use super::{either, patch, plain, script};
+use crate::tools;
+use crate::update::{Block, Call, Content, Kind, Location, PlanEntry, Severity, Status};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::dialect) enum Phase {
+    Begins,
+    GoesOn,
+    IsOver,
+}
+
+#[derive(Debug)]
+pub(in crate::dialect) enum Item {
+    Message(String),
+    /// Codex shows a summary of the model's reasoning, or the reasoning itself.
+    Thought {
+        summary: String,
+        content: String,
+    },
+    Plan(Vec<PlanEntry>),
+    Call(Box<Call>),
+    Notice(Severity, String),
+    Compaction,
+    /// The whole text of a review, which may have been said as a message too.
+    Review(String),
+    /// What we know already.
+    Echo,
+    Unknown,
+}
+
+/// Between the parts of one thought.
+pub(in crate::dialect) const PART_BREAK: &str = "\n\n";
+
+pub(in crate::dialect) fn read(item: &Value, phase: Phase) -> Item {
+    let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
+    let call = match plain(&item["type"]).as_str() {
+        "agentmessage" | "plan" => return Item::Message(text("text")),
+        "reasoning" => {
+            let content = match joined(&item["content"]) {
+                content if content.is_empty() => text("text"),
+                content => content,
+            };
+            return Item::Thought { summary: joined(&item["summary"]), content };
+        }
+        "usermessage" => return Item::Echo,
+        "todolist" => return Item::Plan(tools::plan_of(&item["items"]).unwrap_or_default()),
+        "error" => return Item::Notice(Severity::Warning, text("message")),
+        "hookprompt" => {
+            let said = item["fragments"].as_array().into_iter().flatten();
+            let said: Vec<&str> = said.filter_map(|part| part["text"].as_str()).collect();
+            return Item::Notice(Severity::Info, format!("a hook added: {}", said.join("\n")));
+        }
+        "contextcompaction" => return Item::Compaction,
+        "enteredreviewmode" => {
+            let title = format!("review: {}", tools::one_line(&text("review")));
+            return Item::Notice(Severity::Info, title);
+        }
+        "exitedreviewmode" => return Item::Review(text("review")),
+        "commandexecution" => command(item, phase),
+        "filechange" => patch::call(id(item), &item["changes"]),
+        "mcptoolcall" => mcp(item, phase),
+        "dynamictoolcall" => dynamic(item, phase),
+        "collabtoolcall" | "collabagenttoolcall" => collab(item, phase),
+        "subagentactivity" => sub_agent(item),
+        "websearch" => web_search(item),
+        "imageview" => image_view(item),
+        "imagegeneration" => image_generation(item),
+        "sleep" => sleep(item),
+        "functioncalloutput" => function_output(item),
+        _ => return Item::Unknown,
+    };
+    let status = status(item, phase);
+    let raw_output = match (phase, call.raw_output) {
+        (Phase::IsOver, None) => item["status"].as_str().map(|status| json!({ "status": status })),
+        (_, raw) => raw,
+    };
+    Item::Call(Box::new(Call { status: Some(status), raw_output, ..call }))
+}
+
+/// A command that Codex asks about, with or without its item.
+pub(in crate::dialect) fn asked_command(id: &str, params: &Value) -> Call {
+    let call = command(params, Phase::Begins);
+    Call { id: id.to_owned(), ..call }
+}
+
+/// A change of files that Codex asks about in the older way.
+pub(in crate::dialect) fn asked_changes(id: &str, by_path: &Value) -> Call {
+    patch::call(id.to_owned(), &patch::listed(by_path))
+}
+
+/// Changes that came after their item had begun.
+pub(in crate::dialect) fn changed(id: &str, changes: &Value) -> Call {
+    patch::call(id.to_owned(), changes)
+}
+
+fn id(item: &Value) -> String {
+    item["id"].as_str().unwrap_or_default().to_owned()
+}
+
+fn status(item: &Value, phase: Phase) -> Status {
+    if phase != Phase::IsOver {
+        return Status::InProgress;
+    }
+    let has_failed = ["failed", "declined", "interrupted", "cancelled", "error"]
+        .contains(&plain(&item["status"]).as_str())
+        || either(item, "exit_code", "exitCode").as_i64().is_some_and(|code| code != 0)
+        || item["success"] == false
+        || ["error", "failure"].iter().any(|name| !item[name].is_null());
+    if has_failed { Status::Failed } else { Status::Completed }
+}
+
+fn command(item: &Value, phase: Phase) -> Call {
+    let script = match &item["command"] {
+        Value::Array(args) => {
+            script::of_args(&args.iter().filter_map(Value::as_str).collect::<Vec<_>>())
+        }
+        command => script::of(command.as_str().unwrap_or_default()),
+    };
+    let mut input = Map::new();
+    input.insert("command".to_owned(), json!(script));
+    if let Some(cwd) = item["cwd"].as_str() {
+        input.insert("cwd".to_owned(), json!(cwd));
+    }
+    let output = either(item, "aggregated_output", "aggregatedOutput").as_str();
+    let output = output.filter(|output| !output.is_empty());
+    let declined = (plain(&item["status"]) == "declined").then_some("declined");
+    let exit_code = either(item, "exit_code", "exitCode");
+    let title = match tools::one_line(&script) {
+        title if title.is_empty() => "Run a command".to_owned(),
+        title => title,
+    };
+    Call {
+        id: id(item),
+        name: Some("command_execution".to_owned()),
+        title: Some(title),
+        kind: Some(Kind::Execute),
+        content: output.or(declined).map(|text| vec![Content::text(text)]),
+        raw_input: Some(Value::Object(input)),
+        raw_output: (phase == Phase::IsOver)
+            .then(|| json!({ "status": item["status"], "exitCode": exit_code })),
+        ..Call::default()
+    }
+}
+
+fn mcp(item: &Value, phase: Phase) -> Call {
+    let word = |name: &str| item[name].as_str().unwrap_or_default();
+    let name = format!("{}.{}", word("server"), word("tool"));
+    let result = &item["result"];
+    let mut content = contents(&result["content"]);
+    if let Some(error) = item["error"]["message"].as_str() {
+        content.push(Content::text(error));
+    }
+    let raw = match &item["error"] {
+        Value::Null => result,
+        error => error,
+    };
+    Call {
+        id: id(item),
+        title: Some(name.clone()),
+        name: Some(name),
+        kind: Some(Kind::Other),
+        content: (!content.is_empty()).then_some(content),
+        raw_input: Some(item["arguments"].clone()),
+        raw_output: (phase == Phase::IsOver && !raw.is_null()).then(|| raw.clone()),
+        ..Call::default()
+    }
+}
+
+fn dynamic(item: &Value, phase: Phase) -> Call {
+    let tool = item["tool"].as_str().unwrap_or("tool");
+    let name = match item["namespace"].as_str() {
+        Some(space) if !space.is_empty() => format!("{space}.{tool}"),
+        _ => tool.to_owned(),
+    };
+    let content = contents(either(item, "content_items", "contentItems"));
+    let arguments = &item["arguments"];
+    Call {
+        id: id(item),
+        title: Some(tools::title_of(&name, arguments)),
+        kind: Some(tools::kind_of(tool)),
+        name: Some(name),
+        content: (!content.is_empty()).then_some(content),
+        raw_input: Some(arguments.clone()),
+        raw_output: (phase == Phase::IsOver)
+            .then(|| json!({ "status": item["status"], "success": item["success"] })),
+        ..Call::default()
+    }
+}
+
+/// A word with another agent of the same team. What that agent does is told in a thread of
+/// its own.
+fn collab(item: &Value, phase: Phase) -> Call {
+    let tool = item["tool"].as_str().unwrap_or("agent");
+    let prompt = item["prompt"].as_str().unwrap_or_default();
+    let title = match prompt.is_empty() {
+        true => tool.to_owned(),
+        false => format!("{tool}: {prompt}"),
+    };
+    let states = either(item, "agents_states", "agentsStates");
+    let said = states.as_object().into_iter().flatten();
+    let said: Vec<&str> = said.filter_map(|(_, state)| state["message"].as_str()).collect();
+    Call {
+        id: id(item),
+        name: Some(tool.to_owned()),
+        title: Some(tools::one_line(&title)),
+        kind: Some(Kind::Think),
+        content: (!said.is_empty()).then(|| vec![Content::text(said.join("\n"))]),
+        raw_input: Some(json!({ "prompt": item["prompt"], "model": item["model"] })),
+        raw_output: (phase == Phase::IsOver)
+            .then(|| json!({ "status": item["status"], "agents": states })),
+        ..Call::default()
+    }
+}
+
+fn sub_agent(item: &Value) -> Call {
+    let word = |name: &str| item[name].as_str().unwrap_or_default();
+    Call {
+        id: id(item),
+        name: Some("sub_agent".to_owned()),
+        title: Some(tools::one_line(&format!("{}: {}", word("agentPath"), word("kind")))),
+        kind: Some(Kind::Think),
+        raw_input: Some(json!({ "agentPath": item["agentPath"], "kind": item["kind"] })),
+        ..Call::default()
+    }
+}
+
+fn web_search(item: &Value) -> Call {
+    let action = &item["action"];
+    let words = [&item["query"], &action["query"], &action["url"], &action["pattern"]];
+    let about = words.iter().find_map(|word| word.as_str().filter(|word| !word.is_empty()));
+    Call {
+        id: id(item),
+        name: Some("web_search".to_owned()),
+        title: Some(match about {
+            Some(about) => tools::one_line(&format!("web search: {about}")),
+            None => "web search".to_owned(),
+        }),
+        kind: Some(Kind::Fetch),
+        raw_input: Some(json!({ "query": item["query"], "action": action })),
+        raw_output: (!item["results"].is_null()).then(|| item["results"].clone()),
+        ..Call::default()
+    }
+}
+
+fn image_view(item: &Value) -> Call {
+    let path = item["path"].as_str().unwrap_or_default();
+    Call {
+        id: id(item),
+        name: Some("view_image".to_owned()),
+        title: Some(tools::one_line(&format!("view_image: {path}"))),
+        kind: Some(Kind::Read),
+        locations: Some(vec![Location { path: path.to_owned(), line: None }]),
+        raw_input: Some(json!({ "path": path })),
+        ..Call::default()
+    }
+}
+
+fn image_generation(item: &Value) -> Call {
+    let word = |name: &str| item[name].as_str().filter(|word| !word.is_empty());
+    let mut content = Vec::new();
+    if let Some(data) = word("result") {
+        let (data, mime_type) = (data.to_owned(), "image/png".to_owned());
+        content.push(Content::Content { content: Block::Image { data, mime_type } });
+    }
+    let saved = word("savedPath");
+    Call {
+        id: id(item),
+        name: Some("image_generation".to_owned()),
+        title: Some(match word("revisedPrompt") {
+            Some(prompt) => tools::one_line(&format!("image: {prompt}")),
+            None => "image".to_owned(),
+        }),
+        kind: Some(Kind::Other),
+        content: (!content.is_empty()).then_some(content),
+        locations: saved.map(|path| vec![Location { path: path.to_owned(), line: None }]),
+        raw_input: Some(json!({ "prompt": item["revisedPrompt"] })),
+        ..Call::default()
+    }
+}
+
+fn sleep(item: &Value) -> Call {
+    let millis = either(item, "duration_ms", "durationMs").as_u64().unwrap_or_default();
+    Call {
+        id: id(item),
+        name: Some("sleep".to_owned()),
+        title: Some(format!("sleep {millis} ms")),
+        kind: Some(Kind::Other),
+        raw_input: Some(json!({ "durationMs": millis })),
+        ..Call::default()
+    }
+}
+
+fn function_output(item: &Value) -> Call {
+    let name = item["name"].as_str().unwrap_or("tool");
+    let content = match &item["output"] {
+        Value::String(text) => vec![Content::text(text)],
+        parts => contents(parts),
+    };
+    Call {
+        id: id(item),
+        name: Some(name.to_owned()),
+        title: Some(name.to_owned()),
+        kind: Some(tools::kind_of(name)),
+        content: (!content.is_empty()).then_some(content),
+        ..Call::default()
+    }
+}
+
+/// Blocks of MCP's kind or of the model's, as far as they can be shown.
+fn contents(parts: &Value) -> Vec<Content> {
+    let parts = parts.as_array().into_iter().flatten();
+    let blocks = parts.filter_map(|part| {
+        if let Some(text) = part["text"].as_str() {
+            return Some(Block::text(text));
+        }
+        if part["type"] == "image" {
+            let data = part["data"].as_str()?.to_owned();
+            let mime_type = part["mimeType"].as_str().unwrap_or("image/png").to_owned();
+            return Some(Block::Image { data, mime_type });
+        }
+        let url = either(part, "image_url", "imageUrl").as_str()?;
+        let (mime_type, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
+        Some(Block::Image { data: data.to_owned(), mime_type: mime_type.to_owned() })
+    });
+    blocks.map(|content| Content::Content { content }).collect()
+}
+
+/// The parts of a thought as one text.
+fn joined(parts: &Value) -> String {
+    let parts = parts.as_array().into_iter().flatten().filter_map(Value::as_str);
+    parts.collect::<Vec<_>>().join(PART_BREAK)
+}

@@ -1,0 +1,134 @@
+//! The small readers that both dialects rest on.
+
+use serde_json::json;
+
+use super::items::{self, Item, Phase};
+use super::patch::{Hunk, hunks};
+use super::script;
+use super::texts::{Texts, Voice};
+use crate::dialect::Said;
+use crate::dialect::testing::text_of;
+use crate::update::{Call, Content, Kind, Status, Update};
+
+#[test]
+fn the_shell_around_a_command_is_taken_off() {
+    let check = |command: &str, script: &str| assert_eq!(script::of(command), script);
+    check("/bin/bash -lc 'echo hi'", "echo hi");
+    check("bash -c ls", "ls");
+    check(r#"/bin/zsh -lc "echo \"a b\" \$HOME""#, r#"echo "a b" $HOME"#);
+    check(r"/bin/bash -lc 'echo '\''x'\'''", "echo 'x'");
+    check("/bin/bash -lc 'a\nb'", "a\nb");
+    // More than the one word: all of it is the command.
+    check("/bin/bash -lc 'echo hi' extra", "/bin/bash -lc 'echo hi' extra");
+    check("/bin/bash -lc 'echo hi'; rm x", "/bin/bash -lc 'echo hi'; rm x");
+    check("/bin/bash -lc 'open", "/bin/bash -lc 'open");
+    check("python3 -c 'print(1)'", "python3 -c 'print(1)'");
+    check("", "");
+}
+
+#[test]
+fn hunks_are_what_was_and_what_is() {
+    let hunk = |line: u64, old: &str, new: &str| Hunk {
+        line: Some(line),
+        old: old.to_owned(),
+        new: new.to_owned(),
+    };
+    let two = "@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n@@ -9 +9,2 @@\n-x\n+-- y\n+++ z\n";
+    assert_eq!(
+        hunks(two),
+        [hunk(1, "one\ntwo\nthree\n", "one\nTWO\nthree\n"), hunk(9, "x\n", "-- y\n++ z\n")]
+    );
+    let bare_end = "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n";
+    assert_eq!(hunks(bare_end), [hunk(1, "a", "b\n")]);
+    let moved = "@@ -1 +1 @@\n-a\n+b\n\n\nMoved to: /w/new";
+    assert_eq!(hunks(moved), [hunk(1, "a\n", "b\n")]);
+    assert_eq!(hunks("nothing of the kind"), []);
+    assert_eq!(hunks("").len(), 0);
+}
+
+fn call(item: &serde_json::Value, phase: Phase) -> Call {
+    match items::read(item, phase) {
+        Item::Call(call) => *call,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_patch_is_as_grave_as_its_gravest_change() {
+    let kind = |changes: serde_json::Value| {
+        let item = json!({ "type": "fileChange", "id": "x", "changes": changes });
+        call(&item, Phase::Begins).kind
+    };
+    let update = json!({ "path": "/w/a", "kind": { "type": "update", "move_path": null } });
+    let moving = json!({ "path": "/w/a", "kind": { "type": "update", "move_path": "/w/b" } });
+    let delete = json!({ "path": "/w/c", "kind": { "type": "delete" } });
+    assert_eq!(kind(json!([update])), Some(Kind::Edit));
+    assert_eq!(kind(json!([update, moving])), Some(Kind::Move));
+    assert_eq!(kind(json!([moving, delete])), Some(Kind::Delete));
+}
+
+#[test]
+fn a_command_shows_its_output_and_fails_by_its_exit_code() {
+    let item = json!({
+        "type": "commandExecution", "id": "c", "command": "/bin/sh -c 'false'", "cwd": "/w",
+        "status": "completed", "aggregatedOutput": "oh\n", "exitCode": 1,
+    });
+    let call = call(&item, Phase::IsOver);
+    assert_eq!(call.status, Some(Status::Failed));
+    assert_eq!(call.title.as_deref(), Some("false"));
+    assert_eq!(call.raw_input, Some(json!({ "command": "false", "cwd": "/w" })));
+    assert_eq!(call.content, Some(vec![Content::text("oh\n")]));
+}
+
+fn ids(said: &[Said]) -> Vec<&str> {
+    let ids = said.iter().filter_map(|said| match said {
+        Said::Update(Update::AgentMessageChunk { message_id, .. }) => message_id.as_deref(),
+        _ => None,
+    });
+    ids.collect()
+}
+
+#[test]
+fn a_message_that_comes_whole_after_its_pieces_is_said_once() {
+    let (mut texts, mut out) = (Texts::default(), Vec::new());
+    texts.piece("a", Voice::Message, "Hel", &mut out);
+    texts.piece("a", Voice::Message, "lo", &mut out);
+    texts.whole("a", Voice::Message, "Hello, you", &mut out);
+    texts.whole("a", Voice::Message, "Hello, you", &mut out);
+    texts.piece("a", Voice::Message, "late", &mut out);
+    texts.whole("b", Voice::Message, " Bye", &mut out);
+    assert_eq!(text_of(&out), "Hello, you Bye");
+    assert!(texts.has_said("Hello, you"));
+}
+
+#[test]
+fn a_message_that_is_begun_again_goes_on_where_it_broke_off() {
+    let (mut texts, mut out) = (Texts::default(), Vec::new());
+    texts.piece("a", Voice::Message, "Hello, ", &mut out);
+    texts.break_off();
+    texts.piece("b", Voice::Message, "Hel", &mut out);
+    texts.break_off();
+    texts.piece("c", Voice::Message, "Hello", &mut out);
+    texts.piece("c", Voice::Message, ", wor", &mut out);
+    texts.whole("c", Voice::Message, "Hello, world", &mut out);
+    assert_eq!(text_of(&out), "Hello, world");
+    assert_eq!(ids(&out), ["a", "a", "a"]);
+}
+
+#[test]
+fn a_message_that_takes_another_course_is_said_in_full() {
+    let (mut texts, mut out) = (Texts::default(), Vec::new());
+    texts.piece("a", Voice::Message, "Hello", &mut out);
+    texts.break_off();
+    texts.piece("b", Voice::Message, "He", &mut out);
+    texts.piece("b", Voice::Message, "y there", &mut out);
+    texts.whole("b", Voice::Message, "Hey there", &mut out);
+    assert_eq!(text_of(&out), "HelloHey there");
+    assert_eq!(ids(&out), ["a", "b"]);
+
+    let (mut texts, mut out) = (Texts::default(), Vec::new());
+    texts.piece("a", Voice::Message, "Hello", &mut out);
+    texts.break_off();
+    texts.whole("b", Voice::Message, "Bye", &mut out);
+    assert_eq!(text_of(&out), "HelloBye");
+}

@@ -1,0 +1,342 @@
+//! `codex app-server`: one process for a whole session, JSON-RPC without its version.
+//!
+//! In: answers, requests and notifications of the server. Out: updates, questions, and the
+//! requests of our side. Both sides number their requests, so that a line is read by what it
+//! has: a method and an id is a request, a method alone a notification, an id an answer.
+//!
+//! Always true: every request of the server is answered; what other threads (sub-agents) say
+//! stays out of the answer.
+
+mod asks;
+mod opening;
+mod streams;
+mod turn;
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::codex::trouble;
+use super::{
+    Answer, Dialect, Ending, Exit, Failure, Model, Opening, Prompt, Said, StopReason, Usage, Wish,
+};
+use crate::calls::Calls;
+use crate::tools;
+use crate::update::{Severity, Update};
+use asks::Asks;
+use opening::Settings;
+use streams::Streams;
+use turn::Turn;
+
+/// "Method not found": Codex goes on without what it asked for.
+const NOT_SUPPORTED: i64 = -32601;
+
+#[derive(Debug, Default)]
+pub(super) struct CodexAppServer {
+    n_requests: u64,
+    /// What we asked and have no answer to.
+    pending: HashMap<u64, Request>,
+    is_initialized: bool,
+    /// What the thread is to be opened with, until it is.
+    opening: Option<Opening>,
+    /// Why it could not be opened.
+    refusal: Option<Failure>,
+    thread: Option<String>,
+    model: Option<String>,
+    models: Vec<Model>,
+    settings: Settings,
+    /// A prompt that came before the thread was open.
+    waiting: Option<Prompt>,
+    turn: Option<Turn>,
+    /// The id of the turn before, whose late words are not those of the next.
+    last_turn: Option<String>,
+    calls: Calls,
+    streams: Streams,
+    asks: Asks,
+    /// Tokens of the whole thread, as last told.
+    total: Option<Usage>,
+    last_notice: String,
+}
+
+/// What an answer is to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Request {
+    Initialize,
+    Start,
+    Resume,
+    Models { page: u32 },
+    Turn,
+    Interrupt,
+}
+
+impl Dialect for CodexAppServer {
+    fn open(&mut self, opening: &Opening, out: &mut Vec<Said>) {
+        self.settings = Settings::of(opening);
+        self.opening = Some(opening.clone());
+        (self.thread, self.refusal, self.total) = (None, None, None);
+        if self.is_initialized {
+            self.open_thread(out);
+        } else {
+            self.initialize(out);
+        }
+    }
+
+    fn prompt(&mut self, prompt: &Prompt, out: &mut Vec<Said>) {
+        if self.turn.is_some() {
+            return;
+        }
+        self.begin_turn(None);
+        if let Some(refusal) = self.refusal.clone() {
+            self.end_turn(Ending::Failed(refusal), out);
+        } else if self.thread.is_some() {
+            self.start_turn(prompt, out);
+        } else {
+            self.waiting = Some(prompt.clone());
+        }
+    }
+
+    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+        let message: Value = serde_json::from_str(line).unwrap_or_default();
+        let (method, id) = (message["method"].as_str(), &message["id"]);
+        let is_known = match (method, id.is_null()) {
+            (Some(method), true) => self.notified(method, &message["params"], out),
+            (Some(method), false) => self.requested(method, id, &message["params"], out),
+            (None, false) => self.answered(id, &message, out),
+            (None, true) => false,
+        };
+        if !is_known {
+            out.push(Said::Raw(line.to_owned()));
+        }
+    }
+
+    fn answer(&mut self, ask: &str, answer: &Answer, out: &mut Vec<Said>) {
+        if let Some(line) = self.asks.answer(ask, answer) {
+            out.push(Said::Write(line));
+        }
+    }
+
+    fn interrupt(&mut self, out: &mut Vec<Said>) -> bool {
+        if let Some(turn) = &mut self.turn {
+            turn.is_unwanted = true;
+            self.send_interrupt(out);
+        }
+        true
+    }
+
+    fn set(&mut self, wish: &Wish, _out: &mut Vec<Said>) -> bool {
+        self.settings.take(wish);
+        true
+    }
+
+    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+        let Some(turn) = &mut self.turn else { return self.asks.withdraw_all(None, out) };
+        let ending = match turn.error.take() {
+            _ if exit.is_wanted => Ending::Stopped(StopReason::Cancelled),
+            Some(ending) => ending,
+            None => Ending::Failed(trouble::died(exit)),
+        };
+        self.end_turn(ending, out);
+    }
+}
+
+impl CodexAppServer {
+    /// Asks the server for something.
+    fn request(&mut self, what: Request, method: &str, params: Value, out: &mut Vec<Said>) {
+        self.n_requests += 1;
+        self.pending.insert(self.n_requests, what);
+        let line = json!({ "id": self.n_requests, "method": method, "params": params });
+        out.push(Said::Write(line.to_string()));
+    }
+
+    fn answered(&mut self, id: &Value, message: &Value, out: &mut Vec<Said>) -> bool {
+        let Some(what) = id.as_u64().and_then(|id| self.pending.remove(&id)) else {
+            return self.overheard(&message["result"], out);
+        };
+        let outcome = match &message["error"] {
+            Value::Null => Ok(&message["result"]),
+            error => {
+                let said = error["message"].as_str().unwrap_or("Codex refused without a reason");
+                Err(trouble::failure(said, &error["data"]["codexErrorInfo"]))
+            }
+        };
+        match (what, outcome) {
+            (Request::Initialize, Ok(_)) => self.initialized(out),
+            (Request::Initialize, Err(failure)) => self.refuse(failure, out),
+            (Request::Start, Ok(result)) => self.opened(result, Some(Usage::default()), out),
+            (Request::Resume, Ok(result)) => self.opened(result, self.total, out),
+            (Request::Start, Err(failure)) => self.refuse(failure, out),
+            (Request::Resume, Err(failure)) => self.refuse(opening::lost(failure), out),
+            (Request::Models { page }, Ok(result)) => self.listed(result, page, out),
+            // They are a convenience: without them the user names a model.
+            (Request::Models { .. }, Err(_)) => {}
+            (Request::Turn, Ok(result)) => self.turn_accepted(&result["turn"]["id"], out),
+            (Request::Turn, Err(failure)) => self.end_turn(Ending::Failed(failure), out),
+            (Request::Interrupt, Ok(_)) => {}
+            (Request::Interrupt, Err(_)) => self.interrupt_refused(),
+        }
+        true
+    }
+
+    /// An answer to a request that somebody else wrote, in a recording.
+    fn overheard(&mut self, result: &Value, out: &mut Vec<Said>) -> bool {
+        if let Some(thread) = result["thread"]["id"].as_str() {
+            self.learn_thread(thread, out);
+            return true;
+        }
+        // A turn is told of again when it starts; handshake and models are nothing of it.
+        [&result["turn"]["id"], &result["userAgent"], &result["data"][0]["model"]]
+            .iter()
+            .any(|told| told.is_string())
+    }
+
+    fn requested(&mut self, method: &str, id: &Value, params: &Value, out: &mut Vec<Said>) -> bool {
+        if self.asks.asked(method, id, params, &self.streams, out) {
+            return true;
+        }
+        let error =
+            json!({ "code": NOT_SUPPORTED, "message": format!("{method} is not supported") });
+        out.push(Said::Write(json!({ "id": id, "error": error }).to_string()));
+        false
+    }
+
+    fn notified(&mut self, method: &str, params: &Value, out: &mut Vec<Said>) -> bool {
+        if method == "serverRequest/resolved" {
+            self.asks.resolved(&params["requestId"], out);
+            return true;
+        }
+        if method == "thread/started" {
+            // A thread without a parent is the one that was asked for.
+            if params["thread"]["parentThreadId"].is_null() && self.thread.is_none() {
+                self.learn_thread(params["thread"]["id"].as_str().unwrap_or_default(), out);
+            }
+            return true;
+        }
+        if let Some(thread) = params["threadId"].as_str() {
+            if self.thread.is_none() {
+                self.learn_thread(thread, out);
+            }
+            if self.thread.as_deref() != Some(thread) {
+                return true;
+            }
+        }
+        self.about_turn(method, params, out)
+            || self.about_thread(method, params, out)
+            || says_nothing(method)
+    }
+
+    /// Of the thread as a whole, or of the server.
+    fn about_thread(&mut self, method: &str, params: &Value, out: &mut Vec<Said>) -> bool {
+        let text = |name: &str| params[name].as_str().unwrap_or_default().to_owned();
+        match method {
+            "warning" | "guardianWarning" => {
+                self.notice(Severity::Warning, text("message"), None, out);
+            }
+            "deprecationNotice" | "configWarning" => {
+                let details = params["details"].as_str().map(str::to_owned);
+                self.notice(Severity::Warning, text("summary"), details, out);
+            }
+            "model/rerouted" => {
+                let title = format!("{} answers instead of {}", text("toModel"), text("fromModel"));
+                self.notice(Severity::Warning, title, None, out);
+            }
+            "modelProvider/authRecoveryStarted" | "modelProvider/authRecoveryCompleted" => {
+                self.notice(Severity::Info, text("message"), None, out);
+            }
+            "mcpServer/startupStatus/updated" => {
+                if params["status"] == "failed" {
+                    let title = format!("MCP server {} did not start", text("name"));
+                    let error = params["error"].as_str().map(str::to_owned);
+                    self.notice(Severity::Warning, title, error, out);
+                }
+            }
+            "thread/name/updated" => {
+                let title = params["threadName"].as_str().map(str::to_owned);
+                out.push(Said::Update(Update::SessionInfoUpdate { title, meta: None }));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn learn_thread(&mut self, id: &str, out: &mut Vec<Said>) {
+        if !id.is_empty() && self.thread.as_deref() != Some(id) {
+            self.thread = Some(id.to_owned());
+            out.push(Said::Session(id.to_owned()));
+        }
+    }
+
+    /// Without a network the same is said for ever.
+    fn notice(
+        &mut self,
+        severity: Severity,
+        title: String,
+        description: Option<String>,
+        out: &mut Vec<Said>,
+    ) {
+        let said = format!("{title}\n{}", description.as_deref().unwrap_or_default());
+        if self.last_notice != said {
+            self.last_notice = said;
+            let short = tools::one_line(&title);
+            // A title is a line; what it leaves out is told below it.
+            let description = match (short == title, description) {
+                (true, description) => description,
+                (false, Some(description)) => Some(format!("{title}\n{description}")),
+                (false, None) => Some(title),
+            };
+            out.push(Said::Update(Update::Notice { severity, title: short, description }));
+        }
+    }
+}
+
+/// Notifications that are understood and carry nothing for a client: what is told better
+/// elsewhere, and what is about other uses of the server.
+fn says_nothing(method: &str) -> bool {
+    const GROUPS: [&str; 15] = [
+        "account/",
+        "app/",
+        "command/exec/",
+        "externalAgentConfig/",
+        "fs/",
+        "fuzzyFileSearch/",
+        "hook/",
+        "item/autoApprovalReview/",
+        "mcpServer/",
+        "process/",
+        "project/",
+        "remoteControl/",
+        "thread/realtime/",
+        "windows/",
+        "windowsSandbox/",
+    ];
+    const NAMES: [&str; 25] = [
+        "autoApprovalReview/strictReviewRequired",
+        "item/commandExecution/terminalInteraction",
+        "item/reasoning/summaryPartAdded",
+        "model/safetyBuffering/updated",
+        "model/verification",
+        "skills/changed",
+        "thread/archived",
+        "thread/attachment/updated",
+        "thread/closed",
+        "thread/deleted",
+        "thread/environment/connected",
+        "thread/environment/disconnected",
+        "thread/goal/cleared",
+        "thread/goal/updated",
+        "thread/prediction/updated",
+        "thread/project/updated",
+        "thread/queue/changed",
+        "thread/readState/changed",
+        "thread/reverted",
+        "thread/settings/updated",
+        "thread/status/changed",
+        "thread/unarchived",
+        "turn/diff/updated",
+        "turn/moderationMetadata",
+        "rawResponseItem/completed",
+    ];
+    NAMES.contains(&method) || GROUPS.iter().any(|group| method.starts_with(group))
+}
+
+#[cfg(test)]
+mod tests;

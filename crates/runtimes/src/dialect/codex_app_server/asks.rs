@@ -1,0 +1,375 @@
+//! Questions of the server: may it do this, and which of these shall it be?
+//!
+//! In: its requests, and the answers of whoever is asked. Out: questions with the options
+//! that Codex offers, and the results it wants. Refusing lets the turn go on; cancelling is
+//! for turns that are to stop.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use super::super::codex::items;
+use super::super::{Answer, Ask, AskKind, AskOption, Said};
+use super::streams::Streams;
+use crate::tools;
+use crate::update::{Call, Content, Kind, Status};
+
+#[derive(Debug, Default)]
+pub(super) struct Asks {
+    open: Vec<Open>,
+    /// Answers to questions that came together, until all of them are there.
+    forms: HashMap<String, Map<String, Value>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    ask: String,
+    /// The server's id of its request.
+    request: Value,
+    thread: String,
+    replies: HashMap<String, Reply>,
+    rejection: Reply,
+    cancellation: Reply,
+}
+
+#[derive(Debug, Clone)]
+enum Reply {
+    Result(Value),
+    /// The answer to one question of several.
+    Part {
+        question: String,
+        answers: Vec<String>,
+    },
+}
+
+/// An option and what it means to Codex.
+type Choice = (AskKind, &'static str, String, Value);
+
+impl Asks {
+    /// `false` if this is nothing that we can ask anybody.
+    pub(super) fn asked(
+        &mut self,
+        method: &str,
+        id: &Value,
+        params: &Value,
+        streams: &Streams,
+        out: &mut Vec<Said>,
+    ) -> bool {
+        let item = params["itemId"].as_str().unwrap_or_default();
+        let known = streams.open_call(&params["itemId"]).cloned();
+        let decided = |decision: &Value| json!({ "decision": decision });
+        match method {
+            "item/commandExecution/requestApproval" => {
+                let call = known.unwrap_or_else(|| items::asked_command(item, params));
+                let call = about_network(call, &params["networkApprovalContext"]);
+                let choices = decisions(&params["availableDecisions"]);
+                self.ask(id, params, call, choices, decided(&json!("cancel")), out);
+            }
+            "item/fileChange/requestApproval" => {
+                let call = known.unwrap_or_else(|| items::changed(item, &json!([])));
+                let choices = decisions(&Value::Null);
+                self.ask(id, params, call, choices, decided(&json!("cancel")), out);
+            }
+            "execCommandApproval" => {
+                let call = items::asked_command(old_call(params), params);
+                self.ask(id, params, call, old_decisions(), decided(&json!("abort")), out);
+            }
+            "applyPatchApproval" => {
+                let call = items::asked_changes(old_call(params), &params["fileChanges"]);
+                self.ask(id, params, call, old_decisions(), decided(&json!("abort")), out);
+            }
+            "item/permissions/requestApproval" => {
+                let call = known.unwrap_or_else(|| permissions_call(item, params));
+                let none = json!({ "permissions": {}, "scope": "turn" });
+                self.ask(id, params, call, grants(&params["permissions"]), none, out);
+            }
+            "mcpServer/elicitation/request" => self.elicited(id, params, streams, out),
+            "item/tool/requestUserInput" => self.questions(id, params, known, out),
+            _ => return false,
+        }
+        true
+    }
+
+    /// What to write for an answer; `None` if nobody waits for it (any more).
+    pub(super) fn answer(&mut self, ask: &str, answer: &Answer) -> Option<String> {
+        let at = self.open.iter().position(|open| open.ask == ask)?;
+        let open = self.open.remove(at);
+        let reply = match answer {
+            Answer::Chosen(option) => open.replies.get(option).unwrap_or(&open.rejection),
+            Answer::Cancelled => &open.cancellation,
+        };
+        self.reply(&open.request, reply.clone())
+    }
+
+    /// The server wants no answer any more, or has it.
+    pub(super) fn resolved(&mut self, request: &Value, out: &mut Vec<Said>) {
+        self.forms.remove(&request.to_string());
+        self.open.retain(|open| {
+            let is_resolved = open.request == *request;
+            if is_resolved {
+                out.push(Said::Withdrawn(open.ask.clone()));
+            }
+            !is_resolved
+        });
+    }
+
+    /// The turn is over. The server knows that for `thread`; other threads, which may still
+    /// run, are refused.
+    pub(super) fn withdraw_all(&mut self, thread: Option<&str>, out: &mut Vec<Said>) {
+        for open in std::mem::take(&mut self.open) {
+            out.push(Said::Withdrawn(open.ask.clone()));
+            if thread.is_some_and(|ours| ours != open.thread)
+                && let Some(line) = self.reply(&open.request, open.rejection)
+            {
+                out.push(Said::Write(line));
+            }
+        }
+        self.forms.clear();
+    }
+
+    fn reply(&mut self, request: &Value, reply: Reply) -> Option<String> {
+        let result = match reply {
+            Reply::Result(result) => result,
+            Reply::Part { question, answers } => {
+                let form = self.forms.entry(request.to_string()).or_default();
+                form.insert(question, json!({ "answers": answers }));
+                if self.open.iter().any(|open| open.request == *request) {
+                    return None;
+                }
+                json!({ "answers": self.forms.remove(&request.to_string()) })
+            }
+        };
+        Some(json!({ "id": request, "result": result }).to_string())
+    }
+
+    fn ask(
+        &mut self,
+        id: &Value,
+        params: &Value,
+        mut call: Call,
+        choices: Vec<Choice>,
+        cancellation: Value,
+        out: &mut Vec<Said>,
+    ) {
+        if let Some(reason) = params["reason"].as_str().filter(|reason| !reason.is_empty()) {
+            call.content.get_or_insert_default().push(Content::text(reason));
+        }
+        let (mut options, mut replies) = (Vec::new(), HashMap::new());
+        let mut rejection = Reply::Result(cancellation.clone());
+        for (kind, option, name, result) in choices {
+            if kind == AskKind::RejectOnce {
+                rejection = Reply::Result(result.clone());
+            }
+            // The same decision may be offered for several things.
+            let n_same = options.iter().filter(|o: &&AskOption| is_same(&o.option_id, option));
+            let option_id = match n_same.count() {
+                0 => option.to_owned(),
+                n => format!("{option}-{n}"),
+            };
+            replies.insert(option_id.clone(), Reply::Result(result));
+            options.push(AskOption { option_id, name, kind });
+        }
+        let open = Open {
+            ask: id.to_string(),
+            request: id.clone(),
+            thread: params["threadId"].as_str().unwrap_or_default().to_owned(),
+            replies,
+            rejection,
+            cancellation: Reply::Result(cancellation),
+        };
+        self.put(open, call, options, out);
+    }
+
+    fn put(&mut self, open: Open, call: Call, options: Vec<AskOption>, out: &mut Vec<Said>) {
+        let call = Call { status: Some(Status::Pending), ..call };
+        out.push(Said::Ask(Ask { id: open.ask.clone(), call, options }));
+        self.open.push(open);
+    }
+
+    /// What an MCP server wants of the user. Codex asks in this way, too, whether it may call
+    /// a tool. A form to be filled in is more than a permission can say: it is declined.
+    fn elicited(&mut self, id: &Value, params: &Value, streams: &Streams, out: &mut Vec<Said>) {
+        let fields = &params["requestedSchema"]["properties"];
+        let is_question =
+            params["mode"] == "form" && fields.as_object().is_none_or(serde_json::Map::is_empty);
+        if !is_question {
+            let line = json!({ "id": id, "result": { "action": "decline" } });
+            return out.push(Said::Write(line.to_string()));
+        }
+        let (server, about) = (params["serverName"].as_str().unwrap_or_default(), &params["_meta"]);
+        let is_call = about["codex_approval_kind"] == "mcp_tool_call";
+        let known = streams.open_call_of(server).filter(|_| is_call).cloned();
+        let message = params["message"].as_str().unwrap_or_default();
+        let call = known.unwrap_or_else(|| Call {
+            id: format!("elicitation-{id}"),
+            name: Some(server.to_owned()),
+            title: Some(tools::one_line(message)),
+            kind: Some(Kind::Other),
+            raw_input: Some(about["tool_params"].clone()),
+            ..Call::default()
+        });
+        let accept = |persist: Option<&str>| match persist {
+            Some(how) => json!({ "action": "accept", "content": {}, "_meta": { "persist": how } }),
+            None => json!({ "action": "accept", "content": {} }),
+        };
+        let mut choices: Vec<Choice> =
+            vec![(AskKind::AllowOnce, "accept", "Allow once".to_owned(), accept(None))];
+        let offers = |how: &str| {
+            about["persist"].as_array().is_some_and(|all| all.iter().any(|one| one == how))
+                || about["persist"] == how
+        };
+        if offers("session") {
+            let name = "Allow for this session".to_owned();
+            choices.push((AskKind::AllowAlways, "acceptForSession", name, accept(Some("session"))));
+        }
+        if offers("always") {
+            let name = "Always allow".to_owned();
+            choices.push((AskKind::AllowAlways, "acceptAlways", name, accept(Some("always"))));
+        }
+        let decline = json!({ "action": "decline" });
+        choices.push((AskKind::RejectOnce, "decline", "Reject".to_owned(), decline));
+        self.ask(id, params, call, choices, json!({ "action": "cancel" }), out);
+    }
+
+    /// Questions of the model, each with a choice. One without is left unanswered: there is
+    /// no way to ask for a text.
+    fn questions(&mut self, id: &Value, params: &Value, known: Option<Call>, out: &mut Vec<Said>) {
+        let questions = params["questions"].as_array().map_or(&[][..], Vec::as_slice);
+        let thread = params["threadId"].as_str().unwrap_or_default();
+        for (n, question) in questions.iter().enumerate() {
+            let key = question["id"].as_str().unwrap_or_default().to_owned();
+            let part = |answers: Vec<String>| Reply::Part { question: key.clone(), answers };
+            let (mut options, mut replies) = (Vec::new(), HashMap::new());
+            for (n, choice) in question["options"].as_array().into_iter().flatten().enumerate() {
+                let Some(label) = choice["label"].as_str() else { continue };
+                let option_id = format!("choice-{n}");
+                replies.insert(option_id.clone(), part(vec![label.to_owned()]));
+                let name = label.to_owned();
+                options.push(AskOption { option_id, name, kind: AskKind::AllowOnce });
+            }
+            if options.is_empty() {
+                continue;
+            }
+            let (option_id, name) = ("skip".to_owned(), "Skip".to_owned());
+            options.push(AskOption { option_id, name, kind: AskKind::RejectOnce });
+            let open = Open {
+                ask: format!("{id}.{n}"),
+                request: id.clone(),
+                thread: thread.to_owned(),
+                replies,
+                rejection: part(Vec::new()),
+                cancellation: part(Vec::new()),
+            };
+            let text = question["question"].as_str().unwrap_or_default();
+            let call = known.clone().unwrap_or_else(|| Call {
+                id: params["itemId"].as_str().unwrap_or_default().to_owned(),
+                name: Some("request_user_input".to_owned()),
+                kind: Some(Kind::Think),
+                ..Call::default()
+            });
+            let title = Some(tools::one_line(text));
+            let call = Call { title, raw_input: Some(question.clone()), ..call };
+            self.put(open, call, options, out);
+        }
+        if !self.open.iter().any(|open| open.request == *id) {
+            let line = json!({ "id": id, "result": { "answers": {} } });
+            out.push(Said::Write(line.to_string()));
+        }
+    }
+}
+
+/// Whether an id was made of `option`.
+fn is_same(option_id: &str, option: &str) -> bool {
+    option_id.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+/// What Codex offers; it takes a refusal also where it does not offer one.
+fn decisions(offered: &Value) -> Vec<Choice> {
+    let usual = [json!("accept"), json!("acceptForSession")];
+    let offered = offered.as_array().map_or(&usual[..], Vec::as_slice);
+    let mut choices: Vec<Choice> = offered.iter().filter_map(decision).collect();
+    if !choices.iter().any(|(kind, ..)| *kind == AskKind::RejectOnce) {
+        choices.extend(decision(&json!("decline")));
+    }
+    choices
+}
+
+fn decision(decision: &Value) -> Option<Choice> {
+    let result = json!({ "decision": decision });
+    let (kind, option, name) = match decision {
+        Value::String(word) => match word.as_str() {
+            "accept" => (AskKind::AllowOnce, "accept", "Allow once".to_owned()),
+            "acceptForSession" => {
+                (AskKind::AllowAlways, "acceptForSession", "Allow for this session".to_owned())
+            }
+            "decline" => (AskKind::RejectOnce, "decline", "Reject".to_owned()),
+            _ => return None,
+        },
+        Value::Object(_) => {
+            let rule = &decision["acceptWithExecpolicyAmendment"]["execpolicy_amendment"];
+            let host = &decision["applyNetworkPolicyAmendment"]["network_policy_amendment"];
+            if let Some(words) = rule.as_array() {
+                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+                let name = tools::one_line(&format!("Always allow `{}`", words.join(" ")));
+                (AskKind::AllowAlways, "acceptWithRule", name)
+            } else {
+                let name = host["host"].as_str()?;
+                match host["action"] == "deny" {
+                    true => (AskKind::RejectAlways, "denyHost", format!("Never allow {name}")),
+                    false => (AskKind::AllowAlways, "allowHost", format!("Always allow {name}")),
+                }
+            }
+        }
+        _ => return None,
+    };
+    Some((kind, option, name, result))
+}
+
+fn old_decisions() -> Vec<Choice> {
+    let denied = json!({ "denied": { "rejection": "rejected by the user" } });
+    let decided = |decision: Value| json!({ "decision": decision });
+    vec![
+        (AskKind::AllowOnce, "approved", "Allow once".to_owned(), decided(json!("approved"))),
+        (
+            AskKind::AllowAlways,
+            "approved_for_session",
+            "Allow for this session".to_owned(),
+            decided(json!("approved_for_session")),
+        ),
+        (AskKind::RejectOnce, "denied", "Reject".to_owned(), decided(denied)),
+    ]
+}
+
+fn old_call(params: &Value) -> &str {
+    params["callId"].as_str().unwrap_or_default()
+}
+
+fn grants(wanted: &Value) -> Vec<Choice> {
+    let grant = |scope: &str| json!({ "permissions": wanted, "scope": scope });
+    let none = json!({ "permissions": {}, "scope": "turn" });
+    vec![
+        (AskKind::AllowOnce, "turn", "Allow for this turn".to_owned(), grant("turn")),
+        (AskKind::AllowAlways, "session", "Allow for this session".to_owned(), grant("session")),
+        (AskKind::RejectOnce, "none", "Reject".to_owned(), none),
+    ]
+}
+
+fn permissions_call(item: &str, params: &Value) -> Call {
+    let reason = params["reason"].as_str().unwrap_or("more permissions");
+    Call {
+        id: item.to_owned(),
+        name: Some("request_permissions".to_owned()),
+        title: Some(tools::one_line(&format!("Permissions: {reason}"))),
+        kind: Some(Kind::Other),
+        raw_input: Some(json!({ "permissions": params["permissions"], "cwd": params["cwd"] })),
+        ..Call::default()
+    }
+}
+
+/// A question that is not about the command but about where it wants to connect to.
+fn about_network(call: Call, network: &Value) -> Call {
+    match network["host"].as_str() {
+        Some(host) => Call { title: Some(format!("Connect to {host}")), ..call },
+        None => call,
+    }
+}

@@ -1,0 +1,238 @@
+//! The handshake, and the thread that comes of it.
+
+use serde_json::{Map, Value, json};
+
+use super::super::{
+    Category, Ending, Failure, Model, Opened, Opening, PermissionMode, Said, Usage, Wish,
+};
+use super::{CodexAppServer, Request};
+
+/// Pages of the list of models that are asked for.
+const MAX_MODEL_PAGES: u32 = 10;
+
+/// What turns run with.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    pub(super) model: Option<String>,
+    pub(super) effort: Option<String>,
+    pub(super) permissions: PermissionMode,
+    directories: Vec<Value>,
+    /// The sandbox that Codex made of its own configuration, by its type.
+    sandboxes: Map<String, Value>,
+}
+
+impl Settings {
+    pub(super) fn of(opening: &Opening) -> Self {
+        Self {
+            model: opening.model.clone(),
+            effort: opening.effort.clone(),
+            permissions: opening.permissions,
+            directories: opening.directories.iter().map(|dir| json!(dir)).collect(),
+            sandboxes: Map::new(),
+        }
+    }
+
+    pub(super) fn take(&mut self, wish: &Wish) {
+        match wish {
+            Wish::Model(model) => self.model = Some(model.clone()),
+            Wish::Effort(effort) => self.effort = Some(effort.clone()),
+            Wish::Permissions(mode) => self.permissions = *mode,
+        }
+    }
+
+    /// The approval policy: what Codex asks about before it does it.
+    ///
+    /// `untrusted` asks before every command and every change of a file, and what is then
+    /// allowed runs without a sandbox. `on-request` runs all that the sandbox permits without
+    /// asking, and asks for what it does not permit. Rules and users are to see everything
+    /// that could change something.
+    pub(super) fn approval_policy(&self) -> &'static str {
+        match self.permissions {
+            // Nothing can be written, so that what runs unasked only reads.
+            PermissionMode::ReadOnly => "on-request",
+            _ => "untrusted",
+        }
+    }
+
+    fn may_write(&self) -> bool {
+        !matches!(self.permissions, PermissionMode::ReadOnly | PermissionMode::DenyAll)
+    }
+
+    fn sandbox_mode(&self) -> &'static str {
+        if self.may_write() { "workspace-write" } else { "read-only" }
+    }
+
+    /// The same as a policy, which is what a turn takes. The one that the thread was opened
+    /// with has the user's own settings in it, such as network access.
+    pub(super) fn sandbox_policy(&self) -> Value {
+        let name = if self.may_write() { "workspaceWrite" } else { "readOnly" };
+        match self.sandboxes.get(name) {
+            Some(known) => known.clone(),
+            None if self.may_write() => json!({ "type": name, "writableRoots": self.directories }),
+            None => json!({ "type": name }),
+        }
+    }
+
+    fn learn_sandbox(&mut self, policy: &Value) {
+        if let Some(name) = policy["type"].as_str() {
+            self.sandboxes.insert(name.to_owned(), policy.clone());
+        }
+    }
+}
+
+impl CodexAppServer {
+    pub(super) fn initialize(&mut self, out: &mut Vec<Said>) {
+        let client = json!({
+            "name": "switchyard",
+            "title": "Switchyard",
+            "version": env!("CARGO_PKG_VERSION"),
+        });
+        self.request(Request::Initialize, "initialize", json!({ "clientInfo": client }), out);
+    }
+
+    pub(super) fn initialized(&mut self, out: &mut Vec<Said>) {
+        self.is_initialized = true;
+        out.push(Said::Write(json!({ "method": "initialized" }).to_string()));
+        // Asked for first, it is mostly there before the thread is; nothing waits for it.
+        self.request(Request::Models { page: 0 }, "model/list", json!({}), out);
+        self.open_thread(out);
+    }
+
+    pub(super) fn open_thread(&mut self, out: &mut Vec<Said>) {
+        let Some(opening) = &self.opening else { return };
+        let mut params = Map::new();
+        let mut set = |name: &str, value: Value| params.insert(name.to_owned(), value);
+        set("cwd", json!(opening.cwd));
+        set("approvalPolicy", json!(self.settings.approval_policy()));
+        set("sandbox", json!(self.settings.sandbox_mode()));
+        // Else the user's configuration may let another model answer in our place.
+        set("approvalsReviewer", json!("user"));
+        if let Some(model) = &opening.model {
+            set("model", json!(model));
+        }
+        if let Some(prompt) = &opening.system_prompt {
+            set("developerInstructions", json!(prompt));
+        }
+        let config = config(opening);
+        if !config.is_empty() {
+            set("config", Value::Object(config));
+        }
+        match &opening.resume {
+            Some(id) => {
+                set("threadId", json!(id));
+                // The session has its own log of what was said.
+                set("excludeTurns", json!(true));
+                self.request(Request::Resume, "thread/resume", Value::Object(params), out);
+            }
+            None => self.request(Request::Start, "thread/start", Value::Object(params), out),
+        }
+    }
+
+    /// `before` is what the thread had used so far, if it is known.
+    pub(super) fn opened(&mut self, result: &Value, before: Option<Usage>, out: &mut Vec<Said>) {
+        let Some(id) = result["thread"]["id"].as_str() else {
+            let failure = Failure::new(Category::Protocol, "Codex opened a thread without an id");
+            return self.refuse(failure, out);
+        };
+        self.opening = None;
+        self.total = before;
+        self.model = result["model"].as_str().map(str::to_owned);
+        self.settings.learn_sandbox(&result["sandbox"]);
+        self.learn_thread(id, out);
+        self.say_opened(out);
+        if let Some(prompt) = self.waiting.take() {
+            self.start_turn(&prompt, out);
+        }
+    }
+
+    /// The thread cannot be had, and no turn either.
+    pub(super) fn refuse(&mut self, failure: Failure, out: &mut Vec<Said>) {
+        self.opening = None;
+        self.waiting = None;
+        self.refusal = Some(failure.clone());
+        out.push(Said::Lost(failure.clone()));
+        self.end_turn(Ending::Failed(failure), out);
+    }
+
+    pub(super) fn listed(&mut self, result: &Value, page: u32, out: &mut Vec<Said>) {
+        let models = result["data"].as_array().into_iter().flatten();
+        self.models.extend(models.filter(|model| model["hidden"] != true).filter_map(read_model));
+        if let (Some(cursor), true) = (result["nextCursor"].as_str(), page < MAX_MODEL_PAGES) {
+            let params = json!({ "cursor": cursor });
+            return self.request(Request::Models { page: page + 1 }, "model/list", params, out);
+        }
+        if self.thread.is_some() && self.opening.is_none() {
+            self.say_opened(out);
+        }
+    }
+
+    fn say_opened(&self, out: &mut Vec<Said>) {
+        out.push(Said::Opened(Opened {
+            session: self.thread.clone(),
+            model: self.model.clone(),
+            models: self.models.clone(),
+        }));
+    }
+}
+
+/// A resume that was refused: whatever the reason, there is no conversation to go on with,
+/// unless it is a reason that would hold for any.
+pub(super) fn lost(failure: Failure) -> Failure {
+    match failure.category {
+        Category::Internal | Category::BadInput | Category::ModelUnavailable => {
+            Failure { category: Category::SessionLost, ..failure }
+        }
+        _ => failure,
+    }
+}
+
+fn read_model(model: &Value) -> Option<Model> {
+    let text = |name: &str| model[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let efforts = model["supportedReasoningEfforts"].as_array().into_iter().flatten();
+    Some(Model {
+        id: text("model").or_else(|| text("id"))?,
+        name: text("displayName"),
+        description: text("description"),
+        efforts: efforts
+            .filter_map(|effort| effort["reasoningEffort"].as_str().map(str::to_owned))
+            .collect(),
+    })
+}
+
+/// What the thread has beyond the user's configuration.
+fn config(opening: &Opening) -> Map<String, Value> {
+    let mut config = Map::new();
+    if let Some(effort) = &opening.effort {
+        config.insert("model_reasoning_effort".to_owned(), json!(effort));
+    }
+    if !opening.directories.is_empty() {
+        let name = "sandbox_workspace_write.writable_roots".to_owned();
+        config.insert(name, json!(opening.directories));
+    }
+    for server in &opening.mcp_servers {
+        let name = server["name"].as_str().unwrap_or_default();
+        // A dot would begin another level of the configuration.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+        if !name.is_empty() {
+            config.insert(format!("mcp_servers.{name}"), mcp_server(server));
+        }
+    }
+    config
+}
+
+fn mcp_server(server: &Value) -> Value {
+    let pairs = |list: &Value| -> Map<String, Value> {
+        let list = list.as_array().into_iter().flatten();
+        list.filter_map(|pair| Some((pair["name"].as_str()?.to_owned(), pair["value"].clone())))
+            .collect()
+    };
+    match server["url"].as_str() {
+        Some(url) => json!({ "url": url, "http_headers": pairs(&server["headers"]) }),
+        None => json!({
+            "command": server["command"],
+            "args": server["args"].as_array().cloned().unwrap_or_default(),
+            "env": pairs(&server["env"]),
+        }),
+    }
+}

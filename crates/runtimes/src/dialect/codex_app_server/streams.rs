@@ -1,0 +1,150 @@
+//! What a turn's items have said so far: texts, thoughts, live output, open calls.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::super::Said;
+use super::super::codex::items::PART_BREAK;
+use super::super::codex::texts::{Texts, Voice};
+use crate::calls::Calls;
+use crate::update::{Call, Content, Kind, Status};
+
+/// Live output is a window on the end of it: every update repeats what it shows.
+const MAX_LIVE_BYTES: usize = 64 << 10;
+
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    pub(super) texts: Texts,
+    thoughts: HashMap<String, Thought>,
+    /// In the order they began.
+    open: Vec<Open>,
+}
+
+/// A thought is told as a summary in parts or as it is; the first that comes is shown.
+#[derive(Debug)]
+struct Thought {
+    is_summary: bool,
+    part: u64,
+}
+
+#[derive(Debug)]
+struct Open {
+    call: Call,
+    output: String,
+}
+
+impl Streams {
+    pub(super) fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    /// A piece of part `part` of a thought.
+    pub(super) fn thought_piece(
+        &mut self,
+        item: &str,
+        is_summary: bool,
+        part: u64,
+        piece: &str,
+        out: &mut Vec<Said>,
+    ) {
+        let known = self.thoughts.entry(item.to_owned());
+        let thought = known.or_insert(Thought { is_summary, part });
+        if thought.is_summary != is_summary {
+            return;
+        }
+        if thought.part < part {
+            thought.part = part;
+            self.texts.piece(item, Voice::Thought, PART_BREAK, out);
+        }
+        self.texts.piece(item, Voice::Thought, piece, out);
+    }
+
+    pub(super) fn thought_whole(
+        &mut self,
+        item: &str,
+        summary: &str,
+        content: &str,
+        out: &mut Vec<Said>,
+    ) {
+        let is_summary =
+            self.thoughts.get(item).map_or(!summary.is_empty(), |thought| thought.is_summary);
+        let text = if is_summary { summary } else { content };
+        self.texts.whole(item, Voice::Thought, text, out);
+    }
+
+    /// A call begins, changes or ends.
+    pub(super) fn call(&mut self, call: Call, calls: &mut Calls, out: &mut Vec<Said>) {
+        if call.status.is_some_and(Status::is_final) {
+            self.open.retain(|open| open.call.id != call.id);
+        } else {
+            match self.open.iter_mut().find(|open| open.call.id == call.id) {
+                Some(open) => open.call = call.clone(),
+                None => self.open.push(Open { call: call.clone(), output: String::new() }),
+            }
+        }
+        calls.say(call, out);
+    }
+
+    /// More of what a running call has printed.
+    pub(super) fn output(
+        &mut self,
+        item: &str,
+        piece: &str,
+        calls: &mut Calls,
+        out: &mut Vec<Said>,
+    ) {
+        let Some(open) = self.open.iter_mut().find(|open| open.call.id == item) else { return };
+        open.output.push_str(piece);
+        keep_end(&mut open.output);
+        let mut content = open.call.content.clone().unwrap_or_default();
+        content.push(Content::text(open.output.as_str()));
+        let call = Call {
+            id: item.to_owned(),
+            status: Some(Status::InProgress),
+            content: Some(content),
+            ..Call::default()
+        };
+        calls.say(call, out);
+    }
+
+    /// Commands that go on in the background when the turn is over. They have not failed.
+    pub(super) fn leave_running(&mut self, calls: &mut Calls, out: &mut Vec<Said>) {
+        for open in &self.open {
+            if open.call.kind != Some(Kind::Execute) || !calls.is_open(&open.call.id) {
+                continue;
+            }
+            let output = (!open.output.is_empty()).then(|| Content::text(open.output.as_str()));
+            let note = Content::text("still running when the turn ended");
+            let call = Call {
+                id: open.call.id.clone(),
+                status: Some(Status::Completed),
+                content: Some(output.into_iter().chain([note]).collect()),
+                ..Call::default()
+            };
+            calls.say(call, out);
+        }
+        self.open.clear();
+    }
+
+    /// An open call, for a question about it.
+    pub(super) fn open_call(&self, item: &Value) -> Option<&Call> {
+        let item = item.as_str()?;
+        self.open.iter().map(|open| &open.call).find(|call| call.id == item)
+    }
+
+    /// The call of an MCP server that began last.
+    pub(super) fn open_call_of(&self, server: &str) -> Option<&Call> {
+        let calls = self.open.iter().rev().map(|open| &open.call);
+        let prefix = format!("{server}.");
+        calls.into_iter().find(|call| call.name.as_ref().is_some_and(|n| n.starts_with(&prefix)))
+    }
+}
+
+fn keep_end(text: &mut String) {
+    let mut from = text.len().saturating_sub(MAX_LIVE_BYTES);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    text.drain(..from);
+}

@@ -1,0 +1,334 @@
+//! One turn: started, told of, interrupted and ended.
+
+use serde_json::{Map, Value, json};
+
+use super::super::codex::items::{self, Item, Phase};
+use super::super::codex::texts::Voice;
+use super::super::codex::{trouble, usage};
+use super::super::{Ending, Prompt, Said, StopReason, TurnEnd, Usage};
+use super::{CodexAppServer, Request};
+use crate::tools;
+use crate::update::{Call, Compaction, CompactionStatus, Severity, Update};
+
+/// A turn that cannot be interrupted this often is left to end by itself, or by a signal.
+const MAX_INTERRUPTS: u32 = 5;
+
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    id: Option<String>,
+    /// Codex takes an interrupt only from here on.
+    is_started: bool,
+    /// Somebody wants it to stop.
+    pub(super) is_unwanted: bool,
+    is_interrupt_sent: bool,
+    n_interrupts: u32,
+    /// What it failed of, if it does not say so at its end.
+    pub(super) error: Option<Ending>,
+    /// Tokens of the thread before this turn.
+    before: Option<Usage>,
+    has_used: bool,
+    /// A compaction that has begun, or that has been told of.
+    compaction: Option<(String, CompactionStatus)>,
+}
+
+impl CodexAppServer {
+    pub(super) fn begin_turn(&mut self, id: Option<String>) {
+        self.streams.reset();
+        self.last_notice.clear();
+        self.turn = Some(Turn { id, before: self.total, ..Turn::default() });
+    }
+
+    pub(super) fn start_turn(&mut self, prompt: &Prompt, out: &mut Vec<Said>) {
+        if self.turn.as_ref().is_some_and(|turn| turn.is_unwanted) {
+            return self.end_turn(Ending::Stopped(StopReason::Cancelled), out);
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.before = self.total;
+        }
+        let mut input = Vec::new();
+        if !prompt.text.is_empty() || prompt.images.is_empty() {
+            input.push(json!({ "type": "text", "text": prompt.text }));
+        }
+        input.extend(prompt.images.iter().map(|image| {
+            let url = format!("data:{};base64,{}", image.mime_type, image.data);
+            json!({ "type": "image", "url": url })
+        }));
+        let settings = &self.settings;
+        let mut params = Map::new();
+        let mut set = |name: &str, value: Value| params.insert(name.to_owned(), value);
+        set("threadId", json!(self.thread));
+        set("input", Value::Array(input));
+        set("approvalPolicy", json!(settings.approval_policy()));
+        set("approvalsReviewer", json!("user"));
+        set("sandboxPolicy", settings.sandbox_policy());
+        if let Some(model) = &settings.model {
+            set("model", json!(model));
+        }
+        if let Some(effort) = &settings.effort {
+            set("effort", json!(effort));
+        }
+        self.request(Request::Turn, "turn/start", Value::Object(params), out);
+    }
+
+    /// Codex has taken the prompt; it cannot be interrupted yet.
+    pub(super) fn turn_accepted(&mut self, id: &Value, out: &mut Vec<Said>) {
+        if let (Some(turn), Some(id)) = (&mut self.turn, id.as_str()) {
+            turn.id.get_or_insert_with(|| id.to_owned());
+        }
+        self.send_interrupt(out);
+    }
+
+    pub(super) fn send_interrupt(&mut self, out: &mut Vec<Said>) {
+        let Some(turn) = &mut self.turn else { return };
+        let Some(id) = turn.id.clone() else { return };
+        let is_due = turn.is_unwanted && turn.is_started && !turn.is_interrupt_sent;
+        if !is_due || turn.n_interrupts == MAX_INTERRUPTS {
+            return;
+        }
+        turn.is_interrupt_sent = true;
+        turn.n_interrupts += 1;
+        let params = json!({ "threadId": self.thread, "turnId": id });
+        self.request(Request::Interrupt, "turn/interrupt", params, out);
+    }
+
+    /// "No active turn to interrupt" can be a matter of moments: the next sign of life is
+    /// answered with another one.
+    pub(super) fn interrupt_refused(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.is_interrupt_sent = false;
+        }
+    }
+
+    /// Notifications of a turn of our thread.
+    pub(super) fn about_turn(&mut self, method: &str, params: &Value, out: &mut Vec<Said>) -> bool {
+        let item = params["itemId"].as_str().unwrap_or_default();
+        let delta = params["delta"].as_str().unwrap_or_default();
+        let part = |name: &str| params[name].as_u64().unwrap_or_default();
+        let (streams, calls) = (&mut self.streams, &mut self.calls);
+        match method {
+            "turn/started" => self.turn_started(&params["turn"]["id"]),
+            "turn/completed" => return self.turn_completed(&params["turn"], out),
+            "item/started" => return self.item(&params["item"], Phase::Begins, out),
+            "item/completed" => return self.item(&params["item"], Phase::IsOver, out),
+            "item/agentMessage/delta" | "item/plan/delta" => {
+                streams.texts.piece(item, Voice::Message, delta, out);
+            }
+            "item/reasoning/summaryTextDelta" => {
+                streams.thought_piece(item, true, part("summaryIndex"), delta, out);
+            }
+            "item/reasoning/textDelta" => {
+                streams.thought_piece(item, false, part("contentIndex"), delta, out);
+            }
+            "item/commandExecution/outputDelta" | "item/fileChange/outputDelta" => {
+                streams.output(item, delta, calls, out);
+            }
+            "item/mcpToolCall/progress" => {
+                let message = params["message"].as_str().unwrap_or_default();
+                streams.output(item, &format!("{message}\n"), calls, out);
+            }
+            "item/fileChange/patchUpdated" => {
+                if calls.is_open(item) {
+                    streams.call(items::changed(item, &params["changes"]), calls, out);
+                }
+            }
+            "turn/plan/updated" => {
+                let entries = tools::plan_of(&params["plan"]).unwrap_or_default();
+                out.push(Said::Update(Update::Plan { entries }));
+            }
+            "thread/tokenUsage/updated" => return self.used(params, out),
+            "thread/compacted" => self.compacted(&params["turnId"], out),
+            "error" => self.failed(params, out),
+            _ => return false,
+        }
+        self.send_interrupt(out);
+        true
+    }
+
+    fn turn_started(&mut self, id: &Value) {
+        let id = id.as_str().map(str::to_owned);
+        if self.turn.is_none() {
+            // In a recording, or a turn that Codex starts by itself.
+            self.begin_turn(id.clone());
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.is_started = true;
+            if turn.id.is_none() {
+                turn.id = id;
+            }
+        }
+    }
+
+    fn turn_completed(&mut self, told: &Value, out: &mut Vec<Said>) -> bool {
+        let id = told["id"].as_str();
+        let Some(turn) = &mut self.turn else { return true };
+        let is_other = match (&turn.id, id) {
+            (Some(ours), Some(id)) => ours != id,
+            (None, Some(id)) => self.last_turn.as_deref() == Some(id),
+            _ => false,
+        };
+        if is_other {
+            return true;
+        }
+        let error = turn.error.take();
+        let is_unwanted = turn.is_unwanted;
+        let ending = match told["status"].as_str().unwrap_or_default() {
+            "completed" => Ending::Stopped(StopReason::EndTurn),
+            "interrupted" => Ending::Stopped(StopReason::Cancelled),
+            "failed" if is_unwanted => Ending::Stopped(StopReason::Cancelled),
+            "failed" => {
+                let told = told["error"]["message"]
+                    .as_str()
+                    .map(|message| trouble::ending(message, &told["error"]["codexErrorInfo"]));
+                told.or(error).unwrap_or_else(|| trouble::ending("", &Value::Null))
+            }
+            _ => return false,
+        };
+        // The last message is told once more; it is new only if its own lines were lost.
+        for item in told["items"].as_array().into_iter().flatten() {
+            if let Item::Message(text) = items::read(item, Phase::IsOver) {
+                let id = item["id"].as_str().unwrap_or_default();
+                self.streams.texts.whole(id, Voice::Message, &text, out);
+            }
+        }
+        if let (Some(turn), Some(id)) = (&mut self.turn, id) {
+            turn.id = Some(id.to_owned());
+        }
+        self.end_turn(ending, out);
+        true
+    }
+
+    fn item(&mut self, item: &Value, phase: Phase, out: &mut Vec<Said>) -> bool {
+        self.send_interrupt(out);
+        let Some(id) = item["id"].as_str() else { return false };
+        let texts = &mut self.streams.texts;
+        match (items::read(item, phase), phase) {
+            (Item::Message(text), Phase::IsOver) => texts.whole(id, Voice::Message, &text, out),
+            (Item::Message(text), _) => texts.grown(id, Voice::Message, &text, out),
+            (Item::Thought { summary, content }, Phase::IsOver) => {
+                self.streams.thought_whole(id, &summary, &content, out);
+            }
+            // It begins empty, and goes on in pieces.
+            (Item::Thought { .. }, _) => {}
+            (Item::Plan(entries), _) => out.push(Said::Update(Update::Plan { entries })),
+            (Item::Call(call), _) => self.call(*call, out),
+            (Item::Notice(severity, title), _) => self.notice(severity, title, None, out),
+            (Item::Compaction, Phase::IsOver) => {
+                self.compaction(id, CompactionStatus::Completed, out);
+            }
+            (Item::Compaction, _) => self.compaction(id, CompactionStatus::InProgress, out),
+            (Item::Review(text), Phase::IsOver) => {
+                if !texts.has_said(&text) {
+                    texts.whole(id, Voice::Message, &text, out);
+                }
+            }
+            (Item::Review(_) | Item::Echo, _) => {}
+            (Item::Unknown, _) => return false,
+        }
+        true
+    }
+
+    fn call(&mut self, call: Call, out: &mut Vec<Said>) {
+        let is_late = self.turn.is_none();
+        let is_final = call.status.is_some_and(crate::update::Status::is_final);
+        // Nobody would end what begins after the turn's end.
+        if is_late && !is_final && !self.calls.is_known(&call.id) {
+            return;
+        }
+        self.streams.call(call, &mut self.calls, out);
+    }
+
+    /// Counts come for the thread and for its last request to the model; after a resume also
+    /// for turns that are long over.
+    fn used(&mut self, params: &Value, out: &mut Vec<Said>) -> bool {
+        let counts = &params["tokenUsage"];
+        let (Some(total), Some(last)) =
+            (usage::read(&counts["total"]), usage::read(&counts["last"]))
+        else {
+            return false;
+        };
+        if let Some(turn) = &mut self.turn {
+            if turn.id.as_deref() == params["turnId"].as_str() {
+                turn.has_used = true;
+                turn.before.get_or_insert_with(|| usage::since(&total, &last));
+            } else {
+                turn.before = Some(total);
+            }
+        }
+        self.total = Some(total);
+        if let Some(size) = counts["modelContextWindow"].as_u64() {
+            let used = last.total_tokens;
+            out.push(Said::Update(Update::UsageUpdate { used, size, cost: None }));
+        }
+        true
+    }
+
+    fn failed(&mut self, params: &Value, out: &mut Vec<Said>) {
+        let error = &params["error"];
+        let message = error["message"].as_str().unwrap_or_default();
+        let details = error["additionalDetails"].as_str().map(str::to_owned);
+        if params["willRetry"] == true {
+            self.streams.texts.break_off();
+            return self.notice(Severity::Warning, message.to_owned(), details, out);
+        }
+        let ending = trouble::ending(message, &error["codexErrorInfo"]);
+        match &mut self.turn {
+            // The turn's end follows.
+            Some(turn) => turn.error = Some(ending),
+            None => self.notice(Severity::Error, message.to_owned(), details, out),
+        }
+    }
+
+    fn compaction(&mut self, id: &str, status: CompactionStatus, out: &mut Vec<Said>) {
+        let told = (id.to_owned(), status);
+        if let Some(turn) = &mut self.turn {
+            if turn.compaction.as_ref() == Some(&told) {
+                return;
+            }
+            turn.compaction = Some(told);
+        }
+        let compaction = Compaction { compaction_id: id.to_owned(), status, error: None };
+        out.push(Said::Update(Update::CompactionUpdate(compaction)));
+    }
+
+    /// The older word for it, which follows the item.
+    fn compacted(&mut self, turn_id: &Value, out: &mut Vec<Said>) {
+        let told = self.turn.as_ref().and_then(|turn| turn.compaction.clone());
+        match told {
+            Some((_, CompactionStatus::Completed)) => {}
+            Some((id, _)) => self.compaction(&id, CompactionStatus::Completed, out),
+            None => {
+                let id = turn_id.as_str().unwrap_or("compaction").to_owned();
+                self.compaction(&id, CompactionStatus::Completed, out);
+            }
+        }
+    }
+
+    pub(super) fn end_turn(&mut self, ending: Ending, out: &mut Vec<Said>) {
+        let Some(mut turn) = self.turn.take() else { return };
+        self.waiting = None;
+        let (why, compaction) = match &ending {
+            Ending::Stopped(StopReason::Cancelled) => {
+                ("cancelled".to_owned(), CompactionStatus::Cancelled)
+            }
+            Ending::Stopped(_) => {
+                ("Codex did not say how this ended".to_owned(), CompactionStatus::Completed)
+            }
+            Ending::Failed(failure) => (failure.message.clone(), CompactionStatus::Failed),
+        };
+        if let Some((id, CompactionStatus::InProgress)) = turn.compaction.take() {
+            self.compaction(&id, compaction, out);
+        }
+        self.asks.withdraw_all(self.thread.as_deref(), out);
+        if ending == Ending::Stopped(StopReason::EndTurn) {
+            self.streams.leave_running(&mut self.calls, out);
+        }
+        self.calls.close(&why, out);
+        let usage = match (self.total, turn.before) {
+            (Some(total), Some(before)) if turn.has_used => Some(usage::since(&total, &before)),
+            _ => None,
+        };
+        let usage = usage.filter(|usage| usage.total_tokens > 0);
+        self.last_turn = turn.id;
+        out.push(Said::TurnEnded(TurnEnd { ending, usage }));
+    }
+}

@@ -1,0 +1,278 @@
+//! GitHub Copilot CLI's `--output-format json`.
+//!
+//! One process, one turn. Events are `{type, data}`; a request to the model is bracketed by
+//! `model.call_start` and `assistant.message`, which repeats in full what came as deltas. A
+//! request that failed is announced with `assistant.turn_retry`, and its text comes again
+//! under another message id. `result` ends the turn; an error is in `session.error` before it.
+//!
+//! Events of sub-agents carry the call that started them: their tools are told, their words
+//! are not, since those are not the answer.
+
+mod plan;
+mod speech;
+
+use serde_json::Value;
+
+use super::calling::Outcome;
+use super::one_turn::OneTurn;
+use super::{Category, Dialect, Ending, Exit, Failure, Said, StopReason, Usage, stderr};
+use crate::trouble;
+use crate::update::{Compaction, CompactionStatus, Severity, Update};
+use speech::Speech;
+
+#[derive(Debug, Default)]
+pub(super) struct Copilot {
+    turn: OneTurn,
+    speech: Speech,
+    failure: Option<Failure>,
+    is_aborted: bool,
+    usage: Option<Usage>,
+    /// What was last said of the context: used and size.
+    context: Option<(u64, u64)>,
+    intent: Option<String>,
+    plans: std::collections::HashSet<String>,
+    n_compactions: u32,
+}
+
+impl Dialect for Copilot {
+    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+        let event: Value = serde_json::from_str(line).unwrap_or_default();
+        let kind = event["type"].as_str().unwrap_or_default();
+        let data = &event["data"];
+        let parent = data["parentToolCallId"].as_str().or(event["agentId"].as_str());
+        if parent.is_some() && kind.starts_with("assistant.") {
+            return;
+        }
+        match kind {
+            "model.call_start" => self.speech.call(),
+            "assistant.turn_start" => self.speech.fresh(),
+            "assistant.message_delta" | "assistant.reasoning_delta" => {
+                self.speech.delta(kind, data, out);
+            }
+            "assistant.message" | "assistant.reasoning" => self.speech.whole(kind, data, out),
+            "assistant.turn_retry" => self.retry(data, out),
+            "assistant.intent" => self.intend(&data["intent"], out),
+            "assistant.usage" => self.use_tokens(data),
+            "tool.execution_start" => self.tool_start(data, parent, out),
+            "tool.execution_partial_result" => {
+                let output = data["partialOutput"].as_str().unwrap_or_default();
+                self.turn.calls.output(id_of(data), output, out);
+            }
+            "tool.execution_complete" => self.tool_end(data, out),
+            "session.start" | "session.resume" => {
+                self.turn.session(data["sessionId"].as_str().unwrap_or_default(), out);
+            }
+            "session.info" | "session.warning" => inform(kind, data, out),
+            "session.error" => self.failure = Some(failure_of(data)),
+            "session.usage_info" => {
+                self.fill(&data["currentTokens"], &data["tokenLimit"], out);
+            }
+            "session.title_changed" => {
+                let title = data["title"].as_str().map(str::to_owned);
+                out.push(Said::Update(Update::SessionInfoUpdate { title, meta: None }));
+            }
+            "session.compaction_start" => {
+                self.n_compactions += 1;
+                self.compact(CompactionStatus::InProgress, None, out);
+            }
+            "session.compaction_complete" => {
+                let error = data["error"].as_str().or(data["error"]["message"].as_str());
+                match data["success"] == false {
+                    true => self.compact(CompactionStatus::Failed, error, out),
+                    false => self.compact(CompactionStatus::Completed, None, out),
+                }
+            }
+            "abort" => self.is_aborted = true,
+            "result" => self.result(&event, out),
+            _ if carries_nothing(kind) => {}
+            _ => out.push(Said::Raw(line.to_owned())),
+        }
+    }
+
+    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+        let failure = self.failure.take().unwrap_or_else(|| stderr::failure(exit));
+        self.turn.exit(exit, self.usage, Ending::Failed(failure), out);
+    }
+}
+
+/// Known events that say what another one says better, or nothing to a reader.
+fn carries_nothing(kind: &str) -> bool {
+    matches!(
+        kind,
+        "user.message"
+            | "system.message"
+            | "model.call_failure"
+            | "model.call_finished"
+            | "model.call_final_result"
+            | "assistant.message_start"
+            | "assistant.streaming_delta"
+            | "assistant.tool_call_delta"
+            | "assistant.turn_end"
+            | "assistant.idle"
+            | "tool.shell_output"
+            | "tool.execution_progress"
+            | "tool.user_requested"
+            | "session.skills_loaded"
+            | "session.mcp_servers_loaded"
+            | "session.mcp_server_status_changed"
+            | "session.tools_updated"
+            | "session.custom_agents_updated"
+            | "session.extensions_loaded"
+            | "session.background_tasks_changed"
+            | "session.plan_changed"
+            | "session.workspace_file_changed"
+            | "session.context_changed"
+            | "session.idle"
+            | "session.shutdown"
+            | "pending_messages.modified"
+            | "permission.requested"
+            | "permission.completed"
+            | "hook.start"
+            | "hook.end"
+            | "skill.invoked"
+            | "subagent.selected"
+            | "subagent.started"
+            | "subagent.completed"
+            | "subagent.failed"
+    )
+}
+
+fn id_of(data: &Value) -> &str {
+    data["toolCallId"].as_str().unwrap_or_default()
+}
+
+impl Copilot {
+    fn retry(&mut self, data: &Value, out: &mut Vec<Said>) {
+        self.speech.again();
+        let title = match data["reason"].as_str() {
+            Some(reason) => {
+                format!("the request failed ({}); trying again", reason.replace('_', " "))
+            }
+            None => "the request failed; trying again".to_owned(),
+        };
+        out.push(Said::Update(Update::notice(Severity::Warning, title)));
+    }
+
+    fn intend(&mut self, intent: &Value, out: &mut Vec<Said>) {
+        let Some(intent) = intent.as_str().filter(|intent| !intent.is_empty()) else { return };
+        if self.intent.as_deref() != Some(intent) {
+            self.intent = Some(intent.to_owned());
+            out.push(Said::Update(Update::notice(Severity::Info, intent)));
+        }
+    }
+
+    fn tool_start(&mut self, data: &Value, parent: Option<&str>, out: &mut Vec<Said>) {
+        let (id, input) = (id_of(data), &data["arguments"]);
+        let name = data["toolName"].as_str().unwrap_or("tool");
+        if name == "report_intent" {
+            self.plans.insert(id.to_owned());
+            return self.intend(&input["intent"], out);
+        }
+        if matches!(name, "update_todo" | "manage_todo_list")
+            && let Some(entries) = plan::of(&input["todos"])
+        {
+            self.plans.insert(id.to_owned());
+            out.push(Said::Update(Update::Plan { entries }));
+            return;
+        }
+        self.turn.calls.start_in(id, name, input, parent, out);
+    }
+
+    fn tool_end(&mut self, data: &Value, out: &mut Vec<Said>) {
+        let metrics = &data["toolTelemetry"]["metrics"];
+        self.fill(&metrics["context_current_tokens"], &metrics["context_token_limit"], out);
+        if self.plans.contains(id_of(data)) {
+            return;
+        }
+        let result = &data["result"];
+        let text = result["content"].as_str().or(result.as_str());
+        let text = text.or(data["error"]["message"].as_str());
+        let exit = data["shellExecution"]["exitCode"].as_i64();
+        let outcome = Outcome {
+            text: text.unwrap_or_default().to_owned(),
+            raw: match (result, &data["error"]) {
+                (Value::Null, Value::Null) => None,
+                (Value::Null, error) => Some(error.clone()),
+                (result, _) => Some(result.clone()),
+            },
+            is_failure: data["success"] == false || exit.is_some_and(|code| code != 0),
+            ..Outcome::default()
+        };
+        self.turn.calls.end(id_of(data), outcome, out);
+    }
+
+    fn fill(&mut self, used: &Value, size: &Value, out: &mut Vec<Said>) {
+        let Some((used, size)) = used.as_u64().zip(size.as_u64()) else { return };
+        if size > 0 && self.context != Some((used, size)) {
+            self.context = Some((used, size));
+            out.push(Said::Update(Update::UsageUpdate { used, size, cost: None }));
+        }
+    }
+
+    fn use_tokens(&mut self, data: &Value) {
+        let count = |name: &str| data[name].as_u64().unwrap_or_default();
+        let (read, write) = (count("cacheReadTokens"), count("cacheWriteTokens"));
+        let (input, output) = (count("inputTokens"), count("outputTokens"));
+        let usage = self.usage.get_or_insert_default();
+        // Input includes what was read from the cache.
+        usage.input_tokens += input.saturating_sub(read);
+        usage.output_tokens += output;
+        usage.total_tokens += input + output;
+        for (sum, n) in
+            [(&mut usage.cached_read_tokens, read), (&mut usage.cached_write_tokens, write)]
+        {
+            if n > 0 {
+                *sum = Some(sum.unwrap_or_default() + n);
+            }
+        }
+    }
+
+    fn compact(&self, status: CompactionStatus, error: Option<&str>, out: &mut Vec<Said>) {
+        out.push(Said::Update(Update::CompactionUpdate(Compaction {
+            compaction_id: format!("compaction-{}", self.n_compactions),
+            status,
+            error: error.map(str::to_owned),
+        })));
+    }
+
+    fn result(&mut self, event: &Value, out: &mut Vec<Said>) {
+        self.turn.session(event["sessionId"].as_str().unwrap_or_default(), out);
+        let code = event["exitCode"].as_i64().unwrap_or_default();
+        match self.failure.take() {
+            Some(failure) => self.turn.fail(failure, self.usage, out),
+            None if self.is_aborted => self.turn.stop(StopReason::Cancelled, self.usage, out),
+            None if code != 0 => {
+                let failure =
+                    Failure::new(Category::ProcessExit, format!("Copilot failed with code {code}"));
+                self.turn.fail(failure, self.usage, out);
+            }
+            None => self.turn.stop(StopReason::EndTurn, self.usage, out),
+        }
+    }
+}
+
+fn inform(kind: &str, data: &Value, out: &mut Vec<Said>) {
+    // Retries have their own event, and files that change are told by the tools.
+    let what = data["infoType"].as_str().unwrap_or_default();
+    if what == "model_retry" || what.starts_with("file_") {
+        return;
+    }
+    let severity = if kind == "session.warning" { Severity::Warning } else { Severity::Info };
+    if let Some(message) = data["message"].as_str() {
+        out.push(Said::Update(Update::notice(severity, message)));
+    }
+}
+
+fn failure_of(data: &Value) -> Failure {
+    let message = data["message"].as_str().unwrap_or("Copilot reported an error");
+    let category = match data["errorType"].as_str().unwrap_or_default() {
+        "authentication" | "authorization" => Category::Auth,
+        "rate_limit" | "quota" => Category::RateLimit,
+        "context_limit" => Category::PromptTooLarge,
+        _ => trouble::category(data["statusCode"].as_u64(), message),
+    };
+    Failure::new(category, message)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! Gemini CLI's `--output-format stream-json`.
+//!
+//! One process, one turn: `init`, `message` (the answer in pieces, no thoughts), `tool_use`,
+//! `tool_result`, `error`, and a `result` that ends it. Text that is printed again after a
+//! dropped stream is told once; see [`replay`]. A shell command that fails is reported as a
+//! success by the CLI, and nothing else tells of its exit code.
+
+mod exit;
+mod replay;
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::calling::Outcome;
+use super::one_turn::OneTurn;
+use super::{Category, Dialect, Ending, Exit, Failure, Said, StopReason, Usage};
+use crate::tools;
+use crate::trouble;
+use crate::update::{Severity, Update};
+use replay::Answer;
+
+#[derive(Debug, Default)]
+pub(super) struct Gemini {
+    turn: OneTurn,
+    answer: Answer,
+    /// Calls that were told as a plan.
+    plans: HashSet<String>,
+    /// The last error in the stream; the result tells whether it was the end.
+    error: Option<String>,
+    is_out_of_turns: bool,
+    /// An error of no known kind: the exit code will tell more.
+    unclear: Option<(Failure, Option<Usage>)>,
+}
+
+impl Dialect for Gemini {
+    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+        let event: Value = serde_json::from_str(line).unwrap_or_default();
+        match event["type"].as_str().unwrap_or_default() {
+            "init" => self.turn.session(event["session_id"].as_str().unwrap_or_default(), out),
+            "message" => self.message(&event, out),
+            "tool_use" => self.tool_use(&event, out),
+            "tool_result" => self.tool_result(&event, out),
+            "error" => self.error(&event, out),
+            "result" => self.result(&event, out),
+            _ => out.push(Said::Raw(line.to_owned())),
+        }
+    }
+
+    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+        self.settle(true, out);
+        let (ending, usage) = match self.unclear.take() {
+            Some((failure, usage)) => (Ending::Failed(exit::clarified(failure, exit)), usage),
+            None => (exit::ending(exit, self.error.take()), None),
+        };
+        self.turn.exit(exit, usage, ending, out);
+    }
+}
+
+impl Gemini {
+    fn message(&mut self, event: &Value, out: &mut Vec<Said>) {
+        // What the user said is known to whoever said it.
+        if event["role"] != "assistant" {
+            return;
+        }
+        let text = event["content"].as_str().unwrap_or_default();
+        let told = self.answer.tell(text, event["timestamp"].as_str());
+        if told.is_told_again {
+            let title = "the model's stream was dropped; Gemini CLI asked again";
+            out.push(Said::Update(Update::notice(Severity::Warning, title)));
+        }
+        say(told.new, out);
+    }
+
+    /// The stream of one answer is over. What was held back as a repetition was none if the
+    /// stream ended well.
+    fn settle(&mut self, is_well: bool, out: &mut Vec<Said>) {
+        let withheld = self.answer.end();
+        if is_well {
+            say(withheld, out);
+        }
+    }
+
+    fn tool_use(&mut self, event: &Value, out: &mut Vec<Said>) {
+        self.settle(true, out);
+        let id = event["tool_id"].as_str().unwrap_or_default();
+        let name = event["tool_name"].as_str().unwrap_or("tool");
+        let input = &event["parameters"];
+        if name == "write_todos"
+            && let Some(entries) = tools::plan_of(&input["todos"])
+        {
+            self.plans.insert(id.to_owned());
+            out.push(Said::Update(Update::Plan { entries }));
+            return;
+        }
+        self.turn.calls.start(id, name, input, out);
+    }
+
+    fn tool_result(&mut self, event: &Value, out: &mut Vec<Said>) {
+        self.settle(true, out);
+        let id = event["tool_id"].as_str().unwrap_or_default();
+        if self.plans.contains(id) {
+            return;
+        }
+        let output = event["output"].as_str();
+        let error = event["error"]["message"].as_str();
+        let outcome = Outcome {
+            text: output.or(error).unwrap_or_default().to_owned(),
+            raw: output.or(error).map(Value::from),
+            is_failure: event["status"] != "success" || !event["error"].is_null(),
+            ..Outcome::default()
+        };
+        self.turn.calls.end(id, outcome, out);
+    }
+
+    fn error(&mut self, event: &Value, out: &mut Vec<Said>) {
+        let message = event["message"].as_str().unwrap_or("an error without a message");
+        self.is_out_of_turns |= says_out_of_turns(message);
+        if event["severity"] == "warning" {
+            self.settle(true, out);
+            out.push(Said::Update(Update::notice(Severity::Warning, message)));
+        } else {
+            self.settle(false, out);
+            self.error = Some(message.to_owned());
+        }
+    }
+
+    fn result(&mut self, event: &Value, out: &mut Vec<Said>) {
+        let usage = usage_of(&event["stats"]);
+        if event["status"] == "success" {
+            self.settle(true, out);
+            let reason = match self.is_out_of_turns {
+                true => StopReason::MaxTurnRequests,
+                false => StopReason::EndTurn,
+            };
+            return self.turn.stop(reason, usage, out);
+        }
+        self.settle(false, out);
+        let kind = event["error"]["type"].as_str().unwrap_or_default();
+        let message = event["error"]["message"].as_str().map(str::to_owned);
+        let message = message.or(self.error.take());
+        let message = message.unwrap_or_else(|| "Gemini CLI reported an error".to_owned());
+        if kind == "FatalCancellationError" {
+            self.turn.stop(StopReason::Cancelled, usage, out);
+        } else if self.is_out_of_turns || says_out_of_turns(&message) {
+            self.turn.stop(StopReason::MaxTurnRequests, usage, out);
+        } else {
+            let failure = failure_of(&message);
+            match failure.category {
+                Category::Internal => self.unclear = Some((failure, usage)),
+                _ => self.turn.fail(failure, usage, out),
+            }
+        }
+    }
+}
+
+fn say(text: String, out: &mut Vec<Said>) {
+    if !text.is_empty() {
+        out.push(Said::Update(Update::text(text)));
+    }
+}
+
+fn says_out_of_turns(message: &str) -> bool {
+    message.to_lowercase().contains("session turns")
+}
+
+/// Reads `[API Error: …]`, which holds a sentence or the provider's JSON, and advice after it.
+fn failure_of(message: &str) -> Failure {
+    let (error, advice) = match message.trim().strip_prefix("[API Error: ") {
+        Some(rest) => rest.split_once("]\n").unwrap_or((rest.trim_end_matches(']'), "")),
+        None => (message.trim(), ""),
+    };
+    let json: Value = serde_json::from_str(error).unwrap_or_default();
+    let told = match &json["error"] {
+        Value::Null => &json,
+        told => told,
+    };
+    let text = told["message"].as_str().unwrap_or(error);
+    let category = match trouble::category(told["code"].as_u64(), text) {
+        Category::Internal if is_broken_stream(text) => Category::UpstreamUnavailable,
+        category => category,
+    };
+    let failure = Failure::new(category, text);
+    if advice.is_empty() { failure } else { failure.remedy(advice) }
+}
+
+/// The words for an answer that broke off or never came.
+fn is_broken_stream(message: &str) -> bool {
+    let message = message.to_lowercase();
+    ["without a finish reason", "empty response", "invalid stream", "empty text response"]
+        .iter()
+        .any(|words| message.contains(words))
+}
+
+/// `input_tokens` includes what was read from the cache; thoughts are only in the total.
+fn usage_of(stats: &Value) -> Option<Usage> {
+    let count = |name: &str| stats[name].as_u64().unwrap_or_default();
+    let (total, input, output) =
+        (count("total_tokens"), count("input_tokens"), count("output_tokens"));
+    if stats.is_null() || total == 0 {
+        return None;
+    }
+    let cached = count("cached");
+    let thoughts = total.saturating_sub(input).saturating_sub(output);
+    Some(Usage {
+        total_tokens: total,
+        input_tokens: input.saturating_sub(cached),
+        output_tokens: output,
+        thought_tokens: (thoughts > 0).then_some(thoughts),
+        cached_read_tokens: (cached > 0).then_some(cached),
+        cached_write_tokens: None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

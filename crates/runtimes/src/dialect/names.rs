@@ -1,0 +1,96 @@
+//! The words that runtime definitions share with the dialects.
+//!
+//! Apart from them, so that definitions can be checked while the crate is being built.
+
+use serde::{Deserialize, Serialize};
+
+/// The dialects that are not ACP itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DialectName {
+    ClaudeStreamJson,
+    CodexExec,
+    CodexAppServer,
+    GeminiStreamJson,
+    OpencodeJson,
+    CursorStreamJson,
+    CopilotJson,
+    PiRpc,
+    Plain,
+    OpenaiJson,
+}
+
+impl DialectName {
+    pub const ALL: [Self; 10] = [
+        Self::ClaudeStreamJson,
+        Self::CodexExec,
+        Self::CodexAppServer,
+        Self::GeminiStreamJson,
+        Self::OpencodeJson,
+        Self::CursorStreamJson,
+        Self::CopilotJson,
+        Self::PiRpc,
+        Self::Plain,
+        Self::OpenaiJson,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeStreamJson => "claude-stream-json",
+            Self::CodexExec => "codex-exec",
+            Self::CodexAppServer => "codex-app-server",
+            Self::GeminiStreamJson => "gemini-stream-json",
+            Self::OpencodeJson => "opencode-json",
+            Self::CursorStreamJson => "cursor-stream-json",
+            Self::CopilotJson => "copilot-json",
+            Self::PiRpc => "pi-rpc",
+            Self::Plain => "plain",
+            Self::OpenaiJson => "openai-json",
+        }
+    }
+
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dialect| dialect.name() == name)
+    }
+}
+
+/// What may be done without asking, as the user of Switchyard wants it.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum PermissionMode {
+    #[default]
+    Ask,
+    AcceptEdits,
+    Auto,
+    ReadOnly,
+    DenyAll,
+}
+
+impl PermissionMode {
+    pub const ALL: [Self; 5] =
+        [Self::Ask, Self::AcceptEdits, Self::Auto, Self::ReadOnly, Self::DenyAll];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::AcceptEdits => "accept-edits",
+            Self::Auto => "auto",
+            Self::ReadOnly => "read-only",
+            Self::DenyAll => "deny-all",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Model {
+    pub id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Reasoning efforts it offers; empty when the CLI did not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub efforts: Vec<String>,
+}

@@ -1,0 +1,67 @@
+//! The turn of a process that lives for one turn.
+//!
+//! Always true: it ends once, its calls end with it, and a conversation that the CLI has
+//! forgotten is said to be lost before that.
+
+use super::calling::Calling;
+use super::{Category, Ending, Exit, Failure, Said, StopReason, TurnEnd, Usage};
+
+#[derive(Debug, Default)]
+pub(super) struct OneTurn {
+    pub(super) calls: Calling,
+    has_ended: bool,
+    session: Option<String>,
+}
+
+impl OneTurn {
+    /// The CLI's own id of the conversation.
+    pub(super) fn session(&mut self, id: &str, out: &mut Vec<Said>) {
+        if !id.is_empty() && self.session.as_deref() != Some(id) {
+            self.session = Some(id.to_owned());
+            out.push(Said::Session(id.to_owned()));
+        }
+    }
+
+    pub(super) fn has_session(&self) -> bool {
+        self.session.is_some()
+    }
+
+    pub(super) fn stop(&mut self, reason: StopReason, usage: Option<Usage>, out: &mut Vec<Said>) {
+        self.end(Ending::Stopped(reason), usage, out);
+    }
+
+    pub(super) fn fail(&mut self, failure: Failure, usage: Option<Usage>, out: &mut Vec<Said>) {
+        self.end(Ending::Failed(failure), usage, out);
+    }
+
+    /// Ends the turn as the process did: cancelled if we ended it, else with `otherwise`.
+    pub(super) fn exit(
+        &mut self,
+        exit: &Exit,
+        usage: Option<Usage>,
+        otherwise: Ending,
+        out: &mut Vec<Said>,
+    ) {
+        let ending =
+            if exit.is_wanted { Ending::Stopped(StopReason::Cancelled) } else { otherwise };
+        self.end(ending, usage, out);
+    }
+
+    fn end(&mut self, ending: Ending, usage: Option<Usage>, out: &mut Vec<Said>) {
+        if self.has_ended {
+            return;
+        }
+        self.has_ended = true;
+        match &ending {
+            Ending::Stopped(StopReason::Cancelled) => self.calls.close("cancelled", out),
+            Ending::Stopped(_) => self.calls.close("the CLI did not say how this ended", out),
+            Ending::Failed(failure) => {
+                self.calls.close(&failure.message, out);
+                if failure.category == Category::SessionLost {
+                    out.push(Said::Lost(failure.clone()));
+                }
+            }
+        }
+        out.push(Said::TurnEnded(TurnEnd { ending, usage }));
+    }
+}

@@ -1,0 +1,223 @@
+//! Whole messages in the shape of `OpenAI`'s chat, one per line.
+//!
+//! Spoken by `kimi --print --output-format stream-json` (the Python and the Node one), and in
+//! its own variant by `vibe --output streaming`, whose reasoning and tool calls are entries of
+//! their own (see [`entries`]). One process, one turn, which ends with the process. Errors are
+//! prose, on stdout or stderr; a session's id is in a `meta` line or on stderr.
+
+mod entries;
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::calling::Outcome;
+use super::one_turn::OneTurn;
+use super::{Category, Dialect, Ending, Exit, Failure, Said, StopReason, stderr};
+use crate::tools;
+use crate::trouble;
+use crate::update::{Kind, PlanEntry, Severity, Update};
+
+/// Where prose is wrapped when stdout is no terminal.
+const WRAPPED_AT: usize = 80;
+
+/// What is on stderr on every run.
+const CHATTER: [&str; 2] = ["Reading API keys", "To resume this session: "];
+
+#[derive(Debug, Default)]
+pub(super) struct Openai {
+    turn: OneTurn,
+    /// Names of the tools that were called.
+    names: HashMap<String, String>,
+    plans: HashSet<String>,
+    /// What was said of each entry that has an id, for those that are printed as they grow.
+    entries: HashMap<String, String>,
+    has_answered: bool,
+    /// Lines that are no JSON: an error, when there is one.
+    prose: String,
+    last_width: usize,
+}
+
+impl Dialect for Openai {
+    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+        let Ok(message @ Value::Object(_)) = serde_json::from_str::<Value>(line) else {
+            self.note(line);
+            out.push(Said::Raw(line.to_owned()));
+            return;
+        };
+        if let Some(id) = message["sessionId"].as_str() {
+            self.turn.session(id, out);
+        }
+        match (message["type"].as_str(), message["role"].as_str()) {
+            (Some("reasoning"), _) => self.reasoning(&message, out),
+            (Some("effect"), _) => self.effect(&message, out),
+            (_, Some("assistant")) => self.assistant(&message, out),
+            (_, Some("tool")) => self.tool(&message, out),
+            (_, Some("user" | "system" | "developer")) => {}
+            (Some(kind), Some("meta")) => self.meta(kind, &message, line, out),
+            _ => out.push(Said::Raw(line.to_owned())),
+        }
+    }
+
+    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+        let id = exit.stderr.lines().find_map(|line| line.strip_prefix("To resume this session: "));
+        if let Some(id) = id.and_then(|hint| hint.split_whitespace().next_back()) {
+            self.turn.session(id, out);
+        }
+        let ending = self.ending(exit);
+        self.turn.exit(exit, None, ending, out);
+    }
+}
+
+impl Openai {
+    fn note(&mut self, line: &str) {
+        // A line that was wrapped within a word is as long as it can be.
+        if !self.prose.is_empty() && self.last_width < WRAPPED_AT {
+            self.prose.push(' ');
+        }
+        self.prose.push_str(line);
+        self.last_width = line.chars().count();
+    }
+
+    fn assistant(&mut self, message: &Value, out: &mut Vec<Said>) {
+        self.has_answered = true;
+        let thought = text_of(&message["reasoning_content"], "");
+        say(Update::thought, thought, out);
+        let thought = text_of(&message["content"], "think");
+        say(Update::thought, thought, out);
+        let text = self.rest_of(message, text_of(&message["content"], "text"));
+        say(Update::text, text, out);
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            self.call(call, out);
+        }
+    }
+
+    /// What is new of an entry that may have been printed before.
+    fn rest_of(&mut self, entry: &Value, text: String) -> String {
+        let Some(id) = entry["id"].as_str() else { return text };
+        let told = self.entries.entry(id.to_owned()).or_default();
+        let rest = text.strip_prefix(told.as_str()).unwrap_or_default().to_owned();
+        told.push_str(&rest);
+        rest
+    }
+
+    fn call(&mut self, call: &Value, out: &mut Vec<Said>) {
+        let id = call["id"].as_str().unwrap_or_default();
+        let name = call["function"]["name"].as_str().unwrap_or("tool");
+        let arguments = &call["function"]["arguments"];
+        let input = match arguments.as_str() {
+            Some(text) => serde_json::from_str(text).unwrap_or_default(),
+            None => arguments.clone(),
+        };
+        self.start(id, name, &input, out);
+    }
+
+    fn start(&mut self, id: &str, name: &str, input: &Value, out: &mut Vec<Said>) {
+        if let Some(entries) = plan_of(name, input) {
+            self.plans.insert(id.to_owned());
+            out.push(Said::Update(Update::Plan { entries }));
+            return;
+        }
+        self.names.insert(id.to_owned(), name.to_owned());
+        self.turn.calls.start(id, name, input, out);
+    }
+
+    fn tool(&mut self, message: &Value, out: &mut Vec<Said>) {
+        let id = message["tool_call_id"].as_str().unwrap_or_default();
+        if self.plans.contains(id) {
+            return;
+        }
+        let text = parts_of(&message["content"], "text", "\n");
+        let name = self.names.get(id).map(String::as_str).unwrap_or_default();
+        let outcome = Outcome {
+            is_failure: message["is_error"] == true || is_failure(name, &text),
+            raw: Some(Value::from(text.clone())),
+            text,
+            ..Outcome::default()
+        };
+        self.turn.calls.end(id, outcome, out);
+    }
+
+    fn meta(&mut self, kind: &str, message: &Value, line: &str, out: &mut Vec<Said>) {
+        match kind {
+            "system.version" => {}
+            "session.resume_hint" => {
+                self.turn.session(message["session_id"].as_str().unwrap_or_default(), out);
+            }
+            "turn.step.retrying" => {
+                let count = |name: &str| message[name].as_u64().unwrap_or_default();
+                let error = message["error_message"].as_str().unwrap_or("the request failed");
+                let title = format!(
+                    "attempt {} of {}: {error}",
+                    count("next_attempt"),
+                    count("max_attempts")
+                );
+                out.push(Said::Update(Update::notice(Severity::Warning, title)));
+            }
+            _ => out.push(Said::Raw(line.to_owned())),
+        }
+    }
+
+    fn ending(&self, exit: &Exit) -> Ending {
+        let prose = self.prose.trim();
+        if prose == "Interrupted by user" {
+            return Ending::Stopped(StopReason::Cancelled);
+        }
+        if exit.code == Some(0) && self.has_answered {
+            return Ending::Stopped(StopReason::EndTurn);
+        }
+        if prose.is_empty() {
+            let failure = stderr::failure_among(exit, &CHATTER);
+            let is_unknown_model = failure.message.contains("is not configured in config.toml");
+            return Ending::Failed(match is_unknown_model {
+                true => Failure { category: Category::ModelUnavailable, ..failure },
+                false => failure,
+            });
+        }
+        let category = match trouble::category(stderr::status_in(prose), prose) {
+            Category::Internal => Category::ProcessExit,
+            category => category,
+        };
+        Ending::Failed(Failure::new(category, prose))
+    }
+}
+
+fn say(update: fn(String) -> Update, text: String, out: &mut Vec<Said>) {
+    if !text.is_empty() {
+        out.push(Said::Update(update(text)));
+    }
+}
+
+/// The text of a message: a string, or the parts of one kind.
+fn text_of(content: &Value, kind: &str) -> String {
+    parts_of(content, kind, "")
+}
+
+fn parts_of(content: &Value, kind: &str, between: &str) -> String {
+    match content {
+        Value::String(text) if kind != "think" => text.clone(),
+        Value::Array(parts) => {
+            let parts = parts.iter().filter(|part| part["type"] == kind);
+            parts.filter_map(|part| part[kind].as_str()).collect::<Vec<_>>().join(between)
+        }
+        _ => String::new(),
+    }
+}
+
+fn plan_of(name: &str, input: &Value) -> Option<Vec<PlanEntry>> {
+    if !name.to_lowercase().contains("todo") {
+        return None;
+    }
+    tools::plan_of(&input["todos"]).filter(|entries| !entries.is_empty())
+}
+
+/// Results carry no status; these are the CLIs' words for a failure.
+fn is_failure(name: &str, text: &str) -> bool {
+    let last = text.trim_end().lines().next_back().unwrap_or_default();
+    text.starts_with("<system>ERROR")
+        || (tools::kind_of(name) == Kind::Execute
+            && last.starts_with("Command failed with exit code"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,279 @@
+//! pi's `--mode rpc`, and the same events as `--mode json` prints them.
+//!
+//! The process lives as long as the session: commands go in, each with an id and answered by
+//! a `response`; events come out. A run of the agent (`agent_start` … `agent_end`) may be
+//! followed by others of the same turn, after an error or a compaction; `agent_settled` says
+//! that none will. Versions that do not have it are asked for their state instead.
+//!
+//! Provider errors come with exit code 0 and a message whose `stopReason` is `error`.
+
+mod dialogs;
+mod handshake;
+mod speech;
+mod turn;
+
+use serde_json::{Value, json};
+
+use super::{
+    Answer, Dialect, Exit, Opening, Prompt, Said, Wish, calling::Calling, calling::Outcome,
+};
+use crate::update::{Block, Compaction, CompactionStatus, Severity, Update};
+use dialogs::Dialogs;
+use handshake::Handshake;
+use speech::Speech;
+use turn::Turn;
+
+#[derive(Debug, Default)]
+pub(super) struct Pi {
+    handshake: Handshake,
+    turn: Turn,
+    speech: Speech,
+    calls: Calling,
+    dialogs: Dialogs,
+    commands: Commands,
+    n_compactions: u32,
+}
+
+/// Numbers the commands.
+#[derive(Debug, Default)]
+struct Commands {
+    n_sent: u64,
+}
+
+impl Commands {
+    /// Writes a command and gives its id.
+    fn send(&mut self, mut command: Value, out: &mut Vec<Said>) -> String {
+        self.n_sent += 1;
+        let id = format!("sy{}", self.n_sent);
+        command["id"] = Value::from(id.clone());
+        out.push(Said::Write(command.to_string()));
+        id
+    }
+}
+
+impl Dialect for Pi {
+    fn open(&mut self, opening: &Opening, out: &mut Vec<Said>) {
+        self.handshake.open(opening, &mut self.commands, out);
+    }
+
+    fn prompt(&mut self, prompt: &Prompt, out: &mut Vec<Said>) {
+        let mut command = json!({ "type": "prompt", "message": prompt.text });
+        if !prompt.images.is_empty() {
+            let images = prompt.images.iter().map(
+                |image| json!({ "type": "image", "data": image.data, "mimeType": image.mime_type }),
+            );
+            command["images"] = images.collect();
+        }
+        let id = self.commands.send(command, out);
+        self.turn.prompted(id, &prompt.text);
+        self.speech.fresh();
+    }
+
+    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+        let event: Value = serde_json::from_str(line).unwrap_or_default();
+        let kind = event["type"].as_str().unwrap_or_default();
+        match kind {
+            "response" => self.response(&event, line, out),
+            "session" => self.handshake.session(event["id"].as_str(), out),
+            "agent_start" => self.turn.agent_starts(),
+            "agent_end" => self.agent_ends(&event, out),
+            "agent_settled" => self.end_turn(out),
+            "message_start" => {
+                if event["message"]["role"] == "assistant" {
+                    self.speech.message();
+                }
+            }
+            "message_update" => self.speech.update(&event["assistantMessageEvent"], out),
+            "message_end" => self.message_ends(&event["message"], out),
+            "tool_execution_start" => {
+                let name = event["toolName"].as_str().unwrap_or("tool");
+                self.calls.start(id_of(&event), name, &event["args"], out);
+            }
+            "tool_execution_update" => {
+                let text = text_of(&event["partialResult"]["content"]);
+                if !text.is_empty() {
+                    self.calls.output(id_of(&event), &text, out);
+                }
+            }
+            "tool_execution_end" => self.tool_ends(&event, out),
+            "auto_retry_start" => self.retry(&event, out),
+            "auto_retry_end" => self.turn.retried(&event),
+            "compaction_start" | "auto_compaction_start" => {
+                self.n_compactions += 1;
+                self.compact(CompactionStatus::InProgress, None, out);
+            }
+            "compaction_end" | "auto_compaction_end" => self.compacted(&event, out),
+            "extension_ui_request" => self.dialogs.request(&event, out),
+            "extension_error" => {
+                let error = event["error"].as_str().unwrap_or("an extension failed");
+                out.push(Said::Update(Update::notice(Severity::Warning, error)));
+            }
+            // Told better by other events, or of no use to a reader.
+            "turn_start"
+            | "turn_end"
+            | "queue_update"
+            | "entry_appended"
+            | "thinking_level_changed"
+            | "session_info_changed"
+            | "bash_execution_update" => {}
+            _ => out.push(Said::Raw(line.to_owned())),
+        }
+    }
+
+    fn answer(&mut self, ask: &str, answer: &Answer, out: &mut Vec<Said>) {
+        self.dialogs.answer(ask, answer, out);
+    }
+
+    fn interrupt(&mut self, out: &mut Vec<Said>) -> bool {
+        let id = self.commands.send(json!({ "type": "abort" }), out);
+        self.turn.interrupted(id);
+        true
+    }
+
+    fn set(&mut self, wish: &Wish, out: &mut Vec<Said>) -> bool {
+        self.handshake.set(wish, &mut self.commands, out)
+    }
+
+    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+        self.handshake.end(exit, out);
+        if let Some(end) = self.turn.exit(exit) {
+            self.close(end, out);
+        }
+    }
+}
+
+impl Pi {
+    fn response(&mut self, event: &Value, line: &str, out: &mut Vec<Said>) {
+        let id = event["id"].as_str().unwrap_or_default();
+        if self.handshake.response(id, event, &mut self.commands, out) {
+            return;
+        }
+        match self.turn.response(id, event) {
+            turn::Heard::Nothing => {}
+            turn::Heard::Ask => {
+                let id = self.commands.send(json!({ "type": "get_state" }), out);
+                self.turn.asked(id);
+            }
+            turn::Heard::End => self.end_turn(out),
+            turn::Heard::Unknown => out.push(Said::Raw(line.to_owned())),
+        }
+    }
+
+    fn agent_ends(&mut self, event: &Value, out: &mut Vec<Said>) {
+        match self.turn.agent_ends(event) {
+            turn::Heard::Ask => {
+                let id = self.commands.send(json!({ "type": "get_state" }), out);
+                self.turn.asked(id);
+            }
+            turn::Heard::End => self.end_turn(out),
+            turn::Heard::Nothing | turn::Heard::Unknown => {}
+        }
+    }
+
+    fn message_ends(&mut self, message: &Value, out: &mut Vec<Said>) {
+        if message["role"] != "assistant" {
+            return;
+        }
+        self.speech.whole(&message["content"], out);
+        self.turn.message(message);
+        let used = message["usage"]["totalTokens"].as_u64().unwrap_or_default();
+        if let Some(size) = self.handshake.context_window()
+            && used > 0
+        {
+            let cost = self.turn.cost();
+            out.push(Said::Update(Update::UsageUpdate { used, size, cost }));
+        }
+    }
+
+    fn tool_ends(&mut self, event: &Value, out: &mut Vec<Said>) {
+        let result = &event["result"];
+        let outcome = Outcome {
+            text: text_of(&result["content"]),
+            images: images_of(&result["content"]),
+            raw: (!result.is_null()).then(|| without_images(result)),
+            is_failure: event["isError"] == true,
+        };
+        self.calls.end(id_of(event), outcome, out);
+    }
+
+    fn retry(&mut self, event: &Value, out: &mut Vec<Said>) {
+        self.turn.retries();
+        self.speech.again();
+        let count = |name: &str| event[name].as_u64().unwrap_or_default();
+        let error = turn::failure_of(event["errorMessage"].as_str().unwrap_or("failed"));
+        out.push(Said::Update(Update::Notice {
+            severity: Severity::Warning,
+            title: format!("retry {} of {}", count("attempt"), count("maxAttempts")),
+            description: Some(error.message),
+        }));
+    }
+
+    fn compacted(&mut self, event: &Value, out: &mut Vec<Said>) {
+        let error = event["errorMessage"].as_str();
+        let status = match (event["aborted"] == true, error) {
+            (true, _) => CompactionStatus::Cancelled,
+            (false, Some(_)) => CompactionStatus::Failed,
+            (false, None) => CompactionStatus::Completed,
+        };
+        self.compact(status, error, out);
+        if event["willRetry"] == true {
+            self.turn.retries();
+            self.speech.again();
+        }
+    }
+
+    fn compact(&self, status: CompactionStatus, error: Option<&str>, out: &mut Vec<Said>) {
+        out.push(Said::Update(Update::CompactionUpdate(Compaction {
+            compaction_id: format!("compaction-{}", self.n_compactions),
+            status,
+            error: error.map(str::to_owned),
+        })));
+    }
+
+    fn end_turn(&mut self, out: &mut Vec<Said>) {
+        if let Some(end) = self.turn.end() {
+            self.close(end, out);
+        }
+    }
+
+    fn close(&mut self, end: super::TurnEnd, out: &mut Vec<Said>) {
+        self.dialogs.withdraw(out);
+        let why = match &end.ending {
+            super::Ending::Failed(failure) => failure.message.clone(),
+            super::Ending::Stopped(super::StopReason::Cancelled) => "cancelled".to_owned(),
+            super::Ending::Stopped(_) => "pi did not say how this ended".to_owned(),
+        };
+        self.calls.close(&why, out);
+        out.push(Said::TurnEnded(end));
+    }
+}
+
+fn id_of(event: &Value) -> &str {
+    event["toolCallId"].as_str().unwrap_or_default()
+}
+
+fn text_of(content: &Value) -> String {
+    let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
+    parts.iter().filter_map(|part| part["text"].as_str()).collect()
+}
+
+fn images_of(content: &Value) -> Vec<Block> {
+    let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
+    let images = parts.iter().filter(|part| part["type"] == "image").filter_map(|part| {
+        let (data, mime_type) = (part["data"].as_str()?, part["mimeType"].as_str()?);
+        Some(Block::Image { data: data.to_owned(), mime_type: mime_type.to_owned() })
+    });
+    images.collect()
+}
+
+/// Images are in the content already and too big to be said twice.
+fn without_images(result: &Value) -> Value {
+    let mut result = result.clone();
+    if let Some(parts) = result["content"].as_array_mut() {
+        parts.retain(|part| part["type"] != "image");
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests;

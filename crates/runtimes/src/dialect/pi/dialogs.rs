@@ -1,0 +1,142 @@
+//! What extensions ask the user.
+//!
+//! pi waits for an answer to `confirm`, `select`, `input` and `editor`, so each gets one: the
+//! first two from whoever answers asks, the others are cancelled since they want free text.
+
+use serde_json::{Value, json};
+
+use super::super::{Answer, Ask, AskKind, AskOption, Said};
+use crate::tools;
+use crate::update::{Call, Kind, Severity, Update};
+
+#[derive(Debug, Default)]
+pub(super) struct Dialogs {
+    open: Vec<Dialog>,
+}
+
+#[derive(Debug)]
+struct Dialog {
+    id: String,
+    /// Of a `select`; empty for a `confirm`.
+    choices: Vec<String>,
+}
+
+const YES: &str = "yes";
+const NO: &str = "no";
+
+impl Dialogs {
+    pub(super) fn request(&mut self, event: &Value, out: &mut Vec<Said>) {
+        let id = event["id"].as_str().unwrap_or_default();
+        let title = event["title"].as_str().unwrap_or("an extension asks");
+        let message = event["message"].as_str().unwrap_or_default();
+        match event["method"].as_str().unwrap_or_default() {
+            "confirm" => {
+                let yes = option(YES, "Yes", AskKind::AllowOnce);
+                let options = vec![yes, option(NO, "No", AskKind::RejectOnce)];
+                self.ask(id, title, message, Vec::new(), options, out);
+            }
+            "select" => {
+                let choices = choices_of(&event["options"]);
+                if choices.is_empty() {
+                    return respond(id, json!({ "cancelled": true }), out);
+                }
+                let options = choices.iter().enumerate();
+                let options = options.map(|(n, name)| option(&n.to_string(), name, kind_of(name)));
+                let options = options.collect();
+                self.ask(id, title, message, choices, options, out);
+            }
+            "notify" => {
+                let severity = match event["notifyType"].as_str() {
+                    Some("error") => Severity::Error,
+                    Some("warning") => Severity::Warning,
+                    _ => Severity::Info,
+                };
+                out.push(Said::Update(Update::notice(severity, message)));
+            }
+            // Decoration of a terminal; nobody waits for an answer.
+            "setStatus" | "setWidget" | "setTitle" | "set_editor_text" => {}
+            "input" | "editor" => {
+                let note = format!("an extension wanted an answer that cannot be given: {title}");
+                out.push(Said::Update(Update::notice(Severity::Warning, note)));
+                respond(id, json!({ "cancelled": true }), out);
+            }
+            _ => respond(id, json!({ "cancelled": true }), out),
+        }
+    }
+
+    fn ask(
+        &mut self,
+        id: &str,
+        title: &str,
+        message: &str,
+        choices: Vec<String>,
+        options: Vec<AskOption>,
+        out: &mut Vec<Said>,
+    ) {
+        let separator = if message.is_empty() { "" } else { ": " };
+        let call = Call {
+            id: format!("dialog-{id}"),
+            title: Some(tools::one_line(&format!("{title}{separator}{message}"))),
+            kind: Some(Kind::Other),
+            raw_input: Some(json!({ "title": title, "message": message })),
+            ..Call::default()
+        };
+        self.open.push(Dialog { id: id.to_owned(), choices });
+        out.push(Said::Ask(Ask { id: id.to_owned(), call, options }));
+    }
+
+    pub(super) fn answer(&mut self, ask: &str, answer: &Answer, out: &mut Vec<Said>) {
+        let Some(at) = self.open.iter().position(|dialog| dialog.id == ask) else { return };
+        let dialog = self.open.remove(at);
+        let choice = match answer {
+            Answer::Chosen(option) => option.as_str(),
+            Answer::Cancelled => return respond(ask, json!({ "cancelled": true }), out),
+        };
+        let chosen = choice.parse::<usize>().ok().and_then(|n| dialog.choices.get(n));
+        let response = match chosen {
+            Some(chosen) => json!({ "value": chosen }),
+            None if dialog.choices.is_empty() => json!({ "confirmed": choice == YES }),
+            None => json!({ "cancelled": true }),
+        };
+        respond(ask, response, out);
+    }
+
+    /// The turn is over; nobody wants to know any more.
+    pub(super) fn withdraw(&mut self, out: &mut Vec<Said>) {
+        for dialog in self.open.drain(..) {
+            out.push(Said::Withdrawn(dialog.id));
+        }
+    }
+}
+
+fn respond(id: &str, mut response: Value, out: &mut Vec<Said>) {
+    response["type"] = Value::from("extension_ui_response");
+    response["id"] = Value::from(id);
+    out.push(Said::Write(response.to_string()));
+}
+
+fn option(id: &str, name: &str, kind: AskKind) -> AskOption {
+    AskOption { option_id: id.to_owned(), name: name.to_owned(), kind }
+}
+
+fn choices_of(options: &Value) -> Vec<String> {
+    let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
+    options.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+/// What choosing it would allow, from the words that such choices have.
+fn kind_of(name: &str) -> AskKind {
+    let name = name.to_lowercase();
+    let first = name.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+    let is_no = matches!(
+        first,
+        Some("no" | "deny" | "reject" | "block" | "cancel" | "never" | "stop" | "abort" | "don")
+    );
+    let is_for_ever = ["always", "never", "session", "don't ask"].iter().any(|w| name.contains(w));
+    match (is_no, is_for_ever) {
+        (false, false) => AskKind::AllowOnce,
+        (false, true) => AskKind::AllowAlways,
+        (true, false) => AskKind::RejectOnce,
+        (true, true) => AskKind::RejectAlways,
+    }
+}

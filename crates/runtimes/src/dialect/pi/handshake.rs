@@ -1,0 +1,276 @@
+//! How a conversation is opened, and what is wished for it.
+//!
+//! pi says "success" to a session file that is not there and begins a new one, so a resume is
+//! believed only when the state shows messages.
+
+use serde_json::{Value, json};
+
+use super::super::{Category, Exit, Failure, Model, Opened, Opening, Said, Wish, stderr};
+use super::Commands;
+use crate::update::{Command, Severity, Update};
+
+#[derive(Debug, Default)]
+pub(super) struct Handshake {
+    is_opening: bool,
+    resume: Option<String>,
+    wished_model: Option<String>,
+    /// A switch to the session to be resumed, which is tried once.
+    switch: Option<String>,
+    has_switched: bool,
+    state: Option<String>,
+    models: Option<String>,
+    commands: Option<String>,
+    /// Wishes that were written and not yet answered.
+    wishes: Vec<String>,
+    known: Vec<Known>,
+    model: Option<Known>,
+    session: Option<String>,
+    /// The state that was told, until the models are known too.
+    opened: Option<Opened>,
+}
+
+#[derive(Debug, Clone)]
+struct Known {
+    provider: String,
+    id: String,
+    name: Option<String>,
+    has_thoughts: bool,
+    context_window: Option<u64>,
+}
+
+/// All levels that a model which reasons may have.
+const EFFORTS: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];
+
+impl Handshake {
+    pub(super) fn open(&mut self, opening: &Opening, commands: &mut Commands, out: &mut Vec<Said>) {
+        self.is_opening = true;
+        self.resume.clone_from(&opening.resume);
+        self.wished_model.clone_from(&opening.model);
+        if let Some(level) = &opening.effort {
+            self.set(&Wish::Effort(level.clone()), commands, out);
+        }
+        self.models = Some(commands.send(json!({ "type": "get_available_models" }), out));
+        self.commands = Some(commands.send(json!({ "type": "get_commands" }), out));
+        self.look(commands, out);
+    }
+
+    fn look(&mut self, commands: &mut Commands, out: &mut Vec<Said>) {
+        self.state = Some(commands.send(json!({ "type": "get_state" }), out));
+    }
+
+    /// The id that `--mode json` prints first.
+    pub(super) fn session(&mut self, id: Option<&str>, out: &mut Vec<Said>) {
+        if let Some(id) = id
+            && self.session.as_deref() != Some(id)
+        {
+            self.session = Some(id.to_owned());
+            out.push(Said::Session(id.to_owned()));
+        }
+    }
+
+    pub(super) fn context_window(&self) -> Option<u64> {
+        self.model.as_ref()?.context_window
+    }
+
+    /// `true` when the response was to one of our own commands.
+    pub(super) fn response(
+        &mut self,
+        id: &str,
+        event: &Value,
+        commands: &mut Commands,
+        out: &mut Vec<Said>,
+    ) -> bool {
+        let data = &event["data"];
+        // Whoever asked for it, the state is worth knowing.
+        if event["command"] == "get_state" && event["success"] == true {
+            self.model = known(&data["model"]);
+            if !self.is_opening {
+                self.session(session_of(data), out);
+            }
+        }
+        if self.switch.as_deref() == Some(id) {
+            self.switch = None;
+            match event["success"] == true && data["cancelled"] != true {
+                true => self.look(commands, out),
+                false => self.lose(event["error"].as_str().unwrap_or("pi did not switch"), out),
+            }
+        } else if self.models.as_deref() == Some(id) {
+            self.models = None;
+            let models = data["models"].as_array().map(Vec::as_slice).unwrap_or_default();
+            self.known = models.iter().filter_map(known).collect();
+        } else if self.commands.as_deref() == Some(id) {
+            self.commands = None;
+            tell_commands(&data["commands"], out);
+        } else if self.state.as_deref() == Some(id) {
+            self.state = None;
+            self.opened(event, commands, out);
+        } else if let Some(at) = self.wishes.iter().position(|wish| wish == id) {
+            self.wishes.remove(at);
+            if event["command"] == "set_model" && event["success"] == true {
+                self.model = known(data).or(self.model.take());
+            }
+            if event["success"] == false {
+                let error = event["error"].as_str().unwrap_or("pi refused a setting");
+                out.push(Said::Update(Update::notice(Severity::Warning, error)));
+            }
+        } else {
+            return false;
+        }
+        self.change_model(commands, out);
+        self.say_opened(out);
+        true
+    }
+
+    fn opened(&mut self, event: &Value, commands: &mut Commands, out: &mut Vec<Said>) {
+        let data = &event["data"];
+        if let Some(why) = self.loss(event) {
+            let path = self.resume.clone().filter(|path| is_path(path) && !self.has_switched);
+            let Some(path) = path else { return self.lose(&why, out) };
+            // argv did not bring it. pi works on commands side by side, so the state is asked
+            // for again only when the switch is answered.
+            self.has_switched = true;
+            let command = json!({ "type": "switch_session", "sessionPath": path });
+            self.switch = Some(commands.send(command, out));
+            return;
+        }
+        self.session(session_of(data), out);
+        self.opened = Some(Opened { session: self.session.clone(), ..Opened::default() });
+    }
+
+    /// Changes to the wished model, once the models are known.
+    fn change_model(&mut self, commands: &mut Commands, out: &mut Vec<Said>) {
+        if self.opened.is_none() || self.models.is_some() {
+            return;
+        }
+        let Some(model) = self.wished_model.take().filter(|model| !self.is_current(model)) else {
+            return;
+        };
+        if !self.set(&Wish::Model(model.clone()), commands, out) {
+            let title = format!("pi knows no model `{model}`");
+            out.push(Said::Update(Update::notice(Severity::Warning, title)));
+        }
+    }
+
+    fn lose(&mut self, why: &str, out: &mut Vec<Said>) {
+        self.is_opening = false;
+        out.push(Said::Lost(Failure::new(Category::SessionLost, why)));
+    }
+
+    /// Why the conversation that was to be resumed is not the one that is open.
+    fn loss(&self, event: &Value) -> Option<String> {
+        let wanted = self.resume.as_deref()?;
+        let data = &event["data"];
+        if event["success"] == false {
+            return Some(event["error"].as_str().unwrap_or("pi did not tell its state").to_owned());
+        }
+        let file = data["sessionFile"].as_str().unwrap_or_default();
+        let is_it = file.contains(wanted) || data["sessionId"] == wanted;
+        let has_messages = data["messageCount"].as_u64().is_some_and(|n| n > 0);
+        (!is_it || !has_messages).then(|| format!("no session found at {wanted}"))
+    }
+
+    /// Says that the conversation is open once all is known.
+    fn say_opened(&mut self, out: &mut Vec<Said>) {
+        let is_waiting = self.models.is_some() || !self.wishes.is_empty();
+        if !self.is_opening || is_waiting {
+            return;
+        }
+        let Some(mut opened) = self.opened.take() else { return };
+        self.is_opening = false;
+        opened.model = self.model.as_ref().map(Known::full_id);
+        opened.models = self.known.iter().map(Known::model).collect();
+        out.push(Said::Opened(opened));
+    }
+
+    pub(super) fn set(
+        &mut self,
+        wish: &Wish,
+        commands: &mut Commands,
+        out: &mut Vec<Said>,
+    ) -> bool {
+        let command = match wish {
+            Wish::Model(model) => {
+                let Some((provider, id)) = self.find(model) else { return false };
+                json!({ "type": "set_model", "provider": provider, "modelId": id })
+            }
+            Wish::Effort(level) => json!({ "type": "set_thinking_level", "level": level }),
+            // pi asks for no permissions.
+            Wish::Permissions(_) => return false,
+        };
+        let id = commands.send(command, out);
+        self.wishes.push(id);
+        true
+    }
+
+    /// Provider and id of a model, given as `provider/id` or by a known id alone.
+    fn find(&self, model: &str) -> Option<(String, String)> {
+        let known = self.known.iter().find(|known| known.full_id() == model || known.id == model);
+        match known {
+            Some(known) => Some((known.provider.clone(), known.id.clone())),
+            None => model.split_once('/').map(|(p, id)| (p.to_owned(), id.to_owned())),
+        }
+    }
+
+    fn is_current(&self, model: &str) -> bool {
+        self.model.as_ref().is_some_and(|known| known.full_id() == model || known.id == model)
+    }
+
+    /// The process is gone; a conversation that was to be resumed will not be.
+    pub(super) fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+        if std::mem::take(&mut self.is_opening) && self.resume.is_some() && !exit.is_wanted {
+            out.push(Said::Lost(stderr::failure(exit)));
+        }
+    }
+}
+
+impl Known {
+    fn full_id(&self) -> String {
+        format!("{}/{}", self.provider, self.id)
+    }
+
+    fn model(&self) -> Model {
+        let efforts = if self.has_thoughts { &EFFORTS[..] } else { &[] };
+        Model {
+            id: self.full_id(),
+            name: self.name.clone(),
+            description: None,
+            efforts: efforts.iter().map(|&effort| effort.to_owned()).collect(),
+        }
+    }
+}
+
+fn known(model: &Value) -> Option<Known> {
+    Some(Known {
+        provider: model["provider"].as_str()?.to_owned(),
+        id: model["id"].as_str()?.to_owned(),
+        name: model["name"].as_str().map(str::to_owned),
+        has_thoughts: model["reasoning"] == true,
+        context_window: model["contextWindow"].as_u64().filter(|n| *n > 0),
+    })
+}
+
+/// The file is what a resume takes.
+fn session_of(state: &Value) -> Option<&str> {
+    state["sessionFile"].as_str().or(state["sessionId"].as_str())
+}
+
+fn is_path(session: &str) -> bool {
+    session.contains(['/', '\\'])
+}
+
+fn tell_commands(commands: &Value, out: &mut Vec<Said>) {
+    let commands = commands.as_array().map(Vec::as_slice).unwrap_or_default();
+    let available_commands: Vec<Command> = commands
+        .iter()
+        .filter_map(|command| {
+            Some(Command {
+                name: command["name"].as_str()?.to_owned(),
+                description: command["description"].as_str().unwrap_or_default().to_owned(),
+                input: None,
+            })
+        })
+        .collect();
+    if !available_commands.is_empty() {
+        out.push(Said::Update(Update::AvailableCommandsUpdate { available_commands }));
+    }
+}

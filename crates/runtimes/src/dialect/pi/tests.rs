@@ -1,0 +1,494 @@
+//! Recordings of both modes, and conversations with the dialect.
+
+use serde_json::{Value, json};
+
+use super::super::testing::{
+    check, exit_of, recordings, render, stdout_of, survives_anything, text_of, translate, turn_ends,
+};
+use super::super::{
+    Answer, AskKind, Category, Dialect, DialectName, Ending, Exit, Image, Opening, PermissionMode,
+    Prompt, Said, StopReason, Wish,
+};
+
+const NAME: DialectName = DialectName::PiRpc;
+
+#[test]
+fn recordings_are_translated() {
+    for (scenario, path) in recordings("pi") {
+        let bytes = stdout_of(&path);
+        let said = translate(NAME, &bytes, &[], &exit_of(&path));
+        check(&said);
+        let turns = match scenario.as_str() {
+            "rpc-config-and-errors" | "8-resume-unknown" => 0,
+            "rpc-abort-midstream" => 2,
+            _ => 1,
+        };
+        assert_eq!(turn_ends(&said), turns, "{scenario}");
+        insta::assert_snapshot!(scenario, render(&said));
+    }
+}
+
+#[test]
+fn the_answer_is_what_the_messages_hold() {
+    for (scenario, path) in recordings("pi") {
+        let bytes = stdout_of(&path);
+        let said = translate(NAME, &bytes, &[], &exit_of(&path));
+        let whole: String = String::from_utf8(bytes)
+            .unwrap()
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .filter(|event| event["type"] == "message_end")
+            .filter(|event| event["message"]["role"] == "assistant")
+            .map(|event| super::text_of(&event["message"]["content"]))
+            .collect();
+        let expected = match scenario.as_str() {
+            // Never complete.
+            "rpc-eof-while-running" => continue,
+            // Said four times.
+            "6d-provider-drops" => "Hello from the",
+            _ => &whole,
+        };
+        assert_eq!(text_of(&said), expected, "{scenario}");
+    }
+}
+
+#[test]
+fn spoilt_recordings_do_no_harm() {
+    survives_anything(NAME, recordings("pi").iter().map(|(_, path)| stdout_of(path)).collect());
+}
+
+/// A dialect with somebody at the other end.
+struct Talk {
+    pi: Box<dyn Dialect>,
+    said: Vec<Said>,
+}
+
+impl Talk {
+    fn open(opening: &Opening) -> Self {
+        let mut talk = Self { pi: NAME.start(), said: Vec::new() };
+        talk.pi.open(opening, &mut talk.said);
+        talk
+    }
+
+    /// Opened, with two models and the session file `/s.jsonl`.
+    fn opened() -> Self {
+        let mut talk = Self::open(&Opening::default());
+        talk.answer_all();
+        talk.said.clear();
+        talk
+    }
+
+    fn prompt(&mut self, text: &str) {
+        let prompt = Prompt { text: text.to_owned(), images: Vec::new() };
+        self.pi.prompt(&prompt, &mut self.said);
+    }
+
+    fn hear(&mut self, event: &Value) {
+        self.pi.line(&event.to_string(), &mut self.said);
+    }
+
+    fn written(&mut self) -> Vec<Value> {
+        let mut written = Vec::new();
+        self.said.retain(|said| match said {
+            Said::Write(line) => {
+                written.push(serde_json::from_str(line).unwrap());
+                false
+            }
+            _ => true,
+        });
+        written
+    }
+
+    /// Answers every command that was written as pi would, until there are no more.
+    fn answer_all(&mut self) {
+        loop {
+            let written = self.written();
+            if written.is_empty() {
+                return;
+            }
+            for command in written {
+                self.respond(&command, &good_answer(&command));
+            }
+        }
+    }
+
+    fn respond(&mut self, command: &Value, answer: &Value) {
+        let mut event = json!({ "type": "response", "id": command["id"], "success": true,
+                                "command": command["type"] });
+        for (name, value) in answer.as_object().unwrap() {
+            event[name] = value.clone();
+        }
+        self.hear(&event);
+    }
+
+    fn message(&mut self, text: &str, reason: &str, error: Option<&str>) {
+        let content = json!([{ "type": "text", "text": text }]);
+        self.hear(&json!({ "type": "message_start", "message": { "role": "assistant" } }));
+        self.hear(&json!({ "type": "message_end", "message": {
+            "role": "assistant", "content": content, "stopReason": reason, "errorMessage": error,
+            "usage": { "input": 10, "output": 5, "reasoning": 2, "cacheRead": 1, "cacheWrite": 0,
+                       "totalTokens": 16, "cost": { "total": 0.25 } } } }));
+    }
+
+    fn endings(&self) -> Vec<&Ending> {
+        let ends = self.said.iter().filter_map(|said| match said {
+            Said::TurnEnded(end) => Some(&end.ending),
+            _ => None,
+        });
+        ends.collect()
+    }
+}
+
+fn model(id: &str) -> Value {
+    json!({ "id": id, "name": id, "provider": "p", "reasoning": true, "contextWindow": 1000 })
+}
+
+fn good_answer(command: &Value) -> Value {
+    match command["type"].as_str().unwrap() {
+        "get_state" => json!({ "data": { "model": model("big"), "sessionFile": "/s.jsonl",
+                               "sessionId": "1-2-3", "messageCount": 2, "isStreaming": false } }),
+        "get_available_models" => json!({ "data": { "models": [model("big"), model("small")] } }),
+        "get_commands" => json!({ "data": { "commands": [{ "name": "fix" }] } }),
+        "set_model" => json!({ "data": model(command["modelId"].as_str().unwrap()) }),
+        _ => json!({ "data": {} }),
+    }
+}
+
+fn kinds(commands: &[Value]) -> Vec<&str> {
+    commands.iter().map(|command| command["type"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn opening_tells_session_and_models() {
+    let mut talk = Talk::open(&Opening::default());
+    talk.answer_all();
+    let said = render(&talk.said);
+    assert!(said.contains(r#""opened":{"session":"/s.jsonl","model":"p/big""#), "{said}");
+    assert!(said.contains(r#""models":["p/big","p/small"]"#), "{said}");
+    assert!(said.contains("available_commands_update"), "{said}");
+    assert_eq!(said.matches("opened").count(), 1);
+}
+
+#[test]
+fn wishes_come_before_opened() {
+    let opening = Opening {
+        model: Some("small".to_owned()),
+        effort: Some("high".to_owned()),
+        ..Opening::default()
+    };
+    let mut talk = Talk::open(&opening);
+    assert_eq!(kinds(&talk.written())[0], "set_thinking_level");
+    let mut talk = Talk::open(&opening);
+    talk.answer_all();
+    let said = render(&talk.said);
+    assert!(said.contains(r#""model":"p/small""#), "{said}");
+}
+
+#[test]
+fn a_model_that_is_not_there_is_a_notice() {
+    let opening = Opening { model: Some("p/none".to_owned()), ..Opening::default() };
+    let mut talk = Talk::open(&opening);
+    for command in talk.written() {
+        talk.respond(&command, &good_answer(&command));
+    }
+    let command = talk.written().remove(0);
+    assert_eq!(command["type"], "set_model");
+    talk.respond(&command, &json!({ "success": false, "error": "Model not found: p/none" }));
+    let said = render(&talk.said);
+    assert!(said.contains("Model not found") && said.contains(r#""model":"p/big""#), "{said}");
+}
+
+#[test]
+fn a_model_is_looked_for_when_the_models_are_known() {
+    for (wish, expected) in [("small", "p/small"), ("none", "p/big")] {
+        let mut talk = Talk::open(&Opening { model: Some(wish.to_owned()), ..Opening::default() });
+        let mut written = talk.written();
+        written.reverse();
+        for command in written {
+            talk.respond(&command, &good_answer(&command));
+        }
+        talk.answer_all();
+        let said = render(&talk.said);
+        assert!(said.contains(&format!(r#""model":"{expected}""#)), "{said}");
+    }
+}
+
+#[test]
+fn a_session_that_argv_brought_is_not_switched_to() {
+    let mut talk =
+        Talk::open(&Opening { resume: Some("/s.jsonl".to_owned()), ..Opening::default() });
+    assert!(!kinds(&talk.written()).contains(&"switch_session"));
+    let mut talk =
+        Talk::open(&Opening { resume: Some("/s.jsonl".to_owned()), ..Opening::default() });
+    talk.answer_all();
+    assert!(render(&talk.said).contains("opened"));
+}
+
+#[test]
+fn another_session_is_switched_to_and_then_looked_at() {
+    let opening = Opening { resume: Some("/other.jsonl".to_owned()), ..Opening::default() };
+    let mut talk = Talk::open(&opening);
+    for command in talk.written() {
+        talk.respond(&command, &good_answer(&command));
+    }
+    let written = talk.written();
+    assert_eq!(kinds(&written), ["switch_session"]);
+    assert_eq!(written[0]["sessionPath"], "/other.jsonl");
+    talk.respond(&written[0], &json!({ "data": { "cancelled": false } }));
+    let written = talk.written();
+    assert_eq!(kinds(&written), ["get_state"]);
+    let state = json!({ "sessionFile": "/other.jsonl", "messageCount": 1 });
+    talk.respond(&written[0], &json!({ "data": state }));
+    let said = render(&talk.said);
+    assert!(said.contains(r#""opened":{"session":"/other.jsonl""#), "{said}");
+}
+
+#[test]
+fn a_session_without_messages_was_lost() {
+    for resume in ["/other.jsonl", "/s.jsonl", "9-9-9"] {
+        let opening = Opening { resume: Some(resume.to_owned()), ..Opening::default() };
+        let mut talk = Talk::open(&opening);
+        loop {
+            let written = talk.written();
+            if written.is_empty() {
+                break;
+            }
+            for command in written {
+                let mut answer = good_answer(&command);
+                answer["data"]["messageCount"] = json!(0);
+                talk.respond(&command, &answer);
+            }
+        }
+        let lost = talk.said.iter().filter(|said| matches!(said, Said::Lost(_))).count();
+        assert_eq!(lost, 1, "{resume}");
+        assert!(!render(&talk.said).contains("opened"));
+    }
+    // An id that argv resumed.
+    let mut talk = Talk::open(&Opening { resume: Some("1-2-3".to_owned()), ..Opening::default() });
+    talk.answer_all();
+    assert!(render(&talk.said).contains("opened"));
+}
+
+#[test]
+fn a_process_that_dies_while_it_resumes_has_lost_the_session() {
+    let mut talk = Talk::open(&Opening { resume: Some("x".to_owned()), ..Opening::default() });
+    let stderr = "No session found matching 'x'\n".to_owned();
+    talk.pi.end(&Exit { code: Some(1), stderr, ..Exit::default() }, &mut talk.said);
+    assert!(matches!(
+        talk.said.last(),
+        Some(Said::Lost(failure)) if failure.category == Category::SessionLost
+    ));
+}
+
+#[test]
+fn a_prompt_carries_images() {
+    let mut talk = Talk::opened();
+    let image = Image { mime_type: "image/png".to_owned(), data: "aGk=".to_owned() };
+    let prompt = Prompt { text: "Look".to_owned(), images: vec![image] };
+    talk.pi.prompt(&prompt, &mut talk.said);
+    let command = talk.written().remove(0);
+    assert_eq!((&command["type"], &command["message"]), (&json!("prompt"), &json!("Look")));
+    let image = json!([{ "type": "image", "data": "aGk=", "mimeType": "image/png" }]);
+    assert_eq!(command["images"], image);
+}
+
+#[test]
+fn a_turn_ends_when_pi_has_settled() {
+    let mut talk = Talk::opened();
+    talk.prompt("Hi");
+    talk.answer_all();
+    talk.hear(&json!({ "type": "agent_start" }));
+    talk.message("Hello.", "stop", None);
+    talk.hear(&json!({ "type": "agent_end", "willRetry": false }));
+    assert!(talk.endings().is_empty());
+    talk.hear(&json!({ "type": "agent_settled" }));
+    talk.hear(&json!({ "type": "agent_settled" }));
+    assert_eq!(talk.endings(), [&Ending::Stopped(StopReason::EndTurn)]);
+    let said = render(&talk.said);
+    assert!(said.contains(r#""totalTokens":16,"inputTokens":10,"outputTokens":3"#), "{said}");
+    assert!(said.contains(r#""used":16,"size":1000,"cost":{"amount":0.25"#), "{said}");
+
+    // A run that nobody asked for is told and begins no turn.
+    talk.hear(&json!({ "type": "agent_start" }));
+    talk.message("By the way.", "stop", None);
+    talk.hear(&json!({ "type": "agent_settled" }));
+    assert_eq!(talk.endings().len(), 1);
+    talk.pi.end(&Exit::default(), &mut talk.said);
+    assert_eq!(talk.endings().len(), 1);
+    assert_eq!(text_of(&talk.said), "Hello.By the way.");
+}
+
+#[test]
+fn versions_that_do_not_settle_end_with_the_run() {
+    let mut talk = Talk::opened();
+    talk.prompt("Hi");
+    talk.answer_all();
+    talk.hear(&json!({ "type": "agent_start" }));
+    talk.message("Hello.", "stop", None);
+    talk.hear(&json!({ "type": "agent_end", "messages": [] }));
+    assert_eq!(talk.endings(), [&Ending::Stopped(StopReason::EndTurn)]);
+
+    // After an error there may be a retry, so the state decides.
+    talk.said.clear();
+    talk.prompt("Hi");
+    talk.answer_all();
+    talk.hear(&json!({ "type": "agent_start" }));
+    talk.message("", "error", Some("529: overloaded"));
+    talk.hear(&json!({ "type": "agent_end", "messages": [] }));
+    assert!(talk.endings().is_empty());
+    let question = talk.written().remove(0);
+    talk.hear(&json!({ "type": "auto_retry_start", "attempt": 1, "maxAttempts": 3 }));
+    talk.respond(&question, &json!({ "data": { "isStreaming": false } }));
+    assert!(talk.endings().is_empty(), "the question is void after a retry");
+    talk.hear(&json!({ "type": "agent_start" }));
+    talk.message("", "error", Some("529: overloaded"));
+    talk.hear(&json!({ "type": "agent_end", "messages": [] }));
+    talk.answer_all();
+    assert!(matches!(
+        talk.endings()[..],
+        [Ending::Failed(failure)] if failure.category == Category::UpstreamUnavailable
+    ));
+}
+
+#[test]
+fn a_refused_prompt_is_a_failed_turn() {
+    let mut talk = Talk::opened();
+    talk.prompt("Hi");
+    let command = talk.written().remove(0);
+    talk.respond(&command, &json!({ "success": false, "error": "No API key found for p" }));
+    assert!(matches!(
+        talk.endings()[..],
+        [Ending::Failed(failure)] if failure.category == Category::Auth
+    ));
+}
+
+#[test]
+fn a_command_of_an_extension_may_be_the_whole_turn() {
+    let mut talk = Talk::opened();
+    talk.prompt("/llama");
+    talk.answer_all();
+    assert_eq!(talk.endings(), [&Ending::Stopped(StopReason::EndTurn)]);
+}
+
+#[test]
+fn an_interrupt_is_an_abort_and_cancels() {
+    let mut talk = Talk::opened();
+    talk.prompt("Hi");
+    talk.answer_all();
+    talk.hear(&json!({ "type": "agent_start" }));
+    talk.hear(&json!({ "type": "tool_execution_start", "toolCallId": "t", "toolName": "bash",
+                       "args": { "command": "sleep 9" } }));
+    assert!(talk.pi.interrupt(&mut talk.said));
+    let abort = talk.written().remove(0);
+    assert_eq!(abort["type"], "abort");
+    talk.message("", "error", Some("whatever"));
+    talk.hear(&json!({ "type": "agent_end", "willRetry": false }));
+    talk.hear(&json!({ "type": "agent_settled" }));
+    talk.respond(&abort, &json!({}));
+    assert_eq!(talk.endings(), [&Ending::Stopped(StopReason::Cancelled)]);
+    check(&talk.said);
+
+    // While it waits for a retry nothing runs that could end.
+    talk.said.clear();
+    talk.prompt("Hi");
+    talk.answer_all();
+    assert!(talk.pi.interrupt(&mut talk.said));
+    talk.answer_all();
+    assert_eq!(talk.endings(), [&Ending::Stopped(StopReason::Cancelled)]);
+}
+
+#[test]
+fn dialogs_are_asks_or_cancelled() {
+    let mut talk = Talk::opened();
+    talk.prompt("Hi");
+    talk.answer_all();
+    let request = |method: &str, id: &str| {
+        json!({ "type": "extension_ui_request", "id": id, "method": method, "title": "Sure?",
+                "message": "rm -rf", "options": ["Allow", "Always allow", "Block"] })
+    };
+    talk.hear(&request("confirm", "a"));
+    talk.hear(&request("select", "b"));
+    talk.hear(&request("select", "c"));
+    talk.hear(&request("input", "d"));
+    talk.hear(&request("setStatus", "e"));
+    talk.hear(&request("confirm", "f"));
+    assert_eq!(
+        talk.written(),
+        [json!({ "cancelled": true, "type": "extension_ui_response", "id": "d" })]
+    );
+    let kinds: Vec<AskKind> = talk
+        .said
+        .iter()
+        .filter_map(|said| match said {
+            Said::Ask(ask) if ask.id == "b" => Some(ask.options.iter().map(|o| o.kind)),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    assert_eq!(kinds, [AskKind::AllowOnce, AskKind::AllowAlways, AskKind::RejectOnce]);
+
+    for (id, answer, expected) in [
+        ("a", Answer::Chosen("yes".to_owned()), json!({ "confirmed": true })),
+        ("b", Answer::Chosen("2".to_owned()), json!({ "value": "Block" })),
+        ("c", Answer::Cancelled, json!({ "cancelled": true })),
+        ("unknown", Answer::Cancelled, Value::Null),
+    ] {
+        talk.pi.answer(id, &answer, &mut talk.said);
+        let written = talk.written();
+        let written = written.first().cloned().unwrap_or_default();
+        for (name, value) in expected.as_object().into_iter().flatten() {
+            assert_eq!(&written[name], value);
+        }
+        assert_eq!(written.is_null(), expected.is_null());
+    }
+    talk.hear(&json!({ "type": "agent_settled" }));
+    assert!(talk.said.contains(&Said::Withdrawn("f".to_owned())));
+}
+
+#[test]
+fn wishes_are_commands() {
+    let mut talk = Talk::opened();
+    let mut set = |wish: Wish| {
+        let is_set = talk.pi.set(&wish, &mut talk.said);
+        (is_set, talk.written().pop().unwrap_or_default())
+    };
+    let (is_set, command) = set(Wish::Model("small".to_owned()));
+    assert!(is_set);
+    assert_eq!((&command["provider"], &command["modelId"]), (&json!("p"), &json!("small")));
+    let (is_set, command) = set(Wish::Model("openrouter/a/b".to_owned()));
+    assert!(is_set);
+    assert_eq!(command["modelId"], "a/b");
+    let (is_set, command) = set(Wish::Effort("low".to_owned()));
+    assert!(is_set);
+    assert_eq!(command["level"], "low");
+    assert!(!set(Wish::Model("unheard-of".to_owned())).0);
+    assert!(!set(Wish::Permissions(PermissionMode::Auto)).0);
+}
+
+#[test]
+fn an_answer_that_recovered_is_told_once() {
+    let mut talk = Talk::opened();
+    talk.prompt("Hi");
+    talk.answer_all();
+    for (text, reason) in [("One two", "error"), ("One two three.", "stop")] {
+        talk.hear(&json!({ "type": "agent_start" }));
+        talk.message(text, reason, Some("terminated"));
+        talk.hear(&json!({ "type": "agent_end", "willRetry": reason == "error" }));
+        talk.hear(&json!({ "type": "auto_retry_start", "attempt": 1, "maxAttempts": 3,
+                           "errorMessage": "terminated" }));
+    }
+    assert_eq!(text_of(&talk.said), "One two three.");
+}
+
+#[test]
+fn compaction_is_told() {
+    let mut talk = Talk::opened();
+    talk.hear(&json!({ "type": "compaction_start", "reason": "threshold" }));
+    talk.hear(&json!({ "type": "compaction_end", "aborted": false, "errorMessage": "no quota" }));
+    talk.hear(&json!({ "type": "auto_compaction_start" }));
+    talk.hear(&json!({ "type": "auto_compaction_end", "result": {}, "aborted": false }));
+    let said = render(&talk.said);
+    for expected in ["in_progress", "no quota", "compaction-2", "completed"] {
+        assert!(said.contains(expected), "{said}");
+    }
+}

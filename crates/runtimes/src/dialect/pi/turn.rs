@@ -1,0 +1,203 @@
+//! When a turn runs, how it goes, and how it ended.
+
+use serde_json::Value;
+
+use super::super::{Category, Ending, Exit, Failure, StopReason, TurnEnd, Usage, stderr};
+use crate::trouble;
+use crate::update::Cost;
+
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    is_running: bool,
+    /// We send prompts, so only they begin a turn. Without any, runs do: a recording.
+    is_live: bool,
+    prompt: Option<String>,
+    /// A command of an extension may be all there is to a prompt.
+    is_command: bool,
+    is_agent_running: bool,
+    abort: Option<String>,
+    /// The question whether anything is still going on.
+    question: Option<String>,
+    last: Option<Ending>,
+    usage: Option<Usage>,
+    cost: f64,
+}
+
+/// What follows from what was heard.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    Nothing,
+    /// It is time to ask for the state.
+    Ask,
+    End,
+    Unknown,
+}
+
+impl Turn {
+    pub(super) fn prompted(&mut self, id: String, text: &str) {
+        *self = Self {
+            is_running: true,
+            is_live: true,
+            prompt: Some(id),
+            is_command: text.trim_start().starts_with('/'),
+            cost: self.cost,
+            ..Self::default()
+        };
+    }
+
+    pub(super) fn interrupted(&mut self, id: String) {
+        self.abort = Some(id);
+    }
+
+    pub(super) fn asked(&mut self, id: String) {
+        self.question = Some(id);
+    }
+
+    pub(super) fn agent_starts(&mut self) {
+        if !self.is_live && !self.is_running {
+            *self = Self { is_running: true, cost: self.cost, ..Self::default() };
+        }
+        self.is_agent_running = true;
+        self.question = None;
+    }
+
+    pub(super) fn agent_ends(&mut self, event: &Value) -> Heard {
+        self.is_agent_running = false;
+        // Versions that know whether they will retry also say when they have settled.
+        if !event["willRetry"].is_null() || !self.is_running {
+            return Heard::Nothing;
+        }
+        match (&self.last, self.is_live) {
+            (Some(Ending::Failed(_)), true) => Heard::Ask,
+            (Some(Ending::Failed(_)), false) => Heard::Nothing,
+            _ => Heard::End,
+        }
+    }
+
+    /// The same is tried again, so how it ended does not count.
+    pub(super) fn retries(&mut self) {
+        self.last = None;
+        self.question = None;
+    }
+
+    pub(super) fn retried(&mut self, event: &Value) {
+        if event["success"] == false && self.last.is_none() {
+            let error = event["finalError"].as_str().unwrap_or("all retries failed");
+            self.last = Some(Ending::Failed(failure_of(error)));
+        }
+    }
+
+    /// An answer is complete.
+    pub(super) fn message(&mut self, message: &Value) {
+        let error = message["errorMessage"].as_str();
+        self.last = Some(match message["stopReason"].as_str().unwrap_or_default() {
+            "length" => Ending::Stopped(StopReason::MaxTokens),
+            "aborted" => Ending::Stopped(StopReason::Cancelled),
+            "error" => Ending::Failed(failure_of(error.unwrap_or("the model's answer failed"))),
+            _ => Ending::Stopped(StopReason::EndTurn),
+        });
+        self.add(&message["usage"]);
+    }
+
+    fn add(&mut self, usage: &Value) {
+        self.cost += usage["cost"]["total"].as_f64().unwrap_or_default();
+        let count = |name: &str| usage[name].as_u64().unwrap_or_default();
+        let (input, output) = (count("input"), count("output"));
+        let (read, write) = (count("cacheRead"), count("cacheWrite"));
+        let thoughts = count("reasoning");
+        let total = usage["totalTokens"].as_u64().unwrap_or(input + output + read + write);
+        if total == 0 {
+            return;
+        }
+        let sum = self.usage.get_or_insert_default();
+        sum.total_tokens += total;
+        sum.input_tokens += input;
+        // Thoughts are part of pi's output.
+        sum.output_tokens += output.saturating_sub(thoughts);
+        for (sum, n) in [
+            (&mut sum.thought_tokens, thoughts),
+            (&mut sum.cached_read_tokens, read),
+            (&mut sum.cached_write_tokens, write),
+        ] {
+            if n > 0 {
+                *sum = Some(sum.unwrap_or_default() + n);
+            }
+        }
+    }
+
+    /// What was spent since the process started.
+    pub(super) fn cost(&self) -> Option<Cost> {
+        (self.cost > 0.0).then(|| Cost::usd(self.cost))
+    }
+
+    pub(super) fn response(&mut self, id: &str, event: &Value) -> Heard {
+        let is_good = event["success"] == true;
+        if self.prompt.as_deref() == Some(id) {
+            if !is_good {
+                let error = event["error"].as_str().unwrap_or("pi refused the prompt");
+                self.last = Some(Ending::Failed(trouble::failure(None, error)));
+                return Heard::End;
+            }
+            let is_silent = self.is_command && !self.is_agent_running && self.last.is_none();
+            return if is_silent { Heard::Ask } else { Heard::Nothing };
+        }
+        if self.abort.as_deref() == Some(id) {
+            // Nothing was running, or it ended without a word.
+            return if self.is_agent_running || !is_good { Heard::Nothing } else { Heard::End };
+        }
+        if self.question.as_deref() == Some(id) {
+            self.question = None;
+            let data = &event["data"];
+            let is_busy = [&data["isStreaming"], &data["isCompacting"]].iter().any(|b| **b == true);
+            let is_idle = !is_busy && !self.is_agent_running;
+            return if is_idle { Heard::End } else { Heard::Nothing };
+        }
+        // To a command of somebody else.
+        if is_good { Heard::Nothing } else { Heard::Unknown }
+    }
+
+    /// Ends a turn that runs.
+    pub(super) fn end(&mut self) -> Option<TurnEnd> {
+        if !std::mem::take(&mut self.is_running) {
+            return None;
+        }
+        let last = self.last.take();
+        let ending = match last {
+            // What fails after an interrupt fails because of it.
+            Some(Ending::Failed(_)) | None if self.abort.is_some() => {
+                Ending::Stopped(StopReason::Cancelled)
+            }
+            Some(ending) => ending,
+            None => Ending::Stopped(StopReason::EndTurn),
+        };
+        (self.prompt, self.abort, self.question) = (None, None, None);
+        Some(TurnEnd { ending, usage: self.usage.take() })
+    }
+
+    /// The process is gone.
+    pub(super) fn exit(&mut self, exit: &Exit) -> Option<TurnEnd> {
+        let is_done = !self.is_agent_running;
+        match &self.last {
+            _ if exit.is_wanted => self.last = Some(Ending::Stopped(StopReason::Cancelled)),
+            Some(Ending::Failed(_)) => {}
+            Some(_) if is_done => {}
+            _ => self.last = Some(Ending::Failed(stderr::failure(exit))),
+        }
+        self.end()
+    }
+}
+
+/// Reads `429: {"message":"…"}`, or a sentence.
+pub(super) fn failure_of(error: &str) -> Failure {
+    let status = stderr::status_in(error);
+    let json = error.split_once(": ").map_or(error, |(_, json)| json);
+    let json: Value = serde_json::from_str(json).unwrap_or_default();
+    let texts = [&json["message"], &json["error"]["message"]];
+    let text = texts.iter().find_map(|text| text.as_str()).unwrap_or(error);
+    // What Node says of a stream that was dropped.
+    if text == "terminated" {
+        let message = "the connection to the model was lost (terminated)";
+        return Failure::new(Category::UpstreamUnavailable, message);
+    }
+    trouble::failure(status, text)
+}

@@ -1,0 +1,82 @@
+//! A CLI that just prints its answer.
+//!
+//! One process, one turn, from the first character to the exit. What a terminal would not
+//! show is no text: escape sequences, and lines that are overwritten after a carriage return.
+//! To know the latter, a line is held back until it ends, or is longer than progress is.
+//!
+//! Always true: the text does not depend on where the stream was cut.
+
+mod screen;
+
+use super::one_turn::OneTurn;
+use super::{Dialect, Ending, Exit, Failure, Said, StopReason, stderr};
+use crate::trouble;
+use crate::update::{Severity, Update};
+use screen::Screen;
+
+#[derive(Debug, Default)]
+pub(super) struct Plain {
+    turn: OneTurn,
+    screen: Screen,
+    /// The end of what was printed, which is the error when nothing is on stderr.
+    last: String,
+    has_printed: bool,
+}
+
+/// As much as an error message may be.
+const MAX_LAST_BYTES: usize = 4096;
+
+impl Dialect for Plain {
+    fn line(&mut self, chunk: &str, out: &mut Vec<Said>) {
+        let mut text = String::new();
+        for c in chunk.chars() {
+            self.screen.push(c, &mut text);
+        }
+        self.say(text, out);
+    }
+
+    fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
+        let mut text = String::new();
+        self.screen.end(&mut text);
+        self.say(text, out);
+        let is_well = exit.code == Some(0);
+        if is_well && !self.has_printed && !exit.is_wanted {
+            let title = "the CLI ended without printing anything";
+            out.push(Said::Update(Update::notice(Severity::Warning, title)));
+        }
+        let ending = match is_well {
+            true => Ending::Stopped(StopReason::EndTurn),
+            false => Ending::Failed(self.failure(exit)),
+        };
+        self.turn.exit(exit, None, ending, out);
+    }
+}
+
+impl Plain {
+    fn say(&mut self, text: String, out: &mut Vec<Said>) {
+        if text.is_empty() {
+            return;
+        }
+        self.has_printed |= !text.trim().is_empty();
+        self.last.push_str(&text);
+        let mut from = self.last.len().saturating_sub(MAX_LAST_BYTES);
+        while !self.last.is_char_boundary(from) {
+            from += 1;
+        }
+        self.last.drain(..from);
+        out.push(Said::Update(Update::text(text)));
+    }
+
+    fn failure(&self, exit: &Exit) -> Failure {
+        if !exit.stderr.trim().is_empty() || !self.has_printed {
+            return stderr::failure(exit);
+        }
+        let said = Exit { stderr: self.last.clone(), ..exit.clone() };
+        let failure = stderr::failure(&said);
+        // A sentence without the word "error" is still the reason.
+        Failure { category: failure.category, ..trouble::died(&said) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Text that is told a second time.
+//!
+//! A CLI whose model stream was dropped asks again and prints the beginning of the answer
+//! again. In: the pieces as they come, and when a new attempt begins. Out: what was not
+//! told before.
+//!
+//! An attempt that takes another course than the one before is told in full: what has been
+//! said cannot be taken back, and half an answer would be worse than one and a half.
+
+/// The text of one message, over all attempts at it.
+#[derive(Debug, Default)]
+pub(super) struct Retold {
+    told: String,
+    /// How much of `told` the present attempt has repeated; `None` when it is past it.
+    at: Option<usize>,
+}
+
+impl Retold {
+    /// Another message begins.
+    pub(super) fn fresh(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The same message is attempted again, from its beginning.
+    pub(super) fn again(&mut self) {
+        self.at = (!self.told.is_empty()).then_some(0);
+    }
+
+    /// Whether the present attempt only repeats what was told.
+    pub(super) fn is_repeating(&self) -> bool {
+        self.at.is_some()
+    }
+
+    pub(super) fn told(&self) -> &str {
+        &self.told
+    }
+
+    /// Whether `piece` could come at byte `at` of what was told.
+    pub(super) fn fits(&self, at: usize, piece: &str) -> bool {
+        let rest = self.told.get(at..).unwrap_or_default();
+        rest.starts_with(piece) || piece.starts_with(rest)
+    }
+
+    /// Whether `piece` goes on with the repetition.
+    pub(super) fn goes_on(&self, piece: &str) -> bool {
+        self.at.is_some_and(|at| self.fits(at, piece))
+    }
+
+    /// What `piece` adds to what was told.
+    pub(super) fn tell(&mut self, piece: &str) -> String {
+        let Some(at) = self.at else {
+            self.told.push_str(piece);
+            return piece.to_owned();
+        };
+        let (before, rest) = self.told.split_at(at.min(self.told.len()));
+        if let Some(new) = piece.strip_prefix(rest) {
+            let new = new.to_owned();
+            self.told.push_str(&new);
+            self.at = None;
+            new
+        } else if rest.starts_with(piece) {
+            self.at = Some(at + piece.len());
+            String::new()
+        } else {
+            let all = format!("{before}{piece}");
+            self.told.clone_from(&all);
+            self.at = None;
+            all
+        }
+    }
+
+    /// What the present attempt has repeated so far and was therefore not told: for when it
+    /// turns out to have been no repetition.
+    pub(super) fn withheld(&mut self) -> String {
+        let at = self.at.take().unwrap_or_default();
+        self.told.get(..at).unwrap_or_default().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests;

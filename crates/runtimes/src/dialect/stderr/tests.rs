@@ -1,0 +1,55 @@
+//! Messages of CLIs as they were recorded.
+
+use super::super::{Category, Exit};
+use super::{failure, status_in};
+
+fn exit(stderr: &str) -> Exit {
+    Exit { code: Some(1), stderr: stderr.to_owned(), ..Exit::default() }
+}
+
+#[test]
+fn the_error_is_found_among_advice_and_warnings() {
+    let said = failure(&exit(
+        "Warning: something else\n\
+         Error: No authentication information found.\n\n\
+         To authenticate, you can use any of the following methods:\n  • Run 'gh auth login'\n",
+    ));
+    assert_eq!(said.category, Category::Auth);
+    assert_eq!(said.message, "Error: No authentication information found.");
+
+    let said = failure(&exit("\u{1b}[91m\u{1b}[1mError: \u{1b}[0mSession not found\n"));
+    assert_eq!(said.category, Category::SessionLost);
+    assert_eq!(said.message, "Error: Session not found");
+}
+
+#[test]
+fn a_stack_trace_is_no_part_of_the_message() {
+    let said = failure(&exit("Error: it broke\n    at main (a.js:1:2)\n    at b (c.js:3:4)\n"));
+    assert_eq!(said.message, "Error: it broke");
+    assert_eq!(said.category, Category::ProcessExit);
+}
+
+#[test]
+fn without_an_error_it_is_the_end_of_stderr() {
+    let said = failure(&exit("Please log in first\n"));
+    assert_eq!(said.category, Category::Auth);
+    assert!(said.message.contains("exit code 1"), "{}", said.message);
+    assert_eq!(failure(&exit("")).category, Category::ProcessExit);
+}
+
+#[test]
+fn a_status_is_told_from_other_numbers() {
+    for (text, status) in [
+        ("429: {\"message\":\"slow down\"}", Some(429)),
+        ("Error code: 401 - {'error': 1}", Some(401)),
+        ("provider.auth_error: 401 Incorrect", Some(401)),
+        ("Attempt 1 failed with status 500. Retrying", Some(500)),
+        ("{\"error\":{\"code\":503,\"message\":\"busy\"}}", Some(503)),
+        ("maximum context length is 400000 tokens", None),
+        ("wrote 512 lines", None),
+        ("é4", None),
+        ("", None),
+    ] {
+        assert_eq!(status_in(text), status, "{text}");
+    }
+}

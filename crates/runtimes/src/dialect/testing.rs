@@ -1,0 +1,213 @@
+//! What every dialect is tried with: recordings, and recordings that were spoilt.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{DialectName, Ending, Exit, Reader, Said};
+use crate::update::{Block, Update};
+
+const MAX_LINE: usize = 64 << 20;
+
+/// Where recordings are: `recordings/CLI/VERSION/SCENARIO/`.
+pub(super) fn recordings(cli: &str) -> Vec<(String, PathBuf)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings").join(cli);
+    let mut found = Vec::new();
+    for version in entries(&root) {
+        for scenario in entries(&version) {
+            let name = scenario.file_name().unwrap().to_string_lossy().into_owned();
+            found.push((name, scenario));
+        }
+    }
+    assert!(!found.is_empty(), "no recordings in {}", root.display());
+    found
+}
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = std::fs::read_dir(dir)
+        .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .collect();
+    found.sort();
+    found
+}
+
+/// What the CLI printed in a recording: `stdout.jsonl`, `stdout.txt`, or its side of
+/// `transcript.jsonl`.
+pub(super) fn stdout_of(recording: &Path) -> Vec<u8> {
+    for name in ["stdout.jsonl", "stdout.txt"] {
+        if let Ok(bytes) = std::fs::read(recording.join(name)) {
+            return bytes;
+        }
+    }
+    let transcript = std::fs::read_to_string(recording.join("transcript.jsonl")).unwrap();
+    let mut out = Vec::new();
+    for line in transcript.lines() {
+        let entry: Value = serde_json::from_str(line).unwrap();
+        if entry["dir"] != "agent→client" {
+            continue;
+        }
+        match entry["raw"].as_str() {
+            Some(raw) => out.extend_from_slice(raw.as_bytes()),
+            None => out.extend_from_slice(entry["msg"].to_string().as_bytes()),
+        }
+        out.push(b'\n');
+    }
+    out
+}
+
+/// How the recorded process ended.
+pub(super) fn exit_of(recording: &Path) -> Exit {
+    let text = std::fs::read_to_string(recording.join("exit.json")).unwrap_or_default();
+    let exit: Value = serde_json::from_str(&text).unwrap_or_default();
+    let number = |name: &str| exit[name].as_i64().and_then(|n| i32::try_from(n).ok());
+    Exit {
+        code: number("code"),
+        signal: number("signal"),
+        stderr: std::fs::read_to_string(recording.join("stderr.txt")).unwrap_or_default(),
+        is_wanted: false,
+    }
+}
+
+/// Everything said about `bytes`, fed in pieces that end at `cuts`.
+pub(super) fn translate(name: DialectName, bytes: &[u8], cuts: &[usize], exit: &Exit) -> Vec<Said> {
+    let (mut dialect, mut reader) = (name.start(), Reader::new(name, MAX_LINE));
+    let mut out = Vec::new();
+    let mut from = 0;
+    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
+    cuts.sort_unstable();
+    for to in cuts.into_iter().chain([bytes.len()]) {
+        reader.feed(&bytes[from..to], &mut *dialect, &mut out);
+        from = to;
+    }
+    reader.finish(exit, &mut *dialect, &mut out);
+    out
+}
+
+/// One line each, for snapshots. Long strings are cut.
+pub(super) fn render(said: &[Said]) -> String {
+    let mut text = String::new();
+    for said in said {
+        let line = match said {
+            Said::Update(update) => json!({ "update": update }),
+            Said::Opened(opened) => json!({
+                "opened": { "session": opened.session, "model": opened.model,
+                            "models": opened.models.iter().map(|m| &m.id).collect::<Vec<_>>() }
+            }),
+            Said::Session(id) => json!({ "session": id }),
+            Said::Lost(failure) => json!({ "lost": failure.category, "message": failure.message }),
+            Said::Ask(ask) => json!({
+                "ask": ask.id, "call": ask.call, "options": ask.options,
+            }),
+            Said::Withdrawn(id) => json!({ "withdrawn": id }),
+            Said::TurnEnded(end) => match &end.ending {
+                Ending::Stopped(reason) => json!({ "ended": reason, "usage": end.usage }),
+                Ending::Failed(failure) => json!({
+                    "failed": failure.category, "message": failure.message,
+                    "remedy": failure.remedy, "usage": end.usage,
+                }),
+            },
+            Said::Write(line) => json!({ "write": line }),
+            Said::Raw(line) => json!({ "raw": line }),
+        };
+        let line = line.to_string();
+        let short: String = line.chars().take(600).collect();
+        let _ = writeln!(text, "{short}{}", if short.len() < line.len() { "…" } else { "" });
+    }
+    text
+}
+
+/// The answer's text, as a client would put it together.
+pub(super) fn text_of(said: &[Said]) -> String {
+    said.iter()
+        .filter_map(|said| match said {
+            Said::Update(Update::AgentMessageChunk { content: Block::Text { text }, .. }) => {
+                Some(text.as_str())
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// What must hold for anything that any process prints.
+pub(super) fn check(said: &[Said]) {
+    let mut calls: BTreeMap<&str, bool> = BTreeMap::new();
+    for said in said {
+        match said {
+            Said::Update(Update::ToolCall(call)) => {
+                assert!(call.title.is_some(), "a call without a title");
+                let is_final = call.status.is_some_and(crate::update::Status::is_final);
+                assert!(calls.insert(&call.id, is_final).is_none(), "{} started twice", call.id);
+            }
+            Said::Update(Update::ToolCallUpdate(call)) => {
+                let has_ended = calls.get_mut(call.id.as_str());
+                let has_ended = has_ended.unwrap_or_else(|| panic!("{} never started", call.id));
+                assert!(!*has_ended, "{} went on after its end", call.id);
+                *has_ended = call.status.is_some_and(crate::update::Status::is_final);
+            }
+            // A turn's calls end with it.
+            Said::TurnEnded(_) => {
+                let open: Vec<_> = calls.iter().filter(|(_, has_ended)| !**has_ended).collect();
+                assert!(open.is_empty(), "open at the end of the turn: {open:?}");
+            }
+            _ => {}
+        }
+    }
+}
+
+pub(super) fn turn_ends(said: &[Said]) -> usize {
+    said.iter().filter(|said| matches!(said, Said::TurnEnded(_))).count()
+}
+
+/// Tries `name` with spoilt versions of its recordings: cut anywhere, ended anywhere, lines
+/// swapped, doubled or dropped, garbage between them.
+pub(super) fn survives_anything(name: DialectName, samples: Vec<Vec<u8>>) {
+    let samples: Vec<Vec<u8>> = samples.into_iter().filter(|bytes| bytes.len() < 200_000).collect();
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(96));
+    let spoil = (
+        0..samples.len(),
+        prop::collection::vec(any::<usize>(), 0..12),
+        prop::option::of(any::<usize>()),
+        prop::collection::vec((any::<usize>(), any::<usize>(), 0..5u8), 0..6),
+        prop::collection::vec(any::<u8>(), 0..40),
+    );
+    runner
+        .run(&spoil, |(which, cuts, truncated, changes, garbage)| {
+            let whole = &samples[which];
+            let exit = Exit::default();
+            let at_once = translate(name, whole, &[], &exit);
+            let in_pieces = translate(name, whole, &cuts, &exit);
+            if name == DialectName::Plain {
+                prop_assert_eq!(text_of(&in_pieces), text_of(&at_once));
+            } else {
+                prop_assert_eq!(&in_pieces, &at_once);
+            }
+            let mut lines: Vec<Vec<u8>> =
+                whole.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+            for (a, b, change) in changes {
+                let (a, b) = (a % lines.len(), b % lines.len());
+                match change {
+                    0 => lines.swap(a, b),
+                    1 => lines[a] = lines[b].clone(),
+                    2 => lines[a].clear(),
+                    3 => lines[a].clone_from(&garbage),
+                    _ => {
+                        let half = lines[a].len() / 2;
+                        lines[a].truncate(half);
+                    }
+                }
+            }
+            let mut spoilt = lines.join(&b'\n');
+            if let Some(at) = truncated {
+                spoilt.truncate(at % (spoilt.len() + 1));
+            }
+            let said = translate(name, &spoilt, &cuts, &exit);
+            check(&said);
+            Ok(())
+        })
+        .unwrap();
+}

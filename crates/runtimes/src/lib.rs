@@ -1,0 +1,19 @@
+//! Coding-agent CLIs: what they are, where they are, how to start them, what they say.
+//!
+//! In: *runtime definitions* (data), and the bytes that a CLI prints. Out: agents that speak
+//! ACP. A [`dialect`] turns what one CLI says into ACP and does no I/O.
+
+pub mod adapter;
+pub mod argv;
+pub mod calls;
+pub mod catalogue;
+pub mod checks;
+pub mod compose;
+pub mod definition;
+pub mod detect;
+pub mod dialect;
+pub mod mcp;
+pub mod mint;
+pub mod tools;
+pub mod trouble;
+pub mod update;

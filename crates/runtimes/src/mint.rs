@@ -1,0 +1,38 @@
+//! Fresh ids for conversations.
+
+use std::fmt::Write as _;
+
+/// A random UUID (version 4), as CLIs want the ids that we choose for them.
+pub fn uuid() -> String {
+    let mut bytes = [0u8; 16];
+    // Without entropy the ids would be equal; the CLI would refuse the second one.
+    if getrandom::fill(&mut bytes).is_err() {
+        let nanos = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |elapsed| elapsed.as_nanos());
+        bytes = nanos.to_be_bytes();
+    }
+    bytes[6] = (bytes[6] & 0x0f) | 0x40;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    let mut text = String::with_capacity(36);
+    for (n, byte) in bytes.iter().enumerate() {
+        if matches!(n, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn uuids_look_like_uuids_and_differ() {
+        let (a, b) = (super::uuid(), super::uuid());
+        assert_ne!(a, b);
+        assert_eq!(a.len(), 36);
+        assert_eq!(a.as_bytes()[14], b'4');
+        assert!(b"89ab".contains(&a.as_bytes()[19]));
+    }
+}

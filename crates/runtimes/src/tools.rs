@@ -1,0 +1,184 @@
+//! What a tool call is about, from the tool's name and its input.
+//!
+//! CLIs name their tools differently and mostly mean the same: a kind, the files it touches,
+//! a change, a title a person can read.
+
+use serde_json::Value;
+
+use crate::update::{Content, Kind, Location, PlanEntry, PlanStatus, Priority};
+
+/// Titles are one line.
+const MAX_TITLE_CHARS: usize = 160;
+
+/// The kind of tool that goes by `name`.
+pub fn kind_of(name: &str) -> Kind {
+    let plain: String =
+        name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    match plain.as_str() {
+        "bash" | "shell" | "runshellcommand" | "shellcommand" | "terminal" | "exec" | "execute"
+        | "execcommand" | "runcommand" | "command" | "commandexecution" | "bashoutput"
+        | "killshell" | "powershell" | "localshell" | "writebash" | "readbash" | "stopbash"
+        | "listbash" | "writestdin" | "unifiedexec" | "runterminalcmd" | "runinterminal" => {
+            Kind::Execute
+        }
+        "read" | "readfile" | "readmanyfiles" | "view" | "cat" | "ls" | "list"
+        | "listdirectory" | "listdir" | "notebookread" | "viewimage" | "readfolder"
+        | "readtextfile" => Kind::Read,
+        "write"
+        | "writefile"
+        | "edit"
+        | "editfile"
+        | "multiedit"
+        | "replace"
+        | "create"
+        | "createfile"
+        | "strreplace"
+        | "applypatch"
+        | "patch"
+        | "filechange"
+        | "notebookedit"
+        | "insert"
+        | "update"
+        | "writetextfile"
+        | "strreplacebasededittool"
+        | "strreplaceeditor"
+        | "strreplacefile"
+        | "searchreplace" => Kind::Edit,
+        "delete" | "deletefile" | "remove" => Kind::Delete,
+        "move" | "rename" | "movefile" => Kind::Move,
+        "grep" | "glob" | "search" | "searchfiles" | "searchfilecontent" | "find" | "ripgrep"
+        | "grepsearch" | "globsearch" | "rg" | "codebasesearch" | "toolsearch" | "semsearch"
+        | "finder" | "codesearch" => Kind::Search,
+        "webfetch" | "fetch" | "websearch" | "googlewebsearch" | "fetchurl" | "urlfetch"
+        | "readwebpage" | "searchweb" => Kind::Fetch,
+        "task" | "agent" | "think" | "todowrite" | "todoread" | "writetodos" | "updateplan"
+        | "subagent" | "delegate" | "reportintent" => Kind::Think,
+        "exitplanmode" | "enterplanmode" | "switchmode" => Kind::SwitchMode,
+        _ => Kind::Other,
+    }
+}
+
+/// One line for people: the command, or what is done to which file.
+pub fn title_of(name: &str, input: &Value) -> String {
+    let title = match kind_of(name) {
+        Kind::Execute => words(input, &["command", "cmd", "script"]),
+        Kind::Search => words(input, &["pattern", "query", "regex", "globPattern"]),
+        Kind::Fetch => words(input, &["url", "query"]),
+        Kind::Think => words(input, &["description", "prompt", "intent"]),
+        _ => path_of(input).map(str::to_owned),
+    };
+    let title = match title {
+        Some(command) if kind_of(name) == Kind::Execute => command,
+        Some(about) => format!("{name}: {about}"),
+        None => name.to_owned(),
+    };
+    one_line(&title)
+}
+
+/// The first line, not too long.
+pub fn one_line(text: &str) -> String {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let line = lines.next().unwrap_or_default().trim();
+    let mut short: String = line.chars().take(MAX_TITLE_CHARS).collect();
+    if line.chars().count() > MAX_TITLE_CHARS || lines.next().is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// The file that the input names.
+pub fn path_of(input: &Value) -> Option<&str> {
+    const NAMES: [&str; 11] = [
+        "file_path",
+        "filePath",
+        "path",
+        "absolute_path",
+        "notebook_path",
+        "filename",
+        "fileName",
+        "file",
+        "dir_path",
+        "target_file",
+        "directory",
+    ];
+    NAMES.iter().find_map(|name| input[name].as_str()).filter(|path| !path.is_empty())
+}
+
+/// The files that the input names, with a line where it is known.
+pub fn locations_of(input: &Value) -> Vec<Location> {
+    let Some(path) = path_of(input) else { return Vec::new() };
+    let line = ["line", "offset"].iter().find_map(|name| input[name].as_u64());
+    vec![Location { path: path.to_owned(), line }]
+}
+
+/// The change that an editing tool makes, if its input says so.
+pub fn diff_of(name: &str, input: &Value) -> Option<Vec<Content>> {
+    if kind_of(name) != Kind::Edit {
+        return None;
+    }
+    let path = path_of(input)?;
+    let diff = |old: Option<&str>, new: &str| Content::Diff {
+        path: path.to_owned(),
+        old_text: old.map(str::to_owned),
+        new_text: new.to_owned(),
+    };
+    if let Value::Array(edits) = &input["edits"] {
+        let diffs: Vec<Content> = edits
+            .iter()
+            .filter_map(|edit| {
+                let (old, new) = old_and_new(edit)?;
+                Some(diff(Some(old), new))
+            })
+            .collect();
+        return (!diffs.is_empty()).then_some(diffs);
+    }
+    if let Some((old, new)) = old_and_new(input) {
+        return Some(vec![diff(Some(old), new)]);
+    }
+    let whole = ["content", "contents", "file_text", "fileText", "text"];
+    let new = whole.iter().find_map(|name| input[name].as_str())?;
+    Some(vec![diff(None, new)])
+}
+
+fn old_and_new(edit: &Value) -> Option<(&str, &str)> {
+    const PAIRS: [(&str, &str); 4] = [
+        ("old_string", "new_string"),
+        ("oldString", "newString"),
+        ("old_str", "new_str"),
+        ("oldText", "newText"),
+    ];
+    PAIRS.iter().find_map(|(old, new)| Some((edit[old].as_str()?, edit[new].as_str()?)))
+}
+
+/// A list of todos, in any of the shapes in use, as a plan.
+pub fn plan_of(todos: &Value) -> Option<Vec<PlanEntry>> {
+    let todos = todos.as_array()?;
+    let entries = todos.iter().filter_map(|todo| {
+        let names = ["content", "step", "text", "description", "subject", "title"];
+        let content = names.iter().find_map(|name| todo[name].as_str())?.to_owned();
+        let status = match todo["status"].as_str().unwrap_or_default() {
+            "completed" | "done" => PlanStatus::Completed,
+            "in_progress" | "inProgress" => PlanStatus::InProgress,
+            _ if todo["completed"] == true => PlanStatus::Completed,
+            _ => PlanStatus::Pending,
+        };
+        let priority = match todo["priority"].as_str().unwrap_or_default() {
+            "high" => Priority::High,
+            "low" => Priority::Low,
+            _ => Priority::Medium,
+        };
+        Some(PlanEntry { content, priority, status })
+    });
+    Some(entries.collect())
+}
+
+fn words(input: &Value, names: &[&str]) -> Option<String> {
+    names.iter().find_map(|name| match &input[name] {
+        Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
+        Value::Array(parts) => {
+            let parts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
+            (!parts.is_empty()).then(|| parts.join(" "))
+        }
+        _ => None,
+    })
+}

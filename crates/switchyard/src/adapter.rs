@@ -1,0 +1,51 @@
+//! `switchyard adapter`: one CLI as an ACP agent on stdin and stdout, without a log.
+//!
+//! Started by Switchyard itself as the worker of agents that do not speak ACP; what was
+//! found out about the CLI comes by argument, so that nothing is probed twice.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use runtimes::adapter::{self, Runtime};
+use runtimes::detect::Machine;
+use runtimes::dialect::DialectName;
+
+use crate::cli::AdapterArgs;
+use crate::config::Config;
+use crate::outcome::{Failure, NOT_FOUND};
+use crate::{agents, stdio, world};
+
+pub(crate) async fn serve(args: AdapterArgs, config: Config) -> Result<ExitCode, Failure> {
+    let catalogue = agents::catalogue(&config)?;
+    let Some(definition) = catalogue.get(&args.agent).cloned() else {
+        return Err(Failure::new(NOT_FOUND, format!("there is no agent `{}`", args.agent)));
+    };
+    let form = definition.forms.get(args.form).cloned();
+    let form = form.with_context(|| format!("`{}` has no form {}", args.agent, args.form))?;
+    let Some(dialect) = DialectName::of(&form.dialect) else {
+        return Err(Failure::usage(format!("`{}` speaks ACP itself", args.agent)));
+    };
+    let mut launch = bus::Launch::new(&args.program, "/");
+    launch.keeper_exe = world::own_exe();
+    launch.keeper_args = vec![world::KEEPER_VERB.into()];
+    launch.records_dir = args.records;
+    // The adapter is in the worker's cgroup already.
+    launch.cgroups = false;
+    let mode = args.permissions.into();
+    let env = Machine::here().environment(&definition, Some(&form), mode, &args.program);
+    let runtime = Runtime {
+        dialect,
+        program: args.program,
+        version: args.cli_version,
+        features: args.features.into_iter().collect(),
+        permissions: mode,
+        env,
+        launch,
+        max_line_bytes: config.settings().worker_line_bytes,
+        definition,
+        form,
+    };
+    let (reader, writer) = stdio::open();
+    adapter::serve(reader, writer, runtime).await;
+    Ok(ExitCode::SUCCESS)
+}

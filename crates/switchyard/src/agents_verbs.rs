@@ -1,0 +1,360 @@
+//! `switchyard agents`: what there is on this machine, and what is wrong with it.
+
+use std::fmt::Write as _;
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use runtimes::catalogue::Catalogue;
+use runtimes::detect::{AuthState, Found, Run, detect, detect_one};
+use serde_json::{Value, json};
+use sessions::projection::sanitize;
+
+use crate::agents::{catalogue, options};
+use crate::cli::{AgentsArgs, AgentsVerb};
+use crate::config::Config;
+use crate::format::print;
+use crate::launching::DEMO;
+use crate::outcome::{ERROR, Failure, NOT_FOUND};
+use crate::terminal;
+
+pub(crate) async fn dispatch(args: AgentsArgs, config: Config) -> Result<ExitCode, Failure> {
+    let catalogue = catalogue(&config)?;
+    let look = Look { catalogue, args: &args, config: &config };
+    match args.verb.as_ref().unwrap_or(&AgentsVerb::List { all: false }) {
+        AgentsVerb::List { all } => look.list(*all).await,
+        AgentsVerb::Show { agent } => look.show(agent).await,
+        AgentsVerb::Doctor => look.doctor().await,
+    }
+}
+
+struct Look<'a> {
+    catalogue: Catalogue,
+    args: &'a AgentsArgs,
+    config: &'a Config,
+}
+
+impl Look<'_> {
+    /// Everything that is found, told to `each` as it comes, and in the catalogue's order.
+    async fn all(
+        &self,
+        mut each: impl FnMut(&Found) -> Result<(), Failure>,
+    ) -> Result<Vec<Found>, Failure> {
+        let mut options = options(self.config)?;
+        options.refresh = self.args.refresh;
+        let n_agents = self.catalogue.iter().count();
+        let mut found = Vec::new();
+        let mut results = detect(&self.catalogue, options);
+        let mut progress = Progress::new(n_agents);
+        loop {
+            let next = tokio::select! {
+                next = results.recv() => next,
+                () = progress.tick(found.len()) => continue,
+            };
+            let Some(next) = next else { break };
+            progress.clear();
+            each(&next)?;
+            found.push(next);
+        }
+        progress.clear();
+        let place = |one: &Found| self.catalogue.iter().position(|other| other.id == one.id);
+        found.sort_by_key(place);
+        Ok(found)
+    }
+
+    async fn list(&self, all: bool) -> Result<ExitCode, Failure> {
+        if self.args.json {
+            let found = self.all(|_| Ok(())).await?;
+            let mut values: Vec<Value> = vec![demo_json()];
+            values.extend(found.iter().map(|one| json!(one)));
+            print(&format!("{:#}\n", Value::Array(values)))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let paint = Paint::on_stdout();
+        print(&format!("{}{}", header(paint), demo_row(paint)))?;
+        let found = self
+            .all(|found| match found.is_installed() || all {
+                true => Ok(print(&row(found, paint))?),
+                false => Ok(()),
+            })
+            .await?;
+        let missing: Vec<&str> = found
+            .iter()
+            .filter(|one| !one.is_installed() && one.diagnoses.iter().all(is_not_on_path))
+            .map(|one| one.id.as_str())
+            .collect();
+        if !all && !missing.is_empty() {
+            print(&format!(
+                "\nnot installed: {}\n`switchyard agents list --all` says how to install them\n",
+                missing.join(", ")
+            ))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    async fn doctor(&self) -> Result<ExitCode, Failure> {
+        // An agent that is not there is no trouble, unless somebody said that it is.
+        let is_trouble =
+            |found: &Found| found.is_installed() || !found.diagnoses.iter().all(is_not_on_path);
+        let has_trouble =
+            |found: &Found| !found.diagnoses.is_empty() || !found.unfinished.is_empty();
+        let mut found = self.all(|_| Ok(())).await?;
+        found.retain(|one| is_trouble(one) && has_trouble(one));
+        let is_serious = found.iter().any(|one| !one.is_usable);
+        if self.args.json {
+            print(&format!("{:#}\n", json!(found)))?;
+        } else if found.is_empty() {
+            print("nothing is wrong\n")?;
+        } else {
+            let paint = Paint::on_stdout();
+            let text: String = found.iter().map(|one| troubles(one, paint)).collect();
+            print(&text)?;
+        }
+        Ok(if is_serious { ExitCode::from(ERROR) } else { ExitCode::SUCCESS })
+    }
+
+    async fn show(&self, name: &str) -> Result<ExitCode, Failure> {
+        if name == DEMO && self.catalogue.get(name).is_none() {
+            print(&format!("{:#}\n", demo_json()))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let Some(definition) = self.catalogue.get(name) else {
+            let known: Vec<&str> = self.catalogue.iter().map(|one| one.id.as_str()).collect();
+            return Err(Failure::new(NOT_FOUND, format!("there is no agent `{name}`"))
+                .hint(format!("there is: {DEMO}, {}", known.join(", "))));
+        };
+        // One agent alone may take its time.
+        let mut options = options(self.config)?.patient();
+        options.refresh = self.args.refresh;
+        let found = detect_one(definition, &options).await;
+        match self.args.json {
+            true => print(&format!("{:#}\n", json!(found)))?,
+            false => print(&about(&found, Paint::on_stdout()))?,
+        }
+        Ok(if found.is_usable { ExitCode::SUCCESS } else { ExitCode::from(ERROR) })
+    }
+}
+
+fn is_not_on_path(diagnosis: &runtimes::detect::Diagnosis) -> bool {
+    diagnosis.reason == runtimes::detect::Reason::NotOnPath
+}
+
+/// Says what is waited for, once that takes a while.
+struct Progress {
+    n_agents: usize,
+    is_shown: bool,
+}
+
+impl Progress {
+    const PATIENCE: Duration = Duration::from_millis(700);
+
+    fn new(n_agents: usize) -> Self {
+        Self { n_agents, is_shown: false }
+    }
+
+    async fn tick(&mut self, n_done: usize) {
+        tokio::time::sleep(Self::PATIENCE).await;
+        if std::io::stderr().is_terminal() {
+            terminal::write(&format!("\r\x1b[Kasking agents … {n_done}/{}", self.n_agents));
+            self.is_shown = true;
+        }
+    }
+
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.is_shown) {
+            terminal::write("\r\x1b[K");
+        }
+    }
+}
+
+/// Colours, or none.
+#[derive(Debug, Clone, Copy)]
+struct Paint {
+    is_on: bool,
+}
+
+impl Paint {
+    fn on_stdout() -> Self {
+        Self { is_on: terminal::color_on_stdout() }
+    }
+
+    fn with(self, style: Style, text: &str) -> String {
+        match self.is_on {
+            true => format!("{style}{text}{style:#}"),
+            false => text.to_owned(),
+        }
+    }
+
+    fn good(self, text: &str) -> String {
+        self.with(AnsiColor::Green.on_default(), text)
+    }
+
+    fn bad(self, text: &str) -> String {
+        self.with(AnsiColor::Red.on_default(), text)
+    }
+
+    fn doubtful(self, text: &str) -> String {
+        self.with(AnsiColor::Yellow.on_default(), text)
+    }
+
+    fn strong(self, text: &str) -> String {
+        self.with(Style::new().bold(), text)
+    }
+}
+
+fn header(paint: Paint) -> String {
+    let line = columns(["agent", "version", "dialect", "login", "models"]);
+    format!("{}\n", paint.strong(line.trim_end()))
+}
+
+fn columns([agent, version, dialect, login, models]: [&str; 5]) -> String {
+    format!("{agent:<14} {version:<12} {dialect:<19} {login:<8} {models:<7} ")
+}
+
+fn row(found: &Found, paint: Paint) -> String {
+    let dialect = found.run.as_ref().map_or("-", |run| run.dialect.as_str());
+    let login = match found.auth.state {
+        AuthState::Ok => "ok",
+        AuthState::Missing => "missing",
+        AuthState::Unknown => "unknown",
+    };
+    let models = match found.models.len() {
+        0 => "-".to_owned(),
+        n => n.to_string(),
+    };
+    let version = sanitize(found.version.as_deref().unwrap_or("-"));
+    let login = if found.is_installed() { login } else { "-" };
+    let line = columns([&found.id, &version, dialect, login, &models]);
+    let line = match (found.is_usable, found.diagnoses.is_empty()) {
+        (true, true) => paint.good(&line),
+        (true, false) => paint.doubtful(&line),
+        (false, _) => paint.bad(&line),
+    };
+    let mut text = line.trim_end().to_owned();
+    text.push('\n');
+    for diagnosis in &found.diagnoses {
+        // Not knowing about a login is the rule for some; `doctor` tells.
+        if found.is_usable && diagnosis.reason == runtimes::detect::Reason::AuthUnknown {
+            continue;
+        }
+        let _ = writeln!(
+            text,
+            "{:15}{}: {}; {}",
+            "",
+            diagnosis.reason.name(),
+            sanitize(&diagnosis.message),
+            sanitize(&diagnosis.remedy)
+        );
+    }
+    for what in &found.unfinished {
+        let _ = writeln!(text, "{:15}not known: {}", "", sanitize(what));
+    }
+    text
+}
+
+fn troubles(found: &Found, paint: Paint) -> String {
+    let mut text = format!("{} ({})\n", paint.strong(&found.id), sanitize(&found.name));
+    for diagnosis in &found.diagnoses {
+        let reason = diagnosis.reason.name();
+        let reason = if found.is_usable { paint.doubtful(reason) } else { paint.bad(reason) };
+        let _ = writeln!(text, "  {reason}: {}", sanitize(&diagnosis.message));
+        let _ = writeln!(text, "    fix: {}", sanitize(&diagnosis.remedy));
+    }
+    for what in &found.unfinished {
+        let _ = writeln!(text, "  not known: {}", sanitize(what));
+    }
+    text
+}
+
+/// Everything about one agent.
+fn about(found: &Found, paint: Paint) -> String {
+    let mut text = format!("{} ({})\n", paint.strong(&found.id), sanitize(&found.name));
+    let mut line = |name: &str, value: &str| {
+        if !value.is_empty() {
+            let _ = writeln!(text, "  {name:<11} {}", sanitize(value));
+        }
+    };
+    line("path", &found.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default());
+    line("version", found.version.as_deref().unwrap_or_default());
+    let by = found.auth.by.as_ref().map(|by| format!(" ({by})")).unwrap_or_default();
+    let login = match found.auth.state {
+        AuthState::Ok => format!("ok{by}"),
+        AuthState::Missing => format!("missing{by}"),
+        AuthState::Unknown => "unknown".to_owned(),
+    };
+    if found.is_installed() {
+        line("login", &login);
+    }
+    line("features", &found.features.join(", "));
+    if let Some(run) = &found.run {
+        describe_run(run, &mut line);
+    }
+    let models: Vec<&str> = found.models.iter().map(|model| model.id.as_str()).collect();
+    line("models", &models.join(", "));
+    line("default", found.default_model.as_deref().unwrap_or_default());
+    line("efforts", &found.efforts.join(", "));
+    for other in &found.passed_over {
+        line("not spoken", &format!("{}: {}", other.dialect, other.why));
+    }
+    line("install", &found.install);
+    line("docs", found.docs.as_deref().unwrap_or_default());
+    for note in &found.notes {
+        line("note", note);
+    }
+    if !found.diagnoses.is_empty() || !found.unfinished.is_empty() {
+        text.push('\n');
+        text.push_str(troubles(found, paint).split_once('\n').map_or("", |(_, rest)| rest));
+    }
+    text
+}
+
+fn describe_run(run: &Run, line: &mut impl FnMut(&str, &str)) {
+    line("dialect", &run.dialect);
+    line("command", &run.argv.join(" "));
+    if let Some(again) = &run.resume_argv {
+        line("resumed", &again.join(" "));
+    }
+    for (part, args) in &run.optional_args {
+        line(part, &args.join(" "));
+    }
+    line("prompt", &format!("by {}", word(&run.prompt_by)));
+    line("resume", &word(&run.resume));
+    let modes: Vec<&str> = run.modes.iter().map(|mode| mode.name()).collect();
+    let asks = match run.asks {
+        true => "asks, and waits for the answer",
+        false => "cannot ask; it is held to a mode by its own flags",
+    };
+    line("permissions", &format!("{asks}; modes: {}", modes.join(", ")));
+    line("", run.permissions_note.as_deref().unwrap_or_default());
+    let takes = [(run.takes_mcp, "MCP servers"), (run.takes_images, "images")];
+    let takes: Vec<&str> = takes.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect();
+    line("takes", &takes.join(", "));
+    let env: Vec<String> = run.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    line("sets", &env.join(" "));
+    line("strips", &run.env_stripped.join(" "));
+}
+
+/// The word that an enum serialises to.
+fn word(value: &impl serde::Serialize) -> String {
+    json!(value).as_str().unwrap_or_default().to_owned()
+}
+
+fn demo_json() -> Value {
+    json!({
+        "id": DEMO,
+        "name": "Demo agent",
+        "isUsable": true,
+        "version": env!("CARGO_PKG_VERSION"),
+        "auth": { "state": "ok", "by": "it is built in" },
+        "models": [],
+        "diagnoses": [],
+        "run": { "dialect": "acp", "argv": ["switchyard", "demo-agent"], "asks": true },
+        "notes": ["built in, for trying things out: `switchyard run demo help`"],
+    })
+}
+
+fn demo_row(paint: Paint) -> String {
+    let line = columns([DEMO, env!("CARGO_PKG_VERSION"), "acp", "ok", "-"]);
+    format!("{}\n", paint.good(line.trim_end()))
+}

@@ -1,0 +1,161 @@
+//! From the name of an agent to the command that starts it as an ACP agent.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use runtimes::argv::{self, Values};
+use runtimes::definition::{Definition, Part};
+use runtimes::detect::Machine;
+use runtimes::dialect::PermissionMode;
+use sessions::host::{AgentCommand, Manners};
+
+use crate::agents;
+use crate::config::Config;
+use crate::outcome::{Failure, NOT_FOUND};
+use crate::world::{ADAPTER_VERB, DEMO_VERB, make_private_dir};
+
+pub(crate) const DEMO: &str = "demo";
+
+/// Which agent is wanted, and what for.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) name: Option<&'a str>,
+    /// The agent's own command line, if it is given.
+    pub(crate) command: &'a [OsString],
+    pub(crate) cwd: &'a Path,
+    pub(crate) permissions: PermissionMode,
+    pub(crate) add_dirs: &'a [PathBuf],
+    pub(crate) model: Option<&'a str>,
+}
+
+/// The command line of an agent, by name or as given.
+pub(crate) async fn agent_command(
+    config: &Config,
+    wanted: &Wanted<'_>,
+) -> Result<AgentCommand, Failure> {
+    let command = |name: String, program: OsString, args: Vec<OsString>| AgentCommand {
+        name,
+        program,
+        args,
+        cwd: wanted.cwd.to_owned(),
+        env: bus::Environment::default(),
+        is_named: wanted.command.is_empty(),
+        manners: Manners::default(),
+    };
+    if let Some((program, args)) = wanted.command.split_first() {
+        let name = wanted.name.map_or_else(|| name_of(wanted.command), str::to_owned);
+        return Ok(command(name, program.clone(), args.to_vec()));
+    }
+    let Some(name) = wanted.name else {
+        return Err(Failure::usage("which agent?")
+            .hint("name one (`switchyard agents` lists them), or give a command after `--`"));
+    };
+    let catalogue = agents::catalogue(config)?;
+    if let Some(definition) = catalogue.get(name) {
+        return named(config, wanted, definition).await;
+    }
+    if name == DEMO {
+        // With a memory of its own, so that going on with a session shows a real resume.
+        let memory = config.home.state.join("demo");
+        make_private_dir(&memory).with_context(|| format!("cannot make {}", memory.display()))?;
+        let args = vec![DEMO_VERB.into(), "--all-sessions".into(), "--state".into(), memory.into()];
+        return Ok(command(name.to_owned(), own_program()?, args));
+    }
+    Err(Failure::new(NOT_FOUND, format!("there is no agent `{name}`")).hint(format!(
+        "`switchyard agents` lists them; or give an ACP command after `--`, or add \
+         [agents.{name}] to the configuration"
+    )))
+}
+
+/// An agent of the catalogue: itself if it speaks ACP, else its adapter.
+async fn named(
+    config: &Config,
+    wanted: &Wanted<'_>,
+    definition: &Definition,
+) -> Result<AgentCommand, Failure> {
+    let ready = agents::ready(config, definition).await?;
+    let form = &definition.forms[ready.form];
+    let name = definition.id.clone();
+    let bad = |error: argv::ArgvError| Failure::usage(format!("{}: {error}", definition.name));
+    let values = Values {
+        features: ready.features.clone(),
+        permissions: wanted.permissions,
+        directories: wanted.add_dirs.to_vec(),
+        cwd: wanted.cwd.to_owned(),
+        model: wanted.model.map(str::to_owned),
+        ..Values::default()
+    };
+    // Also for an adapter: what cannot be had is told before anything starts.
+    let args = argv::arguments(form, &values).map_err(bad)?;
+    if form.is_acp() {
+        let env =
+            Machine::here().environment(definition, Some(form), wanted.permissions, &ready.program);
+        let all = definition.prefix_args.iter().chain(&args).map(OsString::from).collect();
+        return Ok(AgentCommand {
+            name,
+            program: ready.program.into(),
+            args: all,
+            cwd: wanted.cwd.to_owned(),
+            env,
+            is_named: true,
+            manners: Manners {
+                session_mode: form.permissions.session_modes.get(&wanted.permissions).cloned(),
+                no_client_reads: form.quirks.no_client_reads,
+                model_is_set: wanted.model.is_some() && form.has(Part::Model, &ready.features),
+                takes_system_prompt: false,
+            },
+        });
+    }
+    let mut args: Vec<OsString> = vec![
+        ADAPTER_VERB.into(),
+        name.clone().into(),
+        "--config".into(),
+        config.home.config.clone().into(),
+        "--program".into(),
+        ready.program.into(),
+        "--form".into(),
+        ready.form.to_string().into(),
+        "--permissions".into(),
+        wanted.permissions.name().into(),
+        "--records".into(),
+        config.home.run.join("workers").into(),
+    ];
+    if let Some(version) = &ready.version {
+        args.extend(["--cli-version".into(), version.into()]);
+    }
+    for feature in &ready.features {
+        args.extend(["--feature".into(), feature.into()]);
+    }
+    Ok(AgentCommand {
+        name,
+        program: own_program()?,
+        args,
+        cwd: wanted.cwd.to_owned(),
+        env: bus::Environment::default(),
+        is_named: true,
+        manners: Manners { takes_system_prompt: true, ..Manners::default() },
+    })
+}
+
+fn own_program() -> Result<OsString, Failure> {
+    let program = std::env::current_exe().context("cannot find the own executable")?;
+    Ok(program.into())
+}
+
+/// What to call an agent that is given as a command: its program, or what a launcher is to
+/// launch.
+fn name_of(command: &[OsString]) -> String {
+    const LAUNCHERS: [&str; 10] =
+        ["node", "npx", "bunx", "bun", "deno", "uvx", "python", "python3", "sh", "env"];
+    let base = |word: &OsString| {
+        let name = Path::new(word).file_name().unwrap_or(word).to_string_lossy().into_owned();
+        name.split('@').find(|part| !part.is_empty()).unwrap_or(&name).to_owned()
+    };
+    let Some((program, args)) = command.split_first() else { return String::new() };
+    let launched = args.iter().find(|arg| !arg.to_string_lossy().starts_with('-'));
+    match launched.filter(|_| LAUNCHERS.contains(&&*base(program))) {
+        Some(launched) => base(launched),
+        None => base(program),
+    }
+}
