@@ -4,7 +4,7 @@ CARGO ?= cargo
 TOOLS := $(CURDIR)/.tools
 DENY_VERSION := 0.20.2
 
-.PHONY: help run test lint fmt deny bench build clean
+.PHONY: help run test test-live lint fmt deny bench build clean
 
 help: ## This list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -27,6 +27,10 @@ fmt: ## Format the code
 
 deny: $(TOOLS)/bin/cargo-deny ## Licences, banned crates and sources of all dependencies
 	PATH="$(TOOLS)/bin:$$PATH" $(CARGO) deny check licenses bans sources
+
+test-live: ## Real agents through the release binary, offline; installs them into a cache first
+	$(CARGO) build --release --locked -p switchyard -p live
+	target/release/live $(LIVE)
 
 bench: ## Ratios against the same agent on a bare pipe
 	$(CARGO) build --release --locked -p switchyard -p bench

@@ -384,6 +384,10 @@ pub struct Permissions {
 pub struct Quirks {
     /// It cannot read our answer that a file does not exist, so it is told we read no files.
     pub no_client_reads: bool,
+    /// How its answer begins when it is none but a provider's error, and the turn "ended".
+    pub failure_words: Vec<String>,
+    /// It ends a turn without a word when the provider failed.
+    pub silence_is_failure: bool,
 }
 
 #[cfg(test)]

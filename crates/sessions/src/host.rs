@@ -49,6 +49,10 @@ pub struct Manners {
     pub session_mode: Option<String>,
     /// It cannot read our answer that a file does not exist: it is told that we read none.
     pub no_client_reads: bool,
+    /// How its answer begins when it is none but a provider's error.
+    pub failure_words: Vec<String>,
+    /// It ends a turn without a word when the provider failed.
+    pub silence_is_failure: bool,
     /// It was started with the model that is wanted.
     pub model_is_set: bool,
     /// `_meta.systemPrompt` of `session/new` reaches it.

@@ -46,21 +46,16 @@ impl Link {
     }
 
     /// Puts the agent into the mode in which it asks, when it has to be told.
-    async fn hold_to_mode(&mut self) {
-        let Some(mode) = self.host.manners().session_mode.clone() else { return };
-        let request = request_for(&self.answer, Choice::Mode, &mode);
-        let set = match request {
-            Ok((method, params)) => {
-                let params = params_for(&self.agent_session, &params);
-                let setting = call(&self.host, method, &params);
-                let set = while_hearing(&mut self.messages, &mut self.early, setting).await;
-                set.map(|_| ()).map_err(|error| error.to_string())
-            }
-            Err(error) => Err(error.to_string()),
-        };
-        if let Err(error) = set {
-            tracing::warn!(mode, error, "the agent could not be put into the mode");
-        }
+    async fn hold_to_mode(&mut self) -> Result<(), LinkError> {
+        let Some(mode) = self.host.manners().session_mode.clone() else { return Ok(()) };
+        let not_held = |why: String| LinkError::NotHeld { mode: mode.clone(), why };
+        let (method, params) = request_for(&self.answer, Choice::Mode, &mode)
+            .map_err(|error| not_held(error.to_string()))?;
+        let params = params_for(&self.agent_session, &params);
+        let setting = call(&self.host, method, &params);
+        let set = while_hearing(&mut self.messages, &mut self.early, setting).await;
+        // It would act without asking, and nobody would know.
+        set.map(|_| ()).map_err(|error| not_held(error.to_string()))
     }
 }
 
@@ -111,6 +106,8 @@ pub enum LinkError {
     Silent { method: &'static str, waited: Duration },
     #[error("the agent's answer to `session/new` has no session id")]
     NoSessionId,
+    #[error("the agent could not be put into its mode `{mode}`, in which it asks: {why}")]
+    NotHeld { mode: String, why: String },
     #[error("the agent gave a session the id of another one that is open")]
     SameSession,
 }
@@ -157,7 +154,7 @@ pub(crate) async fn open_new(
     };
     let messages = host.routes().add(&agent_session, public_id).ok_or(LinkError::SameSession)?;
     let mut link = Link::new(host, &agent_session, messages, Vec::new(), answer, How::New);
-    link.hold_to_mode().await;
+    link.hold_to_mode().await?;
     Ok(link)
 }
 
@@ -178,7 +175,7 @@ pub(crate) async fn reopen(
             };
             match regained {
                 Ok((mut link, verified)) => {
-                    link.hold_to_mode().await;
+                    link.hold_to_mode().await?;
                     let report = ResumeReport { how: link.how, verified, tried };
                     return Ok((link, report));
                 }

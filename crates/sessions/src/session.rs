@@ -7,6 +7,7 @@
 mod actor;
 mod agent;
 mod cancel;
+mod disguise;
 mod linking;
 mod lost;
 mod prompting;

@@ -30,26 +30,35 @@ impl Trouble {
         if let Some(category) = told_category(error) {
             return told(category, error);
         }
-        let text = error.to_string().to_lowercase();
-        let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
         let category = match error.code {
             codes::AUTH_REQUIRED | 401 | 403 => "auth",
             429 => "rate_limit",
             codes::INVALID_PARAMS | codes::INVALID_REQUEST => "bad_input",
-            _ if says(&["unauthorized", "authentication", "api key", "(401)"]) => "auth",
-            _ if says(&["rate limit", "429", "quota"]) => "rate_limit",
-            _ if says(&["context window", "context length", "too long", "too large"]) => {
-                "prompt_too_large"
-            }
-            _ if says(&["timed out", "timeout"]) => "timeout",
             500..=599 => "upstream_unavailable",
-            _ if says(&["connection", "unavailable", "socket", "network"]) => {
-                "upstream_unavailable"
-            }
-            _ => "internal",
+            _ => category_of(&error.to_string()),
         };
         Self::new(category, format!("the agent answered with an error: {error}"))
     }
+
+    /// An error that the agent gave in words alone.
+    pub(crate) fn from_words(text: &str) -> Self {
+        Self::new(category_of(text), text)
+    }
+}
+
+/// What an error is about, by its words.
+fn category_of(text: &str) -> &'static str {
+    const SIGNS: [(&[&str], &str); 6] = [
+        (&["unauthorized", "authentication", "api key", "401", "403"], "auth"),
+        (&["rate limit", "429", "quota"], "rate_limit"),
+        (&["context window", "context length", "too long", "too large"], "prompt_too_large"),
+        (&["timed out", "timeout"], "timeout"),
+        (&["connection", "unavailable", "socket", "network"], "upstream_unavailable"),
+        (&["server error", "server had an error", "overloaded", "http 5"], "upstream_unavailable"),
+    ];
+    let text = text.to_lowercase();
+    let found = SIGNS.iter().find(|(words, _)| words.iter().any(|word| text.contains(word)));
+    found.map_or("internal", |(_, category)| category)
 }
 
 /// The category in an error's `data`: adapters of our own tell it.
@@ -133,6 +142,8 @@ impl From<&LinkError> for Trouble {
                 Some(category) => told(category, error),
                 None => Self::new("rejected", message),
             },
+            LinkError::NotHeld { .. } => Self::new("protocol", message)
+                .remedy("give the agent's own command after `--` to run it as it is"),
             LinkError::AgentEnded => Self::new("process_exit", message),
             LinkError::Silent { .. } => Self::new("timeout", message),
             LinkError::NoSessionId | LinkError::SameSession => Self::new("protocol", message),

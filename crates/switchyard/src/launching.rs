@@ -102,6 +102,8 @@ async fn named(
             manners: Manners {
                 session_mode: form.permissions.session_modes.get(&wanted.permissions).cloned(),
                 no_client_reads: form.quirks.no_client_reads,
+                failure_words: form.quirks.failure_words.clone(),
+                silence_is_failure: form.quirks.silence_is_failure,
                 model_is_set: wanted.model.is_some() && form.has(Part::Model, &ready.features),
                 takes_system_prompt: false,
             },

@@ -54,6 +54,7 @@ pub(super) struct Actor {
     pub(super) unheard: Option<Json>,
     /// A prompt that is sent again when the session is linked anew.
     pub(super) again: Option<super::lost::Again>,
+    pub(super) last_words: super::disguise::LastWords,
     /// Why the agent is given the session as a new one.
     pub(super) forgot: Option<String>,
     pub(super) questions: Questions,
@@ -126,6 +127,7 @@ impl Actor {
             preamble: None,
             unheard: None,
             again: None,
+            last_words: super::disguise::LastWords::default(),
             forgot: None,
             questions: Questions::default(),
             tools: BTreeMap::new(),

@@ -67,6 +67,9 @@ impl Actor {
 
     /// Remembers what later messages refer to.
     fn learn(&mut self, kind: &Kind, payload: &Json, changes: &mut Changes) {
+        if let Some(name) = kind.update_name() {
+            self.note_words(name, payload);
+        }
         match kind.update_name() {
             Some("tool_call" | "tool_call_update") => {
                 self.unheard = None;
@@ -296,7 +299,15 @@ impl Actor {
             return Ok(());
         };
         let payload = match outcome {
-            Ok(result) => ended_payload(&result, running.is_cancelling),
+            Ok(result) => {
+                let reason: Value = result.read().unwrap_or_default();
+                match self.disguised_failure(reason["stopReason"].as_str()) {
+                    Some(trouble) if !running.is_cancelling => Json::of(&json!({
+                        "stopReason": "error", "error": trouble, "result": reason,
+                    })),
+                    _ => ended_payload(&result, running.is_cancelling),
+                }
+            }
             // Some agents answer a cancelled prompt with an error; it is still cancelled.
             Err(error) if running.is_cancelling => {
                 Json::of(&json!({ "stopReason": "cancelled", "agentError": error }))

@@ -89,6 +89,7 @@ impl Actor {
         self.last_turn = Some(turn);
         self.heard_at = Instant::now();
         (self.n_quiet_reports, self.n_garbage) = (0, 0);
+        self.last_words = super::disguise::LastWords::default();
         self.tools.clear();
         let changes = Changes {
             active_turn: Some(Some(turn)),

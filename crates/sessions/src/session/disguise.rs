@@ -1,0 +1,79 @@
+//! Turns that failed although the agent says that they ended well.
+//!
+//! Some agents report a provider's error as their answer, or say nothing at all, and end the
+//! turn as if it had been one. Which agents do so, and in which words, is known about each of
+//! them ([`Manners`](crate::host::Manners)); nothing is guessed about others.
+
+use serde_json::Value;
+use wire::Json;
+
+use super::actor::{Actor, LinkState};
+use crate::host::Manners;
+use crate::trouble::Trouble;
+
+/// What the agent said last in a turn.
+#[derive(Debug, Default)]
+pub(super) struct LastWords {
+    /// The beginning of the last chunk of its answer.
+    chunk: String,
+    has_acted: bool,
+}
+
+/// Enough for an error message.
+const MAX_CHUNK_CHARS: usize = 1000;
+
+impl Actor {
+    fn manners(&self) -> Option<&Manners> {
+        match &self.link {
+            LinkState::Linked { linkage, .. } => Some(linkage.host.manners()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn note_words(&mut self, update: &str, payload: &Json) {
+        let is_watched = self
+            .manners()
+            .is_some_and(|manners| !manners.failure_words.is_empty() || manners.silence_is_failure);
+        if !is_watched {
+            return;
+        }
+        match update {
+            "agent_message_chunk" => {
+                let payload: Value = payload.read().unwrap_or_default();
+                let text = payload["update"]["content"]["text"].as_str().unwrap_or_default();
+                if !text.trim().is_empty() {
+                    self.last_words.chunk = text.chars().take(MAX_CHUNK_CHARS).collect();
+                }
+            }
+            "agent_thought_chunk" | "tool_call" | "tool_call_update" | "plan" => {
+                self.last_words.has_acted = true;
+                self.last_words.chunk.clear();
+            }
+            _ => {}
+        }
+    }
+
+    /// Why a turn that ended with `stop_reason` did not end well.
+    pub(super) fn disguised_failure(&mut self, stop_reason: Option<&str>) -> Option<Trouble> {
+        let LastWords { chunk, has_acted } = std::mem::take(&mut self.last_words);
+        if stop_reason != Some("end_turn") {
+            return None;
+        }
+        let LinkState::Linked { linkage, .. } = &self.link else { return None };
+        let manners = linkage.host.manners();
+        let text = chunk.trim();
+        if manners.failure_words.iter().any(|words| text.starts_with(words.as_str())) {
+            return Some(Trouble::from_words(text));
+        }
+        if !manners.silence_is_failure || has_acted || !text.is_empty() {
+            return None;
+        }
+        let said = crate::host::last_lines(&linkage.host.stderr_tail(), 3);
+        let trouble = Trouble::from_words(&said);
+        let message = match said.is_empty() {
+            true => "the agent ended its turn without a word".to_owned(),
+            false => format!("the agent ended its turn without a word; on stderr: {said}"),
+        };
+        Some(Trouble { message, ..trouble })
+    }
+}

@@ -1,0 +1,274 @@
+//! Finding agents, as people and scripts see it, and agents that users add themselves.
+//!
+//! In: small programs on a `PATH` of the test's own. Out: rows, reasons, JSON, exit codes,
+//! and what the probes leave behind.
+
+use crate::cli::Ran;
+use crate::faults::configured;
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use testkit::process::{PATIENCE, Yard};
+
+/// A yard with an empty directory for programs, which is all that its `PATH` has besides the
+/// system's own.
+struct Machine {
+    yard: Yard,
+}
+
+impl Machine {
+    fn new(config: &str) -> Self {
+        let yard = configured(config);
+        std::fs::create_dir(yard.home().join("bin")).unwrap();
+        std::fs::create_dir(yard.home().join("tmp")).unwrap();
+        Self { yard }
+    }
+
+    fn program(&self, name: &str, script: &str) -> PathBuf {
+        let path = self.yard.home().join("bin").join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        self.run_with(args, &[])
+    }
+
+    fn run_with(&self, args: &[&str], variables: &[(&str, &Path)]) -> Ran {
+        let mut command = self.yard.command(args);
+        command
+            .env("PATH", format!("{}:/usr/bin:/bin", self.yard.home().join("bin").display()))
+            .env("TMPDIR", self.yard.home().join("tmp"))
+            .stdin(Stdio::null());
+        for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"] {
+            command.env_remove(name);
+        }
+        command.envs(variables.iter().copied());
+        command.output().unwrap().into()
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let ran = self.run(&[args, &["--json"]].concat());
+        serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.err))
+    }
+
+    fn found(&self, id: &str) -> Value {
+        let all = self.json(&["agents"]);
+        all.as_array().unwrap().iter().find(|one| one["id"] == id).unwrap().clone()
+    }
+}
+
+/// A Claude that answers every probe.
+const CLAUDE: &str = "case \"$*\" in\n\
+    --version) echo '2.1.325 (Claude Code)' ;;\n\
+    *--help*) echo '--include-partial-messages --session-id --add-dir --effort' ;;\n\
+    'auth status') echo '{\"loggedIn\": true}' ;;\nesac";
+
+fn reasons(found: &Value) -> Vec<&str> {
+    let diagnoses = found["diagnoses"].as_array().unwrap();
+    diagnoses.iter().map(|diagnosis| diagnosis["reason"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn what_is_installed_is_told_with_version_dialect_and_login() {
+    let machine = Machine::new("");
+    machine.program("claude", CLAUDE);
+    let ran = machine.run(&["agents"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let row = ran.out.lines().find(|line| line.starts_with("claude ")).unwrap();
+    for word in ["2.1.325", "claude-stream-json", "ok"] {
+        assert!(row.contains(word), "{row}");
+    }
+    assert!(ran.out.contains("not installed: "), "{}", ran.out);
+    assert!(!ran.out.contains('\u{1b}'), "no colour without a terminal");
+
+    let show = machine.run(&["agents", "show", "claude"]);
+    assert_eq!(show.code, 0);
+    for word in ["--permission-prompt-tool stdio", "--resume {session}", "asks, and waits"] {
+        assert!(show.out.contains(word), "{}", show.out);
+    }
+    let doctor = machine.run(&["agents", "doctor"]);
+    assert_eq!((doctor.code, &*doctor.out), (0, "nothing is wrong\n"));
+}
+
+#[test]
+fn each_trouble_has_its_reason_and_its_remedy() {
+    let machine = Machine::new("");
+    machine.program("claude", "case \"$*\" in --version) echo 1.0.3;; esac; exit 0");
+    machine.program("codex", "exit 127");
+    machine.program("gemini", "echo no version for you; exit 0");
+    let opencode = machine.program("opencode", "");
+    std::fs::set_permissions(&opencode, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let qwen = machine.yard.home().join("bin/qwen");
+    std::fs::write(&qwen, "#!/no/such/interpreter\n").unwrap();
+    std::fs::set_permissions(&qwen, std::fs::Permissions::from_mode(0o755)).unwrap();
+    machine.program("kimi", "echo kimi, version 1.52.0");
+
+    for (agent, expected, usable) in [
+        ("claude", vec!["untested-version", "auth-unknown"], true),
+        ("codex", vec!["shim-broken"], false),
+        ("gemini", vec!["version-probe-failed", "auth-unknown"], true),
+        ("opencode", vec!["not-executable"], false),
+        ("qwen", vec!["shim-broken"], false),
+        ("kimi", vec!["shim-broken"], false),
+        ("goose", vec!["not-on-path"], false),
+    ] {
+        let found = machine.found(agent);
+        assert_eq!(reasons(&found), expected, "{agent}: {found:#}");
+        assert_eq!(found["isUsable"], usable, "{agent}");
+        for diagnosis in found["diagnoses"].as_array().unwrap() {
+            assert_ne!(diagnosis["remedy"], "", "{agent}");
+        }
+    }
+    let doctor = machine.run(&["agents", "doctor"]);
+    assert_eq!(doctor.code, 1);
+    assert!(!doctor.out.contains("goose"), "what is not there is no trouble: {}", doctor.out);
+    assert!(doctor.out.contains("fix: "), "{}", doctor.out);
+
+    let refused = machine.run(&["run", "codex", "hello"]);
+    assert_eq!(refused.code, 4);
+    assert!(refused.err.contains("hint: install it again"), "{}", refused.err);
+}
+
+#[test]
+fn an_override_must_be_right() {
+    let machine = Machine::new("");
+    machine.program("claude", CLAUDE);
+    for wrong in ["claude", "/no/such/file", "/tmp"] {
+        let ran = machine
+            .run_with(&["agents", "show", "claude", "--json"], &[("CLAUDE_BIN", Path::new(wrong))]);
+        let found: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(reasons(&found), ["override-invalid"], "{wrong}");
+        assert_eq!(ran.code, 1);
+    }
+    let other = machine.program("other", "echo 2.1.300");
+    let ran = machine.run_with(&["agents", "show", "claude", "--json"], &[("CLAUDE_BIN", &other)]);
+    let found: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&found["version"], &found["foundBy"]), (&json!("2.1.300"), &json!("override")));
+}
+
+#[test]
+fn probes_that_hang_take_nothing_from_the_others_and_leave_nothing() {
+    let machine = Machine::new("");
+    machine.program("claude", CLAUDE);
+    for name in ["codex", "gemini", "opencode", "qwen", "copilot", "goose", "droid"] {
+        // With a grandchild that would keep the pipe open.
+        machine.program(name, "trap '' TERM; setsid sleep 600 & sleep 600");
+    }
+    let found = machine.found("claude");
+    assert_eq!((&found["version"], &found["isUsable"]), (&json!("2.1.325"), &json!(true)));
+    machine.yard.assert_empty_within(PATIENCE);
+    let left: Vec<_> = std::fs::read_dir(machine.yard.home().join("tmp")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn what_was_found_is_believed_until_the_program_changes() {
+    let machine = Machine::new("");
+    let count = machine.yard.home().join("count");
+    let script = |version: &str| {
+        format!(
+            "echo x >> {}\ncase \"$*\" in --version) echo {version};; *--help*) echo help;; esac",
+            count.display()
+        )
+    };
+    let n_asked = || std::fs::read_to_string(&count).unwrap().lines().count();
+    machine.program("claude", &format!("{}\n# {}", script("2.1.1"), "a"));
+    assert_eq!(machine.found("claude")["version"], "2.1.1");
+    let first = n_asked();
+    assert_eq!(machine.found("claude")["version"], "2.1.1");
+    assert!(n_asked() <= first + 1, "only the login may be asked again");
+    machine.program("claude", &format!("{}\n# {}", script("2.1.22"), "changed"));
+    assert_eq!(machine.found("claude")["version"], "2.1.22");
+}
+
+#[test]
+fn an_acp_agent_takes_one_file_and_no_code() {
+    let machine = Machine::new("");
+    let agent = machine.yard.tool("sdk-agent");
+    machine.program("newcomer", &format!("shift; exec {} \"$@\"", agent.display()));
+    let definition = "id = 'newcomer'\nname = 'Newcomer'\nbins = ['newcomer']\n\
+        install = 'npm install -g newcomer'\nversion = { args = [] }\n\n[[forms]]\n\
+        dialect = 'acp'\nargs = ['acp']\nprompt = 'acp'\nresume = { style = 'protocol' }\n\
+        permissions = { asks = true }\n";
+    std::fs::create_dir(machine.yard.home().join("agents")).unwrap();
+    std::fs::write(machine.yard.home().join("agents/newcomer.toml"), definition).unwrap();
+
+    let ran = machine.run(&["run", "newcomer", "good day", "--format", "quiet"]);
+    assert_eq!((ran.code, ran.out.trim()), (0, "You said: good day"), "{}", ran.err);
+    assert_eq!(machine.found("newcomer")["isUsable"], true);
+    let again = machine.run(&["run", "-s", "last", "once more", "--format", "quiet"]);
+    assert!(again.out.trim().ends_with("once more"), "{}", again.out);
+}
+
+#[test]
+fn agents_of_ones_own_in_each_shape() {
+    let machine = Machine::new("");
+    let agent = machine.yard.tool("sdk-agent");
+    let config = format!(
+        "[agents.bare]\ncommand = '{0}'\n\n[agent_servers.\"My Agent\"]\ncommand = '{0}'\nargs = []\n\
+         env = {{ A = 'b' }}\n\n[agents.echo]\ncommand = '/bin/cat'\ndialect = 'plain'\n",
+        agent.display()
+    );
+    std::fs::write(machine.yard.home().join("switchyard.toml"), config).unwrap();
+    for name in ["bare", "my-agent"] {
+        let ran = machine.run(&["run", name, "hi", "--format", "quiet"]);
+        assert_eq!(ran.out.trim(), "You said: hi", "{name}: {}", ran.err);
+    }
+    let ran = machine.run(&["run", "echo", "like -flag", "--format", "quiet", "--approve-all"]);
+    assert_eq!(ran.out.trim(), "like -flag", "{}", ran.err);
+    assert_eq!(machine.run(&["config", "check"]).code, 0);
+}
+
+#[test]
+fn mistakes_in_the_configuration_are_told_with_their_place() {
+    for (config, says) in [
+        ("[agents.x]\nbase = 'nobody'\n", "nobody"),
+        ("[agents.x]\n", "needs a `command`"),
+        ("[agents.x]\ncommand = 'a'\ndialect = 'klingon'\n", "klingon"),
+        ("[agents.'a/b']\ncommand = 'a'\n", "a/b"),
+        ("[agents.x]\ncommand = 'a'\nenv = { 'A=B' = 'c' }\n", "A=B"),
+    ] {
+        let machine = Machine::new(config);
+        let ran = machine.run(&["agents"]);
+        assert_eq!(ran.code, 1, "{config}");
+        assert!(ran.err.contains(says) && ran.err.contains("switchyard.toml"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn an_agent_that_does_not_exist_is_told_with_those_that_do() {
+    let machine = Machine::new("");
+    let ran = machine.run(&["agents", "show", "clade"]);
+    assert_eq!(ran.code, 4);
+    assert!(ran.err.contains("claude"), "{}", ran.err);
+    assert_eq!(machine.run(&["run", "clade", "hi"]).code, 4);
+}
+
+#[test]
+fn an_error_that_an_agent_gives_as_its_answer_is_an_error() {
+    let machine = Machine::new("");
+    let demo = format!("exec {} demo-agent --all-sessions", machine.yard.exe().display());
+    machine.program("dissembler", &demo);
+    let definition = "id = 'dissembler'\nname = 'D'\nbins = ['dissembler']\ninstall = 'x'\n\
+        version = { args = [] }\n\n[[forms]]\ndialect = 'acp'\nargs = []\nprompt = 'acp'\n\
+        quirks = { failure_words = ['HTTP 401'], silence_is_failure = true }\n\
+        permissions = { asks = true }\n";
+    std::fs::create_dir(machine.yard.home().join("agents")).unwrap();
+    std::fs::write(machine.yard.home().join("agents/dissembler.toml"), definition).unwrap();
+    for (prompt, category) in [
+        ("echo HTTP 401: no such key", Some("auth")),
+        ("empty", Some("internal")),
+        ("echo all is well, HTTP 401 is history", None),
+        ("think deeply", None),
+    ] {
+        let ran = machine.run(&["run", "dissembler", prompt, "--format", "json"]);
+        let last = ran.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let end = last.into_iter().find(|event| event["kind"] == "turn_ended").unwrap();
+        let found = end["payload"]["error"]["category"].as_str();
+        assert_eq!(found, category, "{prompt}: {end}");
+        assert_eq!(ran.code, i32::from(category.is_some()), "{prompt}");
+    }
+}
