@@ -31,6 +31,9 @@ pub enum Update {
     CurrentModeUpdate {
         current_mode_id: String,
     },
+    ConfigOptionUpdate {
+        config_options: Value,
+    },
     SessionInfoUpdate {
         #[serde(skip_serializing_if = "Option::is_none")]
         title: Option<String>,

@@ -25,7 +25,7 @@ use wire::{CallId, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
 
 use crate::files::Roots;
 use crate::host::{Host, HostSlot};
-use crate::link::{Link, ResumeReport};
+use crate::link::{self, Link, ResumeReport};
 use crate::permission::{Decider, Policy};
 use crate::yard::Yard;
 use bus::connection::{Connection, Outcome};
@@ -318,6 +318,16 @@ impl Linkage {
     fn params_for_agent(&self, params: &Json) -> Json {
         let id = Json::of(&self.agent_session);
         wire::set_member(params, &["sessionId"], &id).unwrap_or_else(|_| params.clone())
+    }
+
+    /// Tells the agent that the session is no longer wanted, if it cares. A courtesy: it may
+    /// take its time over it.
+    fn close_soon(self) {
+        if self.host.capabilities().close {
+            let params = self.params_for_agent(&Json::trusted("{}"));
+            let host = self.host;
+            tokio::spawn(async move { link::call(&host, "session/close", &params).await });
+        }
     }
 }
 

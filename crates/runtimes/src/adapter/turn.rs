@@ -40,6 +40,10 @@ impl Session {
         if self.turn.is_some() {
             return Err(Failure::new(Category::BadInput, "a turn is running already"));
         }
+        if self.has_history && !self.can_go_on() {
+            let message = "this CLI does not keep conversations from one turn to the next";
+            return Err(Failure::new(Category::SessionLost, message));
+        }
         let prompt = self.compose(blocks)?;
         let by = self.runtime.form.prompt;
         if by != PromptBy::Dialect || self.is_stale {
@@ -68,6 +72,17 @@ impl Session {
         }
         self.hear_all().await;
         Ok(())
+    }
+
+    /// Whether the next process, or the one that runs, knows what was said so far.
+    fn can_go_on(&self) -> bool {
+        match self.runtime.form.resume.style {
+            ResumeStyle::None => {
+                self.runtime.form.prompt == PromptBy::Dialect && self.process.is_some()
+            }
+            ResumeStyle::Told => self.native.is_some(),
+            ResumeStyle::Chosen | ResumeStyle::Protocol => true,
+        }
     }
 
     fn compose(&mut self, blocks: &[Value]) -> Result<Prompt, Failure> {
@@ -146,11 +161,16 @@ impl Session {
             Said::Update(update) => self.update(&update).await,
             Said::Session(id) => self.learn_id(id).await,
             Said::Opened(opened) => {
+                let before = self.choices.offered(&self.runtime);
                 if !opened.models.is_empty() {
                     self.choices.models = opened.models;
                 }
                 if opened.model.is_some() {
                     self.choices.current = opened.model;
+                }
+                let config_options = self.choices.offered(&self.runtime);
+                if config_options != before {
+                    self.update(&Update::ConfigOptionUpdate { config_options }).await;
                 }
                 if let Some(id) = opened.session {
                     self.learn_id(id).await;

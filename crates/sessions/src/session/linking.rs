@@ -6,7 +6,7 @@ use wire::{Json, Kind, RpcError, TurnId};
 
 use super::actor::{Actor, Halt, LinkState};
 use super::{Command, Linkage, Linked, Reply};
-use crate::link::{self, Known};
+use crate::link::Known;
 use crate::open;
 use crate::trouble::Trouble;
 use crate::yard::draft;
@@ -113,12 +113,8 @@ impl Actor {
     }
 
     pub(super) async fn close(&mut self) -> Result<(), Halt> {
-        if let Some(linkage) = self.release()
-            && linkage.host.capabilities().close
-        {
-            let params = linkage.params_for_agent(&Json::trusted("{}"));
-            // A courtesy; the agent may take its time over it.
-            tokio::spawn(async move { link::call(&linkage.host, "session/close", &params).await });
+        if let Some(linkage) = self.release() {
+            linkage.close_soon();
         }
         let closed = vec![draft(Kind::SessionClosed, None, &json!({}))];
         self.append(closed, Changes { is_closed: Some(true), ..Changes::default() }).await

@@ -22,7 +22,9 @@ impl Actor {
             error.code == codes::NOT_FOUND || Trouble::from_agent(error).category == "session_lost";
         let Some(params) = self.unheard.take().filter(|_| is_lost) else { return false };
         tracing::info!(session = %self.id, %turn, %error, "the agent has lost the session");
-        self.release();
+        if let Some(linkage) = self.release() {
+            linkage.close_soon();
+        }
         self.agent_session = None;
         self.forgot = Some(error.message.clone());
         self.again = Some(Again { turn, params });

@@ -452,3 +452,19 @@ fn scenarios(cli: &str) -> Vec<PathBuf> {
     };
     below(recording(cli)).into_iter().flat_map(below).collect()
 }
+
+#[tokio::test]
+async fn a_cli_without_a_memory_is_told_everything_again() {
+    let yard = configured("[agents.echo]\ncommand = '/bin/cat'\ndialect = 'plain'\n");
+    let command = yard.command(["acp", "echo", "--approve-all"]);
+    let client = SdkClient::ready(command, Manners::default()).await.unwrap();
+    let session = client.new_session(yard.work()).await.unwrap().session_id;
+
+    assert_eq!(client.prompt(&session, "first").await.unwrap().text(), "first");
+    let second = client.prompt(&session, "second").await.unwrap().text();
+
+    assert!(second.contains("User: first") && second.ends_with("second"), "{second}");
+    Validator::v1().assert_valid(&client.stop().await.1);
+    let log = run(&yard, ["sessions", "export", "last"]);
+    assert_eq!(log.of_kind("session_resumed")[0]["how"], "reseed");
+}
