@@ -11,6 +11,7 @@ mod initialize;
 mod options;
 mod process;
 mod session;
+mod start;
 mod turn;
 
 use std::collections::{BTreeSet, HashMap};
@@ -29,7 +30,8 @@ use wire::{Json, Message, RpcError, RpcId};
 use crate::definition::{Definition, Form};
 use crate::dialect::{DialectName, PermissionMode};
 use initialize::Client;
-use session::{Command, Session, Start};
+use session::{Command, Session};
+use start::Start;
 
 /// One CLI, found and ready to be started.
 #[derive(Debug, Clone)]
@@ -154,7 +156,7 @@ impl Adapter {
         params: &Value,
         resume: Option<String>,
     ) -> Result<(), RpcError> {
-        let start = Start::read(params, resume, &self.runtime)?;
+        let start = Start::read(params, resume)?;
         self.sessions.retain(|_, session| !session.is_closed());
         if self.sessions.contains_key(&start.session) {
             return Err(RpcError::invalid_request("this session is open already"));

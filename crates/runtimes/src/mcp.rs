@@ -15,8 +15,6 @@ use crate::definition::McpBy;
 
 #[derive(Debug, thiserror::Error)]
 pub enum McpError {
-    #[error("this agent takes no MCP servers from us in this dialect; leave them out")]
-    NotTaken,
     #[error("an MCP server has no name")]
     NoName,
     #[error("MCP server `{0}` has neither a command nor a url")]
@@ -33,13 +31,7 @@ pub struct Injected {
 }
 
 /// Whether `servers` can be given to the CLI, before anything is started.
-pub fn check(style: McpBy, servers: &[Value]) -> Result<(), McpError> {
-    if servers.is_empty() {
-        return Ok(());
-    }
-    if style == McpBy::None {
-        return Err(McpError::NotTaken);
-    }
+pub fn check(servers: &[Value]) -> Result<(), McpError> {
     for server in servers {
         let name = server["name"].as_str().filter(|name| !name.is_empty());
         let name = name.ok_or(McpError::NoName)?;
@@ -52,7 +44,7 @@ pub fn check(style: McpBy, servers: &[Value]) -> Result<(), McpError> {
 
 /// How the CLI is given `servers`; files go into `dir`.
 pub fn inject(style: McpBy, servers: &[Value], dir: &Path) -> Result<Injected, McpError> {
-    check(style, servers)?;
+    check(servers)?;
     let mut injected = Injected::default();
     match style {
         McpBy::ClaudeJson => {
@@ -159,11 +151,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_given_is_refused() {
-        assert!(check(McpBy::None, &[]).is_ok());
-        assert!(matches!(check(McpBy::None, &servers()), Err(McpError::NotTaken)));
+        assert!(check(&servers()).is_ok());
         let nameless = [json!({ "command": "x" })];
-        assert!(matches!(check(McpBy::ClaudeJson, &nameless), Err(McpError::NoName)));
+        assert!(matches!(check(&nameless), Err(McpError::NoName)));
         let nowhere = [json!({ "name": "x" })];
-        assert!(matches!(check(McpBy::Acp, &nowhere), Err(McpError::NoAddress(_))));
+        assert!(matches!(check(&nowhere), Err(McpError::NoAddress(_))));
     }
 }

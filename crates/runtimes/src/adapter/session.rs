@@ -20,13 +20,14 @@ use wire::{Json, RpcError, RpcId};
 use super::initialize::{Client, remedy};
 use super::options::Choices;
 use super::process::{Input, Process};
+use super::start::Start;
 use super::turn::Turn;
 use super::{Runtime, rpc_error};
 use crate::argv::{self, Conversation, Values};
-use crate::checks;
-use crate::definition::{Part, PromptBy, ResumeStyle};
+use crate::definition::{McpBy, Part, PromptBy, ResumeStyle};
 use crate::dialect::{Answer, Category, Failure, Opening, Said};
 use crate::mcp;
+use crate::update::{Severity, Update};
 
 /// A CLI that does not come up in this time will not.
 const OPEN_WITHIN: Duration = Duration::from_secs(90);
@@ -40,61 +41,6 @@ pub(super) enum Command {
     Cancel,
     Set { request: RpcId, option: String, value: String },
     Close { request: RpcId },
-}
-
-/// How a session begins.
-#[derive(Debug)]
-pub(super) struct Start {
-    /// What host and adapter call it.
-    pub(super) session: String,
-    cwd: PathBuf,
-    directories: Vec<PathBuf>,
-    mcp_servers: Vec<Value>,
-    system_prompt: Option<String>,
-    /// The CLI's own id of an earlier conversation.
-    resume: Option<String>,
-}
-
-impl Start {
-    pub(super) fn read(
-        params: &Value,
-        resume: Option<String>,
-        runtime: &Runtime,
-    ) -> Result<Self, RpcError> {
-        let cwd = PathBuf::from(params["cwd"].as_str().unwrap_or_default());
-        if !cwd.is_absolute() {
-            return Err(RpcError::invalid_params("`cwd` must be an absolute path"));
-        }
-        let directories = params["additionalDirectories"].as_array().into_iter().flatten();
-        let directories = directories.filter_map(Value::as_str).map(PathBuf::from);
-        let mcp_servers = params["mcpServers"].as_array().cloned().unwrap_or_default();
-        mcp::check(runtime.form.mcp, &mcp_servers).map_err(RpcError::invalid_params)?;
-        if let Some(id) = &resume {
-            checks::session_id(id).map_err(RpcError::invalid_params)?;
-        }
-        let system = &params["_meta"]["systemPrompt"];
-        let system = system.as_str().or(system["append"].as_str());
-        Ok(Self {
-            session: resume.clone().unwrap_or_else(crate::mint::uuid),
-            cwd,
-            directories: directories.collect(),
-            mcp_servers,
-            system_prompt: system.filter(|text| !text.trim().is_empty()).map(str::to_owned),
-            resume,
-        })
-    }
-
-    pub(super) fn cwd(&self) -> &Path {
-        &self.cwd
-    }
-
-    pub(super) fn directories(&self) -> impl Iterator<Item = &Path> {
-        self.directories.iter().map(PathBuf::as_path)
-    }
-
-    pub(super) fn system_prompt(&self) -> Option<&str> {
-        self.system_prompt.as_deref()
-    }
 }
 
 pub(super) struct Session {
@@ -169,6 +115,7 @@ impl Session {
         let outcome = opened.as_ref().map(|_| self.opened_answer()).map_err(Clone::clone);
         let _ = self.connection.respond(&request, outcome).await;
         if let Ok(early) = opened {
+            self.tell_of_left_out_servers();
             self.hear(early, false).await;
             while self.step().await.is_continue() {}
         }
@@ -254,6 +201,17 @@ impl Session {
             if is_open {
                 return Ok(early);
             }
+        }
+    }
+
+    /// Editors pass the MCP servers of the user with every session; a CLI that takes none is
+    /// still of use, but nobody should wonder where they are.
+    fn tell_of_left_out_servers(&mut self) {
+        let n_servers = self.start.mcp_servers.len();
+        if self.runtime.form.mcp == McpBy::None && n_servers > 0 {
+            let name = &self.runtime.definition.name;
+            let title = format!("{name} takes no MCP servers from us; {n_servers} left out");
+            self.unheard.push_back(Said::Update(Update::notice(Severity::Warning, title)));
         }
     }
 
@@ -367,7 +325,7 @@ impl Session {
         for (name, value) in modes.get(&self.choices.permissions).into_iter().flatten() {
             env.set.insert(name.into(), value.into());
         }
-        if !self.start.mcp_servers.is_empty() {
+        if !self.start.mcp_servers.is_empty() && self.runtime.form.mcp != McpBy::None {
             let dir = self.scratch_dir()?;
             let style = self.runtime.form.mcp;
             let injected = mcp::inject(style, &self.start.mcp_servers, &dir)

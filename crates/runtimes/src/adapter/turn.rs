@@ -93,17 +93,17 @@ impl Session {
             false => None,
         };
         let start = &self.start;
-        let roots = std::iter::once(start.cwd()).chain(start.directories());
+        let roots = std::iter::once(&start.cwd).chain(&start.directories);
         // Told once, with the first message, to CLIs that have no other channel for it.
         let form = &self.runtime.form;
         let is_folded = !form.has(Part::SystemPrompt, &self.runtime.features)
             && !self.has_history
             && form.prompt != PromptBy::Dialect;
         let setting = Setting {
-            cwd: start.cwd(),
-            roots: roots.map(std::path::Path::to_owned).collect(),
+            cwd: &start.cwd,
+            roots: roots.cloned().collect(),
             images,
-            system_prompt: start.system_prompt().filter(|_| is_folded),
+            system_prompt: start.system_prompt.as_deref().filter(|_| is_folded),
             image_dir: image_dir.as_deref(),
         };
         compose::compose(blocks, &setting).map_err(|error| {

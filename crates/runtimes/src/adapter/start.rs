@@ -1,0 +1,47 @@
+//! How a session with a CLI begins: what `session/new` and `session/resume` ask for.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use wire::RpcError;
+
+use crate::{checks, mcp};
+
+/// How a session begins.
+#[derive(Debug)]
+pub(super) struct Start {
+    /// What host and adapter call it.
+    pub(super) session: String,
+    pub(super) cwd: PathBuf,
+    pub(super) directories: Vec<PathBuf>,
+    pub(super) mcp_servers: Vec<Value>,
+    pub(super) system_prompt: Option<String>,
+    /// The CLI's own id of an earlier conversation.
+    pub(super) resume: Option<String>,
+}
+
+impl Start {
+    pub(super) fn read(params: &Value, resume: Option<String>) -> Result<Self, RpcError> {
+        let cwd = PathBuf::from(params["cwd"].as_str().unwrap_or_default());
+        if !cwd.is_absolute() {
+            return Err(RpcError::invalid_params("`cwd` must be an absolute path"));
+        }
+        let directories = params["additionalDirectories"].as_array().into_iter().flatten();
+        let directories = directories.filter_map(Value::as_str).map(PathBuf::from);
+        let mcp_servers = params["mcpServers"].as_array().cloned().unwrap_or_default();
+        mcp::check(&mcp_servers).map_err(RpcError::invalid_params)?;
+        if let Some(id) = &resume {
+            checks::session_id(id).map_err(RpcError::invalid_params)?;
+        }
+        let system = &params["_meta"]["systemPrompt"];
+        let system = system.as_str().or(system["append"].as_str());
+        Ok(Self {
+            session: resume.clone().unwrap_or_else(crate::mint::uuid),
+            cwd,
+            directories: directories.collect(),
+            mcp_servers,
+            system_prompt: system.filter(|text| !text.trim().is_empty()).map(str::to_owned),
+            resume,
+        })
+    }
+}
