@@ -7,7 +7,7 @@ DENY_VERSION := 0.20.2
 .PHONY: help run test test-live lint fmt deny bench build clean
 
 help: ## This list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 run: ## A streamed turn with the built-in demo agent
 	$(CARGO) run --locked -p switchyard -- run demo "say hello"

@@ -40,6 +40,8 @@ pub enum Launch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asks {
     BeforeEdits,
+    /// Before edits too, but only in this mode of its own.
+    InMode(&'static str),
     /// Edits pass without a question, commands do not.
     BeforeCommands,
     Never(&'static str),
@@ -49,14 +51,12 @@ pub enum Asks {
 #[derive(Debug, Clone, Copy)]
 pub enum Quirk {
     NotApplicable(&'static str),
-    /// The error of the provider is told as the agent's words, and the turn ends as usual.
-    ErrorAsText,
-    /// The agent does not say that anything went wrong.
+    /// The error of the provider is told in these words of the agent's, and the turn ends as usual.
+    ErrorAsText(&'static str),
+    /// The agent ends its turn without a word, so that only the fact of an error is known.
     Hides,
     /// The agent tries again for so long that we cancel.
     KeepsTrying,
-    /// The error comes under another of our categories.
-    Category(&'static str, &'static str),
 }
 
 impl Agent {
@@ -66,5 +66,31 @@ impl Agent {
 
     pub fn by_id(id: &str) -> Option<&'static Self> {
         AGENTS.iter().find(|agent| agent.id == id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_agent_is_told_apart_and_set_up_in_its_own_home() {
+        let home = std::path::PathBuf::from("/home/of/agent");
+        for agent in AGENTS {
+            let same = AGENTS.iter().filter(|other| other.id == agent.id).count();
+            assert_eq!(same, 1, "{}", agent.id);
+            let model_url = format!("http://127.0.0.1:1/{}", agent.id);
+            let recipe =
+                (agent.recipe)(&Surroundings { home: home.clone(), model_url: model_url.clone() });
+            let told: String = recipe
+                .files
+                .iter()
+                .map(|(_, text)| text.clone())
+                .chain(recipe.variables.iter().map(|(_, value)| value.clone()))
+                .chain(recipe.first.iter().flatten().cloned())
+                .collect();
+            assert!(told.contains(&model_url), "{} does not know the model", agent.id);
+            assert!(recipe.files.iter().all(|(path, _)| path.starts_with('.')), "{}", agent.id);
+        }
     }
 }

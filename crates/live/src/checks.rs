@@ -67,22 +67,25 @@ pub enum Failed {
 
 type Checked = Result<String, Failed>;
 
-// Agents that try again for longer than this are cancelled.
-const PROVIDER_TIMEOUT: &str = "60s";
+// Agents try again a few times before they say that something is wrong …
+const TOO_LONG: &str = "120s";
+// … and some do not stop for minutes: this is enough to see that they are such.
+const LONG_ENOUGH: &str = "30s";
 const ALLOW: &str = "[[rules]]\nname = \"live\"\naction = \"allow\"\n";
 const DENY: &str = "[[rules]]\nname = \"live\"\naction = \"deny\"\n";
 
 /// One check from its beginning to its end; nothing of it lives afterwards.
 pub async fn run(check: Check, place: &Place, model: &Server) -> Verdict {
-    let quirk = place.agent.quirk(check);
-    if let Some(Quirk::NotApplicable(reason)) = quirk {
+    if let Some(Quirk::NotApplicable(reason)) = place.agent.quirk(check) {
         return Verdict::NotApplicable(reason.to_owned());
     }
     if let (Check::Allowed | Check::Denied, Asks::Never(reason)) = (check, place.agent.asks) {
         return Verdict::NotApplicable(reason.to_owned());
     }
     if check == Check::Model && place.agent.model.is_none() {
-        return Verdict::NotApplicable("no choice of model".to_owned());
+        return Verdict::NotApplicable(
+            "no choice of model with a provider of one's own".to_owned(),
+        );
     }
     let mut checked = perform(check, place, model).await;
     let left = place.left_behind(&[]).await;
@@ -90,7 +93,6 @@ pub async fn run(check: Check, place: &Place, model: &Server) -> Verdict {
         checked = Err(because(format!("left behind: {}", left.join("; "))));
     }
     match checked {
-        Ok(note) if matches!(quirk, Some(Quirk::Hides)) => Verdict::NotApplicable(note),
         Ok(note) => Verdict::Pass(note),
         Err(reason) => Verdict::Fail(reason.to_string()),
     }
@@ -173,7 +175,11 @@ impl Case<'_> {
         };
         let policy = self.policy(is_allowed)?;
         let prompt = format!("[model:{scenario} path={}] Please write a note.", path.display());
-        let turn = self.turn(&prompt, &["--policy", &policy]).await?;
+        let mut flags = vec!["--policy", policy.as_str()];
+        if let Asks::InMode(mode) = self.place.agent.asks {
+            flags.extend(["--mode", mode]);
+        }
+        let turn = self.turn(&prompt, &flags).await?;
         let is_there = path.exists();
         let (is_asked, is_given) = turn.permission();
         holds(is_asked, "nobody was asked", &turn)?;
@@ -186,11 +192,11 @@ impl Case<'_> {
         } else {
             holds(turn.stop_reason() != "error", "a refusal is no error", &turn)?;
         }
-        let note = match scenario {
-            "write" => "",
-            _ => "asks before commands only",
-        };
-        Ok(note.to_owned())
+        Ok(match self.place.agent.asks {
+            Asks::BeforeCommands => "asks before commands only".to_owned(),
+            Asks::InMode(mode) => format!("in its mode `{mode}`"),
+            _ => String::new(),
+        })
     }
 
     async fn shell(&self) -> Checked {
@@ -198,7 +204,9 @@ impl Case<'_> {
         let flags = ["--policy", policy.as_str()];
         let turn = self.turn("[model:shell] Please run it.", &flags).await?;
         ended(&turn, "end_turn")?;
-        let is_called = turn.of("tool_call").next().is_some();
+        // Some agents begin with the question, and only then tell of the call.
+        let kinds = ["tool_call", "tool_call_update"];
+        let is_called = kinds.iter().any(|kind| turn.of(kind).next().is_some());
         holds(is_called, "no tool call", &turn)?;
         let said = |payload: &Value| payload.to_string().contains(scenario::SHELL_SAYS);
         let is_heard = turn.of("tool_call_update").any(said);
@@ -224,35 +232,35 @@ impl Case<'_> {
 
     async fn provider_error(&self, check: Check, code: u16, category: &'static str) -> Checked {
         let prompt = format!("[model:http{code} retry=1] Please fail.");
-        let turn = self.turn(&prompt, &["--timeout", PROVIDER_TIMEOUT]).await?;
         let quirk = self.place.agent.quirk(check);
-        let (category, note) = match quirk {
-            Some(Quirk::Category(category, reason)) => (category, reason),
-            _ => (category, ""),
+        let timeout = match quirk {
+            Some(Quirk::KeepsTrying) => LONG_ENOUGH,
+            _ => TOO_LONG,
         };
+        let turn = self.turn(&prompt, &["--timeout", timeout]).await?;
         match quirk {
-            Some(Quirk::ErrorAsText) => {
+            Some(Quirk::ErrorAsText(words)) => {
                 ended(&turn, "end_turn")?;
-                let is_said = turn.text().contains(&code.to_string());
+                let is_said = turn.text().contains(words);
                 holds(is_said, "the error is not in the text", &turn)?;
                 Ok("told as the agent's words".to_owned())
             }
             Some(Quirk::Hides) => {
-                ended(&turn, "end_turn")?;
+                ended(&turn, "error")?;
                 holds(turn.text().is_empty(), "it said something", &turn)?;
-                Ok("the agent ends its turn without a word of it".to_owned())
+                Ok(format!("the agent does not say why; told as `{}`", turn.error().0))
             }
             Some(Quirk::KeepsTrying) => {
                 ended(&turn, "cancelled")?;
                 let tried = self.requests(&format!("http{code}")).len();
                 holds(tried > 1, "it did not try again", &turn)?;
-                Ok(format!("tries again for more than {PROVIDER_TIMEOUT}"))
+                Ok(format!("still tries again after {LONG_ENOUGH}"))
             }
             _ => {
                 ended(&turn, "error")?;
                 let found = turn.error().0;
                 holds(found == category, &format!("{found} instead of {category}"), &turn)?;
-                Ok(note.to_owned())
+                Ok(String::new())
             }
         }
     }

@@ -158,3 +158,6 @@ fn path_with(first: &[PathBuf]) -> std::ffi::OsString {
     let all = first.iter().cloned().chain(std::env::split_paths(&rest));
     std::env::join_paths(all).unwrap_or(rest)
 }
+
+#[cfg(test)]
+mod tests;

@@ -66,10 +66,7 @@ async fn main() -> ExitCode {
 /// Whether all went well.
 async fn run(arguments: Arguments) -> io::Result<bool> {
     if let Some(Verb::Model { port }) = arguments.verb {
-        let server = Server::start_on(port).await?;
-        writeln!(io::stdout(), "{}", server.url())?;
-        server.finished().await;
-        return Ok(true);
+        return serve(port).await;
     }
     let agents = chosen(&arguments.only)?;
     if arguments.list {
@@ -101,6 +98,18 @@ async fn run(arguments: Arguments) -> io::Result<bool> {
         write(document, &markdown)?;
     }
     Ok(!rows.iter().any(table::Row::has_failed))
+}
+
+/// Tells of every request, until the program is ended.
+async fn serve(port: u16) -> io::Result<bool> {
+    let server = Server::start_on(port).await?;
+    writeln!(io::stdout(), "{}", server.url())?;
+    for n in 0.. {
+        let entry = server.log().nth(n).await;
+        let scenario = entry.scenario.as_deref().unwrap_or("-");
+        say(&format!("{} {} {scenario} {}", entry.path, entry.model, entry.round));
+    }
+    Ok(true)
 }
 
 fn chosen(only: &[String]) -> io::Result<Vec<&'static Agent>> {

@@ -47,7 +47,6 @@ impl Place {
         for dir in ["home", "tmp", "yard", "work"] {
             fs::create_dir(root.path().join(dir))?;
         }
-        fs::write(root.path().join("yard/switchyard.toml"), "")?; // XXX dev only
         let prefix = format!("/{}", agent.id);
         let at = Surroundings {
             home: root.path().join("home"),

@@ -119,6 +119,7 @@ fn notes(rows: &[Row]) -> Vec<String> {
             let (Verdict::Pass(note) | Verdict::Fail(note) | Verdict::NotApplicable(note)) =
                 verdict;
             if !note.is_empty() {
+                let note = note.split_whitespace().collect::<Vec<_>>().join(" ");
                 notes.push(format!("{}, {column}: {note}", row.agent));
             }
         }

@@ -169,7 +169,7 @@ impl Turn {
 
     /// In one line, for a failure.
     pub fn told(&self) -> String {
-        let error = self.stderr.trim().lines().last().unwrap_or_default();
+        let error = shortened(self.stderr.trim());
         format!(
             "exit {:?}, {}; {}; stderr: {error}",
             self.code,

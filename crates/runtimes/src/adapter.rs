@@ -29,6 +29,7 @@ use wire::{Json, Message, RpcError, RpcId};
 
 use crate::definition::{Definition, Form};
 use crate::dialect::{DialectName, PermissionMode};
+use crate::scratch::Scratch;
 use initialize::Client;
 use session::{Command, Session};
 use start::Start;
@@ -48,6 +49,8 @@ pub struct Runtime {
     /// How processes are started; the program is filled in.
     pub launch: bus::Launch,
     pub max_line_bytes: usize,
+    /// Where files for the CLI alone are put.
+    pub scratch: Scratch,
 }
 
 /// Commands that may wait for one session.
@@ -170,7 +173,14 @@ impl Adapter {
             start,
             commands,
         );
-        self.tasks.spawn(session.run(request));
+        let connection = self.connection.clone();
+        self.tasks.spawn(async move {
+            if let Err(error) = tokio::spawn(session.run(request)).await {
+                // Nobody would answer what it owed; the host takes over when we are gone.
+                tracing::error!(%error, "a session failed");
+                connection.close();
+            }
+        });
         Ok(())
     }
 

@@ -102,9 +102,14 @@ pub fn arguments(form: &Form, values: &Values) -> Result<Vec<String>, ArgvError>
         if prompt.len() > MAX_PROMPT_ARG_BYTES {
             return Err(ArgvError::PromptTooLarge { bytes: prompt.len() });
         }
-        match form.prompt_args.as_slice() {
-            [] => args.push(prompt.clone()),
-            template => args.extend(filled(template, "{prompt}", prompt)),
+        let alone = ["{prompt}".to_owned()];
+        let template = if form.prompt_args.is_empty() { &alone[..] } else { &form.prompt_args };
+        for word in template {
+            // Standing alone, a prompt that begins with a dash would be read as a flag, and a
+            // flag can switch permissions off. No CLI minds the blank.
+            let is_flag = word.starts_with("{prompt}") && prompt.starts_with('-');
+            let blank = if is_flag { " " } else { "" };
+            args.push(format!("{blank}{}", word.replace("{prompt}", prompt)));
         }
     }
     Ok(args)

@@ -6,12 +6,15 @@
 
 mod own;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use crate::definition::{Definition, DefinitionError};
 
 pub use own::{Own, OwnError, OwnModel};
+
+/// The name of the agent inside this binary.
+pub const BUILT_IN: &str = "demo";
 
 /// Name and text of each file in `definitions/`.
 const SHIPPED: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
@@ -51,7 +54,15 @@ impl Catalogue {
     /// with the same id, and takes the name if it is another's alias.
     pub fn with_own(own: &BTreeMap<String, Own>) -> Result<Self, OwnError> {
         let mut all = Self::shipped()?;
+        let mut ids = BTreeSet::new();
         for (name, entry) in own {
+            let id = own::id_of(name);
+            if id == BUILT_IN {
+                return Err(OwnError::Reserved(id));
+            }
+            if !ids.insert(id.clone()) {
+                return Err(OwnError::Twice(id));
+            }
             all.put(entry.definition(name, shipped()?)?);
         }
         names_are_unique(&all.definitions)?;

@@ -10,7 +10,7 @@ const MAX_ID_BYTES: usize = 400;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadValue {
     #[error(
-        "`{0}` cannot be a model: letters, digits and . _ : / @ + - [ ] # = , only, \
+        "`{0}` cannot be a model: letters, digits and . _ : / @ + - [ ] ( ) # = , only, \
          beginning with a letter or digit"
     )]
     Model(String),
@@ -26,7 +26,7 @@ pub enum BadValue {
 
 /// A model's id: nothing that could be taken for a flag, a path out of somewhere or a list.
 pub fn model_id(id: &str) -> Result<(), BadValue> {
-    let is_fine = |c: char| c.is_ascii_alphanumeric() || "._:/@+-[]#=,".contains(c);
+    let is_fine = |c: char| c.is_ascii_alphanumeric() || "._:/@+-[]()#=,".contains(c);
     let begins_well = id.starts_with(|c: char| c.is_ascii_alphanumeric());
     match begins_well && id.len() <= MAX_MODEL_BYTES && id.chars().all(is_fine) {
         true => Ok(()),
@@ -88,6 +88,7 @@ mod tests {
             "openai/gpt-5#high",
             "us.anthropic.claude-3-7-sonnet-20250219-v1:0",
             "qwen3:8b",
+            "qwen3(openai)",
             "models/gemini-3-pro@001",
         ] {
             assert_eq!(model_id(id), Ok(()), "{id}");

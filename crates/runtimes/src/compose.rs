@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::definition::Images;
 use crate::dialect::{Image, Prompt};
+use crate::scratch::write_private;
 
 /// Names of files that are told; a repository has more than a prompt should carry.
 const MAX_LISTED: usize = 200;
@@ -169,6 +170,7 @@ impl Composed {
         let mime_type = block["mimeType"].as_str().unwrap_or("image/png").to_owned();
         match (setting.images, setting.image_dir) {
             (Images::Protocol, _) => {
+                decoded(data)?;
                 self.images.push(Image { mime_type, data: data.to_owned() });
             }
             (Images::AtPath, Some(dir)) => {
@@ -181,11 +183,14 @@ impl Composed {
     }
 }
 
-fn write_image(dir: &Path, n: usize, mime: &str, data: &str) -> Result<PathBuf, ComposeError> {
+fn decoded(data: &str) -> Result<Vec<u8>, ComposeError> {
     use base64::Engine as _;
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(data)
-        .map_err(|_| ComposeError::NotBase64)?;
+    let engine = base64::engine::general_purpose::STANDARD;
+    engine.decode(data).map_err(|_| ComposeError::NotBase64)
+}
+
+fn write_image(dir: &Path, n: usize, mime: &str, data: &str) -> Result<PathBuf, ComposeError> {
+    let bytes = decoded(data)?;
     let extension = match mime {
         "image/jpeg" => "jpg",
         "image/gif" => "gif",
@@ -193,7 +198,7 @@ fn write_image(dir: &Path, n: usize, mime: &str, data: &str) -> Result<PathBuf, 
         _ => "png",
     };
     let path = dir.join(format!("image-{n}.{extension}"));
-    std::fs::write(&path, bytes)
+    write_private(&path, &bytes)
         .map_err(|source| ComposeError::Image { path: path.clone(), source })?;
     Ok(path)
 }
@@ -201,7 +206,9 @@ fn write_image(dir: &Path, n: usize, mime: &str, data: &str) -> Result<PathBuf, 
 /// How a linked file is named in the prompt. It must be inside the session's roots, links
 /// resolved: its content is about to leave the machine.
 fn mention(uri: &str, setting: &Setting<'_>) -> Result<String, ComposeError> {
-    let Some(path) = file_path(uri) else { return Ok(uri.to_owned()) };
+    let plain = uri.trim_start_matches('@');
+    let path = file_path(plain).or_else(|| plain.starts_with('/').then(|| PathBuf::from(plain)));
+    let Some(path) = path else { return Ok(uri.to_owned()) };
     let path = setting.cwd.join(path);
     let real = path
         .canonicalize()
@@ -218,7 +225,11 @@ fn mention(uri: &str, setting: &Setting<'_>) -> Result<String, ComposeError> {
 
 /// The path of a `file:` URI, its percent signs decoded.
 fn file_path(uri: &str) -> Option<PathBuf> {
-    let rest = uri.strip_prefix("file://")?;
+    let (scheme, rest) = uri.split_once(':')?;
+    if !scheme.eq_ignore_ascii_case("file") {
+        return None;
+    }
+    let rest = rest.strip_prefix("//").unwrap_or(rest);
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
     let rest = rest.split(['#', '?']).next().unwrap_or(rest);
     let mut bytes = Vec::with_capacity(rest.len());

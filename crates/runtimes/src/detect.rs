@@ -26,9 +26,11 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::catalogue::Catalogue;
 use crate::definition::Definition;
+use crate::scratch::Scratch;
 use cache::{Cache, Entry};
 
 pub use found::{Auth, AuthState, Diagnosis, Found, FoundBy, ModelsFrom, PassedOver, Reason, Run};
@@ -42,6 +44,8 @@ pub struct Options {
     pub machine: Machine,
     /// Where results are kept; `None`: nowhere.
     pub cache_dir: Option<PathBuf>,
+    /// Where probes work.
+    pub scratch: Scratch,
     /// Ask again, whatever the cache says.
     pub refresh: bool,
     /// Only what a start needs: version and features, not login and models.
@@ -68,6 +72,7 @@ impl Options {
             launch,
             machine,
             cache_dir: None,
+            scratch: Scratch::default(),
             refresh: false,
             for_start: false,
             within: WITHIN,
@@ -133,6 +138,8 @@ async fn one_by_all_means(
     let mut nothing = Found::nothing(&definition);
     let task =
         tokio::spawn(async move { examine::examine(&definition, &options, &cache, until).await });
+    // Whoever no longer wants to know ends the probes too.
+    let task = AbortOnDropHandle::new(task);
     let abort = task.abort_handle();
     let why = match timeout_at(until + LAST_WAIT, task).await {
         Ok(Ok(examined)) => return examined,

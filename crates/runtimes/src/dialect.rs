@@ -6,15 +6,17 @@
 //! Always true, for every dialect: a turn that was begun ends exactly once; a tool call starts
 //! once and ends once; a line that is not understood comes out as [`Said::Raw`].
 
-mod ansi;
+pub(crate) mod ansi;
 mod calling;
 mod claude;
 mod codex;
 mod codex_app_server;
 mod codex_exec;
 mod copilot;
+mod counts;
 mod cursor;
 mod gemini;
+mod json;
 mod names;
 mod one_turn;
 mod openai;
@@ -26,6 +28,8 @@ mod retold;
 mod stderr;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 
@@ -66,6 +70,15 @@ pub trait Dialect: std::fmt::Debug + Send {
 
     /// One line of stdout without its end; never blank.
     fn line(&mut self, line: &str, out: &mut Vec<Said>);
+
+    /// A line was longer than what is read of one. `head` is what its beginning tells, as a
+    /// value; null if that is nothing.
+    ///
+    /// A turn must not wait for an end that was in such a line. Where `head` tells that it was
+    /// the end, the turn ends as that says; where it does not even tell what kind of line it
+    /// was, the turn ends with `failure`. A question in it is refused, since nobody can answer
+    /// it. Dialects whose turns end with their process at the latest may wait for that.
+    fn skipped(&mut self, _head: &Value, _failure: Failure, _out: &mut Vec<Said>) {}
 
     /// The answer to a [`Said::Ask`].
     fn answer(&mut self, _ask: &str, _answer: &Answer, _out: &mut Vec<Said>) {}

@@ -14,6 +14,7 @@ pub mod detect;
 pub mod dialect;
 pub mod mcp;
 pub mod mint;
+pub mod scratch;
 pub mod tools;
 pub mod trouble;
 pub mod update;

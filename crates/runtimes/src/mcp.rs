@@ -5,13 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
 use crate::definition::McpBy;
+use crate::scratch::write_private;
 
 #[derive(Debug, thiserror::Error)]
 pub enum McpError {
@@ -49,7 +48,8 @@ pub fn inject(style: McpBy, servers: &[Value], dir: &Path) -> Result<Injected, M
     match style {
         McpBy::ClaudeJson => {
             let path = dir.join("mcp.json");
-            write_private(&path, &json!({ "mcpServers": by_name(servers, claude_server) }))?;
+            let servers = json!({ "mcpServers": by_name(servers, claude_server) });
+            write_private(&path, servers.to_string().as_bytes())?;
             injected.args = vec!["--mcp-config".to_owned(), path.display().to_string()];
         }
         McpBy::OpencodeEnv => {
@@ -105,12 +105,6 @@ fn opencode_server(server: &Value) -> Value {
             })
         }
     }
-}
-
-fn write_private(path: &Path, value: &Value) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(value.to_string().as_bytes())
 }
 
 #[cfg(test)]

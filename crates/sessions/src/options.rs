@@ -48,8 +48,11 @@ pub fn request_for(
 ) -> Result<(&'static str, Json), NotOffered> {
     let answer: Value = answer.read().unwrap_or_default();
     let options = answer["configOptions"].as_array().into_iter().flatten();
-    let mut of_category = options.filter(|option| option["category"] == choice.category());
-    if let Some(option) = of_category.next() {
+    let of_category: Vec<&Value> =
+        options.filter(|option| option["category"] == choice.category()).collect();
+    // One agent has a provider in the category of models too.
+    let by_name = of_category.iter().find(|option| option["id"] == choice.name());
+    if let Some(option) = by_name.or(of_category.first()) {
         let values = select_values(&option["options"]);
         let value = match find(choice, &values, wanted) {
             // Our own adapters check what the CLI does not list.

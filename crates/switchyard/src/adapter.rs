@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use runtimes::adapter::{self, Runtime};
 use runtimes::detect::Machine;
 use runtimes::dialect::DialectName;
+use runtimes::scratch::Scratch;
 
 use crate::cli::AdapterArgs;
 use crate::config::Config;
@@ -41,6 +42,7 @@ pub(crate) async fn serve(args: AdapterArgs, config: Config) -> Result<ExitCode,
         permissions: mode,
         env,
         launch,
+        scratch: args.scratch.map(Scratch::below).unwrap_or_default(),
         max_line_bytes: config.settings().worker_line_bytes,
         definition,
         form,

@@ -1,9 +1,10 @@
 //! The agents of this user: shipped, configured, and in files of their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
-use runtimes::catalogue::{Catalogue, Own};
+use runtimes::catalogue::{BUILT_IN, Catalogue, Own, OwnError};
 use runtimes::definition::Definition;
 use runtimes::detect::{Found, Options, detect_one};
 
@@ -13,22 +14,31 @@ use crate::world;
 
 /// Everything that can be named.
 pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, Failure> {
-    let own: BTreeMap<String, Own> =
-        config.file.agent_servers.iter().chain(&config.file.agents).map(clone_entry).collect();
-    let mut catalogue = Catalogue::with_own(&own)
-        .with_context(|| format!("cannot use {}", config.home.config.display()))?;
-    for definition in definition_files(config)? {
-        catalogue.add(definition).context("the definitions contradict each other")?;
+    let file = || format!("cannot use {}", config.home.config.display());
+    let mut own: BTreeMap<String, Own> = config.file.agents.clone();
+    for (name, entry) in &config.file.agent_servers {
+        if own.insert(name.clone(), entry.clone()).is_some() {
+            return Err(anyhow::Error::from(OwnError::Twice(name.clone())).context(file()).into());
+        }
+    }
+    let mut catalogue = Catalogue::with_own(&own).with_context(file)?;
+    let mut seen = BTreeSet::new();
+    for (path, definition) in definition_files(config)? {
+        let cannot = || format!("cannot use {}", path.display());
+        if definition.id == BUILT_IN || !seen.insert(definition.id.clone()) {
+            return Err(anyhow::Error::from(OwnError::Twice(definition.id))
+                .context(cannot())
+                .into());
+        }
+        catalogue.add(definition).with_context(cannot)?;
     }
     Ok(catalogue)
 }
 
-fn clone_entry((name, own): (&String, &Own)) -> (String, Own) {
-    (name.clone(), own.clone())
-}
-
 /// `agents/*.toml` beside the configuration: whole definitions, one a file.
-fn definition_files(config: &Config) -> Result<Vec<Definition>, Failure> {
+fn definition_files(config: &Config) -> Result<Vec<(PathBuf, Definition)>, Failure> {
+    /// The largest shipped one has 5 KiB.
+    const MAX_BYTES: u64 = 1 << 20;
     let dir = config.home.config.with_file_name("agents");
     let Ok(entries) = std::fs::read_dir(&dir) else { return Ok(Vec::new()) };
     let mut paths: Vec<_> = entries
@@ -39,40 +49,52 @@ fn definition_files(config: &Config) -> Result<Vec<Definition>, Failure> {
     paths.sort();
     let mut definitions = Vec::new();
     for path in paths {
-        let text = std::fs::read_to_string(&path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
-        let definition =
-            Definition::parse(&text).with_context(|| format!("cannot use {}", path.display()))?;
-        definitions.push(definition);
+        let cannot = || format!("cannot use {}", path.display());
+        let about = path.metadata().with_context(cannot)?;
+        if !about.is_file() || about.len() > MAX_BYTES {
+            return Err(Failure::new(ERROR, format!("{}: no definition", cannot())));
+        }
+        let text = std::fs::read_to_string(&path).with_context(cannot)?;
+        let definition = Definition::parse(&text).with_context(cannot)?;
+        definitions.push((path, definition));
     }
     Ok(definitions)
 }
 
-/// How to look for agents.
-pub(crate) fn options(config: &Config) -> Result<Options, Failure> {
+/// How to look for agents. Where nothing can be written, nothing is kept.
+pub(crate) fn options(config: &Config) -> Options {
     let mut launch = bus::Launch::new("", "/");
     launch.keeper_exe = world::own_exe();
     launch.keeper_args = vec![world::KEEPER_VERB.into()];
-    launch.records_dir = Some(config.home.run.join("workers"));
     launch.cgroups = config.file.workers.cgroups;
     let cache = config.home.state.join("agents");
-    world::make_private_dir(&cache).with_context(|| format!("cannot make {}", cache.display()))?;
-    Ok(Options { cache_dir: Some(cache), ..Options::new(launch) })
+    match world::make_private_dir(&cache) {
+        Ok(()) => {
+            launch.records_dir = Some(config.home.run.join("workers"));
+            let scratch = world::scratch(config);
+            scratch.sweep();
+            Options { cache_dir: Some(cache), scratch, ..Options::new(launch) }
+        }
+        Err(error) => {
+            tracing::warn!(dir = %cache.display(), %error, "cannot keep what is found out");
+            Options::new(launch)
+        }
+    }
 }
 
 /// An agent that can be started.
 #[derive(Debug)]
 pub(crate) struct Ready {
-    pub(crate) program: std::path::PathBuf,
+    pub(crate) program: PathBuf,
     pub(crate) version: Option<String>,
-    pub(crate) features: std::collections::BTreeSet<String>,
+    pub(crate) features: BTreeSet<String>,
     /// Which of its forms is spoken.
     pub(crate) form: usize,
 }
 
 /// Finds an agent and what it takes to start it; nothing more is asked of it.
 pub(crate) async fn ready(config: &Config, definition: &Definition) -> Result<Ready, Failure> {
-    let options = Options { for_start: true, ..options(config)?.patient() };
+    let options = Options { for_start: true, ..options(config).patient() };
     let found = detect_one(definition, &options).await;
     match found.run {
         Some(run) if found.is_usable => Ok(Ready {

@@ -17,15 +17,31 @@ use crate::config::Config;
 use crate::format::print;
 use crate::launching::DEMO;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
-use crate::terminal;
+use crate::signals::Signals;
+use crate::{terminal, world};
 
 pub(crate) async fn dispatch(args: AgentsArgs, config: Config) -> Result<ExitCode, Failure> {
     let catalogue = catalogue(&config)?;
     let look = Look { catalogue, args: &args, config: &config };
-    match args.verb.as_ref().unwrap_or(&AgentsVerb::List { all: false }) {
-        AgentsVerb::List { all } => look.list(*all).await,
-        AgentsVerb::Show { agent } => look.show(agent).await,
-        AgentsVerb::Doctor => look.doctor().await,
+    let looking = async {
+        match args.verb.as_ref().unwrap_or(&AgentsVerb::List { all: false }) {
+            AgentsVerb::List { all } => look.list(*all).await,
+            AgentsVerb::Show { agent } => look.show(agent).await,
+            AgentsVerb::Doctor => look.doctor().await,
+        }
+    };
+    let mut signals = Signals::listen()?;
+    tokio::select! {
+        // As with any filter whose reader has had enough.
+        looked = looking => match looked {
+            Err(failure) if failure.is_broken_pipe() => Ok(ExitCode::SUCCESS),
+            looked => looked,
+        },
+        code = signals.next() => {
+            // Their keepers end the probes when we are gone.
+            world::scratch(&config).clear();
+            Ok(ExitCode::from(code))
+        }
     }
 }
 
@@ -41,7 +57,7 @@ impl Look<'_> {
         &self,
         mut each: impl FnMut(&Found) -> Result<(), Failure>,
     ) -> Result<Vec<Found>, Failure> {
-        let mut options = options(self.config)?;
+        let mut options = options(self.config);
         options.refresh = self.args.refresh;
         let n_agents = self.catalogue.iter().count();
         let mut found = Vec::new();
@@ -125,7 +141,7 @@ impl Look<'_> {
                 .hint(format!("there is: {DEMO}, {}", known.join(", "))));
         };
         // One agent alone may take its time.
-        let mut options = options(self.config)?.patient();
+        let mut options = options(self.config).patient();
         options.refresh = self.args.refresh;
         let found = detect_one(definition, &options).await;
         match self.args.json {

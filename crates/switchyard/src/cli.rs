@@ -304,6 +304,9 @@ pub(crate) struct AdapterArgs {
     /// Where running workers are noted
     #[arg(long)]
     pub(crate) records: Option<PathBuf>,
+    /// Where temporary files are put
+    #[arg(long)]
+    pub(crate) scratch: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -115,7 +115,8 @@ impl Default for Workers {
     }
 }
 
-pub(crate) fn load(path: Option<&Path>) -> Result<Config> {
+/// Reads the configuration. A file that is named must be there, unless it `may_be_missing`.
+pub(crate) fn load(path: Option<&Path>, may_be_missing: bool) -> Result<Config> {
     let mut home = Home::find()?;
     if let Some(path) = path {
         path.clone_into(&mut home.config);
@@ -123,7 +124,10 @@ pub(crate) fn load(path: Option<&Path>) -> Result<Config> {
     let file = match std::fs::read_to_string(&home.config) {
         Ok(text) => toml::from_str(&text)
             .with_context(|| format!("cannot use {}", home.config.display()))?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && path.is_none() => {
+        Err(error)
+            if error.kind() == std::io::ErrorKind::NotFound
+                && (path.is_none() || may_be_missing) =>
+        {
             File::default()
         }
         Err(error) => {

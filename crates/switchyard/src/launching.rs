@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::outcome::{Failure, NOT_FOUND};
 use crate::world::{ADAPTER_VERB, DEMO_VERB, make_private_dir};
 
-pub(crate) const DEMO: &str = "demo";
+pub(crate) const DEMO: &str = runtimes::catalogue::BUILT_IN;
 
 /// Which agent is wanted, and what for.
 #[derive(Debug)]
@@ -122,6 +122,8 @@ async fn named(
         wanted.permissions.name().into(),
         "--records".into(),
         config.home.run.join("workers").into(),
+        "--scratch".into(),
+        config.home.run.join("scratch").into(),
     ];
     if let Some(version) = &ready.version {
         args.extend(["--cli-version".into(), version.into()]);

@@ -17,6 +17,7 @@ mod outcome;
 mod prompt;
 mod run;
 mod sessions_verbs;
+mod signals;
 mod stdio;
 mod terminal;
 mod translate;
@@ -65,7 +66,9 @@ fn main() -> ExitCode {
 }
 
 async fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
-    let config = config::load(cli.config.as_deref())?;
+    let is_adapter = matches!(cli.verb, Verb::Adapter(_));
+    // Whoever started an adapter has read the file, if there is one.
+    let config = config::load(cli.config.as_deref(), is_adapter)?;
     match cli.verb {
         Verb::Run(args) => run::run(args, config).await,
         Verb::Acp(args) => acp::serve(args, config).await,

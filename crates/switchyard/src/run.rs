@@ -15,7 +15,6 @@ use sessions::session::{Phase, ServedBy, SessionError, SessionHandle};
 use sessions::yard::Yard;
 use sessions::{details::Details, mint};
 use store::SessionRecord;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::{Event, Json, Kind, Seq, TurnId};
 
 use crate::ask::Asker;
@@ -25,6 +24,7 @@ use crate::follow::{Followed, follow, show};
 use crate::format::{Formatter, TextOptions};
 use crate::launching::{Wanted, agent_command};
 use crate::outcome::{self, Failure};
+use crate::signals::Signals;
 use crate::{control, prompt, terminal, world};
 
 pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failure> {
@@ -51,7 +51,13 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
         add_dirs: &add_dirs(&args)?,
         model: args.model.as_deref(),
     };
-    let agent = choose_agent(&args, &config, wanted, earlier.as_ref()).await?;
+    let agent = tokio::select! {
+        agent = choose_agent(&args, &config, wanted, earlier.as_ref()) => agent?,
+        signal = signals.next() => {
+            world::scratch(&config).clear();
+            return Ok(ExitCode::from(signal));
+        }
+    };
     let can_ask = args.format == Format::Text && terminal::can_ask();
     let new_params = new_params(&args, &agent.cwd)?;
     let slot = Arc::new(HostSlot::new(
@@ -238,32 +244,6 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         self.0.abort();
-    }
-}
-
-/// The signals that end a run.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn listen() -> anyhow::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    /// The exit code that the next signal asks for.
-    async fn next(&mut self) -> u8 {
-        tokio::select! {
-            _ = self.interrupt.recv() => outcome::INTERRUPTED,
-            _ = self.terminate.recv() => outcome::TERMINATED,
-            _ = self.hangup.recv() => outcome::TERMINATED,
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use runtimes::dialect::PermissionMode;
+use runtimes::scratch::Scratch;
 use sessions::permission::{Mode, Policy, Rules};
 use sessions::settings::WorkerSetup;
 use sessions::yard::Yard;
@@ -55,8 +56,12 @@ pub(crate) async fn open_yard(config: &Config) -> Result<Yard, Failure> {
     let log = open_log(config)?;
     let records_dir = config.home.run.join("workers");
     let swept = {
-        let records_dir = records_dir.clone();
-        tokio::task::spawn_blocking(move || bus::sweep(&records_dir)).await
+        let (records_dir, scratch) = (records_dir.clone(), scratch(config));
+        tokio::task::spawn_blocking(move || {
+            scratch.sweep();
+            bus::sweep(&records_dir)
+        })
+        .await
     };
     match swept {
         Ok(Ok(swept)) => {
@@ -105,6 +110,11 @@ pub(crate) fn days_ago(days: u32) -> Millis {
 /// This very executable, also after an upgrade has replaced the file.
 pub(crate) fn own_exe() -> PathBuf {
     PathBuf::from("/proc/self/exe")
+}
+
+/// Where temporary files of adapters and probes are.
+pub(crate) fn scratch(config: &Config) -> Scratch {
+    Scratch::below(config.home.run.join("scratch"))
 }
 
 pub(crate) fn make_private_dir(path: &Path) -> std::io::Result<()> {

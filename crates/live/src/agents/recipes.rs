@@ -93,8 +93,12 @@ pub(super) fn gemini(at: &Surroundings) -> Recipe {
 }
 
 pub(super) fn qwen(at: &Surroundings) -> Recipe {
+    let model = |id: &str| json!({ "id": id, "name": id, "baseUrl": openai(at), "envKey": "OPENAI_API_KEY" });
     // The memory asks the model a second question in the background.
-    let settings = json!({ "memory": { "enableManagedAutoMemory": false } });
+    let settings = json!({
+        "memory": { "enableManagedAutoMemory": false },
+        "modelProviders": { "openai": MODELS.map(model) },
+    });
     Recipe::default()
         .set("OPENAI_API_KEY", KEY)
         .set("OPENAI_BASE_URL", openai(at))

@@ -80,12 +80,6 @@ impl Server {
     pub fn log(&self) -> &Log {
         &self.state.log
     }
-
-    /// For a server that runs until the program is ended.
-    pub async fn finished(mut self) {
-        // The task ends only with its listener.
-        let _ = (&mut self.task).await;
-    }
 }
 
 impl Drop for Server {

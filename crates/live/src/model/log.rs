@@ -47,17 +47,29 @@ impl Log {
         entries.iter().filter(|entry| entry.path.starts_with(prefix)).cloned().collect()
     }
 
-    /// Waits for an entry, also one that has come already.
-    pub async fn wait_for(&self, fits: impl Fn(&Entry) -> bool) -> Entry {
+    /// The nth entry, from 0; waits until it comes.
+    pub async fn nth(&self, n: usize) -> Entry {
         let mut news = self.n_entries.subscribe();
         loop {
-            let found = self.entries().iter().find(|entry| fits(entry)).cloned();
+            let found = self.entries().get(n).cloned();
             if let Some(entry) = found {
                 return entry;
             }
             if news.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
+        }
+    }
+
+    /// Waits for an entry, also one that has come already.
+    pub async fn wait_for(&self, fits: impl Fn(&Entry) -> bool) -> Entry {
+        let mut n = 0;
+        loop {
+            let entry = self.nth(n).await;
+            if fits(&entry) {
+                return entry;
+            }
+            n += 1;
         }
     }
 

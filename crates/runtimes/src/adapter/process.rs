@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use crate::dialect::{Dialect, DialectName, Exit, Reader, Said};
 
 /// Lines that may wait for a CLI that is slow to read.
-const QUEUED_LINES: usize = 64;
+const QUEUED_LINES: usize = 1024;
 const READ_BYTES: usize = 64 << 10;
 
 /// What the CLI gets on stdin.

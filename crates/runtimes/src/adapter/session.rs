@@ -4,13 +4,14 @@
 //! CLI says.
 
 use std::collections::{HashMap, VecDeque};
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bus::StopLadder;
 use bus::connection::Connection;
+use bus::{SpawnError, StopLadder};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -183,7 +184,7 @@ impl Session {
                             early.push(Said::Session(id));
                         }
                     }
-                    Said::Lost(failure) => return Err(failure),
+                    Said::Lost(failure) => return Err(self.with_remedy(failure)),
                     Said::TurnEnded(end) => {
                         if let crate::dialect::Ending::Failed(failure) = end.ending {
                             return Err(self.with_remedy(failure));
@@ -345,16 +346,35 @@ impl Session {
         tracing::debug!(program = ?launch.program, args = ?launch.args, "starting the CLI");
         let started =
             Process::start(launch, self.runtime.dialect, self.runtime.max_line_bytes, input).await;
-        let mut process = started.map_err(|error| {
-            Failure::new(Category::ProcessExit, format!("cannot start the CLI: {error}"))
-                .remedy(format!("install it: {}", self.runtime.definition.install))
-        })?;
+        let mut process = started.map_err(|error| self.not_started(&error))?;
         let mut out = Vec::new();
         process.dialect().open(&self.opening(), &mut out);
         self.process = Some(process);
         (self.is_stale, self.stop_at) = (false, None);
         self.unheard.extend(out);
         Ok(())
+    }
+
+    fn not_started(&self, error: &SpawnError) -> Failure {
+        /// What Linux says of arguments that are too long.
+        const E2BIG: i32 = 7;
+        let message = format!("cannot start the CLI: {error}");
+        match error {
+            SpawnError::NotFound { .. } | SpawnError::NotExecutable { .. } => {
+                Failure::new(Category::ProcessExit, message)
+                    .remedy(format!("install it: {}", self.runtime.definition.install))
+            }
+            SpawnError::BadCwd { .. } => Failure::new(Category::BadInput, message)
+                .remedy("the session's directory must be there"),
+            SpawnError::Exec { source, .. } if source.raw_os_error() == Some(E2BIG) => {
+                let message = "the prompt or the system prompt is too long for a command line";
+                Failure::new(Category::PromptTooLarge, message)
+            }
+            SpawnError::Exec { source, .. } if source.kind() == ErrorKind::InvalidInput => {
+                Failure::new(Category::BadInput, message)
+            }
+            _ => Failure::new(Category::ProcessExit, message),
+        }
     }
 
     fn opening(&self) -> Opening {
@@ -378,7 +398,7 @@ impl Session {
     /// A directory for us and the CLI alone.
     pub(super) fn scratch_dir(&mut self) -> Result<PathBuf, Failure> {
         if self.scratch.is_none() {
-            let made = tempfile::Builder::new().prefix("switchyard-").tempdir();
+            let made = self.runtime.scratch.dir();
             self.scratch = Some(made.map_err(|error| {
                 Failure::new(Category::Internal, format!("no temporary directory: {error}"))
             })?);

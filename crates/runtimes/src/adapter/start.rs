@@ -28,7 +28,11 @@ impl Start {
         }
         let directories = params["additionalDirectories"].as_array().into_iter().flatten();
         let directories = directories.filter_map(Value::as_str).map(PathBuf::from);
-        let mcp_servers = params["mcpServers"].as_array().cloned().unwrap_or_default();
+        let mcp_servers = match &params["mcpServers"] {
+            Value::Null => Vec::new(),
+            Value::Array(servers) => servers.clone(),
+            _ => return Err(RpcError::invalid_params("`mcpServers` is not a list")),
+        };
         mcp::check(&mcp_servers).map_err(RpcError::invalid_params)?;
         if let Some(id) = &resume {
             checks::session_id(id).map_err(RpcError::invalid_params)?;

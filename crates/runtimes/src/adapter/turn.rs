@@ -15,6 +15,7 @@ use crate::definition::{Part, PromptBy, ResumeStyle};
 use crate::dialect::{
     Answer, Ask, AskKind, Category, Ending, Failure, Prompt, Said, StopReason, TurnEnd,
 };
+use crate::scratch::write_private;
 use crate::update::Update;
 
 /// From telling a CLI to stop to stopping it. With the ladder below it stays within the
@@ -22,6 +23,8 @@ use crate::update::Update;
 const INTERRUPT_GRACE: Duration = Duration::from_secs(5);
 /// A CLI that has answered gets this long to leave: some save their session then.
 const LINGER: Duration = Duration::from_secs(10);
+/// Questions that may be open at once; what is asked beyond them is refused.
+const MAX_ASKS: usize = 256;
 /// For CLIs that can only be stopped by a signal.
 const STOP: StopLadder =
     StopLadder { after_eof: Duration::from_millis(50), after_term: Duration::from_secs(2) };
@@ -118,7 +121,7 @@ impl Session {
 
     async fn start_with_file(&mut self, text: &str) -> Result<(), Failure> {
         let path = self.scratch_dir()?.join("prompt.md");
-        std::fs::write(&path, text).map_err(|error| {
+        write_private(&path, text.as_bytes()).map_err(|error| {
             Failure::new(Category::Internal, format!("cannot write {}: {error}", path.display()))
         })?;
         self.start_process(Input::None, None, Some(&path)).await
@@ -239,6 +242,9 @@ impl Session {
         if self.turn.as_ref().is_none_or(|turn| turn.is_cancelling) {
             return self.answered(&id, &Answer::Cancelled);
         }
+        if self.asks.len() >= MAX_ASKS {
+            return self.answered(&id, &rejection(&ask));
+        }
         let params = Json::of(&json!({
             "sessionId": self.id,
             "toolCall": ask.call,
@@ -332,6 +338,8 @@ impl Session {
                 Ok(Json::of(&result))
             }
             Ending::Failed(failure) => {
+                // What it was about to say could end the next turn.
+                self.is_stale |= failure.category == Category::Protocol;
                 self.has_history |= failure.category != Category::SessionLost;
                 Err(rpc_error(&self.with_remedy(failure)))
             }

@@ -31,7 +31,7 @@ fn values() -> Values {
 #[test]
 fn a_new_conversation() {
     let args = arguments(&form(), &values()).unwrap();
-    assert_eq!(args, ["run", "--dir", "/x", "--yolo", "-p; rm -rf"]);
+    assert_eq!(args, ["run", "--dir", "/x", "--yolo", " -p; rm -rf"]);
 }
 
 #[test]
@@ -47,8 +47,8 @@ fn everything_in_its_place() {
     let args = arguments(&form(), &values).unwrap().join(" ");
     assert_eq!(
         args,
-        "run --dir /x --fast --yolo --model m/1 -c effort=high --add-dir / --resume abc \
-         -p; rm -rf"
+        "run --dir /x --fast --yolo --model m/1 -c effort=high --add-dir / --resume \
+         abc  -p; rm -rf"
     );
 }
 
@@ -84,4 +84,20 @@ fn a_prompt_that_no_argument_holds_is_refused_before_the_start() {
     let prompt = "x".repeat(MAX_PROMPT_ARG_BYTES + 1);
     let error = arguments(&form(), &Values { prompt: Some(prompt), ..values() }).unwrap_err();
     assert!(matches!(error, ArgvError::PromptTooLarge { bytes } if bytes > 120_000));
+}
+
+#[test]
+fn a_prompt_is_never_a_flag() {
+    for (template, expected) in [
+        (vec![], " --trust-all-tools"),
+        (vec!["-p", "{prompt}"], "-p| --trust-all-tools"),
+        (vec!["--query={prompt}"], "--query=--trust-all-tools"),
+    ] {
+        let mut form = form();
+        form.args = Vec::new();
+        form.prompt_args = template.into_iter().map(str::to_owned).collect();
+        let values = Values { prompt: Some("--trust-all-tools".into()), ..values() };
+        let args = arguments(&form, &Values { permissions: PermissionMode::ReadOnly, ..values });
+        assert_eq!(args.unwrap().join("|"), expected);
+    }
 }

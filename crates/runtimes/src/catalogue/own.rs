@@ -66,6 +66,12 @@ pub enum OwnError {
     DialectNotOffered { agent: String, base: String, dialect: String, offered: String },
     #[error("agent `{agent}`: it needs a `command`, or a `base`")]
     NoCommand { agent: String },
+    #[error("agent `{agent}`: `prompt` is for a command with a `dialect` of its own")]
+    NoChoiceOfPrompt { agent: String },
+    #[error("agent `{0}`: this name is taken by the agent that is built in")]
+    Reserved(String),
+    #[error("agent `{0}` is there twice")]
+    Twice(String),
     #[error(transparent)]
     Definition(#[from] DefinitionError),
 }
@@ -80,6 +86,10 @@ impl Own {
             (None, None) => shipped.iter().any(|one| one.id == id).then_some(id.as_str()),
             (None, Some(_)) => None,
         };
+        let has_choice = base.is_none() && self.dialect.as_deref().is_some_and(|d| d != "acp");
+        if self.prompt.is_some() && !has_choice {
+            return Err(OwnError::NoChoiceOfPrompt { agent: id.clone() });
+        }
         let mut definition = match base {
             Some(base) => self.based(&id, base, shipped)?,
             None => self.bare(&id)?,
@@ -90,8 +100,10 @@ impl Own {
             (None, Some(_)) => definition.name,
             (None, None) => name.to_owned(),
         };
+        if base.is_some() {
+            definition.prefix_args.clone_from(&self.args);
+        }
         definition.id = id;
-        definition.prefix_args.clone_from(&self.args);
         definition.env.set.extend(self.env.clone());
         definition.env.strip.retain(|name| !self.env.contains_key(name));
         if !self.models.is_empty() {
@@ -139,7 +151,8 @@ impl Own {
     fn bare(&self, id: &str) -> Result<Definition, OwnError> {
         let command =
             self.command.as_ref().ok_or_else(|| OwnError::NoCommand { agent: id.to_owned() })?;
-        let form = bare_form(self.dialect.as_deref().unwrap_or("acp"), self.prompt);
+        let mut form = bare_form(self.dialect.as_deref().unwrap_or("acp"), self.prompt);
+        form.args.clone_from(&self.args);
         let mut definition = Definition {
             id: id.to_owned(),
             name: id.to_owned(),
@@ -175,7 +188,7 @@ impl OwnModel {
 }
 
 /// What editors call `My Agent` is typed as `my-agent`.
-fn id_of(name: &str) -> String {
+pub(super) fn id_of(name: &str) -> String {
     let words: Vec<_> = name.split_whitespace().collect();
     match words.as_slice() {
         [word] => (*word).to_owned(),

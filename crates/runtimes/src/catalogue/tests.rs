@@ -104,10 +104,10 @@ fn a_bare_command_is_an_acp_agent() {
     let mine = catalogue.get("my-agent").unwrap();
     assert_eq!(mine.name, "My Agent");
     assert_eq!((mine.bins.as_slice(), &mine.path), (["npx".to_owned()].as_slice(), &None));
-    assert_eq!(mine.prefix_args, ["-y", "my-agent", "--acp"]);
     assert_eq!(mine.env.set["KEY"], "x");
     assert!(mine.version.args.is_empty());
     let [form] = mine.forms.as_slice() else { panic!("{:?}", mine.forms) };
+    assert_eq!(form.args, ["-y", "my-agent", "--acp"]);
     assert!(form.is_acp() && form.permissions.asks);
     assert_eq!(form.resume.style, ResumeStyle::Protocol);
 }

@@ -72,7 +72,15 @@ fn attached_files_lie_inside_the_roots() {
     let block = json!({ "type": "resource_link", "name": "a", "uri": uri });
     let prompt = compose(&[text("see"), block], &setting).unwrap().text;
     assert!(prompt.starts_with("see\n@") && prompt.ends_with("a b.txt"), "{prompt}");
-    for path in [outside, dir.path().join("link"), dir.path().join("../..")] {
+    let outside_as = |uri: String| json!({ "type": "resource_link", "name": "x", "uri": uri });
+    let shown = outside.display();
+    for uri in
+        [format!("FILE://{shown}"), format!("file:{shown}"), format!("@{shown}"), shown.to_string()]
+    {
+        let error = compose(&[outside_as(uri.clone())], &setting).unwrap_err();
+        assert!(matches!(error, ComposeError::Outside { .. }), "{uri}: {error}");
+    }
+    for path in [outside.clone(), dir.path().join("link"), dir.path().join("../..")] {
         let error = compose(&[link(&path)], &setting).unwrap_err();
         assert!(matches!(error, ComposeError::Outside { .. }), "{error}");
     }

@@ -32,7 +32,7 @@ pub(super) enum Trouble {
 }
 
 pub(super) async fn ask(call: Call<'_>) -> Result<Offer, Trouble> {
-    let dir = probe::directory().map_err(|error| Trouble::Other(error.to_string()))?;
+    let dir = call.scratch.dir().map_err(|error| Trouble::Other(error.to_string()))?;
     let until = call.until;
     let launch = call.launch(&dir, StdinKind::Pipe);
     let worker = match timeout_at(until, launch.spawn()).await {

@@ -98,7 +98,7 @@ impl Examination<'_> {
             Outcome::Ran(ran) => version_of(&ran),
             Outcome::NotFound => VersionFact::ShimBroken(missing_interpreter(&self.path)),
             Outcome::NotExecutable(why) => VersionFact::NotExecutable(why),
-            Outcome::NotStarted(why) => VersionFact::Failed(why),
+            Outcome::NotStarted(why) => return Fact::provisional(VersionFact::Failed(why)),
             Outcome::TimedOut => {
                 let limit = (limit * self.options.patience.max(1)).min(self.options.within);
                 let why = format!("no answer within {limit:?}");
@@ -185,6 +185,7 @@ impl Examination<'_> {
         let mode = PermissionMode::default();
         let call = Call {
             launch: &options.launch,
+            scratch: &options.scratch,
             program: &program,
             args: definition.prefix_args.iter().chain(own).cloned().collect(),
             env: options.machine.environment(definition, Some(form), mode, &program),
@@ -220,6 +221,7 @@ impl Examination<'_> {
         let mode = PermissionMode::default();
         Call {
             launch: &options.launch,
+            scratch: &options.scratch,
             program: path,
             args: definition.prefix_args.iter().chain(args).cloned().collect(),
             env: options.machine.environment(definition, None, mode, path),
@@ -230,7 +232,8 @@ impl Examination<'_> {
 
 fn as_sure_as<T>(outcome: &Outcome, fact: T) -> Fact<T> {
     match outcome {
-        Outcome::TimedOut => Fact::provisional(fact),
+        // Ours, not the program's.
+        Outcome::TimedOut | Outcome::NotStarted(_) => Fact::provisional(fact),
         _ => Fact::now(fact),
     }
 }

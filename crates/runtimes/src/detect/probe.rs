@@ -13,6 +13,9 @@ use tempfile::TempDir;
 use tokio::io::AsyncReadExt as _;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::dialect::ansi;
+use crate::scratch::Scratch;
+
 /// No version, help or list of models is longer; a probe that prints more is ended.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// What a program printed last is still in the pipe when it has exited.
@@ -24,6 +27,7 @@ const END_WAIT: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone)]
 pub(super) struct Call<'a> {
     pub launch: &'a Launch,
+    pub scratch: &'a Scratch,
     pub program: &'a Path,
     pub args: Vec<String>,
     pub env: bus::Environment,
@@ -57,7 +61,7 @@ impl Ran {
 
 impl Call<'_> {
     pub(super) async fn run(self) -> Outcome {
-        let dir = match directory() {
+        let dir = match self.scratch.dir() {
             Ok(dir) => dir,
             Err(error) => return Outcome::NotStarted(format!("no temporary directory: {error}")),
         };
@@ -74,8 +78,8 @@ impl Call<'_> {
             Ok((stdout, exit)) => Outcome::Ran(Ran {
                 code: exit.code,
                 exit: exit.to_string(),
-                stdout: String::from_utf8_lossy(&stdout).into_owned(),
-                stderr: worker.handle.stderr_tail(),
+                stdout: ansi::strip(&String::from_utf8_lossy(&stdout)),
+                stderr: ansi::strip(&worker.handle.stderr_tail()),
             }),
             Err(_) => Outcome::TimedOut,
         }
@@ -91,10 +95,6 @@ impl Call<'_> {
         launch.stderr = StderrKind::Captured;
         launch
     }
-}
-
-pub(super) fn directory() -> std::io::Result<TempDir> {
-    tempfile::Builder::new().prefix("switchyard-probe-").tempdir()
 }
 
 /// Ends the whole tree and waits until it is gone, but not for ever.

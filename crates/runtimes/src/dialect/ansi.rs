@@ -137,7 +137,7 @@ impl Ansi {
 }
 
 /// A text without its escape sequences.
-pub(super) fn strip(text: &str) -> String {
+pub(crate) fn strip(text: &str) -> String {
     let mut ansi = Ansi::default();
     text.chars()
         .filter_map(|c| match ansi.push(c) {

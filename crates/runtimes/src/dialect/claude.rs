@@ -29,7 +29,7 @@ use self::system::Compactions;
 use self::toolbox::Toolbox;
 use super::{
     Answer, Category, Dialect, Ending, Exit, Failure, Opening, Prompt, Said, StopReason, TurnEnd,
-    Wish,
+    Wish, json,
 };
 use crate::update::Severity;
 
@@ -86,7 +86,7 @@ impl Dialect for Claude {
     }
 
     fn line(&mut self, line: &str, out: &mut Vec<Said>) {
-        match serde_json::from_str::<Value>(line) {
+        match json::parse(line) {
             Ok(Value::Array(all)) if all.iter().all(Value::is_object) => {
                 // `--output-format json` prints all lines at once, as one array.
                 for one in &all {
@@ -96,9 +96,27 @@ impl Dialect for Claude {
             Ok(value) if value.is_object() => self.object(&value, line, out),
             Ok(_) => out.push(Said::Raw(line.to_owned())),
             Err(_) => match ending::of_cut(line) {
+                // It was not cut by the end of the process, and no other end will come.
+                Some(verdict) if self.turn.is_running && self.control.is_listening() => {
+                    self.finish(verdict, &Value::Null, out);
+                }
                 Some(verdict) if self.turn.is_running => self.turn.cut = Some(verdict),
                 _ => out.push(Said::Raw(line.to_owned())),
             },
+        }
+    }
+
+    fn skipped(&mut self, head: &Value, failure: Failure, out: &mut Vec<Said>) {
+        match head["type"].as_str() {
+            Some("result") => self.skipped_result(head, failure, out),
+            Some("control_request") if head["request_id"].is_string() => control::refuse(head, out),
+            Some("control_response") => {
+                if self.control.is_greeting() {
+                    self.refused(failure, out);
+                }
+            }
+            Some("control_request") | None => self.fail(failure, out),
+            Some(_) => {}
         }
     }
 
@@ -129,8 +147,12 @@ impl Dialect for Claude {
         if died.category == Category::SessionLost && self.session.is_none() {
             self.lose(&died, out);
         }
+        // A process that only prints is a turn, even if it said nothing of one.
+        if !self.has_had_turn && !self.control.is_open() {
+            self.begin();
+        }
         if !self.turn.is_running {
-            return;
+            return self.toolbox.close(&died.message, out);
         }
         let has_answered = exit.code == Some(0) && self.stream.is_settled();
         let verdict = match (self.turn.cut.take(), self.turn.trouble.take()) {
@@ -156,7 +178,7 @@ impl Claude {
             "user" => self.user(value, out),
             "result" => self.result(value, out),
             "control_request" => self.asked(value, out),
-            "control_response" => self.control.answered(value, &mut self.flavour, out),
+            "control_response" => self.answered(value, out),
             "control_cancel_request" => self.asks.cancel(value, out),
             "rate_limit_event" => system::rate_limit(value, out),
             "auth_status" => system::auth_status(value, out),
@@ -217,6 +239,7 @@ impl Claude {
                 true
             }
             "local_command_output" => {
+                self.notice_turn();
                 let text = value["content"].as_str().unwrap_or_default();
                 self.stream.whole_text(text, out);
                 true
@@ -249,9 +272,11 @@ impl Claude {
         if parent_of(value).is_some() {
             return true;
         }
+        if matches!(kind, "message_start" | "content_block_start" | "content_block_delta") {
+            self.notice_turn();
+        }
         match kind {
             "message_start" => {
-                self.notice_turn();
                 self.notice_session(value, out);
                 self.turn.trouble = None;
                 self.turn.stop_reason = None;
@@ -270,11 +295,11 @@ impl Claude {
 
     fn assistant(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
         let message = &value["message"];
+        self.notice_turn();
         if let Some(parent) = parent_of(value) {
             self.toolbox.subagent(parent, &message["content"], out);
             return true;
         }
-        self.notice_turn();
         self.notice_session(value, out);
         if let Some(trouble) = ending::trouble_in(value) {
             self.turn.trouble = Some(trouble);
@@ -337,12 +362,45 @@ impl Claude {
             && value["queued_turn_count"].as_u64().unwrap_or_default() > 0;
         if self.turn.is_running && !(is_foreign && self.is_driven) {
             self.finish(verdict, value, out);
+        } else if !self.turn.is_running {
+            // The end of something that nobody asked for.
+            self.toolbox.close("the CLI did not say how this ended", out);
         }
         true
     }
 
+    /// A `result` of which only the beginning could be read.
+    fn skipped_result(&mut self, head: &Value, failure: Failure, out: &mut Vec<Said>) {
+        let is_told = head["is_error"].is_boolean();
+        // The whole answer is in it; if none came before, it is lost.
+        match is_told && (head["is_error"] == true || self.stream.has_text()) {
+            true => drop(self.result(head, out)),
+            false => self.fail(failure, out),
+        }
+    }
+
+    fn answered(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
+        if let Err(failure) = self.control.answered(value, &mut self.flavour, out) {
+            self.refused(failure, out);
+        }
+        true
+    }
+
+    /// The CLI did not take our greeting: there will be no conversation.
+    fn refused(&mut self, failure: Failure, out: &mut Vec<Said>) {
+        self.lose(&failure, out);
+        self.fail(failure, out);
+    }
+
+    fn fail(&mut self, failure: Failure, out: &mut Vec<Said>) {
+        if self.turn.is_running {
+            self.finish(Verdict::failed(failure), &Value::Null, out);
+        }
+    }
+
     fn asked(&mut self, value: &Value, out: &mut Vec<Said>) -> bool {
         if value["request"]["subtype"] == "can_use_tool" {
+            self.notice_turn();
             self.asks.hear(value, &mut self.toolbox, out);
         } else {
             control::refuse(value, out);

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use super::codex::trouble;
 use super::{
     Answer, Dialect, Ending, Exit, Failure, Model, Opening, Prompt, Said, StopReason, Usage, Wish,
+    json,
 };
 use crate::calls::Calls;
 use crate::tools;
@@ -96,7 +97,7 @@ impl Dialect for CodexAppServer {
     }
 
     fn line(&mut self, line: &str, out: &mut Vec<Said>) {
-        let message: Value = serde_json::from_str(line).unwrap_or_default();
+        let message = json::parse_or_null(line);
         let (method, id) = (message["method"].as_str(), &message["id"]);
         let is_known = match (method, id.is_null()) {
             (Some(method), true) => self.notified(method, &message["params"], out),
@@ -106,6 +107,25 @@ impl Dialect for CodexAppServer {
         };
         if !is_known {
             out.push(Said::Raw(line.to_owned()));
+        }
+    }
+
+    fn skipped(&mut self, head: &Value, failure: Failure, out: &mut Vec<Said>) {
+        let (method, id) = (head["method"].as_str(), &head["id"]);
+        match (method, id.is_null()) {
+            (Some("turn/completed"), true) => self.skipped_end(&head["params"], failure, out),
+            (Some(_), true) => {}
+            (Some(_), false) => {
+                let error = json!({ "code": NOT_SUPPORTED, "message": failure.message });
+                out.push(Said::Write(json!({ "id": id, "error": error }).to_string()));
+            }
+            (None, false) => {
+                if let Some(what) = self.asked(id) {
+                    self.settle(what, Err(failure), out);
+                }
+            }
+            (None, true) if self.opening.is_some() => self.refuse(failure, out),
+            (None, true) => self.end_turn(Ending::Failed(failure), out),
         }
     }
 
@@ -149,7 +169,7 @@ impl CodexAppServer {
     }
 
     fn answered(&mut self, id: &Value, message: &Value, out: &mut Vec<Said>) -> bool {
-        let Some(what) = id.as_u64().and_then(|id| self.pending.remove(&id)) else {
+        let Some(what) = self.asked(id) else {
             return self.overheard(&message["result"], out);
         };
         let outcome = match &message["error"] {
@@ -159,6 +179,16 @@ impl CodexAppServer {
                 Err(trouble::failure(said, &error["data"]["codexErrorInfo"]))
             }
         };
+        self.settle(what, outcome, out);
+        true
+    }
+
+    /// What we asked under this id, once.
+    fn asked(&mut self, id: &Value) -> Option<Request> {
+        id.as_u64().and_then(|id| self.pending.remove(&id))
+    }
+
+    fn settle(&mut self, what: Request, outcome: Result<&Value, Failure>, out: &mut Vec<Said>) {
         match (what, outcome) {
             (Request::Initialize, Ok(_)) => self.initialized(out),
             (Request::Initialize, Err(failure)) => self.refuse(failure, out),
@@ -174,7 +204,6 @@ impl CodexAppServer {
             (Request::Interrupt, Ok(_)) => {}
             (Request::Interrupt, Err(_)) => self.interrupt_refused(),
         }
-        true
     }
 
     /// An answer to a request that somebody else wrote, in a recording.

@@ -11,7 +11,7 @@ use super::codex::items::{self, Item, Phase};
 use super::codex::texts::{Texts, Voice};
 use super::codex::{trouble, usage};
 use super::{
-    Category, Dialect, Ending, Exit, Opening, Prompt, Said, StopReason, TurnEnd, Usage, ansi,
+    Category, Dialect, Ending, Exit, Failure, Opening, Said, StopReason, TurnEnd, Usage, ansi, json,
 };
 use crate::calls::Calls;
 use crate::mint;
@@ -28,7 +28,6 @@ pub(super) struct CodexExec {
     session: Option<String>,
     /// Codex numbers its items anew in every process; within a session their ids must differ.
     prefix: String,
-    is_running: bool,
     has_ended: bool,
     is_resumed: bool,
     /// The last error that was no retry: what the turn failed of if nothing else is said.
@@ -44,12 +43,8 @@ impl Dialect for CodexExec {
         self.prefix = mint::uuid().chars().take(PREFIX_CHARS).chain(['-']).collect();
     }
 
-    fn prompt(&mut self, _prompt: &Prompt, _out: &mut Vec<Said>) {
-        self.is_running = !self.has_ended;
-    }
-
     fn line(&mut self, line: &str, out: &mut Vec<Said>) {
-        let Ok(event) = serde_json::from_str::<Value>(line) else {
+        let Ok(event) = json::parse(line) else {
             return out.push(Said::Raw(line.to_owned()));
         };
         let is_known = match event["type"].as_str().unwrap_or_default() {
@@ -60,13 +55,11 @@ impl Dialect for CodexExec {
             "item.completed" => self.item(&event["item"], Phase::IsOver, out),
             "error" => self.error(event["message"].as_str().unwrap_or_default(), out),
             "turn.completed" => {
-                self.is_running = !self.has_ended;
                 let used = usage::read(&event["usage"]).filter(|_| !self.is_resumed);
                 self.end_turn(Ending::Stopped(StopReason::EndTurn), used, out);
                 true
             }
             "turn.failed" => {
-                self.is_running = !self.has_ended;
                 let message = event["error"]["message"].as_str().map(str::to_owned);
                 let message = message.or_else(|| self.error.take()).unwrap_or_default();
                 self.end_turn(trouble::ending(&message, &Value::Null), None, out);
@@ -74,22 +67,24 @@ impl Dialect for CodexExec {
             }
             _ => false,
         };
-        if is_known {
-            // A process is a turn from its first word on.
-            self.is_running = !self.has_ended;
-        } else {
+        if !is_known {
             out.push(Said::Raw(line.to_owned()));
+        }
+    }
+
+    fn skipped(&mut self, head: &Value, failure: Failure, out: &mut Vec<Said>) {
+        match head["type"].as_str() {
+            Some("turn.completed") => {
+                let used = usage::read(&head["usage"]).filter(|_| !self.is_resumed);
+                self.end_turn(Ending::Stopped(StopReason::EndTurn), used, out);
+            }
+            Some("turn.failed") | None => self.end_turn(Ending::Failed(failure), None, out),
+            Some(_) => {}
         }
     }
 
     fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
         self.refusals(&exit.stderr, out);
-        // A process that says nothing and fails has failed at its turn.
-        let has_failed = exit.code.is_some_and(|code| code != 0) && !self.has_ended;
-        if !self.is_running && !has_failed {
-            return;
-        }
-        self.is_running = true;
         let ending = match self.error.take().or_else(|| self.retry.take()) {
             _ if exit.is_wanted => Ending::Stopped(StopReason::Cancelled),
             Some(error) => trouble::ending(&error, &Value::Null),
@@ -192,7 +187,6 @@ impl CodexExec {
         if std::mem::replace(&mut self.has_ended, true) {
             return;
         }
-        self.is_running = false;
         match &ending {
             Ending::Stopped(StopReason::Cancelled) => self.calls.close("cancelled", out),
             Ending::Stopped(_) => self.calls.close("Codex did not say how this ended", out),

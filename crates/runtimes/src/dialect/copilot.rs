@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::calling::Outcome;
 use super::one_turn::OneTurn;
-use super::{Category, Dialect, Ending, Exit, Failure, Said, StopReason, Usage, stderr};
+use super::{Category, Dialect, Ending, Exit, Failure, Said, StopReason, Usage, json, stderr};
 use crate::trouble;
 use crate::update::{Compaction, CompactionStatus, Severity, Update};
 use speech::Speech;
@@ -36,7 +36,7 @@ pub(super) struct Copilot {
 
 impl Dialect for Copilot {
     fn line(&mut self, line: &str, out: &mut Vec<Said>) {
-        let event: Value = serde_json::from_str(line).unwrap_or_default();
+        let event = json::parse_or_null(line);
         let kind = event["type"].as_str().unwrap_or_default();
         let data = &event["data"];
         let parent = data["parentToolCallId"].as_str().or(event["agentId"].as_str());
@@ -86,6 +86,14 @@ impl Dialect for Copilot {
             "result" => self.result(&event, out),
             _ if carries_nothing(kind) => {}
             _ => out.push(Said::Raw(line.to_owned())),
+        }
+    }
+
+    fn skipped(&mut self, head: &Value, failure: Failure, out: &mut Vec<Said>) {
+        match head["type"].as_str() {
+            Some("result") if head["exitCode"].is_number() => self.result(head, out),
+            Some("result") | None => self.turn.fail(failure, self.usage, out),
+            Some(_) => {}
         }
     }
 
@@ -213,18 +221,15 @@ impl Copilot {
         let count = |name: &str| data[name].as_u64().unwrap_or_default();
         let (read, write) = (count("cacheReadTokens"), count("cacheWriteTokens"));
         let (input, output) = (count("inputTokens"), count("outputTokens"));
-        let usage = self.usage.get_or_insert_default();
-        // Input includes what was read from the cache.
-        usage.input_tokens += input.saturating_sub(read);
-        usage.output_tokens += output;
-        usage.total_tokens += input + output;
-        for (sum, n) in
-            [(&mut usage.cached_read_tokens, read), (&mut usage.cached_write_tokens, write)]
-        {
-            if n > 0 {
-                *sum = Some(sum.unwrap_or_default() + n);
-            }
-        }
+        self.usage.get_or_insert_default().add(&Usage {
+            total_tokens: input.saturating_add(output),
+            // Input includes what was read from the cache.
+            input_tokens: input.saturating_sub(read),
+            output_tokens: output,
+            thought_tokens: None,
+            cached_read_tokens: Some(read),
+            cached_write_tokens: Some(write),
+        });
     }
 
     fn compact(&self, status: CompactionStatus, error: Option<&str>, out: &mut Vec<Said>) {
@@ -237,11 +242,12 @@ impl Copilot {
 
     fn result(&mut self, event: &Value, out: &mut Vec<Said>) {
         self.turn.session(event["sessionId"].as_str().unwrap_or_default(), out);
-        let code = event["exitCode"].as_i64().unwrap_or_default();
+        let code = &event["exitCode"];
+        let is_well = code.is_null() || code.as_i64() == Some(0);
         match self.failure.take() {
             Some(failure) => self.turn.fail(failure, self.usage, out),
             None if self.is_aborted => self.turn.stop(StopReason::Cancelled, self.usage, out),
-            None if code != 0 => {
+            None if !is_well => {
                 let failure =
                     Failure::new(Category::ProcessExit, format!("Copilot failed with code {code}"));
                 self.turn.fail(failure, self.usage, out);

@@ -11,14 +11,15 @@ mod output;
 use serde_json::Value;
 
 use self::output::Tool;
-use super::{Dialect, Ending, Exit, Failure, Prompt, Said, StopReason, TurnEnd, Usage, stderr};
+use super::{
+    Dialect, Ending, Exit, Failure, Said, StopReason, TurnEnd, Usage, counts, json, stderr,
+};
 use crate::calls::Calls;
 use crate::tools;
 use crate::update::{Call, Severity, Status, Update};
 
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
-    is_running: bool,
     has_ended: bool,
     session: Option<String>,
     /// All text of this turn.
@@ -31,12 +32,8 @@ pub(super) struct Cursor {
 }
 
 impl Dialect for Cursor {
-    fn prompt(&mut self, _prompt: &Prompt, _out: &mut Vec<Said>) {
-        self.is_running = true;
-    }
-
     fn line(&mut self, line: &str, out: &mut Vec<Said>) {
-        let value: Value = serde_json::from_str(line).unwrap_or_default();
+        let value = json::parse_or_null(line);
         let is_understood = match value["type"].as_str().unwrap_or_default() {
             "system" if value["subtype"] == "init" => true,
             "assistant" => {
@@ -65,10 +62,20 @@ impl Dialect for Cursor {
             _ => false,
         };
         if is_understood {
-            self.is_running |= !self.has_ended;
             self.learn_id(&value, out);
         } else {
             out.push(Said::Raw(line.to_owned()));
+        }
+    }
+
+    fn skipped(&mut self, head: &Value, failure: Failure, out: &mut Vec<Said>) {
+        match head["type"].as_str() {
+            // All text of the turn comes again in it; if none came before, it is lost.
+            Some("result") if head["subtype"] == "success" && !self.said.is_empty() => {
+                self.result(head, out);
+            }
+            Some("result") | None => self.finish(Ending::Failed(failure), None, out),
+            Some(_) => {}
         }
     }
 
@@ -170,7 +177,6 @@ impl Cursor {
         if self.has_ended {
             return;
         }
-        self.is_running = true;
         self.learn_id(value, out);
         let usage = usage_of(&value["usage"]);
         let is_error = value["is_error"] == true
@@ -190,8 +196,9 @@ impl Cursor {
     }
 
     fn finish(&mut self, ending: Ending, usage: Option<Usage>, out: &mut Vec<Said>) {
-        if !self.is_running || self.has_ended {
-            return;
+        if std::mem::replace(&mut self.has_ended, true) {
+            // What began after the end has nothing else to end it.
+            return self.calls.close("the turn was over", out);
         }
         let why = match &ending {
             Ending::Stopped(StopReason::Cancelled) => "cancelled".to_owned(),
@@ -199,7 +206,6 @@ impl Cursor {
             Ending::Failed(failure) => failure.message.clone(),
         };
         self.calls.close(&why, out);
-        (self.is_running, self.has_ended) = (false, true);
         out.push(Said::TurnEnded(TurnEnd { ending, usage }));
     }
 }
@@ -259,8 +265,8 @@ fn usage_of(usage: &Value) -> Option<Usage> {
         ..Usage::default()
     };
     let cached = [usage.cached_read_tokens, usage.cached_write_tokens];
-    let cached: u64 = cached.into_iter().flatten().sum();
-    let total = usage.input_tokens.saturating_add(usage.output_tokens).saturating_add(cached);
+    let [read, write] = cached.map(Option::unwrap_or_default);
+    let total = counts::sum(&[usage.input_tokens, usage.output_tokens, read, write]);
     (total > 0).then_some(Usage { total_tokens: total, ..usage })
 }
 

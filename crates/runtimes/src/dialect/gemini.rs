@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::calling::Outcome;
 use super::one_turn::OneTurn;
-use super::{Category, Dialect, Ending, Exit, Failure, Said, StopReason, Usage};
+use super::{Category, Dialect, Ending, Exit, Failure, Said, StopReason, Usage, json};
 use crate::tools;
 use crate::trouble;
 use crate::update::{Severity, Update};
@@ -35,7 +35,7 @@ pub(super) struct Gemini {
 
 impl Dialect for Gemini {
     fn line(&mut self, line: &str, out: &mut Vec<Said>) {
-        let event: Value = serde_json::from_str(line).unwrap_or_default();
+        let event = json::parse_or_null(line);
         match event["type"].as_str().unwrap_or_default() {
             "init" => self.turn.session(event["session_id"].as_str().unwrap_or_default(), out),
             "message" => self.message(&event, out),
@@ -44,6 +44,14 @@ impl Dialect for Gemini {
             "error" => self.error(&event, out),
             "result" => self.result(&event, out),
             _ => out.push(Said::Raw(line.to_owned())),
+        }
+    }
+
+    fn skipped(&mut self, head: &Value, failure: Failure, out: &mut Vec<Said>) {
+        match head["type"].as_str() {
+            Some("result") if head["status"] == "success" => self.result(head, out),
+            Some("result") | None => self.turn.fail(failure, None, out),
+            Some(_) => {}
         }
     }
 
@@ -147,7 +155,9 @@ impl Gemini {
         } else {
             let failure = failure_of(&message);
             match failure.category {
-                Category::Internal => self.unclear = Some((failure, usage)),
+                Category::Internal if event["status"] == "error" => {
+                    self.unclear = Some((failure, usage));
+                }
                 _ => self.turn.fail(failure, usage, out),
             }
         }
@@ -170,7 +180,7 @@ fn failure_of(message: &str) -> Failure {
         Some(rest) => rest.split_once("]\n").unwrap_or((rest.trim_end_matches(']'), "")),
         None => (message.trim(), ""),
     };
-    let json: Value = serde_json::from_str(error).unwrap_or_default();
+    let json = json::parse_or_null(error);
     let told = match &json["error"] {
         Value::Null => &json,
         told => told,

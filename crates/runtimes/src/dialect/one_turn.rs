@@ -49,7 +49,8 @@ impl OneTurn {
 
     fn end(&mut self, ending: Ending, usage: Option<Usage>, out: &mut Vec<Said>) {
         if self.has_ended {
-            return;
+            // What began after the end has nothing else to end it.
+            return self.calls.close("the turn was over", out);
         }
         self.has_ended = true;
         match &ending {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::calling::Outcome;
 use super::one_turn::OneTurn;
-use super::{Category, Dialect, Ending, Exit, Failure, Said, StopReason, stderr};
+use super::{Category, Dialect, Ending, Exit, Failure, Said, StopReason, json, stderr};
 use crate::tools;
 use crate::trouble;
 use crate::update::{Kind, PlanEntry, Severity, Update};
@@ -36,11 +36,13 @@ pub(super) struct Openai {
     /// Lines that are no JSON: an error, when there is one.
     prose: String,
     last_width: usize,
+    /// An answer that was too long to be read.
+    skipped: Option<Failure>,
 }
 
 impl Dialect for Openai {
     fn line(&mut self, line: &str, out: &mut Vec<Said>) {
-        let Ok(message @ Value::Object(_)) = serde_json::from_str::<Value>(line) else {
+        let Ok(message @ Value::Object(_)) = json::parse(line) else {
             self.note(line);
             out.push(Said::Raw(line.to_owned()));
             return;
@@ -56,6 +58,14 @@ impl Dialect for Openai {
             (_, Some("user" | "system" | "developer")) => {}
             (Some(kind), Some("meta")) => self.meta(kind, &message, line, out),
             _ => out.push(Said::Raw(line.to_owned())),
+        }
+    }
+
+    fn skipped(&mut self, head: &Value, failure: Failure, _out: &mut Vec<Said>) {
+        let is_other = head["type"].is_string() || head["role"].is_string();
+        if head["role"] == "assistant" || !is_other {
+            self.has_answered = false;
+            self.skipped = Some(failure);
         }
     }
 
@@ -106,7 +116,7 @@ impl Openai {
         let name = call["function"]["name"].as_str().unwrap_or("tool");
         let arguments = &call["function"]["arguments"];
         let input = match arguments.as_str() {
-            Some(text) => serde_json::from_str(text).unwrap_or_default(),
+            Some(text) => json::parse_or_null(text),
             None => arguments.clone(),
         };
         self.start(id, name, &input, out);
@@ -165,6 +175,11 @@ impl Openai {
         }
         if exit.code == Some(0) && self.has_answered {
             return Ending::Stopped(StopReason::EndTurn);
+        }
+        if let Some(failure) = &self.skipped
+            && exit.code == Some(0)
+        {
+            return Ending::Failed(failure.clone());
         }
         if prose.is_empty() {
             let failure = stderr::failure_among(exit, &CHATTER);

@@ -12,7 +12,7 @@ mod steps;
 use serde_json::Value;
 
 use super::one_turn::OneTurn;
-use super::{Category, Dialect, Ending, Exit, Failure, Said, StopReason, ansi, stderr};
+use super::{Category, Dialect, Ending, Exit, Failure, Said, StopReason, ansi, json, stderr};
 use crate::trouble;
 use parts::Parts;
 use steps::Steps;
@@ -27,7 +27,7 @@ pub(super) struct Opencode {
 
 impl Dialect for Opencode {
     fn line(&mut self, line: &str, out: &mut Vec<Said>) {
-        let event: Value = serde_json::from_str(line).unwrap_or_default();
+        let event = json::parse_or_null(line);
         let kind = event["type"].as_str().unwrap_or_default();
         let part = &event["part"];
         // Sub-agents have sessions of their own; the first one named is the conversation.
@@ -43,6 +43,17 @@ impl Dialect for Opencode {
             "tool_use" => self.parts.tool(part, &mut self.turn.calls, out),
             "error" => self.failure = Some(failure_of(&event["error"])),
             _ => out.push(Said::Raw(line.to_owned())),
+        }
+    }
+
+    fn skipped(&mut self, head: &Value, failure: Failure, _out: &mut Vec<Said>) {
+        match head["type"].as_str() {
+            Some("step_finish") if head["part"]["reason"].is_string() => {
+                self.steps.finish(&head["part"]);
+            }
+            // Told at the end, unless a later step ended well.
+            Some("text" | "step_finish") | None => self.failure = Some(failure),
+            Some(_) => {}
         }
     }
 

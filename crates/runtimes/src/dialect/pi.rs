@@ -14,9 +14,8 @@ mod turn;
 
 use serde_json::{Value, json};
 
-use super::{
-    Answer, Dialect, Exit, Opening, Prompt, Said, Wish, calling::Calling, calling::Outcome,
-};
+use super::calling::{Calling, Outcome};
+use super::{Answer, Dialect, Exit, Failure, Opening, Prompt, Said, Wish, json};
 use crate::update::{Block, Compaction, CompactionStatus, Severity, Update};
 use dialogs::Dialogs;
 use handshake::Handshake;
@@ -70,22 +69,30 @@ impl Dialect for Pi {
     }
 
     fn line(&mut self, line: &str, out: &mut Vec<Said>) {
-        let event: Value = serde_json::from_str(line).unwrap_or_default();
+        let event = json::parse_or_null(line);
         let kind = event["type"].as_str().unwrap_or_default();
         match kind {
             "response" => self.response(&event, line, out),
             "session" => self.handshake.session(event["id"].as_str(), out),
             "agent_start" => self.turn.agent_starts(),
-            "agent_end" => self.agent_ends(&event, out),
+            "agent_end" => {
+                let heard = self.turn.agent_ends(&event);
+                self.follow(heard, out);
+            }
             "agent_settled" => self.end_turn(out),
             "message_start" => {
                 if event["message"]["role"] == "assistant" {
+                    self.turn.goes_on();
                     self.speech.message();
                 }
             }
-            "message_update" => self.speech.update(&event["assistantMessageEvent"], out),
+            "message_update" => {
+                self.turn.goes_on();
+                self.speech.update(&event["assistantMessageEvent"], out);
+            }
             "message_end" => self.message_ends(&event["message"], out),
             "tool_execution_start" => {
+                self.turn.goes_on();
                 let name = event["toolName"].as_str().unwrap_or("tool");
                 self.calls.start(id_of(&event), name, &event["args"], out);
             }
@@ -120,6 +127,26 @@ impl Dialect for Pi {
         }
     }
 
+    fn skipped(&mut self, head: &Value, failure: Failure, out: &mut Vec<Said>) {
+        match head["type"].as_str() {
+            // It holds all messages of the run, and whether another run follows comes last.
+            Some("agent_end") => {
+                let heard = self.turn.agent_ends_somehow();
+                self.follow(heard, out);
+            }
+            Some("agent_settled") => self.end_turn(out),
+            Some("response") => self.response(head, &head.to_string(), out),
+            Some("extension_ui_request") => dialogs::refuse(head, out),
+            Some(_) => {}
+            None => {
+                self.handshake.give_up(&failure, out);
+                if let Some(end) = self.turn.fail(failure) {
+                    self.close(end, out);
+                }
+            }
+        }
+    }
+
     fn answer(&mut self, ask: &str, answer: &Answer, out: &mut Vec<Said>) {
         self.dialogs.answer(ask, answer, out);
     }
@@ -136,8 +163,9 @@ impl Dialect for Pi {
 
     fn end(&mut self, exit: &Exit, out: &mut Vec<Said>) {
         self.handshake.end(exit, out);
-        if let Some(end) = self.turn.exit(exit) {
-            self.close(end, out);
+        match self.turn.exit(exit) {
+            Some(end) => self.close(end, out),
+            None => self.calls.close("pi is gone", out),
         }
     }
 }
@@ -149,18 +177,14 @@ impl Pi {
             return;
         }
         match self.turn.response(id, event) {
-            turn::Heard::Nothing => {}
-            turn::Heard::Ask => {
-                let id = self.commands.send(json!({ "type": "get_state" }), out);
-                self.turn.asked(id);
-            }
-            turn::Heard::End => self.end_turn(out),
             turn::Heard::Unknown => out.push(Said::Raw(line.to_owned())),
+            heard => self.follow(heard, out),
         }
     }
 
-    fn agent_ends(&mut self, event: &Value, out: &mut Vec<Said>) {
-        match self.turn.agent_ends(event) {
+    /// Does what follows from what was heard.
+    fn follow(&mut self, heard: turn::Heard, out: &mut Vec<Said>) {
+        match heard {
             turn::Heard::Ask => {
                 let id = self.commands.send(json!({ "type": "get_state" }), out);
                 self.turn.asked(id);
@@ -174,6 +198,7 @@ impl Pi {
         if message["role"] != "assistant" {
             return;
         }
+        self.turn.goes_on();
         self.speech.whole(&message["content"], out);
         self.turn.message(message);
         let used = message["usage"]["totalTokens"].as_u64().unwrap_or_default();
@@ -231,8 +256,10 @@ impl Pi {
     }
 
     fn end_turn(&mut self, out: &mut Vec<Said>) {
-        if let Some(end) = self.turn.end() {
-            self.close(end, out);
+        match self.turn.end() {
+            Some(end) => self.close(end, out),
+            // The end of something that nobody asked for.
+            None => self.calls.close("pi did not say how this ended", out),
         }
     }
 
@@ -269,7 +296,7 @@ fn images_of(content: &Value) -> Vec<Block> {
 /// Images are in the content already and too big to be said twice.
 fn without_images(result: &Value) -> Value {
     let mut result = result.clone();
-    if let Some(parts) = result["content"].as_array_mut() {
+    if let Some(Value::Array(parts)) = result.get_mut("content") {
         parts.retain(|part| part["type"] != "image");
     }
     result

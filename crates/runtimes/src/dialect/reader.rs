@@ -2,12 +2,19 @@
 
 use wire::{LineError, LineSplitter};
 
-use super::{Dialect, DialectName, Exit, Said};
+use super::{Category, Dialect, DialectName, Exit, Failure, Said, json};
+use crate::update::{Severity, Update};
+
+/// What is kept of a line's beginning, for when the rest is too long: enough to tell what
+/// kind of line it is, and whom it is about.
+const MAX_HEAD_BYTES: usize = 4096;
 
 /// Reads one process's stdout.
 #[derive(Debug)]
 pub struct Reader {
     lines: LineSplitter,
+    /// How the present line begins.
+    head: Vec<u8>,
     /// Plain text has no lines: it is passed on as it comes, cut between characters.
     text: Option<Vec<u8>>,
 }
@@ -15,7 +22,7 @@ pub struct Reader {
 impl Reader {
     pub fn new(name: DialectName, max_line_bytes: usize) -> Self {
         let text = (name == DialectName::Plain).then(Vec::new);
-        Self { lines: LineSplitter::new(max_line_bytes), text }
+        Self { lines: LineSplitter::new(max_line_bytes), head: Vec::new(), text }
     }
 
     pub fn feed(&mut self, chunk: &[u8], dialect: &mut dyn Dialect, out: &mut Vec<Said>) {
@@ -27,9 +34,17 @@ impl Reader {
             }
             return;
         }
-        self.lines.feed(chunk);
-        while let Some(line) = self.lines.next_line() {
-            pass_on(line, dialect, out);
+        // Line by line, so that the head is always that of the line in hand.
+        for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
+            let n_missing = MAX_HEAD_BYTES.saturating_sub(self.head.len());
+            self.head.extend(piece.iter().take(n_missing));
+            self.lines.feed(piece);
+            while let Some(line) = self.lines.next_line() {
+                self.pass_on(line, dialect, out);
+            }
+            if piece.ends_with(b"\n") {
+                self.head.clear();
+            }
         }
     }
 
@@ -44,19 +59,35 @@ impl Reader {
             }
             None => {
                 if let Some(line) = self.lines.finish() {
-                    pass_on(line, dialect, out);
+                    self.pass_on(line, dialect, out);
                 }
+                self.head.clear();
             }
         }
         dialect.end(exit, out);
     }
-}
 
-fn pass_on(line: Result<bytes::Bytes, LineError>, dialect: &mut dyn Dialect, out: &mut Vec<Said>) {
-    match line {
-        Ok(line) => dialect.line(&String::from_utf8_lossy(&line), out),
-        Err(LineError::NotUtf8 { line }) => dialect.line(&String::from_utf8_lossy(&line), out),
-        Err(error @ LineError::TooLong { .. }) => out.push(Said::Raw(error.to_string())),
+    fn pass_on(
+        &self,
+        line: Result<bytes::Bytes, LineError>,
+        dialect: &mut dyn Dialect,
+        out: &mut Vec<Said>,
+    ) {
+        match line {
+            Ok(line) => dialect.line(&String::from_utf8_lossy(&line), out),
+            Err(LineError::NotUtf8 { line }) => dialect.line(&String::from_utf8_lossy(&line), out),
+            Err(error @ LineError::TooLong { limit }) => {
+                out.push(Said::Raw(error.to_string()));
+                // Part of the answer may be missing; whoever reads it should know.
+                out.push(Said::Update(Update::notice(Severity::Warning, error.to_string())));
+                let message = format!(
+                    "the CLI printed a line that is longer than {limit} bytes; it was skipped, \
+                     and the end of the turn may have been in it"
+                );
+                let head = json::parse_head(&String::from_utf8_lossy(&self.head));
+                dialect.skipped(&head, Failure::new(Category::Protocol, message), out);
+            }
+        }
     }
 }
 

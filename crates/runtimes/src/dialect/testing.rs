@@ -1,5 +1,7 @@
 //! What every dialect is tried with: recordings, and recordings that were spoilt.
 
+mod spoil;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,7 +9,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{DialectName, Ending, Exit, Reader, Said};
+use super::{DialectName, Ending, Exit, Opening, Prompt, Reader, Said};
 use crate::update::{Block, Update};
 
 const MAX_LINE: usize = 64 << 20;
@@ -163,16 +165,39 @@ pub(super) fn turn_ends(said: &[Said]) -> usize {
     said.iter().filter(|said| matches!(said, Said::TurnEnded(_))).count()
 }
 
+/// What must hold once a process is gone.
+pub(super) fn check_over(name: DialectName, said: &[Said]) {
+    check(said);
+    let mut open: Vec<&str> = Vec::new();
+    for said in said {
+        if let Said::Update(Update::ToolCall(call) | Update::ToolCallUpdate(call)) = said {
+            open.retain(|id| *id != call.id);
+            if !call.status.is_some_and(crate::update::Status::is_final) {
+                open.push(&call.id);
+            }
+        }
+    }
+    assert!(open.is_empty(), "open when the process is gone: {open:?}");
+    match name {
+        DialectName::CodexAppServer | DialectName::PiRpc => {}
+        DialectName::ClaudeStreamJson => assert!(turn_ends(said) > 0, "no turn ended"),
+        _ => assert_eq!(turn_ends(said), 1, "a process is a turn"),
+    }
+}
+
 /// Tries `name` with spoilt versions of its recordings: cut anywhere, ended anywhere, lines
-/// swapped, doubled or dropped, garbage between them.
+/// swapped, doubled or dropped, garbage between them, and members of lines that are not what
+/// they should be.
 pub(super) fn survives_anything(name: DialectName, samples: Vec<Vec<u8>>) {
     let samples: Vec<Vec<u8>> = samples.into_iter().filter(|bytes| bytes.len() < 200_000).collect();
-    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(96));
+    survives_any_member(name, &samples);
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(256));
+    let substitutes = spoil::substitutes();
     let spoil = (
         0..samples.len(),
         prop::collection::vec(any::<usize>(), 0..12),
         prop::option::of(any::<usize>()),
-        prop::collection::vec((any::<usize>(), any::<usize>(), 0..5u8), 0..6),
+        prop::collection::vec((any::<usize>(), any::<usize>(), 0..8u8), 0..6),
         prop::collection::vec(any::<u8>(), 0..40),
     );
     runner
@@ -189,15 +214,23 @@ pub(super) fn survives_anything(name: DialectName, samples: Vec<Vec<u8>>) {
             let mut lines: Vec<Vec<u8>> =
                 whole.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
             for (a, b, change) in changes {
+                let n = b;
                 let (a, b) = (a % lines.len(), b % lines.len());
                 match change {
                     0 => lines.swap(a, b),
                     1 => lines[a] = lines[b].clone(),
                     2 => lines[a].clear(),
                     3 => lines[a].clone_from(&garbage),
-                    _ => {
+                    4 => {
                         let half = lines[a].len() / 2;
                         lines[a].truncate(half);
+                    }
+                    _ => {
+                        let Ok(line) = serde_json::from_slice(&lines[a]) else { continue };
+                        let pointers = spoil::pointers(&line);
+                        let pointer = &pointers[n % pointers.len()];
+                        let substitute = substitutes.get(n / 7 % (substitutes.len() + 1));
+                        lines[a] = spoil::spoilt(&line, pointer, substitute).to_string().into();
                     }
                 }
             }
@@ -206,8 +239,55 @@ pub(super) fn survives_anything(name: DialectName, samples: Vec<Vec<u8>>) {
                 spoilt.truncate(at % (spoilt.len() + 1));
             }
             let said = translate(name, &spoilt, &cuts, &exit);
-            check(&said);
+            check_over(name, &said);
             Ok(())
         })
         .unwrap();
+}
+
+/// Lines beyond this are not spoilt member by member: there are shorter ones like them.
+const MAX_SPOILT_BYTES: usize = 12_000;
+
+/// Every member of every kind of line, replaced by all that it should not be, where the
+/// line came in its recording. Each line of the kind is followed by what followed it.
+fn survives_any_member(name: DialectName, samples: &[Vec<u8>]) {
+    let mut seen = spoil::Seen::default();
+    let substitutes = spoil::substitutes();
+    let substitutes: Vec<Option<&Value>> = substitutes.iter().map(Some).chain([None]).collect();
+    for sample in samples {
+        let text = String::from_utf8_lossy(sample);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        for (at, line) in lines.iter().enumerate().filter(|(_, l)| l.len() < MAX_SPOILT_BYTES) {
+            let Ok(value) = serde_json::from_str::<Value>(line) else { continue };
+            let pointers = spoil::pointers(&value);
+            let new: Vec<&String> =
+                pointers.iter().filter(|pointer| seen.is_new(&value, pointer)).collect();
+            if new.is_empty() {
+                continue;
+            }
+            let before = &lines[at.saturating_sub(60)..at];
+            for (substitute, is_driven) in
+                substitutes.iter().flat_map(|value| [(*value, false), (*value, true)])
+            {
+                let (mut dialect, mut out) = (name.start(), Vec::new());
+                if is_driven {
+                    dialect.open(&Opening::default(), &mut out);
+                    dialect.prompt(&Prompt::default(), &mut out);
+                }
+                for line in before {
+                    dialect.line(line, &mut out);
+                }
+                for pointer in &new {
+                    let line = spoil::spoilt(&value, pointer, substitute).to_string();
+                    dialect.line(&line, &mut out);
+                }
+                for line in lines[at..].iter().take(20) {
+                    dialect.line(line, &mut out);
+                }
+                dialect.end(&Exit::default(), &mut out);
+                check_over(name, &out);
+                assert!(!is_driven || turn_ends(&out) > 0, "a turn that was begun did not end");
+            }
+        }
+    }
 }

@@ -6,7 +6,7 @@
 use crate::faults::{Live, Ran, SHORT_WAITS, configured, run};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use testkit::Validator;
 use testkit::process::{PATIENCE, Yard};
 use testkit::sdk_client::{Manners, Permission, SdkClient};
@@ -37,7 +37,7 @@ pub(crate) fn imitated(name: &str, extra: &str, steps: &[Value]) -> Yard {
     yard
 }
 
-fn bin(yard: &Yard) -> PathBuf {
+pub(crate) fn bin(yard: &Yard) -> PathBuf {
     yard.home().join("imitated-cli")
 }
 
@@ -78,15 +78,11 @@ fn noted(yard: &Yard) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn recording(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtimes/recordings").join(path)
-}
-
 fn hear(what: Value) -> Value {
     json!({ "hear": what })
 }
 
-fn print(what: Value) -> Value {
+pub(crate) fn print(what: Value) -> Value {
     json!({ "print": what })
 }
 
@@ -129,7 +125,7 @@ fn claude_turn(text: &str) -> Vec<Value> {
     [vec![hear(json!({ "type": "user" }))], claude_says(text)].concat()
 }
 
-fn events(yard: &Yard, args: &[&str]) -> Ran {
+pub(crate) fn events(yard: &Yard, args: &[&str]) -> Ran {
     run(yard, [args, &["--format", "json"]].concat())
 }
 
@@ -183,6 +179,34 @@ async fn a_question_of_the_cli_is_asked_and_the_answer_reaches_it() {
         let told = heard(&yard).into_iter().find(|h| h["type"] == "control_response").unwrap();
         assert_eq!(told["response"]["response"]["behavior"], behavior, "{told}");
     }
+}
+
+#[test]
+fn a_flood_of_questions_is_refused_beyond_a_limit() {
+    let ask = |n: usize| {
+        print(json!({
+            "type": "control_request", "request_id": format!("q{n}"),
+            "request": { "subtype": "can_use_tool", "tool_name": "Bash",
+                         "input": { "command": "true" }, "tool_use_id": format!("t{n}") },
+        }))
+    };
+    let mut asks = vec![hear(json!({ "type": "user" }))];
+    asks.extend((0..400).map(ask));
+    asks.extend((0..400).map(|_| hear(json!({ "type": "control_response" }))));
+    let yard = imitated("claude", "", &[claude_opens(), asks, claude_says("done")].concat());
+    let ran = events(&yard, &["run", "claude", "go"]);
+    assert_eq!(ran.text(), "done", "{}", ran.stderr);
+    let answered = heard(&yard).iter().filter(|h| h["type"] == "control_response").count();
+    assert_eq!(answered, 400, "each exactly once");
+}
+
+#[test]
+fn an_agent_needs_no_configuration_file() {
+    let yard = imitated("claude", "", &[claude_opens(), claude_turn("fine")].concat());
+    std::fs::remove_file(yard.home().join("switchyard.toml")).unwrap();
+    let mut command = yard.command(["run", "claude", "go", "--format", "quiet"]);
+    let output = command.env("CLAUDE_BIN", bin(&yard)).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "fine", "{output:?}");
 }
 
 #[test]
@@ -286,185 +310,4 @@ fn a_conversation_that_the_cli_has_lost_is_told_again() {
     let prompt = heard(&yard).into_iter().rfind(|h| h["type"] == "user").unwrap().to_string();
     assert!(prompt.contains("the question") && prompt.contains("the answer"), "{prompt}");
     assert!(prompt.contains("and?"), "{prompt}");
-}
-
-const CODEX: &str = "dialect = 'codex-exec'";
-
-/// One turn of `codex exec --json`.
-fn codex_turn(thread: &str, text: &str) -> Vec<Value> {
-    vec![
-        json!({ "hear_all": true }),
-        print(json!({ "type": "thread.started", "thread_id": thread })),
-        print(json!({ "type": "turn.started" })),
-        print(json!({ "type": "item.completed",
-                      "item": { "id": "item_0", "type": "agent_message", "text": text } })),
-        print(json!({ "type": "turn.completed",
-                      "usage": { "input_tokens": 10, "output_tokens": 2 } })),
-    ]
-}
-
-#[test]
-fn a_cli_with_a_process_for_each_turn_goes_on_by_its_own_id() {
-    let yard = imitated("codex", CODEX, &codex_turn("t-1", "first"));
-    let auto = ["--permissions", "auto"];
-    let ran = events(&yard, &[&["run", "codex", "one"], &auto[..]].concat());
-    assert_eq!((ran.code, &*ran.text()), (Some(0), "first"), "{}", ran.stderr);
-    let next = events(&yard, &[&["run", "-s", "last", "two"], &auto[..]].concat());
-    assert_eq!((next.code, &*next.text()), (Some(0), "first"), "{}", next.stderr);
-    let starts = starts(&yard);
-    assert!(starts[0].starts_with("exec --json") && !starts[0].contains("resume"), "{starts:?}");
-    assert!(starts[1].ends_with("resume t-1"), "{starts:?}");
-    assert_eq!(heard(&yard), [json!("one"), json!("two")], "the prompt came by stdin");
-}
-
-#[test]
-fn a_cli_that_took_the_resume_and_started_something_else_is_told_again() {
-    let yard = imitated("codex", CODEX, &codex_turn("t-1", "first answer"));
-    let auto = ["--permissions", "auto"];
-    events(&yard, &[&["run", "codex", "first question"], &auto[..]].concat());
-    script(&yard, &codex_turn("t-2", "second answer"));
-    let next = events(&yard, &[&["run", "-s", "last", "go on"], &auto[..]].concat());
-    assert_eq!((next.code, &*next.text()), (Some(0), "second answer"), "{}", next.stderr);
-    let last = heard(&yard).pop().unwrap();
-    let last = last.as_str().unwrap();
-    assert!(last.contains("first answer") && last.ends_with("go on"), "{last}");
-}
-
-#[test]
-fn model_effort_directories_and_mode_become_arguments() {
-    let yard = imitated("codex", CODEX, &codex_turn("t-1", "x"));
-    let dir = yard.home().join("lib");
-    std::fs::create_dir(&dir).unwrap();
-    let dir = dir.canonicalize().unwrap();
-    let flags = ["--model", "m-1", "--effort", "high", "--add-dir", dir.to_str().unwrap()];
-    let ran = events(
-        &yard,
-        &[&["run", "codex", "go", "--permissions", "read-only"], &flags[..]].concat(),
-    );
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let args = starts(&yard).remove(0);
-    for part in ["--model m-1", "model_reasoning_effort=\"high\"", "--sandbox read-only"] {
-        assert!(args.contains(part), "{args}");
-    }
-    assert!(args.contains(&format!("--add-dir {}", dir.display())), "{args}");
-}
-
-#[test]
-fn what_cannot_be_had_is_refused_before_anything_starts() {
-    let yard = imitated("codex", CODEX, &codex_turn("t-1", "x"));
-    let auto = ["--permissions", "auto"];
-    for (args, says) in [
-        (vec!["run", "codex", "go"], "permission mode `ask`"),
-        ([&["run", "codex", "go", "--model", "--yolo"], &auto[..]].concat(), "--yolo"),
-        ([&["run", "codex", "go", "--model", "a b"], &auto[..]].concat(), "cannot be a model"),
-        ([&["run", "codex", "go", "--effort", "huge"], &auto[..]].concat(), "no effort `huge`"),
-    ] {
-        let ran = run(&yard, args);
-        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-        assert!(ran.stderr.contains(says), "{}", ran.stderr);
-    }
-    assert_eq!(starts(&yard), Vec::<String>::new());
-}
-
-#[test]
-fn an_error_in_the_stream_is_an_error_whatever_the_exit_code_says() {
-    let fails = vec![
-        json!({ "hear_all": true }),
-        print(json!({ "type": "thread.started", "thread_id": "t" })),
-        print(json!({ "type": "turn.failed",
-                      "error": { "message": "unexpected status 401 Unauthorized: bad key" } })),
-        json!({ "exit": 0 }),
-    ];
-    let yard = imitated("codex", CODEX, &fails);
-    let ran = events(&yard, &["run", "codex", "go", "--permissions", "auto"]);
-    assert_eq!(ran.code, Some(1));
-    let error = &ran.end()["error"];
-    assert_eq!(error["category"], "auth", "{error}");
-    assert!(error["remedy"].as_str().unwrap().contains("codex login"), "{error}");
-}
-
-#[test]
-fn a_line_that_means_nothing_is_in_the_log() {
-    let odd = vec![json!({ "print": "Warning: the moon is full" })];
-    let yard = imitated("codex", CODEX, &[odd, codex_turn("t", "x")].concat());
-    let ran = events(&yard, &["run", "codex", "go", "--permissions", "auto"]);
-    assert_eq!(ran.code, Some(0));
-    let raw = ran.of_kind("agent_notification");
-    let raw = raw.iter().find(|e| e["method"] == "_switchyard/raw").unwrap();
-    assert_eq!(raw["params"]["line"], "Warning: the moon is full");
-}
-
-#[test]
-fn a_prompt_that_no_argument_holds_is_too_large() {
-    let yard = imitated("codex", "dialect = 'codex-exec'", &codex_turn("t", "x"));
-    let config = format!(
-        "[agents.argy]\ncommand = '{}'\ndialect = 'plain'\nprompt = 'argv'\n",
-        bin(&yard).display()
-    );
-    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
-    let prompt = yard.work().join("prompt");
-    std::fs::write(&prompt, "x".repeat(130_000)).unwrap();
-    let mut command =
-        yard.command(["run", "argy", "-", "--permissions", "auto", "--format", "json"]);
-    command.stdin(std::fs::File::open(&prompt).unwrap());
-    let ran = Live::start_with_stdin(command).finish();
-    assert_eq!(ran.end()["error"]["category"], "prompt_too_large", "{}", ran.stderr);
-    assert_eq!(starts(&yard), Vec::<String>::new());
-}
-
-#[test]
-fn recordings_of_real_clis_come_out_as_acp() {
-    let dialects = [
-        ("claude", "claude-stream-json"),
-        ("qwen", "claude-stream-json"),
-        ("codex", "codex-exec"),
-        ("gemini", "gemini-stream-json"),
-        ("opencode", "opencode-json"),
-        ("copilot", "copilot-json"),
-    ];
-    let yard = configured("");
-    let mut n_updates = 0;
-    for (cli, dialect) in dialects {
-        for scenario in scenarios(cli) {
-            let Ok(stdout) = std::fs::File::open(scenario.join("stdout.jsonl")) else { continue };
-            let mut command = yard.command(["translate", "--dialect", dialect, "--to", "acp"]);
-            let output = command.stdin(stdout).output().unwrap();
-            let text = String::from_utf8(output.stdout).unwrap();
-            for line in text.lines() {
-                let message: Value = serde_json::from_str(line).unwrap();
-                if message["method"] != "session/update" {
-                    continue;
-                }
-                n_updates += 1;
-                let direction = testkit::Direction::AgentToClient;
-                let problems = Validator::v1().check_call(direction, &message);
-                assert!(problems.is_empty(), "{}: {problems:?}\n{line}", scenario.display());
-            }
-        }
-    }
-    assert!(n_updates > 500, "only {n_updates} updates");
-}
-
-fn scenarios(cli: &str) -> Vec<PathBuf> {
-    let below = |dir: PathBuf| {
-        let entries = std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path());
-        entries.filter(|path| path.is_dir()).collect::<Vec<_>>()
-    };
-    below(recording(cli)).into_iter().flat_map(below).collect()
-}
-
-#[tokio::test]
-async fn a_cli_without_a_memory_is_told_everything_again() {
-    let yard = configured("[agents.echo]\ncommand = '/bin/cat'\ndialect = 'plain'\n");
-    let command = yard.command(["acp", "echo", "--approve-all"]);
-    let client = SdkClient::ready(command, Manners::default()).await.unwrap();
-    let session = client.new_session(yard.work()).await.unwrap().session_id;
-
-    assert_eq!(client.prompt(&session, "first").await.unwrap().text(), "first");
-    let second = client.prompt(&session, "second").await.unwrap().text();
-
-    assert!(second.contains("User: first") && second.ends_with("second"), "{second}");
-    Validator::v1().assert_valid(&client.stop().await.1);
-    let log = run(&yard, ["sessions", "export", "last"]);
-    assert_eq!(log.of_kind("session_resumed")[0]["how"], "reseed");
 }

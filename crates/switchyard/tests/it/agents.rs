@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use testkit::process::{PATIENCE, Yard};
+use testkit::process::{PATIENCE, Yard, wait_until};
 
 /// A yard with an empty directory for programs, which is all that its `PATH` has besides the
 /// system's own.
@@ -223,10 +223,40 @@ fn agents_of_ones_own_in_each_shape() {
 }
 
 #[test]
+fn a_prompt_by_file_is_private_and_a_prompt_by_argument_is_no_flag() {
+    let machine = Machine::new("");
+    machine.program("shows", "stat -c '%a %n' \"$2\" \"${2%/*}\"; cat \"$2\"");
+    machine.program("says", "printf '[%s]' \"$@\"");
+    let bin = machine.yard.home().join("bin");
+    let config = format!(
+        "[agents.byfile]\ncommand = '{0}/shows'\nargs = ['--in', '{{prompt_file}}']\n\
+         dialect = 'plain'\nprompt = 'file'\n\n[agents.byarg]\ncommand = '{0}/says'\n\
+         args = ['--ask']\ndialect = 'plain'\nprompt = 'argv'\n",
+        bin.display()
+    );
+    std::fs::write(machine.yard.home().join("switchyard.toml"), config).unwrap();
+    let ran = machine.run(&["run", "byfile", "the words", "--format", "quiet", "--approve-all"]);
+    assert!(ran.out.contains("600 ") && ran.out.contains("700 "), "{} {}", ran.out, ran.err);
+    assert!(ran.out.trim_end().ends_with("the words"), "{}", ran.out);
+    let prompt = ["run", "byarg", "-", "--format", "quiet", "--approve-all"];
+    let mut command = machine.yard.command(prompt);
+    let input = machine.yard.work().join("prompt");
+    std::fs::write(&input, "--trust-all-tools").unwrap();
+    let ran: Ran = command.stdin(std::fs::File::open(input).unwrap()).output().unwrap().into();
+    assert_eq!(ran.out.trim_end(), "[--ask][ --trust-all-tools]", "{}", ran.err);
+    let left = std::fs::read_dir(machine.yard.home().join("run/scratch")).unwrap().count();
+    assert_eq!(left, 0, "nothing is left of it");
+}
+
+#[test]
 fn mistakes_in_the_configuration_are_told_with_their_place() {
     for (config, says) in [
         ("[agents.x]\nbase = 'nobody'\n", "nobody"),
         ("[agents.x]\n", "needs a `command`"),
+        ("[agents.demo]\ncommand = 'a'\n", "built in"),
+        ("[agents.x]\ncommand = 'a'\n[agent_servers.x]\ncommand = 'b'\n", "twice"),
+        ("[agents.'My Agent']\ncommand = 'a'\n[agents.my-agent]\ncommand = 'b'\n", "twice"),
+        ("[agents.x]\nbase = 'claude'\nprompt = 'argv'\n", "`prompt` is for"),
         ("[agents.x]\ncommand = 'a'\ndialect = 'klingon'\n", "klingon"),
         ("[agents.'a/b']\ncommand = 'a'\n", "a/b"),
         ("[agents.x]\ncommand = 'a'\nenv = { 'A=B' = 'c' }\n", "A=B"),
@@ -271,4 +301,35 @@ fn an_error_that_an_agent_gives_as_its_answer_is_an_error() {
         assert_eq!(found, category, "{prompt}: {end}");
         assert_eq!(ran.code, i32::from(category.is_some()), "{prompt}");
     }
+}
+
+#[test]
+fn an_interrupted_search_leaves_no_process_and_no_directory() {
+    let machine = Machine::new("");
+    let marker = machine.yard.home().join("begun");
+    machine.program("claude", &format!("touch {}; sleep 600", marker.display()));
+    let mut command = machine.yard.command(["agents"]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", machine.yard.home().join("bin").display()));
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    assert!(wait_until(PATIENCE, || marker.exists()), "the probe never began");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    machine.yard.assert_empty_within(PATIENCE);
+    let left = std::fs::read_dir(machine.yard.home().join("run/scratch")).unwrap().count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn where_nothing_can_be_written_agents_are_found_all_the_same() {
+    let machine = Machine::new("");
+    machine.program("claude", CLAUDE);
+    let mut command = machine.yard.command(["agents"]);
+    command
+        .env("PATH", format!("{}:/usr/bin:/bin", machine.yard.home().join("bin").display()))
+        .env("SWITCHYARD_HOME", "/proc/nowhere")
+        .stdin(Stdio::null());
+    let ran: Ran = command.output().unwrap().into();
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("2.1.325"), "{}", ran.out);
 }

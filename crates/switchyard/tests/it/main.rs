@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod adapters;
+mod adapters_turns;
 mod agents;
 mod attacks;
 mod cli;

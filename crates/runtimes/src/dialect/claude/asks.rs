@@ -192,7 +192,10 @@ impl Request {
             return None;
         }
         let mut input = self.input.clone();
-        input["answers"] = Value::Object(self.answers.clone());
+        // Questions were found in it, so that it is an object.
+        if let Some(members) = input.as_object_mut() {
+            members.insert("answers".to_owned(), Value::Object(self.answers.clone()));
+        }
         Some(json!({ "behavior": "allow", "updatedInput": input }))
     }
 }

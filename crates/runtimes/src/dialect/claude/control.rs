@@ -7,9 +7,13 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::super::{Model, Opened, Opening, PermissionMode, Prompt, Said, Wish};
+use super::super::{Category, Failure, Model, Opened, Opening, PermissionMode, Prompt, Said, Wish};
 use super::Flavour;
+use crate::trouble;
 use crate::update::{Command, CommandInput, Severity, Update};
+
+/// What a conversation begins with.
+const GREETING: &str = "initialize";
 
 #[derive(Debug, Default)]
 pub(super) struct Control {
@@ -31,7 +35,7 @@ impl Control {
         if let Some(text) = &opening.system_prompt {
             request["appendSystemPrompt"] = json!(text);
         }
-        self.request("initialize", request, out);
+        self.request(GREETING, request, out);
     }
 
     /// Whether we were to open the conversation. Without that, prompts do not go through us.
@@ -89,21 +93,36 @@ impl Control {
         true
     }
 
-    /// A `control_response`.
+    /// Whether our greeting has no answer yet.
+    pub(super) fn is_greeting(&self) -> bool {
+        self.waiting.values().any(|about| *about == GREETING)
+    }
+
+    /// A `control_response`. Says why there will be no conversation, if it tells so.
     pub(super) fn answered(
         &mut self,
         line: &Value,
         flavour: &mut Flavour,
         out: &mut Vec<Said>,
-    ) -> bool {
+    ) -> Result<(), Failure> {
         let response = &line["response"];
-        let id = response["request_id"].as_str().unwrap_or_default();
-        let about = self.waiting.remove(id);
-        self.is_listening |= about.is_some();
+        let about = match response["request_id"].as_str() {
+            Some(id) => self.waiting.remove(id),
+            // The greeting comes first, so that what answers nothing else answers it.
+            None if self.is_greeting() => {
+                self.waiting.clear();
+                Some(GREETING)
+            }
+            None => None,
+        };
         let body = &response["response"];
+        if about == Some(GREETING) && !is_welcome(response) {
+            return Err(refusal(response));
+        }
+        self.is_listening |= about.is_some();
         let error = response["error"].as_str();
         // In a recording of somebody else's conversation only the shape tells.
-        let is_initialize = about == Some("initialize")
+        let is_initialize = about == Some(GREETING)
             || (about.is_none() && body["commands"].is_array() && body["models"].is_array());
         if is_initialize && !self.has_said_opened {
             self.has_said_opened = true;
@@ -117,7 +136,7 @@ impl Control {
             let title = format!("the CLI refused {}: {error}", about.unwrap_or_default());
             out.push(Said::Update(Update::notice(Severity::Warning, title)));
         }
-        true
+        Ok(())
     }
 
     fn opened(&self, body: &Value) -> Opened {
@@ -139,6 +158,28 @@ impl Control {
         }
         let line = json!({ "type": "control_request", "request_id": id, "request": members });
         out.push(Said::Write(line.to_string()));
+    }
+}
+
+/// Whether the CLI takes our greeting. Some say no more than that they do.
+fn is_welcome(response: &Value) -> bool {
+    let is_success = response["subtype"] == "success";
+    let is_refusal = response["subtype"] == "error" || !response["error"].is_null();
+    let body = &response["response"];
+    !is_refusal && (body.is_object() || (is_success && body.is_null()))
+}
+
+fn refusal(response: &Value) -> Failure {
+    let error = &response["error"];
+    let words = match error.as_str().or_else(|| error["message"].as_str()) {
+        Some(words) => format!("the CLI refused the conversation: {words}"),
+        None => "the CLI answered our greeting with something else".to_owned(),
+    };
+    match trouble::failure(None, words) {
+        Failure { category: Category::Internal, message, .. } => {
+            Failure::new(Category::Protocol, message)
+        }
+        failure => failure,
     }
 }
 

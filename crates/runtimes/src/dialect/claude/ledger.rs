@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::super::{Said, Usage};
+use super::super::{Said, Usage, counts};
 use super::Flavour;
 use crate::update::{Cost, Update};
 
@@ -158,8 +158,8 @@ fn usage_of(value: &Value) -> Usage {
 /// Cached tokens are not among the input's, unless the CLI tells a total of its own.
 fn sum(usage: &Usage) -> u64 {
     let cached = [usage.cached_read_tokens, usage.cached_write_tokens];
-    let cached: u64 = cached.into_iter().flatten().sum();
-    usage.input_tokens.saturating_add(usage.output_tokens).saturating_add(cached)
+    let [read, write] = cached.map(Option::unwrap_or_default);
+    counts::sum(&[usage.input_tokens, usage.output_tokens, read, write])
 }
 
 fn plus(a: &Usage, b: &Usage) -> Usage {

@@ -289,7 +289,7 @@ impl Stream {
     }
 
     fn push(&mut self, kind: Kind, text: &str, is_whole: bool) {
-        let index = self.blocks.last().map_or(0, |block| block.index + 1);
+        let index = self.blocks.last().map_or(0, |block| block.index.saturating_add(1));
         self.blocks.push(Block { index, kind, text: text.to_owned(), is_whole });
     }
 

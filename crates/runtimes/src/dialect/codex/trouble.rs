@@ -6,8 +6,8 @@
 use serde_json::Value;
 
 use super::plain;
-use crate::dialect::stderr;
 use crate::dialect::{Category, Ending, Exit, Failure, StopReason};
+use crate::dialect::{json, stderr};
 use crate::trouble;
 
 /// Sentences of Codex's own.
@@ -39,7 +39,7 @@ pub(in crate::dialect) fn ending(message: &str, kind: &Value) -> Ending {
 
 /// `kind` is the app server's `codexErrorInfo`, or null.
 pub(in crate::dialect) fn failure(message: &str, kind: &Value) -> Failure {
-    let inner: Value = serde_json::from_str(message).unwrap_or_default();
+    let inner = json::parse_or_null(message);
     let message = inner["error"]["message"].as_str().unwrap_or(message);
     let message = if message.is_empty() { "the turn failed" } else { message };
     let category = by_kind(kind, message).unwrap_or_else(|| by_words(message));

@@ -321,3 +321,38 @@ fn live_output_is_a_window_on_its_end() {
     let shown = json!(call.content)[0]["content"]["text"].as_str().unwrap().to_owned();
     assert_eq!(shown, "y".repeat((64 << 10) - 1));
 }
+
+#[test]
+fn every_end_of_a_turn_ends_it() {
+    let completed = |turn: Value| json!({ "method": "turn/completed", "params": { "threadId": "T", "turn": turn } });
+    let error = json!({ "message": "unexpected status 429 Too Many Requests" });
+    for (line, expected) in [
+        (completed(json!({ "id": "1", "status": "paused" })), Err(Category::Protocol)),
+        (completed(json!({ "id": "1", "status": 7 })), Err(Category::Protocol)),
+        (
+            completed(json!({ "id": "1", "status": "paused", "error": error })),
+            Err(Category::RateLimit),
+        ),
+        (completed(json!({ "id": "1", "error": error })), Err(Category::RateLimit)),
+        (completed(json!({ "id": "1" })), Ok(StopReason::EndTurn)),
+        (completed(Value::Null), Ok(StopReason::EndTurn)),
+        (json!({ "method": "turn/completed", "params": {} }), Ok(StopReason::EndTurn)),
+        (json!({ "method": "turn/completed" }), Ok(StopReason::EndTurn)),
+    ] {
+        let started = json!({ "method": "turn/started",
+                              "params": { "threadId": "T", "turn": { "id": "1" } } });
+        let mut dialect = CodexAppServer::default();
+        let out = feed(&mut dialect, &[started, line.clone()]);
+        let ending = match ended(&out).as_slice() {
+            [Ending::Stopped(reason)] => Ok(*reason),
+            [Ending::Failed(failure)] => {
+                let status = line["params"]["turn"]["status"].to_string();
+                let is_unknown = failure.category == Category::Protocol;
+                assert!(!is_unknown || failure.message.contains(&status), "{failure:?}");
+                Err(failure.category)
+            }
+            _ => panic!("{line}: {out:?}"),
+        };
+        assert_eq!(ending, expected, "{line}");
+    }
+}

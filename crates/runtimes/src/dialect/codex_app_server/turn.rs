@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::codex::items::{self, Item, Phase};
 use super::super::codex::texts::Voice;
 use super::super::codex::{trouble, usage};
-use super::super::{Ending, Prompt, Said, StopReason, TurnEnd, Usage};
+use super::super::{Category, Ending, Failure, Prompt, Said, StopReason, TurnEnd, Usage};
 use super::{CodexAppServer, Request};
 use crate::tools;
 use crate::update::{Call, Compaction, CompactionStatus, Severity, Update};
@@ -107,7 +107,7 @@ impl CodexAppServer {
         let (streams, calls) = (&mut self.streams, &mut self.calls);
         match method {
             "turn/started" => self.turn_started(&params["turn"]["id"]),
-            "turn/completed" => return self.turn_completed(&params["turn"], out),
+            "turn/completed" => self.turn_completed(&params["turn"], out),
             "item/started" => return self.item(&params["item"], Phase::Begins, out),
             "item/completed" => return self.item(&params["item"], Phase::IsOver, out),
             "item/agentMessage/delta" | "item/plan/delta" => {
@@ -158,31 +158,37 @@ impl CodexAppServer {
         }
     }
 
-    fn turn_completed(&mut self, told: &Value, out: &mut Vec<Said>) -> bool {
-        let id = told["id"].as_str();
-        let Some(turn) = &mut self.turn else { return true };
-        let is_other = match (&turn.id, id) {
+    /// Whether this is about a turn other than the one that runs.
+    fn is_other_turn(&self, id: Option<&str>) -> bool {
+        let ours = self.turn.as_ref().and_then(|turn| turn.id.as_deref());
+        match (ours, id) {
             (Some(ours), Some(id)) => ours != id,
             (None, Some(id)) => self.last_turn.as_deref() == Some(id),
             _ => false,
-        };
-        if is_other {
-            return true;
         }
-        let error = turn.error.take();
-        let is_unwanted = turn.is_unwanted;
-        let ending = match told["status"].as_str().unwrap_or_default() {
-            "completed" => Ending::Stopped(StopReason::EndTurn),
-            "interrupted" => Ending::Stopped(StopReason::Cancelled),
-            "failed" if is_unwanted => Ending::Stopped(StopReason::Cancelled),
-            "failed" => {
-                let told = told["error"]["message"]
-                    .as_str()
-                    .map(|message| trouble::ending(message, &told["error"]["codexErrorInfo"]));
-                told.or(error).unwrap_or_else(|| trouble::ending("", &Value::Null))
-            }
-            _ => return false,
-        };
+    }
+
+    /// The end of a turn, of which only the beginning could be read.
+    pub(super) fn skipped_end(&mut self, params: &Value, failure: Failure, out: &mut Vec<Said>) {
+        let thread = params["threadId"].as_str();
+        let is_foreign = thread.is_some() && thread != self.thread.as_deref();
+        let told = &params["turn"];
+        if is_foreign || self.is_other_turn(told["id"].as_str()) {
+            return;
+        }
+        match told["status"].is_string() {
+            true => self.turn_completed(told, out),
+            false => self.end_turn(Ending::Failed(failure), out),
+        }
+    }
+
+    fn turn_completed(&mut self, told: &Value, out: &mut Vec<Said>) {
+        let id = told["id"].as_str();
+        if self.is_other_turn(id) {
+            return;
+        }
+        let Some(turn) = &mut self.turn else { return };
+        let ending = ending(told, turn);
         // The last message is told once more; it is new only if its own lines were lost.
         for item in told["items"].as_array().into_iter().flatten() {
             if let Item::Message(text) = items::read(item, Phase::IsOver) {
@@ -194,7 +200,6 @@ impl CodexAppServer {
             turn.id = Some(id.to_owned());
         }
         self.end_turn(ending, out);
-        true
     }
 
     fn item(&mut self, item: &Value, phase: Phase, out: &mut Vec<Said>) -> bool {
@@ -330,5 +335,26 @@ impl CodexAppServer {
         let usage = usage.filter(|usage| usage.total_tokens > 0);
         self.last_turn = turn.id;
         out.push(Said::TurnEnded(TurnEnd { ending, usage }));
+    }
+}
+
+/// How a turn ended, by what its end tells. An end is one whatever its status is: one that we
+/// do not know is a failure, so that nobody takes the answer for a whole one.
+fn ending(told: &Value, turn: &mut Turn) -> Ending {
+    let error = told["error"]["message"]
+        .as_str()
+        .map(|message| trouble::ending(message, &told["error"]["codexErrorInfo"]))
+        .or(turn.error.take());
+    match (told["status"].as_str(), error) {
+        (Some("completed"), _) => Ending::Stopped(StopReason::EndTurn),
+        (Some("interrupted"), _) => Ending::Stopped(StopReason::Cancelled),
+        _ if turn.is_unwanted => Ending::Stopped(StopReason::Cancelled),
+        (_, Some(error)) => error,
+        (Some("failed"), None) => trouble::ending("", &Value::Null),
+        (None, None) if told["status"].is_null() => Ending::Stopped(StopReason::EndTurn),
+        (_, None) => {
+            let message = format!("Codex ended the turn with the status {}", told["status"]);
+            Ending::Failed(Failure::new(Category::Protocol, message))
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::json::parse;
 use crate::tools;
 use crate::update::{Content, PlanEntry};
 
@@ -41,7 +42,7 @@ impl Tool {
         // The documented form of all tools that have no form of their own.
         let function = members.get("function")?;
         let arguments = &function["arguments"];
-        let args = arguments.as_str().and_then(|text| serde_json::from_str(text).ok());
+        let args = arguments.as_str().and_then(|text| parse(text).ok());
         Some(Self {
             name: function["name"].as_str().unwrap_or("tool").to_owned(),
             args: args.unwrap_or_else(|| arguments.clone()),

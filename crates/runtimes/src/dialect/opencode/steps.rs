@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::retold::Retold;
-use super::super::{Said, Usage};
+use super::super::{Said, Usage, counts};
 use crate::update::{Block, Severity, Update};
 
 #[derive(Debug, Default)]
@@ -62,20 +62,16 @@ impl Steps {
         let (input, output) = (count(&tokens["input"]), count(&tokens["output"]));
         let thoughts = count(&tokens["reasoning"]);
         let (read, write) = (count(&tokens["cache"]["read"]), count(&tokens["cache"]["write"]));
-        let usage = self.usage.get_or_insert_default();
-        usage.input_tokens += input;
-        usage.output_tokens += output;
-        usage.total_tokens +=
-            tokens["total"].as_u64().unwrap_or(input + output + thoughts + read + write);
-        for (sum, n) in [
-            (&mut usage.thought_tokens, thoughts),
-            (&mut usage.cached_read_tokens, read),
-            (&mut usage.cached_write_tokens, write),
-        ] {
-            if n > 0 {
-                *sum = Some(sum.unwrap_or_default() + n);
-            }
-        }
+        let total = tokens["total"].as_u64();
+        self.usage.get_or_insert_default().add(&Usage {
+            total_tokens: total
+                .unwrap_or_else(|| counts::sum(&[input, output, thoughts, read, write])),
+            input_tokens: input,
+            output_tokens: output,
+            thought_tokens: Some(thoughts),
+            cached_read_tokens: Some(read),
+            cached_write_tokens: Some(write),
+        });
     }
 
     /// Why the last step ended, if it did.

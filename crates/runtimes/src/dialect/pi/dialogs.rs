@@ -109,6 +109,13 @@ impl Dialogs {
     }
 }
 
+/// A request that could not be read.
+pub(super) fn refuse(event: &Value, out: &mut Vec<Said>) {
+    if let Some(id) = event["id"].as_str() {
+        respond(id, json!({ "cancelled": true }), out);
+    }
+}
+
 fn respond(id: &str, mut response: Value, out: &mut Vec<Said>) {
     response["type"] = Value::from("extension_ui_response");
     response["id"] = Value::from(id);

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::{Category, Exit, Failure, Model, Opened, Opening, Said, Wish, stderr};
 use super::Commands;
+use crate::trouble;
 use crate::update::{Command, Severity, Update};
 
 #[derive(Debug, Default)]
@@ -123,6 +124,10 @@ impl Handshake {
 
     fn opened(&mut self, event: &Value, commands: &mut Commands, out: &mut Vec<Said>) {
         let data = &event["data"];
+        let is_told = event["success"] == true && data.is_object();
+        if self.resume.is_none() && !is_told {
+            return self.refused(event, out);
+        }
         if let Some(why) = self.loss(event) {
             let path = self.resume.clone().filter(|path| is_path(path) && !self.has_switched);
             let Some(path) = path else { return self.lose(&why, out) };
@@ -148,6 +153,26 @@ impl Handshake {
         if !self.set(&Wish::Model(model.clone()), commands, out) {
             let title = format!("pi knows no model `{model}`");
             out.push(Said::Update(Update::notice(Severity::Warning, title)));
+        }
+    }
+
+    /// pi does not even tell its state.
+    fn refused(&mut self, event: &Value, out: &mut Vec<Said>) {
+        let error = event["error"].as_str();
+        let message = error.unwrap_or("pi did not tell its state");
+        let failure = match trouble::failure(None, message) {
+            Failure { category: Category::Internal, message, .. } => {
+                Failure::new(Category::Protocol, message)
+            }
+            failure => failure,
+        };
+        self.give_up(&failure, out);
+    }
+
+    /// A conversation that is not open yet will not be.
+    pub(super) fn give_up(&mut self, failure: &Failure, out: &mut Vec<Said>) {
+        if std::mem::take(&mut self.is_opening) {
+            out.push(Said::Lost(failure.clone()));
         }
     }
 

@@ -1,5 +1,7 @@
 //! Recordings of both modes, and conversations with the dialect.
 
+mod unrecorded;
+
 use serde_json::{Value, json};
 
 use super::super::testing::{

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::{Category, Ending, Exit, Failure, StopReason, TurnEnd, Usage, stderr};
+use super::super::{
+    Category, Ending, Exit, Failure, StopReason, TurnEnd, Usage, counts, json, stderr,
+};
 use crate::trouble;
 use crate::update::Cost;
 
@@ -53,10 +55,15 @@ impl Turn {
         self.question = Some(id);
     }
 
-    pub(super) fn agent_starts(&mut self) {
+    /// Something that only a turn has. In a recording it may be the first that is left of it.
+    pub(super) fn goes_on(&mut self) {
         if !self.is_live && !self.is_running {
             *self = Self { is_running: true, cost: self.cost, ..Self::default() };
         }
+    }
+
+    pub(super) fn agent_starts(&mut self) {
+        self.goes_on();
         self.is_agent_running = true;
         self.question = None;
     }
@@ -71,6 +78,16 @@ impl Turn {
             (Some(Ending::Failed(_)), true) => Heard::Ask,
             (Some(Ending::Failed(_)), false) => Heard::Nothing,
             _ => Heard::End,
+        }
+    }
+
+    /// A run is over, and what was said of it is not known.
+    pub(super) fn agent_ends_somehow(&mut self) -> Heard {
+        self.is_agent_running = false;
+        match (self.is_running, self.is_live) {
+            (false, _) => Heard::Nothing,
+            (true, true) => Heard::Ask,
+            (true, false) => Heard::End,
         }
     }
 
@@ -105,29 +122,25 @@ impl Turn {
         let (input, output) = (count("input"), count("output"));
         let (read, write) = (count("cacheRead"), count("cacheWrite"));
         let thoughts = count("reasoning");
-        let total = usage["totalTokens"].as_u64().unwrap_or(input + output + read + write);
+        let total =
+            usage["totalTokens"].as_u64().unwrap_or(counts::sum(&[input, output, read, write]));
         if total == 0 {
             return;
         }
-        let sum = self.usage.get_or_insert_default();
-        sum.total_tokens += total;
-        sum.input_tokens += input;
-        // Thoughts are part of pi's output.
-        sum.output_tokens += output.saturating_sub(thoughts);
-        for (sum, n) in [
-            (&mut sum.thought_tokens, thoughts),
-            (&mut sum.cached_read_tokens, read),
-            (&mut sum.cached_write_tokens, write),
-        ] {
-            if n > 0 {
-                *sum = Some(sum.unwrap_or_default() + n);
-            }
-        }
+        self.usage.get_or_insert_default().add(&Usage {
+            total_tokens: total,
+            input_tokens: input,
+            // Thoughts are part of pi's output.
+            output_tokens: output.saturating_sub(thoughts),
+            thought_tokens: Some(thoughts),
+            cached_read_tokens: Some(read),
+            cached_write_tokens: Some(write),
+        });
     }
 
     /// What was spent since the process started.
     pub(super) fn cost(&self) -> Option<Cost> {
-        (self.cost > 0.0).then(|| Cost::usd(self.cost))
+        (self.cost > 0.0 && self.cost.is_finite()).then(|| Cost::usd(self.cost))
     }
 
     pub(super) fn response(&mut self, id: &str, event: &Value) -> Heard {
@@ -174,6 +187,12 @@ impl Turn {
         Some(TurnEnd { ending, usage: self.usage.take() })
     }
 
+    /// Ends a turn that runs because nothing more can be known of it.
+    pub(super) fn fail(&mut self, failure: Failure) -> Option<TurnEnd> {
+        self.last = Some(Ending::Failed(failure));
+        self.end()
+    }
+
     /// The process is gone.
     pub(super) fn exit(&mut self, exit: &Exit) -> Option<TurnEnd> {
         let is_done = !self.is_agent_running;
@@ -191,7 +210,7 @@ impl Turn {
 pub(super) fn failure_of(error: &str) -> Failure {
     let status = stderr::status_in(error);
     let json = error.split_once(": ").map_or(error, |(_, json)| json);
-    let json: Value = serde_json::from_str(json).unwrap_or_default();
+    let json = json::parse_or_null(json);
     let texts = [&json["message"], &json["error"]["message"]];
     let text = texts.iter().find_map(|text| text.as_str()).unwrap_or(error);
     // What Node says of a stream that was dropped.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{DIALECT, all, ends};
 use crate::dialect::testing::check;
 use crate::dialect::{
-    Answer, Ask, AskKind, Dialect, Ending, Image, Opening, PermissionMode, Prompt, Said,
+    Answer, Ask, AskKind, Category, Dialect, Ending, Image, Opening, PermissionMode, Prompt, Said,
     StopReason, Wish,
 };
 use crate::update::{Content, Update};
@@ -302,5 +302,36 @@ fn a_resume_of_what_is_gone_is_lost_before_it_is_open() {
             dialect.line(&line, &mut out);
         }
         assert!(matches!(out.as_slice(), [Said::Lost(_)]), "{out:?}");
+    }
+}
+
+#[test]
+fn a_greeting_that_is_refused_or_garbled_is_no_reason_to_wait() {
+    let answer = |response: Value| json!({ "type": "control_response", "response": response });
+    let id = "switchyard-1";
+    for (line, category) in [
+        (
+            answer(json!({ "subtype": "error", "request_id": id, "error": "Not logged in" })),
+            Category::Auth,
+        ),
+        (answer(json!({ "subtype": "error", "request_id": id })), Category::Protocol),
+        (answer(json!({ "subtype": "error", "request_id": id, "error": 5 })), Category::Protocol),
+        (
+            answer(json!({ "subtype": "success", "request_id": id, "response": 5 })),
+            Category::Protocol,
+        ),
+        (answer(json!({ "request_id": id })), Category::Protocol),
+        (answer(json!("what?")), Category::Protocol),
+        (answer(Value::Null), Category::Protocol),
+    ] {
+        let (mut dialect, mut out) = (DIALECT.start(), Vec::new());
+        dialect.open(&Opening::default(), &mut out);
+        dialect.prompt(&Prompt::default(), &mut out);
+        out.clear();
+        dialect.line(&line.to_string(), &mut out);
+        let [Said::Lost(lost), Said::TurnEnded(_)] = out.as_slice() else {
+            panic!("{line}: {out:?}")
+        };
+        assert_eq!(lost.category, category, "{line}");
     }
 }

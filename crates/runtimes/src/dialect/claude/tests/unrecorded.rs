@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{DIALECT, calls, ends};
 use crate::dialect::testing::{check, text_of, translate, turn_ends};
-use crate::dialect::{Category, Ending, Exit, Prompt, Said, StopReason};
+use crate::dialect::{Category, Ending, Exit, Opening, Prompt, Said, StopReason};
 use crate::update::{Block, Content, Status, Update};
 
 fn lines(lines: &[Value]) -> Vec<Said> {
@@ -375,8 +375,9 @@ fn warnings_are_notices_and_unknown_lines_are_passed_on() {
     let said = lines(&[warning, fine, fallback, json!({ "type": "keep_alive" }), unknown.clone()]);
     let notices = said.iter().filter(|said| matches!(said, Said::Update(Update::Notice { .. })));
     assert_eq!(notices.count(), 2);
-    assert_eq!(said.last(), Some(&Said::Raw(unknown.to_string())));
-    assert_eq!(said.len(), 3);
+    assert_eq!(said.get(2), Some(&Said::Raw(unknown.to_string())));
+    // A process that only prints is a turn.
+    assert!(matches!(said.get(3..), Some([Said::TurnEnded(_)])), "{said:?}");
 }
 
 #[test]
@@ -400,4 +401,59 @@ fn a_compaction_that_fails_says_why() {
     assert_eq!(states.len(), 2);
     assert_eq!(states[0].compaction_id, states[1].compaction_id);
     assert_eq!(states[1].error.as_deref(), Some("no room"));
+}
+
+#[test]
+fn a_call_outside_of_any_message_begins_a_turn_and_ends_with_it() {
+    let block = json!({ "type": "tool_use", "id": "t", "name": "Bash", "input": {} });
+    let begun = event(json!({ "type": "content_block_start", "index": 0, "content_block": block }));
+    let mut of_subagent = whole("1", call("u", "Bash", json!({ "command": "ls" })));
+    of_subagent["parent_tool_use_id"] = json!("t");
+    let asked = json!({ "type": "control_request", "request_id": "r", "request":
+        { "subtype": "can_use_tool", "tool_name": "Bash", "tool_use_id": "t", "input": {} } });
+    for line in [begun, of_subagent, asked, delta(0, "Hello.")] {
+        let said = ended(std::slice::from_ref(&line), 1);
+        assert_eq!(turn_ends(&said), 1, "{line}");
+        let open = calls(&said).into_iter().filter(|call| call.status == Some(Status::Failed));
+        assert_eq!(open.count(), usize::from(text_of(&said).is_empty()), "{said:?}");
+    }
+}
+
+#[test]
+fn a_call_that_nobody_asked_for_ends_with_the_process() {
+    let (mut dialect, mut out) = (DIALECT.start(), Vec::new());
+    dialect.open(&Opening::default(), &mut out);
+    dialect.prompt(&Prompt::default(), &mut out);
+    for line in [done("a"), whole("1", call("t", "Bash", json!({})))] {
+        dialect.line(&line.to_string(), &mut out);
+    }
+    dialect.end(&Exit::default(), &mut out);
+    assert_eq!(turn_ends(&out), 1);
+    let last = calls(&out).into_iter().next_back().unwrap();
+    assert_eq!((last.id.as_str(), last.status), ("t", Some(Status::Failed)));
+}
+
+#[test]
+fn counts_and_indices_that_nothing_can_have_reached_do_no_harm() {
+    let usage = json!({ "input_tokens": u64::MAX, "output_tokens": u64::MAX,
+                        "cache_read_input_tokens": u64::MAX,
+                        "cache_creation_input_tokens": u64::MAX });
+    let mut message = whole("1", text("b"));
+    message["message"]["usage"] = usage.clone();
+    let mut last = done("ab");
+    last["usage"] = usage;
+    let said = lines(&[start("1"), delta(u64::MAX, "a"), message, last]);
+    assert_eq!(turn_ends(&said), 1);
+}
+
+#[test]
+fn a_result_that_is_no_json_ends_the_turn_of_a_process_that_lives_on() {
+    let (mut dialect, mut out) = (DIALECT.start(), Vec::new());
+    dialect.open(&Opening::default(), &mut out);
+    dialect.prompt(&Prompt::default(), &mut out);
+    let welcome = json!({ "type": "control_response", "response":
+        { "subtype": "success", "request_id": "switchyard-1", "response": {} } });
+    dialect.line(&welcome.to_string(), &mut out);
+    dialect.line(r#"{"type":"result","is_error":false,"cost":1e999}"#, &mut out);
+    assert_eq!(turn_ends(&out), 1);
 }
