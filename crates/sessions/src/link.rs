@@ -78,6 +78,8 @@ pub enum Verified {
     Listed,
     /// The agent replayed the last prompt.
     Replayed,
+    /// The agent's own program has opened the conversation again; our adapters wait for that.
+    Confirmed,
     /// The agent offers no way to check.
     Unchecked,
     /// Nothing to check: the conversation is new to the agent.
@@ -220,8 +222,12 @@ async fn resume(
         Ok(answer) => answer,
         Err(error) => return Err(forget(host, agent_session, error)),
     };
+    let is_confirmed = answer
+        .read::<Value>()
+        .is_ok_and(|answer| answer["_meta"]["switchyard"]["isConfirmed"] == true);
     let listing = is_listed(host, agent_session, known);
     let verified = match while_hearing(&mut messages, &mut early, listing).await {
+        None if is_confirmed => Verified::Confirmed,
         Some(true) => Verified::Listed,
         None => Verified::Unchecked,
         Some(false) => {

@@ -125,8 +125,13 @@ impl Session {
 
     fn opened_answer(&self) -> Json {
         let mut answer = json!({ "configOptions": self.choices.offered(&self.runtime) });
-        if self.start.resume.is_none() {
-            answer["sessionId"] = json!(self.id);
+        match self.start.resume {
+            None => answer["sessionId"] = json!(self.id),
+            // A process that lives with its session has opened the conversation by now.
+            Some(_) if self.process.is_some() => {
+                answer["_meta"] = json!({ "switchyard": { "isConfirmed": true } });
+            }
+            Some(_) => {}
         }
         Json::of(&answer)
     }

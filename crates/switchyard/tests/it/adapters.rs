@@ -285,7 +285,8 @@ fn the_next_process_resumes_by_the_id_that_we_chose() {
     let yard = imitated("claude", "", &[claude_opens(), claude_turn("a")].concat());
     assert_eq!(events(&yard, &["run", "claude", "one"]).code, Some(0));
     let next = events(&yard, &["run", "-s", "last", "two"]);
-    assert_eq!(next.of_kind("session_resumed")[0]["how"], "resume");
+    let resumed = &next.of_kind("session_resumed")[0];
+    assert_eq!((&resumed["how"], &resumed["verified"]), (&json!("resume"), &json!("confirmed")));
     let starts = starts(&yard);
     let id = starts[0].split("--session-id ").nth(1).unwrap().split(' ').next().unwrap();
     // The CLI said another one in its stream, and that is the one that counts.
