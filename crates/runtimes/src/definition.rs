@@ -57,6 +57,9 @@ pub struct Definition {
     /// What a user should know; shown by `agents show`.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// The user's own, or a shipped one that the user has changed.
+    #[serde(skip)]
+    pub is_own: bool,
 }
 
 impl Definition {

@@ -112,18 +112,34 @@ pub fn failure(status: Option<u64>, message: impl Into<String>) -> Failure {
     Failure::new(category(status, &message), message)
 }
 
+/// The lines that tell why: those that speak of an error, else the last ones. A backtrace
+/// behind them does not.
+fn telling_lines(stderr: &str) -> String {
+    const SIGNS: [&str; 5] = ["error", "fatal", "panic", "cannot", "not found"];
+    const MAX_LINES: usize = 3;
+    let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+    let tells = |line: &&&str| {
+        let line = line.to_lowercase();
+        SIGNS.iter().any(|sign| line.contains(sign))
+    };
+    let telling: Vec<&str> = lines.iter().filter(tells).take(MAX_LINES).copied().collect();
+    match telling.is_empty() {
+        true => lines[lines.len().saturating_sub(MAX_LINES)..].join("\n"),
+        false => telling.join("\n"),
+    }
+}
+
 /// A process that ended before its turn did.
 pub fn died(exit: &Exit) -> Failure {
     let how = match (exit.code, exit.signal) {
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => "unknown".to_owned(),
+        (Some(code), _) => format!("the CLI ended before it had answered (exit code {code})"),
+        (None, Some(signal)) => format!("the CLI ended before it had answered (signal {signal})"),
+        (None, None) => "the output ended before the turn did".to_owned(),
     };
-    let lines: Vec<&str> = exit.stderr.lines().filter(|line| !line.trim().is_empty()).collect();
-    let last = lines[lines.len().saturating_sub(3)..].join("\n");
+    let last = telling_lines(&exit.stderr);
     let message = match last.is_empty() {
-        true => format!("the CLI ended before it had answered ({how})"),
-        false => format!("the CLI ended before it had answered ({how}); it said: {last}"),
+        true => how,
+        false => format!("{how}; it said: {last}"),
     };
     let category = match category(None, &last) {
         Category::Internal => Category::ProcessExit,

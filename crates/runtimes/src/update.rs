@@ -2,6 +2,8 @@
 //!
 //! Typed for writing only: what a CLI cannot say is left out of the JSON.
 
+use std::path::Path;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -110,6 +112,23 @@ pub struct Call {
     pub raw_output: Option<Value>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Value>,
+}
+
+impl Call {
+    /// ACP's paths are absolute; models name files as they like.
+    pub fn make_absolute(&mut self, cwd: &Path) {
+        let absolute = |path: &mut String| {
+            if !path.is_empty() && !Path::new(&*path).is_absolute() {
+                *path = cwd.join(&*path).to_string_lossy().into_owned();
+            }
+        };
+        self.locations.iter_mut().flatten().for_each(|location| absolute(&mut location.path));
+        for content in self.content.iter_mut().flatten() {
+            if let Content::Diff { path, .. } = content {
+                absolute(path);
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

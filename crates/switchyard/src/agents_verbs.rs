@@ -90,14 +90,14 @@ impl Look<'_> {
         let paint = Paint::on_stdout();
         print(&format!("{}{}", header(paint), demo_row(paint)))?;
         let found = self
-            .all(|found| match found.is_installed() || all {
+            .all(|found| match all || found.is_installed() || is_trouble(found) {
                 true => Ok(print(&row(found, paint))?),
                 false => Ok(()),
             })
             .await?;
         let missing: Vec<&str> = found
             .iter()
-            .filter(|one| !one.is_installed() && one.diagnoses.iter().all(is_not_on_path))
+            .filter(|one| !one.is_installed() && !is_trouble(one))
             .map(|one| one.id.as_str())
             .collect();
         if !all && !missing.is_empty() {
@@ -110,13 +110,10 @@ impl Look<'_> {
     }
 
     async fn doctor(&self) -> Result<ExitCode, Failure> {
-        // An agent that is not there is no trouble, unless somebody said that it is.
-        let is_trouble =
-            |found: &Found| found.is_installed() || !found.diagnoses.iter().all(is_not_on_path);
         let has_trouble =
             |found: &Found| !found.diagnoses.is_empty() || !found.unfinished.is_empty();
         let mut found = self.all(|_| Ok(())).await?;
-        found.retain(|one| is_trouble(one) && has_trouble(one));
+        found.retain(|one| (one.is_installed() || is_trouble(one)) && has_trouble(one));
         let is_serious = found.iter().any(|one| !one.is_usable);
         if self.args.json {
             print(&format!("{:#}\n", json!(found)))?;
@@ -148,8 +145,18 @@ impl Look<'_> {
             true => print(&format!("{:#}\n", json!(found)))?,
             false => print(&about(&found, Paint::on_stdout()))?,
         }
-        Ok(if found.is_usable { ExitCode::SUCCESS } else { ExitCode::from(ERROR) })
+        Ok(match found.is_installed() || is_trouble(&found) {
+            _ if found.is_usable => ExitCode::SUCCESS,
+            true => ExitCode::from(ERROR),
+            false => ExitCode::from(NOT_FOUND),
+        })
     }
+}
+
+/// An agent that is not there is no trouble, unless somebody said that it is.
+fn is_trouble(found: &Found) -> bool {
+    let is_absent = found.diagnoses.iter().all(is_not_on_path);
+    !found.is_installed() && (found.is_own || !is_absent)
 }
 
 fn is_not_on_path(diagnosis: &runtimes::detect::Diagnosis) -> bool {
@@ -269,8 +276,17 @@ fn row(found: &Found, paint: Paint) -> String {
     text
 }
 
+fn title(found: &Found, paint: Paint) -> String {
+    let name = sanitize(&found.name);
+    // One's own agents are called after their id already.
+    match name.strip_prefix(&found.id) {
+        Some(rest) => format!("{}{rest}\n", paint.strong(&found.id)),
+        None => format!("{} ({name})\n", paint.strong(&found.id)),
+    }
+}
+
 fn troubles(found: &Found, paint: Paint) -> String {
-    let mut text = format!("{} ({})\n", paint.strong(&found.id), sanitize(&found.name));
+    let mut text = title(found, paint);
     for diagnosis in &found.diagnoses {
         let reason = diagnosis.reason.name();
         let reason = if found.is_usable { paint.doubtful(reason) } else { paint.bad(reason) };
@@ -283,9 +299,12 @@ fn troubles(found: &Found, paint: Paint) -> String {
     text
 }
 
+/// Models that are named in text.
+const MAX_MODELS: usize = 24;
+
 /// Everything about one agent.
 fn about(found: &Found, paint: Paint) -> String {
-    let mut text = format!("{} ({})\n", paint.strong(&found.id), sanitize(&found.name));
+    let mut text = title(found, paint);
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
             let _ = writeln!(text, "  {name:<11} {}", sanitize(value));
@@ -307,10 +326,15 @@ fn about(found: &Found, paint: Paint) -> String {
         describe_run(run, &mut line);
     }
     let models: Vec<&str> = found.models.iter().map(|model| model.id.as_str()).collect();
-    line("models", &models.join(", "));
+    let shown = models.get(..MAX_MODELS).unwrap_or(&models).join(", ");
+    match models.len().checked_sub(MAX_MODELS) {
+        Some(n_more @ 1..) => line("models", &format!("{shown} and {n_more} more (see --json)")),
+        _ => line("models", &shown),
+    }
     line("default", found.default_model.as_deref().unwrap_or_default());
     line("efforts", &found.efforts.join(", "));
-    for other in &found.passed_over {
+    let chosen = found.run.as_ref().map(|run| run.dialect.as_str());
+    for other in found.passed_over.iter().filter(|other| Some(&*other.dialect) != chosen) {
         line("not spoken", &format!("{}: {}", other.dialect, other.why));
     }
     line("install", &found.install);

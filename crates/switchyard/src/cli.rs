@@ -219,7 +219,7 @@ pub(crate) enum Format {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  switchyard agents                      all agents, as they are found
+  switchyard agents                      what is installed, as it is found
   switchyard agents show claude          everything about one
   switchyard agents doctor               only what is wrong, and what to do
   switchyard agents --json | jq -r '.[] | select(.isUsable) | .id'")]
@@ -236,18 +236,19 @@ pub(crate) struct AgentsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsVerb {
-    /// All agents (also without a verb)
+    /// What is installed (also without a verb)
     List {
         /// Also those that are not installed
         #[arg(long)]
         all: bool,
     },
-    /// Everything about one agent: path, version, command line, models, login, resume
+    /// Everything about one agent: path, version, command line, models, login, resume; exit
+    /// code 4 if it is not installed, 1 if it cannot be used
     Show {
         /// Name of the agent
         agent: String,
     },
-    /// Only what is wrong, with what to do about it
+    /// Only what is wrong, with what to do about it; exit code 1 if something cannot be used
     Doctor,
 }
 

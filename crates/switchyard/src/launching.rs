@@ -77,7 +77,14 @@ async fn named(
     let ready = agents::ready(config, definition).await?;
     let form = &definition.forms[ready.form];
     let name = definition.id.clone();
-    let bad = |error: argv::ArgvError| Failure::usage(format!("{}: {error}", definition.name));
+    let bad = |error: argv::ArgvError| {
+        let failure = Failure::usage(format!("{}: {error}", definition.name));
+        match error {
+            argv::ArgvError::ModeNotOffered { .. } => failure
+                .hint("choose one with --permissions MODE; --approve-all is --permissions auto"),
+            _ => failure,
+        }
+    };
     let values = Values {
         features: ready.features.clone(),
         permissions: wanted.permissions,

@@ -84,12 +84,17 @@ async fn show(log: &dyn EventLog, named: &str, as_json: bool, all: bool) -> Resu
     if as_json {
         return print(&format!("{:#}\n", describe(&record)));
     }
-    let command = Details::read(&record).command.join(" ");
+    let details = Details::read(&record);
+    // A named agent is known by its name.
+    let command = match details.is_named {
+        true => String::new(),
+        false => format!(" ({})", shown(&details.command.join(" "))),
+    };
     let text = format!(
-        "session   {}\nagent     {} ({})\ncwd       {}\nstatus    {}\nevents    {}\nupdated   {}\n",
+        "session   {}\nagent     {}{}\ncwd       {}\nstatus    {}\nevents    {}\nupdated   {}\n",
         record.id,
         shown(&record.agent),
-        shown(&command),
+        command,
         shown(&record.cwd),
         status_now(log, &record).await,
         record.head.0,

@@ -88,9 +88,8 @@ impl Input {
         match self {
             Self::Dialect { dialect, reader } => {
                 let mut out = Vec::new();
-                // A recording does not tell how its process ended; well, if it does not say.
-                let exit = Exit { code: Some(0), ..Exit::default() };
-                reader.finish(&exit, &mut **dialect, &mut out);
+                // How the process ended is not known.
+                reader.finish(&Exit::default(), &mut **dialect, &mut out);
                 out.into_iter().map(Item::said).collect()
             }
             Self::Acp(lines) => lines.finish().map(acp_item).into_iter().collect(),

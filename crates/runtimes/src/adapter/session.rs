@@ -272,7 +272,11 @@ impl Session {
     }
 
     fn set(&mut self, option: &str, value: &str) -> Result<Json, RpcError> {
+        let before = self.choices.permissions;
         let wish = self.choices.set(&self.runtime, option, value);
+        let modes = &self.runtime.form.permissions.modes;
+        // What it was started with does not change while it runs.
+        self.is_stale |= modes.get(&before) != modes.get(&self.choices.permissions);
         let wish = wish.map_err(RpcError::invalid_params)?;
         if let Some(process) = &mut self.process {
             let mut out = Vec::new();

@@ -200,6 +200,11 @@ impl Session {
     }
 
     async fn update(&mut self, update: &Update) {
+        let mut update = update.clone();
+        if let Update::ToolCall(call) | Update::ToolCallUpdate(call) = &mut update {
+            call.make_absolute(&self.start.cwd);
+        }
+        let update = &update;
         let is_taken = match update {
             Update::Notice { .. } => self.client.takes_notices,
             Update::CompactionUpdate(_) => self.client.takes_compaction,
@@ -237,7 +242,8 @@ impl Session {
     }
 
     /// Puts a question of the CLI to the host.
-    fn ask(&mut self, ask: Ask) {
+    fn ask(&mut self, mut ask: Ask) {
+        ask.call.make_absolute(&self.start.cwd);
         let id = ask.id.clone();
         if self.turn.as_ref().is_none_or(|turn| turn.is_cancelling) {
             return self.answered(&id, &Answer::Cancelled);

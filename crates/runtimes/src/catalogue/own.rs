@@ -103,7 +103,7 @@ impl Own {
         if base.is_some() {
             definition.prefix_args.clone_from(&self.args);
         }
-        definition.id = id;
+        (definition.id, definition.is_own) = (id, true);
         definition.env.set.extend(self.env.clone());
         definition.env.strip.retain(|name| !self.env.contains_key(name));
         if !self.models.is_empty() {
@@ -167,11 +167,13 @@ impl Own {
             version: VersionProbe { args: Vec::new(), ..VersionProbe::default() },
             features: Features::default(),
             auth: Auth::default(),
-            models: Models { acp: form.is_acp(), ..Models::default() },
+            // Looking at a list must not run what is not known to be harmless.
+            models: Models::default(),
             reasoning: Reasoning::default(),
             env: EnvChanges::default(),
             forms: vec![form],
             notes: Vec::new(),
+            is_own: true,
         };
         place(&mut definition, command);
         Ok(definition)
@@ -189,11 +191,12 @@ impl OwnModel {
 
 /// What editors call `My Agent` is typed as `my-agent`.
 pub(super) fn id_of(name: &str) -> String {
-    let words: Vec<_> = name.split_whitespace().collect();
-    match words.as_slice() {
-        [word] => (*word).to_owned(),
-        _ => words.join("-").to_ascii_lowercase(),
+    let is_typed = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c) || c.is_control();
+    if name.chars().all(is_typed) {
+        return name.to_owned();
     }
+    let words = name.split(|c: char| !is_typed(c)).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_ascii_lowercase()
 }
 
 fn place(definition: &mut Definition, command: &str) {

@@ -9,7 +9,7 @@ use super::Machine;
 use super::choose::{self, Known};
 use super::facts::{Facts, FeaturesFact, VersionFact};
 use super::found::{Auth, AuthState, Diagnosis, Found, FoundBy, ModelsFrom, Reason};
-use crate::definition::{BrokenVersion, Definition, Version, VersionRange};
+use crate::definition::{BrokenVersion, Definition, Form, Version, VersionRange};
 
 pub(super) fn assemble(
     definition: &Definition,
@@ -28,6 +28,10 @@ pub(super) fn assemble(
         found.passed_over = passed_over;
         found.run =
             chosen.and_then(|(index, program)| choose::run(definition, index, &program, &features));
+        // An ACP agent offers what it offers; what its definition knows is for its other forms.
+        if found.form(definition).is_some_and(Form::is_acp) {
+            found.efforts.clear();
+        }
         tell_auth(definition, machine, facts, &mut found);
         tell_models(definition, facts, &mut found);
         if let Some(FeaturesFact::Failed(why)) = facts.features.as_ref().map(|fact| &fact.is) {
@@ -88,7 +92,14 @@ fn tell_version(definition: &Definition, path: &Path, facts: &Facts, found: &mut
             definition.prefix_args.iter().chain(&definition.version.args).cloned().collect();
         let command = format!("{shown} {}", args.join(" "));
         let message = format!("`{command}` did not tell the version: {why}");
-        let remedy = format!("run it by hand; if it fails there too, {again}");
+        let is_slow = facts.version.as_ref().is_some_and(|fact| fact.is_provisional);
+        let remedy = match is_slow {
+            true => format!(
+                "it may only have been slow; `switchyard agents show {}` gives it more time",
+                definition.id
+            ),
+            false => format!("run it by hand; if it fails there too, {again}"),
+        };
         found.diagnoses.push(Diagnosis::new(Reason::VersionProbeFailed, message, remedy));
     }
     if choose::is_tested(definition, known(facts).version) == Some(false)
@@ -176,9 +187,11 @@ fn says_something(path: &Path) -> bool {
 fn tell_models(definition: &Definition, facts: &Facts, found: &mut Found) {
     let said = facts.models.as_ref().map(|fact| &fact.is);
     if let Some(said) = said {
-        found.efforts.extend(
-            said.efforts.iter().filter(|one| !definition.reasoning.efforts.contains(one)).cloned(),
-        );
+        for effort in &said.efforts {
+            if !found.efforts.contains(effort) {
+                found.efforts.push(effort.clone());
+            }
+        }
         if found.default_model.is_none() {
             found.default_model.clone_from(&said.current);
         }

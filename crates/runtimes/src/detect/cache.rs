@@ -43,11 +43,10 @@ impl Cache {
         loaded.filter(|cache: &Self| cache.format == FORMAT).unwrap_or_default()
     }
 
+    /// Everything that is known, however old.
     pub(super) fn get(&self, agent: &str, key: &str) -> Option<Facts> {
         let entry = self.agents.get(agent).filter(|entry| entry.key == key)?;
-        let mut facts = entry.facts.clone();
-        facts.forget_stale();
-        Some(facts)
+        Some(entry.facts.clone())
     }
 
     /// Adds entries to what is in the file by now, which another process may have written.

@@ -45,10 +45,13 @@ pub(super) async fn examine(
         Some(key) if !options.refresh => cache.get(&definition.id, key),
         _ => None,
     };
-    let mut examination =
-        Examination { definition, options, path, until, facts: before.unwrap_or_default() };
+    let before = before.unwrap_or_default();
+    let mut facts = before.clone();
+    facts.forget_stale();
+    let mut examination = Examination { definition, options, path, until, facts };
     let is_cached = !examination.run().await;
-    let Examination { path, facts, .. } = examination;
+    let Examination { path, mut facts, .. } = examination;
+    facts.fall_back_on(before);
     let mut found = assemble(definition, &options.machine, (path, by), &facts);
     found.is_cached = is_cached;
     (found, key.map(|key| Entry { key, facts: facts.lasting() }))
@@ -147,9 +150,15 @@ impl Examination<'_> {
         Some(as_sure_as(&outcome, AuthFact { state, trouble }))
     }
 
+    /// What it said about models; whoever has time asks again if it did not.
+    fn models_before(&self) -> Option<&Fact<ModelsFact>> {
+        let is_patient = self.options.patience > 1;
+        self.facts.models.as_ref().filter(|fact| !is_patient || fact.is.trouble.is_none())
+    }
+
     /// `None`: there is no listing command.
     async fn list(&self) -> Option<Fact<ModelsFact>> {
-        if let Some(fact) = &self.facts.models {
+        if let Some(fact) = self.models_before() {
             return Some(fact.clone());
         }
         let ModelList { args, shape, timeout_ms } = self.definition.models.list.as_ref()?;
@@ -167,8 +176,7 @@ impl Examination<'_> {
     async fn ask_by_acp(&self) -> Option<Fact<ModelsFact>> {
         let Self { definition, options, path, .. } = self;
         let known = known(&self.facts);
-        let was_asked =
-            self.facts.models.as_ref().is_some_and(|fact| fact.is.from != ModelsFrom::Listed);
+        let was_asked = self.models_before().is_some_and(|fact| fact.is.from != ModelsFrom::Listed);
         if !definition.models.acp || was_asked {
             return None;
         }
@@ -203,10 +211,14 @@ impl Examination<'_> {
                 ModelsFact { wants_login: true, ..failed("it wants a login first") }
             }
             Err(acp::Trouble::Other(why)) => failed(&format!("over ACP: {why}")),
-            Err(acp::Trouble::TimedOut) => {
-                let fact = failed("it did not answer over ACP in time");
-                return Some(Fact::provisional(fact));
+            Err(acp::Trouble::TimedOut) if options.patience > 1 => {
+                return Some(Fact::provisional(failed("it did not answer over ACP in time")));
             }
+            // Not asked again at every listing; whoever wants to know asks for it alone.
+            Err(acp::Trouble::TimedOut) => failed(&format!(
+                "it did not answer over ACP in time; `switchyard agents show {}` waits longer",
+                definition.id
+            )),
         }))
     }
 

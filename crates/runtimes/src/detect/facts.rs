@@ -98,6 +98,19 @@ impl Facts {
         self
     }
 
+    /// Where time was up, what was known before is better than nothing.
+    pub(super) fn fall_back_on(&mut self, before: Self) {
+        fn fall_back<T>(now: &mut Option<Fact<T>>, before: Option<Fact<T>>) {
+            if before.is_some() && now.as_ref().is_none_or(|fact| fact.is_provisional) {
+                *now = before;
+            }
+        }
+        fall_back(&mut self.version, before.version);
+        fall_back(&mut self.features, before.features);
+        fall_back(&mut self.auth, before.auth);
+        fall_back(&mut self.models, before.models);
+    }
+
     /// Forgets what is too old to be believed.
     pub(super) fn forget_stale(&mut self) {
         self.version.take_if(|fact| {

@@ -48,6 +48,8 @@ pub struct Found {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub docs: Option<String>,
     pub notes: Vec<String>,
+    /// The user's own, or changed by the user.
+    pub is_own: bool,
     /// Everything came from the cache; no probe was run.
     pub is_cached: bool,
 }
@@ -75,6 +77,7 @@ impl Found {
             install: definition.install.clone(),
             docs: definition.docs.clone(),
             notes: definition.notes.clone(),
+            is_own: definition.is_own,
             is_cached: false,
         }
     }

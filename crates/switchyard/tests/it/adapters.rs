@@ -152,7 +152,7 @@ async fn one_process_serves_turn_after_turn_and_every_message_is_acp() {
 #[tokio::test]
 async fn a_question_of_the_cli_is_asked_and_the_answer_reaches_it() {
     for (permission, behavior) in [(Permission::Allow, "allow"), (Permission::Reject, "deny")] {
-        let input = json!({ "file_path": "/x/a.txt", "content": "hi" });
+        let input = json!({ "file_path": "a.txt", "content": "hi" });
         let asks = vec![
             hear(json!({ "type": "user" })),
             print(json!({
@@ -174,6 +174,9 @@ async fn a_question_of_the_cli_is_asked_and_the_answer_reaches_it() {
         assert_eq!(asked.len(), 1);
         let call = serde_json::to_value(&asked[0].tool_call).unwrap();
         assert_eq!((&call["kind"], &call["rawInput"]), (&json!("edit"), &input));
+        let path = yard.work().canonicalize().unwrap().join("a.txt");
+        assert_eq!(call["locations"][0]["path"], json!(path), "paths are absolute in ACP");
+        assert_eq!(call["content"][0]["path"], json!(path));
         let (_, seen) = client.stop().await;
         Validator::v1().assert_valid(&seen);
         let told = heard(&yard).into_iter().find(|h| h["type"] == "control_response").unwrap();

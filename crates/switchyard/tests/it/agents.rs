@@ -122,6 +122,8 @@ fn each_trouble_has_its_reason_and_its_remedy() {
             assert_ne!(diagnosis["remedy"], "", "{agent}");
         }
     }
+    let listed = machine.run(&["agents"]).out;
+    assert!(listed.lines().any(|line| line.starts_with("opencode ")), "{listed}");
     let doctor = machine.run(&["agents", "doctor"]);
     assert_eq!(doctor.code, 1);
     assert!(!doctor.out.contains("goose"), "what is not there is no trouble: {}", doctor.out);
@@ -246,6 +248,28 @@ fn a_prompt_by_file_is_private_and_a_prompt_by_argument_is_no_flag() {
     assert_eq!(ran.out.trim_end(), "[--ask][ --trust-all-tools]", "{}", ran.err);
     let left = std::fs::read_dir(machine.yard.home().join("run/scratch")).unwrap().count();
     assert_eq!(left, 0, "nothing is left of it");
+}
+
+#[test]
+fn an_agent_of_ones_own_that_is_not_there_is_trouble() {
+    let machine = Machine::new("[agent_servers.'Mine, kept']\ncommand = '/no/such/agent'\n");
+    let ran = machine.run(&["agents"]);
+    assert!(ran.out.lines().any(|line| line.starts_with("mine-kept ")), "{}", ran.out);
+    let doctor = machine.run(&["agents", "doctor"]);
+    assert_eq!(doctor.code, 1);
+    assert!(doctor.out.starts_with("mine-kept"), "{}", doctor.out);
+    assert_eq!(machine.run(&["agents", "show", "goose"]).code, 4);
+}
+
+#[test]
+fn listing_runs_no_command_of_ones_own() {
+    let machine = Machine::new("");
+    let marker = machine.yard.home().join("ran");
+    let mine = machine.program("mine", &format!("touch {}", marker.display()));
+    let config = format!("[agents.mine]\ncommand = '{}'\n", mine.display());
+    std::fs::write(machine.yard.home().join("switchyard.toml"), config).unwrap();
+    assert_eq!(machine.found("mine")["isUsable"], true);
+    assert!(!marker.exists(), "nobody asked for it to be run");
 }
 
 #[test]

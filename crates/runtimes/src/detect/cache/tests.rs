@@ -21,7 +21,18 @@ fn kept(age: Duration) -> Facts {
     let cache = Cache::load(Some(dir.path()));
     assert_eq!(cache.get("agent", "another key"), None);
     assert_eq!(cache.get("nobody", "k"), None);
-    cache.get("agent", "k").unwrap()
+    let mut kept = cache.get("agent", "k").unwrap();
+    kept.forget_stale();
+    kept
+}
+
+#[test]
+fn what_was_known_is_better_than_running_out_of_time() {
+    let before = facts(Duration::from_secs(100_000));
+    let mut now = Facts { version: before.version.clone(), ..Facts::default() };
+    now.features = Some(Fact::provisional(FeaturesFact::Failed("time was up".into())));
+    now.fall_back_on(before.clone());
+    assert_eq!((now.features, now.auth), (before.features, before.auth));
 }
 
 #[test]

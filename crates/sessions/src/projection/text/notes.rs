@@ -148,8 +148,14 @@ impl TextRenderer {
     /// Updates of the agent that are neither talk nor tools.
     pub(super) fn other_update(&mut self, name: &str, update: &Object<'_>, out: &mut String) {
         if name == "notice" {
-            let words = [update.words("title"), update.words("description")];
-            let text = words.into_iter().flatten().collect::<Vec<_>>().join(": ");
+            let (title, description) = (update.words("title"), update.words("description"));
+            // A title that only begins what the description says is said with it.
+            let is_said = |title: &str| {
+                let beginning = title.trim_end_matches('…');
+                description.as_deref().is_some_and(|text| text.starts_with(beginning))
+            };
+            let title = title.filter(|title| !is_said(title));
+            let text = [title, description].into_iter().flatten().collect::<Vec<_>>().join(": ");
             self.note(&text, out);
             return;
         }
