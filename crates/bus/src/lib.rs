@@ -35,6 +35,7 @@ mod spawn;
 mod stderr;
 mod supervisor;
 mod sweep;
+pub mod switch;
 mod tree;
 mod worker;
 

@@ -4,6 +4,7 @@
 //! Nothing here does I/O, reads a clock or draws randomness, and nothing panics on any
 //! input: callers bring bytes, times and entropy.
 
+mod envelope;
 mod event;
 mod ids;
 mod json;
@@ -14,6 +15,7 @@ mod splice;
 
 pub mod limits;
 
+pub use envelope::{Envelope, Span, Unreadable};
 pub use event::{Draft, Event, Kind, Millis, Seq};
 pub use ids::{CallId, Id36, InvalidId, SessionId, TurnId};
 pub use json::{Json, NotJson};

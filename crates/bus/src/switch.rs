@@ -1,0 +1,190 @@
+//! The bus without its pipes: which line goes where, and which worker lives.
+//!
+//! In: an [`Input`] and the time. Out: [`Output`]s, appended to a list. No I/O, no clock, no
+//! randomness but a seeded generator for jitter: the same plan, seed and history give the same
+//! outputs, so that any run can be recorded ([`history`]) and replayed.
+//!
+//! **Ids.** Every request gets an id of the hop it takes: a worker sees 1, 2, 3… of the switch
+//! whatever clients wrote, and so does a client for requests of workers. Answers carry the
+//! asker's id, byte for byte; so does `params.requestId` of cancellations. Nothing else in a
+//! line is touched, but for the name of a session that has an alias.
+//!
+//! **Sessions** are pinned to a worker: by `params.sessionId`, by `result.sessionId` of the
+//! answer that opened them, or by a `sessionId` beside the method. A name that nobody knows is
+//! bound by the first request that uses it. The first client is the owner, to whom updates go;
+//! `session/load` and `session/resume` take a session over, and one whose owner left belongs to
+//! the next client that names it. Names are unique within a worker; when two workers hand out
+//! the same one, the second session gets an alias towards clients. A session whose worker died
+//! is moved with `session/load` where the agent said that it can, and is not found otherwise.
+//!
+//! **Without a session** requests go to the client's home worker, the least loaded when it was
+//! chosen. Before a worker serves a client that has said `initialize`, it is told the same,
+//! and its answer is swallowed. Fan-out methods (`session/list`) are asked of all workers and
+//! their answers merged. What a worker says without a session goes to its only client; if it
+//! has several, to none.
+//!
+//! **Exactly one answer.** Every request that is taken is answered under its own id: by its
+//! worker, or by an error with `data {reason, pool?, worker?, retryAfterMs?}`, unless its client
+//! leaves.
+//!
+//! **Pressure.** A slow party never delays another:
+//! - a worker that leaves too much unread: clients are no longer read *when they send to it*;
+//!   above its limit their requests are refused;
+//! - a client that leaves too much unread is no longer read; a worker that serves only this
+//!   client is not read either; if it has workers that serve others too, they are read on and
+//!   the client is evicted at its limit; and in any case after `slow_client_after`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+mod answers;
+mod arrivals;
+mod choice;
+mod client;
+mod commands;
+mod counters;
+mod deaths;
+mod destination;
+mod fan;
+mod from_client;
+mod from_worker;
+mod hash;
+pub mod history;
+mod line;
+mod merge;
+mod moving;
+mod plan;
+mod pool;
+mod port;
+mod pressure;
+mod refusal;
+mod sending;
+mod session;
+mod supervision;
+mod timers;
+mod upkeep;
+mod waiting;
+mod worker;
+
+pub use counters::{Counters, PoolState, PoolStatus, Status, WorkerState, WorkerStatus};
+pub use plan::{
+    Backoff, Intensity, Limits, Ping, Plan, PlanError, PoolPlan, QueueMarks, Restart, Start,
+};
+pub use port::{ClientId, CloseReason, Command, Input, Level, Millis, Output, StopHow, WorkerId};
+pub use refusal::{CLIENT_GONE, NO_ROUTE, OVERLOADED, TIMED_OUT, UNAVAILABLE, WORKER_LOST};
+
+use client::Client;
+use fan::{Fan, FanId};
+use hash::{IdMap, Jitter, NameHash};
+use pool::{Pool, PoolId};
+use session::Sessions;
+use timers::Timer;
+use worker::Worker;
+
+/// The outputs of one step, in the order in which they are to be done.
+type Out = Vec<Output>;
+
+#[derive(Debug)]
+pub struct Switch {
+    limits: Limits,
+    /// As the plan lists them; those that were removed stay until their workers have ended.
+    pools: BTreeMap<PoolId, Pool>,
+    pool_names: BTreeMap<Arc<str>, PoolId>,
+    clients: IdMap<ClientId, Client>,
+    workers: IdMap<WorkerId, Worker>,
+    sessions: Sessions,
+    fans: IdMap<FanId, Fan>,
+    timers: BTreeSet<(Millis, Timer)>,
+    counters: Counters,
+    jitter: Jitter,
+    names: NameHash,
+    n_workers: u64,
+    n_pools: u32,
+    n_fans: u64,
+    /// Pools for which something waits and may now find a place.
+    retries: Vec<PoolId>,
+    is_draining: bool,
+    now: Millis,
+}
+
+impl Switch {
+    /// Nothing is started before the first input: give it [`Input::TimePassed`] to begin.
+    pub fn new(plan: Plan, seed: u64) -> Result<Self, PlanError> {
+        plan.check()?;
+        let names = NameHash { seed };
+        let mut switch = Self {
+            limits: plan.limits,
+            pools: BTreeMap::new(),
+            pool_names: BTreeMap::new(),
+            clients: IdMap::default(),
+            workers: IdMap::default(),
+            sessions: Sessions::new(names),
+            fans: IdMap::default(),
+            timers: BTreeSet::new(),
+            counters: Counters::default(),
+            jitter: Jitter(seed),
+            names,
+            n_workers: 0,
+            n_pools: 0,
+            n_fans: 0,
+            retries: Vec::new(),
+            is_draining: false,
+            now: Millis::default(),
+        };
+        for pool in plan.pools {
+            let id = switch.add_pool(pool);
+            switch.timers.insert((Millis::default(), Timer::Refill(id)));
+        }
+        Ok(switch)
+    }
+
+    /// Takes one input; what is to be done is appended to `out`. A plan that makes no sense is
+    /// ignored: check it first.
+    pub fn take(&mut self, now: Millis, input: Input, out: &mut Vec<Output>) {
+        self.now = self.now.max(now);
+        match input {
+            Input::ClientLine { client, line } => self.client_line(client, line, out),
+            Input::WorkerLine { worker, line } => self.worker_line(worker, line, out),
+            Input::ClientCame { client, pool } => self.client_came(client, pool, out),
+            Input::ClientLineTooLong { client, head } => {
+                self.client_line_too_long(client, &head, out);
+            }
+            Input::ClientLeft { client } => self.client_left(client, out),
+            Input::ClientOutbox { client, level } => self.client_level(client, level, out),
+            Input::WorkerRuns { worker } => self.worker_runs(worker, out),
+            Input::WorkerNotStarted { worker, why } => {
+                self.worker_gone(worker, false, &format!("it could not be started: {why}"), out);
+            }
+            Input::WorkerLineTooLong { worker, head } => {
+                self.worker_line_too_long(worker, &head, out);
+            }
+            Input::WorkerExited { worker, is_success, status } => {
+                self.worker_gone(worker, is_success, &status, out);
+            }
+            Input::WorkerStuck { worker } => self.worker_stuck(worker, "it is stuck", out),
+            Input::WorkerMemory { worker, n_bytes } => self.worker_memory(worker, n_bytes, out),
+            Input::WorkerOutbox { worker, level } => self.worker_level(worker, level, out),
+            Input::TimePassed => self.time_passed(out),
+            Input::NewPlan(plan) => self.new_plan(*plan, out),
+            Input::Command(command) => self.command(command, out),
+        }
+        self.retry_waiting(out);
+    }
+
+    /// When [`Input::TimePassed`] is due; earlier calls do no harm.
+    pub fn wake_at(&self) -> Option<Millis> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// Whether a drain of everything has ended: no worker is left.
+    pub fn is_drained(&self) -> bool {
+        self.is_draining && self.workers.is_empty()
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,199 @@
+//! Answers of workers to requests of clients, and what the switch learns from them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use wire::{Envelope, MessageKind};
+
+use super::client::CallKind;
+use super::line::{Edits, number, quoted};
+use super::pool::PoolId;
+use super::session::SessionKey;
+use super::timers::Timer;
+use super::worker::Call;
+use super::{ClientId, Out, Output, Switch, WorkerId};
+
+impl Switch {
+    pub(super) fn worker_answer(
+        &mut self,
+        from: WorkerId,
+        line: &Bytes,
+        envelope: &Envelope,
+        out: &mut Out,
+    ) {
+        let n = number(envelope.id.of(line));
+        let Some(call) = n.and_then(|n| self.close_call(from, n)) else {
+            let is_ping = self.workers.get(&from).is_some_and(|w| n == Some(w.ping));
+            self.counters.unasked += u64::from(!is_ping);
+            return;
+        };
+        let is_ok = envelope.kind == MessageKind::Response;
+        if self.workers.get(&from).is_some_and(|worker| !worker.is_proved) {
+            self.worker_proved(from, out);
+        }
+        match call.kind {
+            CallKind::Replay => {
+                self.note_capabilities(from, line, envelope);
+                if let Some(client) = call.client {
+                    self.link_opened(client, from, out);
+                }
+            }
+            CallKind::Fan(fan, part) => self.fan_answered(fan, part, line, envelope, out),
+            CallKind::Move => {
+                if let Some(session) = call.session {
+                    self.move_answered(session, is_ok, out);
+                }
+            }
+            CallKind::Initialize => {
+                self.note_capabilities(from, line, envelope);
+                self.pass_answer(from, call, line, envelope, out);
+            }
+            CallKind::Plain | CallKind::Prompt | CallKind::Open | CallKind::Load => {
+                self.pass_answer(from, call, line, envelope, out);
+            }
+            CallKind::Close => {
+                let session = call.session.filter(|_| is_ok);
+                self.pass_answer(from, call, line, envelope, out);
+                if let Some(session) = session {
+                    self.forget_session(session);
+                }
+            }
+        }
+        self.call_ended(from, out);
+    }
+
+    /// The answer under the asker's own id, with the names of sessions that the asker knows.
+    fn pass_answer(
+        &mut self,
+        from: WorkerId,
+        call: Call,
+        line: &Bytes,
+        envelope: &Envelope,
+        out: &mut Out,
+    ) {
+        let Call { client, id: raw_id, kind, session, is_first_use, load, .. } = call;
+        let Some(id) = client else { return self.note_orphan(from, line, envelope, out) };
+        let is_ok = envelope.kind == MessageKind::Response;
+        let mut aliases = [None, None];
+        if envelope.session.is_some() || envelope.top_session.is_some() {
+            let is_opened = kind == CallKind::Open && is_ok;
+            aliases = [envelope.session, envelope.top_session].map(|span| {
+                let name = span.text(line)?;
+                let key = match self.workers.get(&from)?.sessions.get(&*name) {
+                    Some(key) => *key,
+                    None => self.learn(from, &name)?,
+                };
+                self.claim(id, key, is_opened);
+                if is_opened && let Some(session) = self.sessions.get_mut(key) {
+                    session.load.clone_from(&load);
+                }
+                self.deliver_early(from, &name, out);
+                let session = self.sessions.get(key)?;
+                session.has_alias().then(|| (span, quoted(&session.name)))
+            });
+        }
+        if kind == CallKind::Load
+            && is_ok
+            && let Some(session) = session.and_then(|key| self.sessions.get_mut(key))
+        {
+            session.load = load;
+        }
+        let mut edits = Edits::default();
+        edits.set(envelope.id, raw_id.as_bytes());
+        for (span, name) in aliases.iter().flatten() {
+            edits.set(*span, name.as_bytes());
+        }
+        self.counters.answered_by_workers += 1;
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.n_open = client.n_open.saturating_sub(1);
+        }
+        out.push(Output::ToClient { client: id, line: edits.apply(line) });
+        if !is_ok
+            && is_first_use
+            && let Some(session) = session
+        {
+            self.forget_unused(session);
+        }
+    }
+
+    /// Enters a session whose client left before it was opened: it can be claimed by name.
+    fn note_orphan(&mut self, from: WorkerId, line: &Bytes, envelope: &Envelope, out: &mut Out) {
+        self.counters.unasked += 1;
+        let Some(name) = envelope.session.text(line) else { return };
+        let worker = self.workers.get(&from);
+        if worker.is_none_or(|worker| worker.sessions.contains_key(&*name)) {
+            return;
+        }
+        let until = self.now.after(self.limits.session_grace);
+        if let Some(key) = self.learn(from, &name)
+            && let Some(session) = self.sessions.get_mut(key)
+        {
+            session.grace_until = Some(until);
+            self.set_timer(until, Timer::Grace(key));
+        }
+        self.deliver_early(from, &name, out);
+    }
+
+    /// Enters a session that a worker has named.
+    pub(super) fn learn(&mut self, at: WorkerId, name: &str) -> Option<SessionKey> {
+        if self.sessions.len() >= self.limits.max_sessions {
+            return None;
+        }
+        let worker = self.workers.get_mut(&at)?;
+        let name: Arc<str> = name.into();
+        let key = self.sessions.add(name.clone(), worker.pool, at);
+        worker.sessions.insert(name, key);
+        Some(key)
+    }
+
+    /// Says what the worker said about a session before the answer that named it.
+    fn deliver_early(&mut self, from: WorkerId, name: &str, out: &mut Out) {
+        let Some(worker) = self.workers.get_mut(&from).filter(|w| !w.early.is_empty()) else {
+            return;
+        };
+        let is_about = |(line, envelope): &(Bytes, Envelope)| {
+            [envelope.session, envelope.top_session]
+                .iter()
+                .any(|span| span.text(line).is_some_and(|text| text == name))
+        };
+        let (due, rest) = std::mem::take(&mut worker.early).into_iter().partition(is_about);
+        worker.early = rest;
+        let due: Vec<(Bytes, Envelope)> = due;
+        for (line, envelope) in due {
+            self.worker_notification(from, line, &envelope, out);
+        }
+    }
+
+    /// After an answer: nothing more comes early, or the worker may stop.
+    pub(super) fn call_ended(&mut self, at: WorkerId, out: &mut Out) {
+        let Some(worker) = self.workers.get_mut(&at) else { return };
+        if worker.n_opening == 0 && !worker.early.is_empty() {
+            for (line, envelope) in std::mem::take(&mut worker.early) {
+                self.worker_notification(at, line, &envelope, out);
+            }
+        }
+        self.stop_if_drained(at, out);
+    }
+
+    /// Remembers whether sessions of this pool can be loaded again.
+    fn note_capabilities(&mut self, at: WorkerId, line: &Bytes, envelope: &Envelope) {
+        let body = std::str::from_utf8(envelope.body.of(line)).unwrap_or_default();
+        let result: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+        let can_load = result.pointer("/agentCapabilities/loadSession") == Some(&true.into());
+        if !can_load {
+            return;
+        }
+        let Some(worker) = self.workers.get_mut(&at) else { return };
+        worker.can_load = true;
+        let pool: PoolId = worker.pool;
+        if let Some(pool) = self.pools.get_mut(&pool) {
+            pool.can_load = true;
+        }
+    }
+
+    /// The client whose request has this id at a worker, and the id that it gave it.
+    pub(super) fn asker_of(&self, at: WorkerId, raw_id: &[u8]) -> Option<(ClientId, &[u8])> {
+        let call = self.workers.get(&at)?.calls.get(&number(raw_id)?)?;
+        Some((call.client?, call.id.as_bytes()))
+    }
+}

@@ -1,0 +1,134 @@
+//! Clients that come and go.
+//!
+//! When one leaves, its requests are cancelled at their workers and late answers are dropped;
+//! workers that asked it something are told; its sessions stay for the grace.
+
+use std::sync::Arc;
+
+use super::client::{CallKey, CallKind, Client};
+use super::line::{Digits, cancel_request, session_cancel};
+use super::refusal::{CLIENT_GONE, Refusal};
+use super::timers::Timer;
+use super::worker::Stage;
+use super::{ClientId, CloseReason, Out, Output, Switch};
+
+/// Requests for which nobody waits that a worker may still have on its books.
+const MAX_LEFT_OPEN: usize = 256;
+
+impl Switch {
+    pub(super) fn client_came(&mut self, id: ClientId, pool: Option<Arc<str>>, out: &mut Out) {
+        if self.clients.contains_key(&id) {
+            return;
+        }
+        let (reason, refusal) = match () {
+            () if self.is_draining => (CloseReason::Draining, Refusal::draining()),
+            () if self.clients.len() >= self.limits.max_clients => {
+                (CloseReason::TooManyClients, Refusal::overloaded("too many clients"))
+            }
+            () => {
+                self.counters.clients_came += 1;
+                self.clients.insert(id, Client::new(pool));
+                return;
+            }
+        };
+        out.push(Output::ToClient { client: id, line: refusal.to_line(b"null") });
+        out.push(Output::CloseClient { client: id, reason });
+    }
+
+    /// Our wish that a client goes.
+    pub(super) fn close_client(&mut self, id: ClientId, reason: CloseReason, out: &mut Out) {
+        if self.clients.contains_key(&id) {
+            out.push(Output::CloseClient { client: id, reason });
+            self.client_left(id, out);
+        }
+    }
+
+    pub(super) fn client_left(&mut self, id: ClientId, out: &mut Out) {
+        let Some(client) = self.clients.remove(&id) else { return };
+        self.counters.abandoned += client.n_open as u64;
+        self.drop_waiting(id);
+        self.abandon_calls(&client, out);
+        self.refuse_asks(id, &client, out);
+        for link in client.links {
+            if let Some(worker) = self.workers.get_mut(&link.worker) {
+                worker.clients.retain(|whose| *whose != id);
+                worker.pausing.retain(|whose| *whose != id);
+                worker.used = self.now;
+            }
+            self.resume_worker_of(id, link.worker, out);
+            for parcel in link.held {
+                // What moves a session is of interest to others too.
+                if parcel.kind == CallKind::Move {
+                    self.refuse(id, &parcel, &Refusal::worker_lost("its client left"), out);
+                }
+            }
+        }
+        self.fans.retain(|_, fan| fan.client != id);
+        let until = self.now.after(self.limits.session_grace);
+        for key in client.sessions {
+            let session = self.sessions.get_mut(key);
+            if let Some(session) = session.filter(|session| session.owner == Some(id)) {
+                session.owner = None;
+                if let Some(before) = session.grace_until.replace(until) {
+                    self.timers.remove(&(before, Timer::Grace(key)));
+                }
+                self.set_timer(until, Timer::Grace(key));
+            }
+        }
+    }
+
+    fn abandon_calls(&mut self, client: &Client, out: &mut Out) {
+        let mut calls: Vec<_> = client.calls.iter().copied().collect();
+        calls.sort_unstable();
+        for key in calls {
+            if self.leave_open(key) {
+                let line = cancel_request(Digits::of(key.n).as_bytes());
+                out.push(Output::ToWorker { worker: key.worker, line });
+                continue;
+            }
+            let Some(call) = self.close_call(key.worker, key.n) else { continue };
+            let is_told = self.workers.get(&key.worker).is_some_and(|w| w.stage != Stage::Stopping);
+            if is_told && call.kind != CallKind::Replay {
+                let line = cancel_request(Digits::of(key.n).as_bytes());
+                out.push(Output::ToWorker { worker: key.worker, line });
+                let session = call.session.and_then(|key| self.sessions.get(key));
+                if let (CallKind::Prompt, Some(session)) = (call.kind, session) {
+                    let line = session_cancel(&session.worker_name);
+                    out.push(Output::ToWorker { worker: key.worker, line });
+                }
+            }
+            self.call_ended(key.worker, out);
+        }
+    }
+
+    /// A request that opens a session stays on the books when nobody waits for it any more:
+    /// its answer says which name the worker uses from then on. Whether it is one.
+    pub(super) fn leave_open(&mut self, key: CallKey) -> bool {
+        let Some(worker) = self.workers.get_mut(&key.worker) else { return false };
+        let n_left = worker.calls.values().filter(|call| call.client.is_none()).count();
+        match worker.calls.get_mut(&key.n) {
+            Some(call) if call.kind == CallKind::Open && n_left < MAX_LEFT_OPEN => {
+                let client = call.client.take();
+                if let Some(client) = client.and_then(|id| self.clients.get_mut(&id)) {
+                    client.calls.remove(&key);
+                }
+                worker.stage != Stage::Stopping
+            }
+            _ => false,
+        }
+    }
+
+    fn refuse_asks(&mut self, id: ClientId, client: &Client, out: &mut Out) {
+        let refusal = Refusal::new(CLIENT_GONE, "client_left", "the client left");
+        let mut asks: Vec<_> = client.asks.iter().collect();
+        asks.sort_unstable_by_key(|(n, _)| **n);
+        for (n, ask) in asks {
+            let Some(worker) = self.workers.get_mut(&ask.worker) else { continue };
+            worker.asks.retain(|key| *key != (id, *n));
+            if worker.stage != Stage::Stopping {
+                let line = refusal.to_line(ask.id.as_bytes());
+                out.push(Output::ToWorker { worker: ask.worker, line });
+            }
+        }
+    }
+}

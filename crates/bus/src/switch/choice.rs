@@ -1,0 +1,105 @@
+//! Picks a worker of a pool, and starts one more where that helps.
+
+use super::pool::{Circuit, Mode, PoolId, Seat};
+use super::refusal::{Refusal, UNAVAILABLE};
+use super::worker::Stage;
+use super::{Out, Switch, WorkerId};
+
+pub(super) enum Choice {
+    Worker(WorkerId),
+    /// One will run soon.
+    Wait,
+    Refuse(Refusal),
+}
+
+impl Switch {
+    /// The least loaded worker; one that reads comes before one that does not. With
+    /// `needs_room`, only workers that may have another session.
+    pub(super) fn choose(&mut self, id: PoolId, needs_room: bool, out: &mut Out) -> Choice {
+        let Some(pool) = self.pools.get_mut(&id) else {
+            return Choice::Refuse(Refusal::no_route("the pool is gone"));
+        };
+        if pool.mode != Mode::Serving || self.is_draining {
+            return Choice::Refuse(Refusal::draining().of_pool(&pool.plan.name));
+        }
+        if !std::mem::replace(&mut pool.is_woken, true) {
+            self.refill(id, out);
+        }
+        let Some(pool) = self.pools.get(&id) else { return Choice::Wait };
+        let max_sessions = pool.plan.max_sessions_per_worker.map_or(usize::MAX, |n| n as usize);
+        let (mut n_starting, mut n_running, mut is_all_busy, mut best) = (0, 0, true, None);
+        for worker in pool.workers().filter_map(|worker| self.workers.get(&worker)) {
+            match worker.stage {
+                Stage::Starting => n_starting += 1,
+                Stage::Running => {
+                    n_running += 1;
+                    if needs_room && worker.sessions.len() + worker.n_opening >= max_sessions {
+                        continue;
+                    }
+                    is_all_busy &= !worker.calls.is_empty();
+                    let rank = (worker.level, worker.load(), worker.slot);
+                    if best.is_none_or(|(lowest, _)| rank < lowest) {
+                        best = Some((rank, worker.id));
+                    }
+                }
+                Stage::Draining { .. } | Stage::Stopping => {}
+            }
+        }
+        if let Some((_, worker)) = best {
+            if is_all_busy && n_starting == 0 {
+                self.start_one(id, true, out);
+            }
+            return Choice::Worker(worker);
+        }
+        if n_starting > 0 || self.start_one(id, true, out) {
+            return Choice::Wait;
+        }
+        self.why_none(id, n_running)
+    }
+
+    /// What to tell somebody for whom there is no worker and none can be started now.
+    fn why_none(&self, id: PoolId, n_running: usize) -> Choice {
+        let Some(pool) = self.pools.get(&id) else { return Choice::Wait };
+        let name = &pool.plan.name;
+        if let Circuit::Open { until } = pool.circuit {
+            let wait = until.since(self.now);
+            let last = pool.last_failure.as_deref().unwrap_or("unknown");
+            let message = format!(
+                "pool `{name}` has failed: its workers died too often, the last because: {last}; \
+                 it is tried again in {wait} ms"
+            );
+            let refusal = Refusal::new(UNAVAILABLE, "pool_failed", message);
+            return Choice::Refuse(refusal.of_pool(name).retry_after(wait));
+        }
+        if n_running > 0 {
+            let refusal = Refusal::overloaded("every worker has as many sessions as it may have");
+            return Choice::Refuse(refusal.of_pool(name));
+        }
+        let is_coming = |seat: &Seat| matches!(seat, Seat::Backoff { .. } | Seat::Taken(_));
+        if pool.usable().iter().any(|slot| is_coming(&slot.seat)) {
+            return Choice::Wait;
+        }
+        let message = format!("pool `{name}` has no worker left and restarts none");
+        Choice::Refuse(Refusal::new(UNAVAILABLE, "no_worker", message).of_pool(name))
+    }
+
+    /// Starts a worker if there is a place and the circuit allows it; in places that rest only
+    /// if somebody asks.
+    pub(super) fn start_one(&mut self, id: PoolId, is_asked_for: bool, out: &mut Out) -> bool {
+        let Some(pool) = self.pools.get(&id) else { return false };
+        let may_start = matches!(pool.circuit, Circuit::Closed | Circuit::Probing(None));
+        if !may_start || pool.mode != Mode::Serving || self.is_draining {
+            return false;
+        }
+        let is_free = |seat: &Seat| match seat {
+            Seat::Vacant => true,
+            Seat::Resting => is_asked_for,
+            Seat::Finished | Seat::Backoff { .. } | Seat::Taken(_) => false,
+        };
+        let Some(slot) = pool.usable().iter().position(|slot| is_free(&slot.seat)) else {
+            return false;
+        };
+        self.start_worker(id, u32::try_from(slot).unwrap_or(u32::MAX), out);
+        true
+    }
+}

@@ -1,0 +1,159 @@
+//! Drain, recover, restart and reload.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::pool::{Circuit, Mode, PoolId, Seat};
+use super::refusal::Refusal;
+use super::timers::Timer;
+use super::worker::Stage;
+use super::{Command, Out, Plan, PoolPlan, Switch, WorkerId};
+
+impl Switch {
+    pub(super) fn command(&mut self, command: Command, out: &mut Out) {
+        match command {
+            Command::DrainAll => {
+                self.is_draining = true;
+                for pool in self.pools.keys().copied().collect::<Vec<_>>() {
+                    self.drain_pool(pool, Mode::Stopped, out);
+                }
+            }
+            Command::DrainPool(name) => {
+                if let Some(pool) = self.pool_names.get(&name).copied() {
+                    self.drain_pool(pool, Mode::Stopped, out);
+                }
+            }
+            Command::RecoverPool(name) => self.recover_pool(&name, out),
+            Command::RestartPool(name) => {
+                if let Some(pool) = self.pool_names.get(&name).copied() {
+                    self.replace_all(pool, out);
+                }
+            }
+        }
+    }
+
+    fn drain_pool(&mut self, id: PoolId, mode: Mode, out: &mut Out) {
+        let Some(pool) = self.pools.get_mut(&id) else { return };
+        if pool.mode != Mode::Removed {
+            pool.mode = mode;
+        }
+        for slot in &mut pool.slots {
+            if !matches!(slot.seat, Seat::Taken(_)) {
+                slot.seat = Seat::Vacant;
+            }
+        }
+        let workers: Vec<WorkerId> = pool.workers().collect();
+        let refusal = Refusal::draining().of_pool(&pool.plan.name);
+        self.refuse_waiting(id, &refusal, out);
+        for worker in workers {
+            self.retire(worker, out);
+        }
+    }
+
+    fn recover_pool(&mut self, name: &Arc<str>, out: &mut Out) {
+        let Some(id) = self.pool_names.get(name).copied() else { return };
+        let Some(pool) = self.pools.get_mut(&id) else { return };
+        pool.mode = Mode::Serving;
+        pool.circuit = Circuit::Closed;
+        pool.deaths.clear();
+        for slot in &mut pool.slots {
+            slot.n_failures = 0;
+            if !matches!(slot.seat, Seat::Taken(_)) {
+                slot.seat = Seat::Vacant;
+            }
+        }
+        self.refill(id, out);
+    }
+
+    /// Replaces the workers of a pool, one after the other.
+    fn replace_all(&mut self, id: PoolId, out: &mut Out) {
+        let Some(pool) = self.pools.get_mut(&id) else { return };
+        pool.replacing = pool.workers().collect();
+        for slot in &mut pool.slots {
+            if matches!(slot.seat, Seat::Finished | Seat::Resting) {
+                slot.seat = Seat::Vacant;
+            }
+        }
+        self.refill(id, out);
+        self.replace_next(id, out);
+    }
+
+    /// Retires the next worker that is to be replaced, unless another one is on the way out
+    /// or on the way in.
+    pub(super) fn replace_next(&mut self, id: PoolId, out: &mut Out) {
+        loop {
+            let Some(pool) = self.pools.get_mut(&id) else { return };
+            if pool.replacing.is_empty() {
+                return;
+            }
+            let is_changing = pool.slots.iter().any(|slot| match slot.seat {
+                Seat::Taken(worker) => {
+                    self.workers.get(&worker).is_some_and(|worker| worker.stage != Stage::Running)
+                }
+                Seat::Backoff { .. } => true,
+                Seat::Vacant | Seat::Resting | Seat::Finished => false,
+            });
+            if is_changing {
+                return;
+            }
+            let Some(next) = pool.replacing.pop_front() else { return };
+            self.retire(next, out);
+        }
+    }
+
+    /// Makes the pools what a new plan says; those that it does not change are not touched.
+    pub(super) fn new_plan(&mut self, plan: Plan, out: &mut Out) {
+        if plan.check().is_err() || self.is_draining {
+            return;
+        }
+        self.limits = plan.limits;
+        let mut wanted: BTreeMap<Arc<str>, PoolPlan> =
+            plan.pools.into_iter().map(|pool| (pool.name.clone(), pool)).collect();
+        for (name, id) in self.pool_names.clone() {
+            match wanted.remove(&name) {
+                Some(plan) => self.change_pool(id, plan, out),
+                None => {
+                    self.pool_names.remove(&name);
+                    self.drain_pool(id, Mode::Removed, out);
+                    self.pool_shrank(id, out);
+                }
+            }
+        }
+        for plan in wanted.into_values() {
+            let id = self.add_pool(plan);
+            self.refill(id, out);
+        }
+    }
+
+    fn change_pool(&mut self, id: PoolId, plan: PoolPlan, out: &mut Out) {
+        let Some(pool) = self.pools.get_mut(&id) else { return };
+        if pool.plan == plan {
+            return;
+        }
+        let old = std::mem::replace(&mut pool.plan, plan);
+        let plan = pool.plan.clone();
+        pool.resize();
+        let too_many: Vec<WorkerId> = pool.workers_from(plan.max).collect();
+        let workers: Vec<WorkerId> = pool.workers().collect();
+        for worker in workers {
+            if let Some(worker) = self.workers.get_mut(&worker) {
+                worker.has_timeout = plan.request_timeout.is_some();
+            }
+            if let Some(ping) = plan.ping.as_ref().filter(|_| old.ping.is_none()) {
+                self.set_timer(self.now.after(ping.interval), Timer::Ping(worker));
+            }
+        }
+        self.set_idle_timer(id);
+        if plan.request_timeout.is_some() {
+            self.set_sweep(id);
+        }
+        for worker in too_many {
+            self.retire(worker, out);
+        }
+        if old.launch == plan.launch {
+            self.refill(id, out);
+        } else {
+            self.replace_all(id, out);
+        }
+    }
+}

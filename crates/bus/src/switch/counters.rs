@@ -1,0 +1,141 @@
+//! What the switch counts, and what it shows of itself.
+
+use std::sync::Arc;
+
+use super::pool::{Circuit, Mode};
+use super::worker::Stage;
+use super::{Switch, WorkerId};
+
+/// Totals since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    pub lines_from_clients: u64,
+    pub lines_from_workers: u64,
+    pub bytes_from_clients: u64,
+    pub bytes_from_workers: u64,
+    /// Requests of clients that were taken, and how they ended: each ends exactly once, or
+    /// its client left first.
+    pub requests: u64,
+    pub answered_by_workers: u64,
+    pub answered_by_switch: u64,
+    pub abandoned: u64,
+    pub timed_out: u64,
+    /// Requests of workers that reached a client.
+    pub asked_by_workers: u64,
+    /// Notifications that had nowhere to go.
+    pub undelivered: u64,
+    /// Answers to nothing: late, doubled or made up.
+    pub unasked: u64,
+    pub bad_lines_from_clients: u64,
+    pub bad_lines_from_workers: u64,
+    /// Updates that a worker replayed while a session was moved to it.
+    pub swallowed: u64,
+    pub sessions_moved: u64,
+    pub sessions_lost: u64,
+    pub clients_came: u64,
+    pub clients_evicted: u64,
+    pub worker_starts: u64,
+    pub worker_deaths: u64,
+    pub pool_failures: u64,
+    pub pauses: u64,
+}
+
+/// A picture of the moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    pub n_clients: usize,
+    pub n_sessions: usize,
+    /// Requests of clients that wait for an answer.
+    pub n_open: usize,
+    pub pools: Vec<PoolStatus>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolStatus {
+    pub name: Arc<str>,
+    pub state: PoolState,
+    /// Requests that wait for a worker to start.
+    pub n_waiting: usize,
+    pub last_failure: Option<String>,
+    pub workers: Vec<WorkerStatus>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PoolState {
+    Serving,
+    /// Too many deaths; nothing is started before this time.
+    Failed {
+        until: super::Millis,
+    },
+    /// One worker is tried after a failure.
+    Probing,
+    Draining,
+    Stopped,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerStatus {
+    pub worker: WorkerId,
+    pub slot: u32,
+    pub state: WorkerState,
+    pub n_calls: usize,
+    pub n_sessions: usize,
+    pub n_clients: usize,
+    pub n_memory_bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkerState {
+    Starting,
+    Running,
+    Draining,
+    Stopping,
+}
+
+impl Switch {
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub fn status(&self) -> Status {
+        Status {
+            n_clients: self.clients.len(),
+            n_sessions: self.sessions.len(),
+            n_open: self.clients.values().map(|client| client.n_open).sum(),
+            pools: self.pools.keys().filter_map(|id| self.pool_status(*id)).collect(),
+        }
+    }
+
+    fn pool_status(&self, id: super::pool::PoolId) -> Option<PoolStatus> {
+        let pool = self.pools.get(&id)?;
+        let state = match (pool.mode, pool.circuit) {
+            (Mode::Stopped | Mode::Removed, _) if pool.n_workers() == 0 => PoolState::Stopped,
+            (Mode::Stopped | Mode::Removed, _) => PoolState::Draining,
+            (Mode::Serving, Circuit::Open { until }) => PoolState::Failed { until },
+            (Mode::Serving, Circuit::Probing(_)) => PoolState::Probing,
+            (Mode::Serving, Circuit::Closed) => PoolState::Serving,
+        };
+        let workers =
+            pool.workers().filter_map(|id| self.workers.get(&id)).map(|worker| WorkerStatus {
+                worker: worker.id,
+                slot: worker.slot,
+                state: match worker.stage {
+                    Stage::Starting => WorkerState::Starting,
+                    Stage::Running => WorkerState::Running,
+                    Stage::Draining { .. } => WorkerState::Draining,
+                    Stage::Stopping => WorkerState::Stopping,
+                },
+                n_calls: worker.calls.len(),
+                n_sessions: worker.sessions.len(),
+                n_clients: worker.clients.len(),
+                n_memory_bytes: worker.n_memory_bytes,
+            });
+        Some(PoolStatus {
+            name: pool.plan.name.clone(),
+            state,
+            n_waiting: pool.waiting.len(),
+            last_failure: pool.last_failure.clone(),
+            workers: workers.collect(),
+        })
+    }
+}

@@ -1,0 +1,279 @@
+//! Where a client's message is to go.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use wire::{Envelope, Json};
+
+use super::choice::Choice;
+use super::client::{CallKind, Parcel};
+use super::pool::PoolId;
+use super::refusal::Refusal;
+use super::session::{Place, SessionKey};
+use super::worker::Stage;
+use super::{ClientId, Out, Switch, WorkerId};
+
+enum Destination {
+    /// The worker that has its session, or its client's home.
+    At(WorkerId, Option<SessionKey>),
+    /// A worker that is to have the session, whose name is still free or whose worker is lost.
+    Bind(WorkerId, PoolId),
+    /// Behind a session that is being moved.
+    Hold(SessionKey),
+    /// A session to be moved first.
+    Move(SessionKey),
+    /// Behind the start of a worker.
+    Wait(PoolId),
+    All(PoolId),
+}
+
+impl Switch {
+    /// Sends a message of a client on its way; a request that has none is answered.
+    pub(super) fn route(&mut self, client: ClientId, mut parcel: Parcel, out: &mut Out) {
+        match self.destination(client, &parcel, out) {
+            Ok(Destination::At(worker, session)) => {
+                parcel.session = session;
+                self.send(client, worker, parcel, out);
+            }
+            Ok(Destination::Bind(worker, pool)) => {
+                match self.bind(client, worker, pool, &mut parcel) {
+                    Ok(()) => self.send(client, worker, parcel, out),
+                    Err(refusal) => self.refuse(client, &parcel, &refusal, out),
+                }
+            }
+            Ok(Destination::Hold(session)) => self.hold_for_move(client, session, parcel, out),
+            Ok(Destination::Move(session)) => self.start_move(client, session, parcel, out),
+            Ok(Destination::Wait(pool)) => self.wait_for_worker(client, pool, parcel, out),
+            Ok(Destination::All(pool)) => self.fan_out(client, pool, parcel, out),
+            Err(refusal) => self.refuse(client, &parcel, &refusal, out),
+        }
+    }
+
+    fn destination(
+        &mut self,
+        client: ClientId,
+        parcel: &Parcel,
+        out: &mut Out,
+    ) -> Result<Destination, Refusal> {
+        match self.named_session(parcel) {
+            Some(session) => self.destination_in(client, session, parcel, out),
+            None => self.destination_without(client, parcel, out),
+        }
+    }
+
+    /// The session that a message names, if it is known.
+    fn named_session(&self, parcel: &Parcel) -> Option<SessionKey> {
+        let Parcel { line, envelope, .. } = parcel;
+        let find = |name: Option<_>| {
+            name.and_then(|name: std::borrow::Cow<'_, str>| self.sessions.find(&name))
+        };
+        find(envelope.session.text(line)).or_else(|| find(envelope.top_session.text(line)))
+    }
+
+    fn destination_in(
+        &mut self,
+        client: ClientId,
+        key: SessionKey,
+        parcel: &Parcel,
+        out: &mut Out,
+    ) -> Result<Destination, Refusal> {
+        let is_request = parcel.is_request();
+        self.claim(client, key, is_request && parcel.kind == CallKind::Load);
+        let Some(session) = self.sessions.get(key) else {
+            return Err(Refusal::no_route("the session is gone"));
+        };
+        let pool = session.pool;
+        // It can be opened elsewhere while its worker is on the way out.
+        let is_free = session.n_calls == 0
+            && is_request
+            && (session.load.is_some() || parcel.kind == CallKind::Load);
+        match session.place {
+            Place::Moving { .. } => return Ok(Destination::Hold(key)),
+            Place::At(worker) => {
+                match self.workers.get(&worker).map(|worker| worker.stage) {
+                    Some(Stage::Starting | Stage::Running) => {
+                        return Ok(Destination::At(worker, Some(key)));
+                    }
+                    // What ends the running requests must still reach them.
+                    Some(Stage::Draining { .. }) if !is_request => {
+                        return Ok(Destination::At(worker, Some(key)));
+                    }
+                    Some(Stage::Draining { .. } | Stage::Stopping) if !is_free => {
+                        return Err(self.pool_refusal(pool, Refusal::draining()));
+                    }
+                    _ => self.detach_session(key),
+                }
+            }
+            Place::Lost => {}
+        }
+        let Some(session) = self.sessions.get(key) else {
+            return Err(Refusal::no_route("the session is gone"));
+        };
+        match parcel.kind {
+            CallKind::Load if is_request => match self.choose(pool, true, out) {
+                Choice::Worker(worker) => Ok(Destination::Bind(worker, pool)),
+                Choice::Wait => Ok(Destination::Wait(pool)),
+                Choice::Refuse(refusal) => Err(refusal),
+            },
+            _ if is_request && session.load.is_some() => Ok(Destination::Move(key)),
+            _ => {
+                let lost = Refusal::session_lost(&session.name);
+                Err(self.pool_refusal(pool, lost))
+            }
+        }
+    }
+
+    fn destination_without(
+        &mut self,
+        client: ClientId,
+        parcel: &Parcel,
+        out: &mut Out,
+    ) -> Result<Destination, Refusal> {
+        let pool = self.pool_for(client, parcel)?;
+        let (is_waiting, home) =
+            self.clients.get(&client).map_or((false, None), |c| (c.n_waiting > 0, c.home(pool)));
+        let is_running = |worker: &WorkerId| {
+            self.workers.get(worker).is_some_and(|worker| worker.stage == Stage::Running)
+        };
+        let home = home.filter(is_running);
+        if is_waiting {
+            return Ok(Destination::Wait(pool));
+        }
+        if !parcel.is_request() {
+            let home = home.ok_or_else(|| Refusal::no_route("no worker serves this client yet"))?;
+            // What the worker calls so is another session, which has an alias.
+            if self.has_own_session(home, parcel) {
+                return Err(Refusal::no_route("no such session"));
+            }
+            return Ok(Destination::At(home, None));
+        }
+        let names_session =
+            parcel.envelope.session.is_some() || parcel.envelope.top_session.is_some();
+        let opens = names_session || parcel.kind == CallKind::Open;
+        if let (false, Some(home), false) = (opens, home, self.is_fan_out(pool, parcel)) {
+            return Ok(Destination::At(home, None));
+        }
+        if opens && self.sessions.len() >= self.limits.max_sessions {
+            return Err(Refusal::overloaded("too many sessions"));
+        }
+        match self.choose(pool, opens, out) {
+            Choice::Worker(_) if !names_session && self.is_fan_out(pool, parcel) => {
+                Ok(Destination::All(pool))
+            }
+            Choice::Worker(worker) if names_session => Ok(Destination::Bind(worker, pool)),
+            Choice::Worker(worker) => {
+                if !opens {
+                    self.make_home(client, worker, out);
+                }
+                Ok(Destination::At(worker, None))
+            }
+            Choice::Wait => Ok(Destination::Wait(pool)),
+            Choice::Refuse(refusal) => Err(refusal),
+        }
+    }
+
+    fn has_own_session(&self, worker: WorkerId, parcel: &Parcel) -> bool {
+        let Some(worker) = self.workers.get(&worker) else { return false };
+        let Parcel { line, envelope, .. } = parcel;
+        let mut names = [envelope.session, envelope.top_session].into_iter();
+        names.any(|span| span.text(line).is_some_and(|name| worker.sessions.contains_key(&*name)))
+    }
+
+    fn is_fan_out(&self, pool: PoolId, parcel: &Parcel) -> bool {
+        let method = parcel.envelope.method.text(&parcel.line).unwrap_or_default();
+        self.pools
+            .get(&pool)
+            .is_some_and(|pool| pool.plan.fan_out.iter().any(|name| **name == *method))
+    }
+
+    /// The pool of a message that names no known session.
+    fn pool_for(&mut self, client: ClientId, parcel: &Parcel) -> Result<PoolId, Refusal> {
+        let Parcel { line, envelope, .. } = parcel;
+        let Some(known) = self.clients.get(&client) else {
+            return Err(Refusal::no_route("the client is gone"));
+        };
+        let said = match &known.came_with {
+            Some(_) => None,
+            None => said_pool(line, envelope),
+        };
+        let name =
+            known.came_with.clone().or_else(|| said.clone()).or_else(|| known.chosen.clone());
+        if parcel.kind == CallKind::Initialize
+            && let (Some(said), Some(client)) = (said, self.clients.get_mut(&client))
+        {
+            client.chosen = Some(said);
+        }
+        match name {
+            Some(name) => self
+                .pool_names
+                .get(&name)
+                .copied()
+                .ok_or_else(|| Refusal::no_route(format!("there is no pool `{name}`"))),
+            None => match self.pool_names.values().copied().collect::<Vec<_>>()[..] {
+                [only] => Ok(only),
+                _ => Err(Refusal::no_route(
+                    "there are several pools; name one with `pool` beside `method`, or in \
+                     `params._meta.switchyard.pool` of `initialize`",
+                )),
+            },
+        }
+    }
+
+    /// Binds the names in a request to a worker.
+    fn bind(
+        &mut self,
+        client: ClientId,
+        worker_id: WorkerId,
+        pool: PoolId,
+        parcel: &mut Parcel,
+    ) -> Result<(), Refusal> {
+        let Parcel { line, envelope, .. } = parcel;
+        for span in [envelope.top_session, envelope.session] {
+            let Some(name) = span.text(line) else { continue };
+            let Some(worker) = self.workers.get_mut(&worker_id) else { continue };
+            let known = self.sessions.find(&name);
+            let own_name: Arc<str> = match known.and_then(|key| self.sessions.get(key)) {
+                Some(session) if session.worker() == Some(worker_id) => {
+                    parcel.session = known;
+                    continue;
+                }
+                Some(session) if matches!(session.place, Place::Lost) => {
+                    session.worker_name.clone()
+                }
+                Some(_) => continue,
+                None => (&*name).into(),
+            };
+            // The worker uses this name for another session, which has an alias.
+            if worker.sessions.get(&own_name).is_some_and(|other| Some(*other) != known) {
+                return Err(Refusal::session_lost(&name));
+            }
+            let key = known.unwrap_or_else(|| self.sessions.add(own_name.clone(), pool, worker_id));
+            worker.sessions.insert(own_name, key);
+            if let Some(session) = self.sessions.get_mut(key) {
+                session.place = Place::At(worker_id);
+            }
+            self.claim(client, key, true);
+            self.end_grace(key);
+            parcel.session = Some(key);
+            parcel.is_first_use = true;
+        }
+        Ok(())
+    }
+
+    pub(super) fn pool_refusal(&self, pool: PoolId, refusal: Refusal) -> Refusal {
+        match self.pools.get(&pool) {
+            Some(pool) => refusal.of_pool(&pool.plan.name),
+            None => refusal,
+        }
+    }
+}
+
+/// The pool that a message asks for: beside `method`, or in `params._meta`.
+fn said_pool(line: &Bytes, envelope: &Envelope) -> Option<Arc<str>> {
+    if let Some(name) = envelope.pool.text(line) {
+        return Some((*name).into());
+    }
+    let meta = std::str::from_utf8(envelope.meta.of(line)).ok().filter(|meta| !meta.is_empty())?;
+    let meta: serde_json::Value = Json::trusted(meta).read().ok()?;
+    Some(meta.get("switchyard")?.get("pool")?.as_str()?.into())
+}

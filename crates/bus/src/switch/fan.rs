@@ -1,0 +1,224 @@
+//! Requests that are asked of every worker of a pool.
+//!
+//! The answers are merged ([`super::merge`]): arrays are joined in the order of the workers, of
+//! any other member the first one counts, and a session that two workers list (they may share
+//! a store) is listed once. Workers that fail are left out; if all fail the first error is the
+//! answer.
+//!
+//! Pages: when workers answer with a `nextCursor`, the client gets one cursor that holds each
+//! worker's own; with it the next request goes to just those workers. A cursor that is none of
+//! ours goes to the client's home. An answer of a pool's only worker is passed on as it is.
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use wire::{Envelope, Json, MessageKind, codes};
+
+use super::client::{CallKind, Parcel};
+use super::line::{Edits, RawId};
+use super::merge::{self, Page};
+use super::pool::PoolId;
+use super::refusal::Refusal;
+use super::session::Session;
+use super::worker::Stage;
+use super::{ClientId, Out, Output, Switch, WorkerId};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct FanId(pub(super) u64);
+
+#[derive(Debug)]
+pub(super) struct Fan {
+    pub(super) client: ClientId,
+    id: RawId,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+struct Part {
+    worker: WorkerId,
+    answer: Option<PartAnswer>,
+}
+
+#[derive(Debug)]
+enum PartAnswer {
+    /// A whole answer, an error or not, and where its parts are.
+    Line(Bytes, Envelope),
+    Refused(Refusal),
+}
+
+impl Switch {
+    pub(super) fn fan_out(
+        &mut self,
+        client: ClientId,
+        pool: PoolId,
+        parcel: Parcel,
+        out: &mut Out,
+    ) {
+        let workers = self.running_workers(pool);
+        let targets = match cursor_of(&parcel) {
+            None => workers.iter().map(|worker| (*worker, None)).collect(),
+            Some(raw) => match merge::read_cursor(&raw) {
+                Some(cursors) => merge::targets(cursors, &workers),
+                None => {
+                    let home = self.clients.get(&client).and_then(|client| client.home(pool));
+                    let home = home.filter(|home| workers.contains(home));
+                    home.or(workers.first().copied()).into_iter().map(|w| (w, None)).collect()
+                }
+            },
+        };
+        if targets.is_empty() {
+            let why = "the cursor is of workers that are gone; begin without one";
+            let refusal = Refusal::new(codes::INVALID_PARAMS, "cursor_lost", why);
+            return self.refuse(client, &parcel, &refusal, out);
+        }
+        self.n_fans += 1;
+        let fan = FanId(self.n_fans);
+        let parts = targets.iter().map(|(worker, _)| Part { worker: *worker, answer: None });
+        let id = RawId::new(parcel.raw_id());
+        self.fans.insert(fan, Fan { client, id, parts: parts.collect() });
+        for (n, (worker, cursor)) in (0..).zip(targets) {
+            let line = match &cursor {
+                Some(cursor) => with_cursor(&parcel, cursor),
+                None => parcel.line.clone(),
+            };
+            match Envelope::read(&line) {
+                Ok(envelope) => {
+                    let part = Parcel::new(line, envelope, CallKind::Fan(fan, n), parcel.came);
+                    self.send(client, worker, part, out);
+                }
+                // Set with what was read before, so it reads.
+                Err(_) => self.fan_refused(fan, n, &Refusal::no_route("unreadable"), out),
+            }
+        }
+    }
+
+    fn running_workers(&self, pool: PoolId) -> Vec<WorkerId> {
+        let Some(pool) = self.pools.get(&pool) else { return Vec::new() };
+        let is_running = |id: &WorkerId| {
+            self.workers.get(id).is_some_and(|worker| worker.stage == Stage::Running)
+        };
+        pool.workers().filter(is_running).collect()
+    }
+
+    pub(super) fn fan_answered(
+        &mut self,
+        fan: FanId,
+        part: u32,
+        line: &Bytes,
+        envelope: &Envelope,
+        out: &mut Out,
+    ) {
+        let answer = PartAnswer::Line(Bytes::copy_from_slice(line), *envelope);
+        self.fan_part(fan, part, answer, out);
+    }
+
+    pub(super) fn fan_refused(&mut self, fan: FanId, part: u32, refusal: &Refusal, out: &mut Out) {
+        self.fan_part(fan, part, PartAnswer::Refused(refusal.clone()), out);
+    }
+
+    fn fan_part(&mut self, id: FanId, part: u32, answer: PartAnswer, out: &mut Out) {
+        let Some(fan) = self.fans.get_mut(&id) else { return };
+        if let Some(part) = fan.parts.get_mut(part as usize) {
+            part.answer.get_or_insert(answer);
+        }
+        if fan.parts.iter().all(|part| part.answer.is_some())
+            && let Some(fan) = self.fans.remove(&id)
+        {
+            self.end_fan(&fan, out);
+        }
+    }
+
+    fn end_fan(&mut self, fan: &Fan, out: &mut Out) {
+        let line = match &fan.parts[..] {
+            [Part { worker, answer: Some(PartAnswer::Line(line, envelope)) }]
+                if !self.has_aliases(*worker) =>
+            {
+                under_id(&fan.id, line, envelope)
+            }
+            parts => match self.merged(parts) {
+                Some(result) => merge::result_line(fan.id.as_bytes(), &result),
+                None => return self.end_failed_fan(fan, out),
+            },
+        };
+        self.counters.answered_by_workers += 1;
+        self.answer_asker(fan.client, line, out);
+    }
+
+    fn end_failed_fan(&mut self, fan: &Fan, out: &mut Out) {
+        let first = fan.parts.iter().find_map(|part| part.answer.as_ref());
+        match first {
+            Some(PartAnswer::Line(line, envelope)) => {
+                self.counters.answered_by_workers += 1;
+                let line = under_id(&fan.id, line, envelope);
+                self.answer_asker(fan.client, line, out);
+            }
+            Some(PartAnswer::Refused(refusal)) => {
+                let refusal = refusal.clone();
+                self.answer_refused(fan.client, fan.id.as_bytes(), &refusal, out);
+            }
+            None => {}
+        }
+    }
+
+    fn answer_asker(&mut self, id: ClientId, line: Bytes, out: &mut Out) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        client.n_open = client.n_open.saturating_sub(1);
+        out.push(Output::ToClient { client: id, line });
+    }
+
+    fn merged(&self, parts: &[Part]) -> Option<String> {
+        let pages: Vec<_> = parts.iter().filter_map(|part| self.page(part)).collect();
+        merge::merge(&pages)
+    }
+
+    fn page<'a>(&'a self, part: &'a Part) -> Option<Page<'a>> {
+        let Some(PartAnswer::Line(line, envelope)) = &part.answer else { return None };
+        if envelope.kind != MessageKind::Response {
+            return None;
+        }
+        let result = std::str::from_utf8(envelope.body.of(line)).ok()?;
+        let sessions = self.workers.get(&part.worker).map(|worker| &worker.sessions);
+        let name_of = Box::new(move |name: &str| {
+            let key = *sessions?.get(name)?;
+            let session = self.sessions.get(key)?;
+            session.has_alias().then(|| session.name.clone())
+        });
+        Some(Page { worker: part.worker, result, name_of })
+    }
+
+    fn has_aliases(&self, worker: WorkerId) -> bool {
+        let Some(worker) = self.workers.get(&worker) else { return false };
+        worker.sessions.values().any(|key| self.sessions.get(*key).is_some_and(Session::has_alias))
+    }
+}
+
+fn under_id(id: &RawId, line: &Bytes, envelope: &Envelope) -> Bytes {
+    let mut edits = Edits::default();
+    edits.set(envelope.id, id.as_bytes());
+    edits.apply(line)
+}
+
+fn params(parcel: &Parcel) -> &str {
+    std::str::from_utf8(parcel.envelope.body.of(&parcel.line)).unwrap_or_default()
+}
+
+fn cursor_of(parcel: &Parcel) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow)]
+        cursor: Option<&'a RawValue>,
+    }
+    let params: Params<'_> = serde_json::from_str(params(parcel)).ok()?;
+    params.cursor.map(|cursor| cursor.get().to_owned()).filter(|cursor| cursor != "null")
+}
+
+/// The request with a worker's own cursor in the place of ours.
+fn with_cursor(parcel: &Parcel, cursor: &str) -> Bytes {
+    let params = Json::trusted(params(parcel));
+    let Ok(params) = wire::set_member(&params, &["cursor"], &Json::trusted(cursor)) else {
+        return parcel.line.clone();
+    };
+    let mut edits = Edits::default();
+    edits.set(parcel.envelope.body, params.as_str().as_bytes());
+    let line = edits.apply(&parcel.line);
+    line.slice(..line.len().saturating_sub(1))
+}

@@ -1,0 +1,234 @@
+//! What clients say.
+//!
+//! Every line that is meant as a request gets exactly one answer, also one that cannot be
+//! read. A client is closed for bad lines only if it never said anything else.
+
+use bytes::Bytes;
+use wire::{Envelope, MessageKind, Unreadable};
+
+use super::client::{CallKey, CallKind, Parcel};
+use super::line::{Digits, Edits, number};
+use super::refusal::Refusal;
+use super::worker::Stage;
+use super::{ClientId, CloseReason, Out, Output, Switch, WorkerId};
+
+/// So many lines without a single message, and the peer speaks another protocol: more than
+/// the header of an HTTP request has lines to waste, few enough to be rid of it soon.
+const MAX_LINES_OF_GARBAGE: u32 = 8;
+
+impl Switch {
+    pub(super) fn client_line(&mut self, id: ClientId, line: Bytes, out: &mut Out) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        self.counters.lines_from_clients += 1;
+        self.counters.bytes_from_clients += line.len() as u64;
+        let envelope = match Envelope::read(&line) {
+            Ok(envelope) => envelope,
+            Err(error) => {
+                let refusal = Refusal::bad_line(error.is_parse_error, error.why);
+                return self.bad_client_line(id, &line, error, &refusal, out);
+            }
+        };
+        client.has_made_sense = true;
+        match envelope.kind {
+            MessageKind::Request => self.client_request(id, line, envelope, out),
+            MessageKind::Notification => self.client_notification(id, line, envelope, out),
+            MessageKind::Response | MessageKind::Error => {
+                self.client_answer(id, &line, &envelope, out);
+            }
+        }
+    }
+
+    pub(super) fn client_line_too_long(&mut self, id: ClientId, head: &Bytes, out: &mut Out) {
+        if !self.clients.contains_key(&id) {
+            return;
+        }
+        self.counters.lines_from_clients += 1;
+        let error = beginning_of(head);
+        self.bad_client_line(id, head, error, &Refusal::line_too_long(), out);
+    }
+
+    fn bad_client_line(
+        &mut self,
+        id: ClientId,
+        line: &Bytes,
+        error: Unreadable,
+        refusal: &Refusal,
+        out: &mut Out,
+    ) {
+        self.counters.bad_lines_from_clients += 1;
+        let raw_id = error.id.of(line);
+        // A spoilt answer is still the answer to something that a worker waits for.
+        if !error.has_method
+            && let Some(n) = number(raw_id)
+            && self.has_ask(id, n)
+        {
+            return self.answer_ask(id, n, &Bytes::new(), None, Some(refusal), out);
+        }
+        out.push(Output::ToClient { client: id, line: refusal.to_line(raw_id) });
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        client.n_bad_lines += 1;
+        if !client.has_made_sense && client.n_bad_lines >= MAX_LINES_OF_GARBAGE {
+            self.close_client(id, CloseReason::Garbage, out);
+        }
+    }
+
+    fn client_request(&mut self, id: ClientId, line: Bytes, envelope: Envelope, out: &mut Out) {
+        let max_open = self.limits.max_open_per_client;
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let refusal = match () {
+            () if self.is_draining => Some(Refusal::draining()),
+            () if client.n_open >= max_open => {
+                Some(Refusal::overloaded("too many requests of this client are open"))
+            }
+            () => None,
+        };
+        self.counters.requests += 1;
+        client.n_open += 1;
+        let kind = kind_of(&envelope.method.text(&line).unwrap_or_default());
+        let parcel = Parcel::new(line, envelope, kind, self.now);
+        match refusal {
+            Some(refusal) => self.refuse(id, &parcel, &refusal, out),
+            None => self.route(id, parcel, out),
+        }
+    }
+
+    fn client_notification(
+        &mut self,
+        id: ClientId,
+        line: Bytes,
+        envelope: Envelope,
+        out: &mut Out,
+    ) {
+        if envelope.request_id.is_some()
+            && is_cancellation(&envelope.method.text(&line).unwrap_or_default())
+        {
+            return self.client_cancels(id, &line, &envelope, out);
+        }
+        if envelope.method.of(&line) == b"\"notifications/initialized\""
+            && let Some(client) = self.clients.get_mut(&id)
+        {
+            client.initialized = Some(Bytes::copy_from_slice(&line));
+        }
+        self.route(id, Parcel::new(line, envelope, CallKind::Plain, self.now), out);
+    }
+
+    /// A cancellation goes where its request went, with the id that it has there.
+    fn client_cancels(&mut self, id: ClientId, line: &Bytes, envelope: &Envelope, out: &mut Out) {
+        let raw_id = envelope.request_id.of(line);
+        let calls = self.calls_of_request(id, raw_id);
+        if calls.is_empty() {
+            if !self.withdraw(id, raw_id, out) {
+                self.counters.undelivered += 1;
+            }
+            return;
+        }
+        for CallKey { worker, n } in calls {
+            let digits = Digits::of(n);
+            let mut edits = Edits::default();
+            edits.set(envelope.request_id, digits.as_bytes());
+            out.push(Output::ToWorker { worker, line: edits.apply(line) });
+        }
+    }
+
+    /// The calls that a client's request became, in order.
+    fn calls_of_request(&self, id: ClientId, raw_id: &[u8]) -> Vec<CallKey> {
+        let Some(client) = self.clients.get(&id) else { return Vec::new() };
+        let is_it = |key: &CallKey| {
+            let call = self.workers.get(&key.worker).and_then(|worker| worker.calls.get(&key.n));
+            call.is_some_and(|call| call.kind != CallKind::Replay && call.id.as_bytes() == raw_id)
+        };
+        let mut calls: Vec<_> = client.calls.iter().copied().filter(is_it).collect();
+        calls.sort_unstable();
+        calls
+    }
+
+    fn client_answer(&mut self, id: ClientId, line: &Bytes, envelope: &Envelope, out: &mut Out) {
+        match number(envelope.id.of(line)) {
+            Some(n) if self.has_ask(id, n) => {
+                self.answer_ask(id, n, line, Some(envelope), None, out);
+            }
+            _ => self.counters.unasked += 1,
+        }
+    }
+
+    fn has_ask(&self, id: ClientId, n: u64) -> bool {
+        self.clients.get(&id).is_some_and(|client| client.asks.contains_key(&n))
+    }
+
+    /// Gives a worker the client's answer, or the reason why there is none.
+    fn answer_ask(
+        &mut self,
+        id: ClientId,
+        n: u64,
+        line: &Bytes,
+        envelope: Option<&Envelope>,
+        refusal: Option<&Refusal>,
+        out: &mut Out,
+    ) {
+        let Some(ask) = self.clients.get_mut(&id).and_then(|client| client.asks.remove(&n)) else {
+            return;
+        };
+        let Some(worker) = self.workers.get_mut(&ask.worker) else { return };
+        worker.asks.retain(|key| *key != (id, n));
+        if worker.stage == Stage::Stopping {
+            return;
+        }
+        let line = match (envelope, refusal) {
+            (Some(envelope), _) => {
+                let mut edits = Edits::default();
+                edits.set(envelope.id, ask.id.as_bytes());
+                edits.apply(line)
+            }
+            (None, Some(refusal)) => refusal.to_line(ask.id.as_bytes()),
+            (None, None) => return,
+        };
+        self.say_to_worker(id, ask.worker, line, out);
+    }
+
+    /// Sends; a client that feeds a worker which leaves too much unread is not read on.
+    pub(super) fn say_to_worker(
+        &mut self,
+        client: ClientId,
+        worker: WorkerId,
+        line: Bytes,
+        out: &mut Out,
+    ) {
+        out.push(Output::ToWorker { worker, line });
+        self.feed(client, worker, out);
+    }
+}
+
+/// What can be made out of the beginning of a line that was too long.
+pub(super) fn beginning_of(head: &[u8]) -> Unreadable {
+    // A head cut inside a character would not be read at all.
+    let n_whole = match std::str::from_utf8(head) {
+        Ok(_) => head.len(),
+        Err(error) => error.valid_up_to(),
+    };
+    match Envelope::read(head.get(..n_whole).unwrap_or_default()) {
+        Err(error) => error,
+        // The whole line was not longer than its head after all.
+        Ok(envelope) => Unreadable {
+            is_parse_error: false,
+            why: "the line is too long",
+            id: envelope.id,
+            has_method: envelope.method.is_some(),
+        },
+    }
+}
+
+/// Notifications whose `requestId` is the id of a request of their sender.
+pub(super) fn is_cancellation(method: &str) -> bool {
+    matches!(method, "$/cancel_request" | "notifications/cancelled")
+}
+
+fn kind_of(method: &str) -> CallKind {
+    match method {
+        "session/prompt" => CallKind::Prompt,
+        "session/new" | "session/fork" => CallKind::Open,
+        "session/load" | "session/resume" => CallKind::Load,
+        "session/close" | "session/delete" => CallKind::Close,
+        "initialize" => CallKind::Initialize,
+        _ => CallKind::Plain,
+    }
+}

@@ -1,0 +1,264 @@
+//! What workers say: answers, updates, and requests of their own.
+//!
+//! A message with a session goes to the session's owner. One without goes to the worker's
+//! client if it has only one; if it has several nobody can say whose it is, so it goes to none.
+
+use bytes::Bytes;
+use wire::{Envelope, MessageKind};
+
+use super::client::{Ask, CallKind};
+use super::from_client::{beginning_of, is_cancellation};
+use super::line::{Digits, Edits, RawId, number, quoted};
+use super::refusal::{CLIENT_GONE, Refusal};
+use super::session::{Place, SessionKey};
+use super::worker::{Call, Stage};
+use super::{ClientId, Out, Output, Switch, WorkerId};
+
+/// Requests of one worker that clients may have open.
+const MAX_ASKS: usize = 1024;
+/// What a worker may say about a session before the answer that names it.
+const MAX_EARLY_BYTES: usize = 4 << 20;
+
+enum Recipient {
+    Client(ClientId, Option<SessionKey>),
+    /// The session is being moved to the worker; what it tells is known.
+    Swallow(SessionKey),
+    /// A session that an open request is about to name.
+    Early,
+    Nobody,
+}
+
+impl Switch {
+    pub(super) fn worker_line(&mut self, from: WorkerId, line: Bytes, out: &mut Out) {
+        let Some(worker) = self.workers.get_mut(&from) else { return };
+        worker.heard = self.now;
+        self.counters.lines_from_workers += 1;
+        self.counters.bytes_from_workers += line.len() as u64;
+        match Envelope::read(&line) {
+            Ok(envelope) => match envelope.kind {
+                MessageKind::Response | MessageKind::Error => {
+                    self.worker_answer(from, &line, &envelope, out);
+                }
+                MessageKind::Notification => self.worker_notification(from, line, &envelope, out),
+                MessageKind::Request => self.worker_request(from, &line, &envelope, out),
+            },
+            Err(error) => {
+                self.counters.bad_lines_from_workers += 1;
+                let refusal = Refusal::worker_lost("its answer cannot be read");
+                let raw_id = error.id.of(&line);
+                if error.has_method && !raw_id.is_empty() {
+                    let refusal = Refusal::bad_line(error.is_parse_error, error.why);
+                    out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
+                } else if let Some(n) = number(raw_id) {
+                    self.fail_call(from, n, &refusal.of_worker(from), out);
+                }
+            }
+        }
+    }
+
+    /// An answer that was too long is still the end of its request.
+    pub(super) fn worker_line_too_long(&mut self, from: WorkerId, head: &Bytes, out: &mut Out) {
+        let Some(worker) = self.workers.get_mut(&from) else { return };
+        worker.heard = self.now;
+        self.counters.lines_from_workers += 1;
+        self.counters.bad_lines_from_workers += 1;
+        let found = beginning_of(head);
+        let (raw_id, refusal) = (found.id.of(head), Refusal::line_too_long().of_worker(from));
+        match (number(raw_id), found.has_method, &worker.call_numbers()[..]) {
+            (_, true, _) if !raw_id.is_empty() => {
+                out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
+            }
+            (_, true, _) => self.counters.undelivered += 1,
+            (Some(n), false, _) => self.fail_call(from, n, &refusal, out),
+            (None, false, []) => {}
+            (None, false, [only]) => self.fail_call(from, *only, &refusal, out),
+            // Somebody would wait for ever, and nobody can say who.
+            (None, false, _) => self.worker_stuck(from, "its answer was too long to be read", out),
+        }
+    }
+
+    pub(super) fn worker_notification(
+        &mut self,
+        from: WorkerId,
+        line: Bytes,
+        envelope: &Envelope,
+        out: &mut Out,
+    ) {
+        if envelope.request_id.is_some()
+            && is_cancellation(&envelope.method.text(&line).unwrap_or_default())
+        {
+            return self.worker_cancels(from, &line, envelope, out);
+        }
+        match self.recipient(from, &line, envelope) {
+            Recipient::Client(client, session) => {
+                let line = self.for_client(session, &line, envelope, None);
+                out.push(Output::ToClient { client, line });
+            }
+            Recipient::Swallow(_) => self.counters.swallowed += 1,
+            Recipient::Early => self.keep_early(from, line, *envelope),
+            Recipient::Nobody => self.counters.undelivered += 1,
+        }
+    }
+
+    fn keep_early(&mut self, from: WorkerId, line: Bytes, envelope: Envelope) {
+        let Some(worker) = self.workers.get_mut(&from) else { return };
+        let n_bytes: usize = worker.early.iter().map(|(line, _)| line.len()).sum();
+        if n_bytes + line.len() > MAX_EARLY_BYTES {
+            self.counters.undelivered += 1;
+            return;
+        }
+        worker.early.push((Bytes::copy_from_slice(&line), envelope));
+    }
+
+    fn recipient(&self, from: WorkerId, line: &Bytes, envelope: &Envelope) -> Recipient {
+        let Some(worker) = self.workers.get(&from) else { return Recipient::Nobody };
+        let sole = || match worker.sole_client() {
+            Some(client) => Recipient::Client(client, None),
+            None => Recipient::Nobody,
+        };
+        if !envelope.session.is_some() && !envelope.top_session.is_some() {
+            return sole();
+        }
+        let spans = [envelope.session, envelope.top_session];
+        let known = spans.iter().find_map(|span| worker.sessions.get(&*span.text(line)?).copied());
+        match known.map(|key| (key, self.sessions.get(key))) {
+            // It was opened elsewhere since.
+            Some((_, None)) => Recipient::Nobody,
+            Some((_, Some(session))) if session.worker() != Some(from) => Recipient::Nobody,
+            Some((key, Some(session))) if matches!(session.place, Place::Moving { .. }) => {
+                Recipient::Swallow(key)
+            }
+            Some((key, Some(session))) => match session.owner {
+                Some(client) => Recipient::Client(client, Some(key)),
+                None => Recipient::Nobody,
+            },
+            None if worker.n_opening > 0 => Recipient::Early,
+            // Agents have sessions inside sessions, which nobody has opened.
+            None if worker.stage != Stage::Stopping => sole(),
+            None => Recipient::Nobody,
+        }
+    }
+
+    /// The line as the client is to read it: with its names, and with an id of its own.
+    fn for_client(
+        &self,
+        session: Option<SessionKey>,
+        line: &Bytes,
+        envelope: &Envelope,
+        id: Option<&[u8]>,
+    ) -> Bytes {
+        let mut edits = Edits::default();
+        if let Some(id) = id {
+            edits.set(envelope.id, id);
+        }
+        let session = session.and_then(|key| self.sessions.get(key));
+        let alias = session.filter(|session| session.has_alias());
+        let alias = alias.map(|session| (quoted(&session.name), &session.worker_name));
+        if let Some((name, worker_name)) = &alias {
+            for span in [envelope.session, envelope.top_session] {
+                if span.text(line).is_some_and(|text| *text == ***worker_name) {
+                    edits.set(span, name.as_bytes());
+                }
+            }
+        }
+        edits.apply(line)
+    }
+
+    fn worker_request(&mut self, from: WorkerId, line: &Bytes, envelope: &Envelope, out: &mut Out) {
+        let raw_id = envelope.id.of(line);
+        let Some(worker) = self.workers.get(&from) else { return };
+        if worker.asks.len() >= MAX_ASKS {
+            let refusal = Refusal::overloaded("too many requests of this worker are open");
+            out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
+            return;
+        }
+        let is_stopping = worker.stage == Stage::Stopping;
+        let Some((client_id, session)) = self.whom_to_ask(from, line, envelope) else {
+            let message = "no client can be asked: it left, or several share this worker";
+            let refusal = Refusal::new(CLIENT_GONE, "no_client", message);
+            if !is_stopping {
+                out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
+            }
+            return;
+        };
+        let Some(client) = self.clients.get_mut(&client_id) else { return };
+        client.n_asked += 1;
+        let n = client.n_asked;
+        client.asks.insert(n, Ask { worker: from, id: RawId::new(raw_id) });
+        if let Some(worker) = self.workers.get_mut(&from) {
+            worker.asks.push((client_id, n));
+        }
+        self.counters.asked_by_workers += 1;
+        let digits = Digits::of(n);
+        let asked_in = self.asker_of(from, envelope.request_id.of(line));
+        let line = match (is_about_request(line, envelope), asked_in) {
+            // About a request of the client, which knows it by another id.
+            (true, Some((_, own_id))) => {
+                let mut edits = Edits::default();
+                edits.set(envelope.id, digits.as_bytes());
+                edits.set(envelope.request_id, own_id);
+                edits.apply(line)
+            }
+            _ => self.for_client(session, line, envelope, Some(digits.as_bytes())),
+        };
+        out.push(Output::ToClient { client: client_id, line });
+    }
+
+    fn whom_to_ask(
+        &mut self,
+        from: WorkerId,
+        line: &Bytes,
+        envelope: &Envelope,
+    ) -> Option<(ClientId, Option<SessionKey>)> {
+        if !envelope.session.is_some() && is_about_request(line, envelope) {
+            let (client, _) = self.asker_of(from, envelope.request_id.of(line))?;
+            return Some((client, None));
+        }
+        match self.recipient(from, line, envelope) {
+            Recipient::Client(client, session) => Some((client, session)),
+            Recipient::Swallow(session) => {
+                Some((self.sessions.get(session)?.owner?, Some(session)))
+            }
+            Recipient::Nobody => None,
+            // It may wait for this before it answers, so it cannot be put off.
+            Recipient::Early => {
+                let worker = self.workers.get(&from)?;
+                let is_opening = |call: &&Call| call.kind == CallKind::Open;
+                let mut openers = worker.calls.values().filter(is_opening).map(|call| call.client);
+                let client = openers.next()?;
+                if openers.any(|other| other != client) {
+                    return None;
+                }
+                let client = client?;
+                let name =
+                    envelope.session.text(line).or_else(|| envelope.top_session.text(line))?;
+                let key = self.learn(from, &name)?;
+                self.claim(client, key, true);
+                Some((client, Some(key)))
+            }
+        }
+    }
+
+    /// A worker takes a request of its own back.
+    fn worker_cancels(&mut self, from: WorkerId, line: &Bytes, envelope: &Envelope, out: &mut Out) {
+        let raw_id = envelope.request_id.of(line);
+        let asks = self.workers.get(&from).map(|worker| &worker.asks[..]).unwrap_or_default();
+        let ask = asks.iter().find(|(client, n)| {
+            let ask = self.clients.get(client).and_then(|client| client.asks.get(n));
+            ask.is_some_and(|ask| ask.id.as_bytes() == raw_id)
+        });
+        let Some((client, n)) = ask.copied() else {
+            self.counters.undelivered += 1;
+            return;
+        };
+        let digits = Digits::of(n);
+        let mut edits = Edits::default();
+        edits.set(envelope.request_id, digits.as_bytes());
+        out.push(Output::ToClient { client, line: edits.apply(line) });
+    }
+}
+
+/// Whether `requestId` is the id of a request that the worker is working on.
+fn is_about_request(line: &Bytes, envelope: &Envelope) -> bool {
+    envelope.request_id.is_some() && envelope.method.of(line) == b"\"elicitation/create\""
+}

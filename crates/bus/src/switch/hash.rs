@@ -1,0 +1,73 @@
+//! Maps that behave the same in every run.
+//!
+//! Numbers of our own are spread by one multiplication. Names come from outside, so they are
+//! hashed with a key (the switch's seed) that whoever picks them does not know. Nothing that
+//! the switch says depends on the order of a map: where it walks over one, it sorts.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
+
+pub(super) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
+pub(super) type IdSet<K> = HashSet<K, BuildHasherDefault<IdHasher>>;
+pub(super) type NameMap<K, V> = HashMap<K, V, NameHash>;
+
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, n: u32) {
+        self.write_u64(u64::from(n));
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        // The golden ratio in 64 bits; the table uses the upper and the lower bits, so both
+        // must depend on all of `n`.
+        let spread = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = spread ^ (spread >> 32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NameHash {
+    pub(super) seed: u64,
+}
+
+impl BuildHasher for NameHash {
+    type Hasher = DefaultHasher;
+
+    fn build_hasher(&self) -> DefaultHasher {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u64(self.seed);
+        hasher
+    }
+}
+
+/// A small generator for jitter: the same seed gives the same delays.
+#[derive(Debug, Clone)]
+pub(super) struct Jitter(pub(super) u64);
+
+impl Jitter {
+    /// `n_millis`, longer or shorter by up to `percent`.
+    pub(super) fn apply(&mut self, n_millis: u64, percent: u32) -> u64 {
+        let reach = n_millis.saturating_mul(u64::from(percent)) / 100;
+        let low = n_millis.saturating_sub(reach);
+        low + self.next() % (reach.saturating_mul(2).saturating_add(1))
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+}

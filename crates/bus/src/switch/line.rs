@@ -1,0 +1,129 @@
+//! Lines that go out: the sender's bytes with a few places replaced, or our own words.
+
+use bytes::Bytes;
+use wire::{Json, Span};
+
+/// The raw text of a JSON-RPC id, kept apart from the line it came in: a slice of the line
+/// would keep the whole read buffer alive as long as the request is open.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum RawId {
+    Short { text: [u8; Self::SHORT], n_bytes: u8 },
+    Long(Box<[u8]>),
+}
+
+impl RawId {
+    /// Room for a UUID in quotes.
+    const SHORT: usize = 38;
+
+    pub(super) fn new(raw: &[u8]) -> Self {
+        let raw = if raw.is_empty() { b"null" } else { raw };
+        let mut text = [0; Self::SHORT];
+        match (text.get_mut(..raw.len()), u8::try_from(raw.len())) {
+            (Some(start), Ok(n_bytes)) => {
+                start.copy_from_slice(raw);
+                Self::Short { text, n_bytes }
+            }
+            _ => Self::Long(raw.into()),
+        }
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Short { text, n_bytes } => text.get(..usize::from(*n_bytes)).unwrap_or_default(),
+            Self::Long(text) => text,
+        }
+    }
+}
+
+impl std::fmt::Debug for RawId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&String::from_utf8_lossy(self.as_bytes()))
+    }
+}
+
+/// The decimal digits of a number, on the stack.
+pub(super) struct Digits {
+    text: [u8; 20],
+    start: usize,
+}
+
+impl Digits {
+    pub(super) fn of(mut n: u64) -> Self {
+        let (mut text, mut start) = ([b'0'; 20], 20);
+        for slot in text.iter_mut().rev() {
+            // The remainder is below ten.
+            *slot = b'0' + u8::try_from(n % 10).unwrap_or_default();
+            start -= 1;
+            n /= 10;
+            if n == 0 {
+                break;
+            }
+        }
+        Self { text, start }
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        self.text.get(self.start..).unwrap_or_default()
+    }
+}
+
+/// The number of a raw id that we could have given out.
+pub(super) fn number(raw: &[u8]) -> Option<u64> {
+    if raw.is_empty() || raw.len() > 19 || (raw.len() > 1 && raw.starts_with(b"0")) {
+        return None;
+    }
+    raw.iter()
+        .try_fold(0_u64, |n, byte| byte.is_ascii_digit().then(|| n * 10 + u64::from(byte - b'0')))
+}
+
+/// Up to three places of a line that are to be replaced.
+#[derive(Default)]
+pub(super) struct Edits<'a> {
+    places: [(Span, &'a [u8]); 3],
+    n_places: usize,
+}
+
+impl<'a> Edits<'a> {
+    /// A place that is not in the line is left out.
+    pub(super) fn set(&mut self, at: Span, with: &'a [u8]) {
+        if !at.is_some() {
+            return;
+        }
+        if let Some(place) = self.places.get_mut(self.n_places) {
+            *place = (at, with);
+            self.n_places += 1;
+        }
+    }
+
+    /// The line with its places replaced, every other byte untouched, and its newline.
+    pub(super) fn apply(&mut self, line: &[u8]) -> Bytes {
+        let places = self.places.get_mut(..self.n_places).unwrap_or_default();
+        places.sort_unstable_by_key(|(at, _)| at.range().start);
+        let n_added: usize = places.iter().map(|(_, with)| with.len()).sum();
+        let mut out = Vec::with_capacity(line.len() + n_added + 1);
+        let mut copied = 0;
+        for (at, with) in places {
+            out.extend_from_slice(line.get(copied..at.range().start).unwrap_or_default());
+            out.extend_from_slice(with);
+            copied = at.range().end;
+        }
+        out.extend_from_slice(line.get(copied..).unwrap_or_default());
+        out.push(b'\n');
+        out.into()
+    }
+}
+
+/// `text` as a JSON string.
+pub(super) fn quoted(text: &str) -> String {
+    Json::of(&text).as_str().to_owned()
+}
+
+pub(super) fn cancel_request(raw_id: &[u8]) -> Bytes {
+    let id = String::from_utf8_lossy(raw_id);
+    wire::notification_line("$/cancel_request", &format!("{{\"requestId\":{id}}}")).into()
+}
+
+pub(super) fn session_cancel(session: &str) -> Bytes {
+    let params = format!("{{\"sessionId\":{}}}", quoted(session));
+    wire::notification_line("session/cancel", &params).into()
+}

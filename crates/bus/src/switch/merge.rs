@@ -1,0 +1,175 @@
+//! Merges the answers of several workers to one request, and makes one cursor of theirs.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use wire::Json;
+
+use super::WorkerId;
+
+/// What a cursor of ours starts with.
+const CURSOR: &str = "switchyard:";
+const NEXT: &str = "nextCursor";
+
+pub(super) type NameOf<'a> = Box<dyn Fn(&str) -> Option<Arc<str>> + 'a>;
+
+/// One worker's answer.
+pub(super) struct Page<'a> {
+    pub(super) worker: WorkerId,
+    pub(super) result: &'a str,
+    /// The alias of a session that the worker names, if it has one.
+    pub(super) name_of: NameOf<'a>,
+}
+
+/// One result for all; `None` if no page is an object.
+pub(super) fn merge(pages: &[Page<'_>]) -> Option<String> {
+    let mut members: Vec<(String, Merged<'_>)> = Vec::new();
+    let (mut seen, mut cursors, mut is_any) = (BTreeSet::new(), Vec::new(), false);
+    for page in pages {
+        let Ok(Members(found)) = serde_json::from_str::<Members<'_>>(page.result) else { continue };
+        is_any = true;
+        for (name, raw) in found {
+            if name == NEXT {
+                if raw.get() != "null" {
+                    cursors.push((page.worker, raw.get()));
+                }
+                continue;
+            }
+            let items = serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok();
+            let items = items.map(|items| listed(items, page, &mut seen));
+            let known = members.iter_mut().find(|(known, _)| *known == name);
+            match (known.map(|(_, merged)| merged), items) {
+                (None, Some(items)) => members.push((name, Merged::List(items))),
+                (None, None) => members.push((name, Merged::One(raw.get()))),
+                (Some(Merged::List(list)), Some(items)) => list.extend(items),
+                (Some(_), _) => {}
+            }
+        }
+    }
+    is_any.then(|| {
+        let mut parts: Vec<String> = members
+            .iter()
+            .map(|(name, merged)| {
+                let name = Json::of(name);
+                match merged {
+                    Merged::One(raw) => format!("{}:{raw}", name.as_str()),
+                    Merged::List(items) => format!("{}:[{}]", name.as_str(), items.join(",")),
+                }
+            })
+            .collect();
+        if !cursors.is_empty() {
+            parts.push(format!("\"{NEXT}\":\"{}\"", write_cursor(&cursors)));
+        }
+        format!("{{{}}}", parts.join(","))
+    })
+}
+
+enum Merged<'a> {
+    One(&'a str),
+    List(Vec<Cow<'a, str>>),
+}
+
+/// The items of a list; sessions under the names that clients know, and each once.
+fn listed<'a>(
+    items: Vec<&'a RawValue>,
+    page: &Page<'_>,
+    seen: &mut BTreeSet<String>,
+) -> Vec<Cow<'a, str>> {
+    #[derive(serde::Deserialize)]
+    struct Item<'a> {
+        #[serde(borrow, rename = "sessionId")]
+        session: Cow<'a, str>,
+    }
+    let item = |raw: &'a RawValue| {
+        let Ok(Item { session }) = serde_json::from_str::<Item<'_>>(raw.get()) else {
+            return Some(Cow::Borrowed(raw.get()));
+        };
+        let alias = (page.name_of)(&session);
+        let is_new = seen.insert(alias.as_deref().unwrap_or(&session).to_owned());
+        let renamed = match alias {
+            None => Cow::Borrowed(raw.get()),
+            Some(alias) => {
+                let item = Json::trusted(raw.get());
+                let renamed = wire::set_member(&item, &["sessionId"], &Json::of(&&*alias)).ok()?;
+                Cow::Owned(renamed.as_str().to_owned())
+            }
+        };
+        is_new.then_some(renamed)
+    };
+    items.into_iter().filter_map(item).collect()
+}
+
+/// `switchyard:` and, for each worker with more to tell, its id and its own cursor in hex.
+fn write_cursor(cursors: &[(WorkerId, &str)]) -> String {
+    let hex = |raw: &str| {
+        let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
+        raw.bytes().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect::<String>()
+    };
+    let parts: Vec<_> =
+        cursors.iter().map(|(worker, raw)| format!("{}={}", worker.0, hex(raw))).collect();
+    format!("{CURSOR}{}", parts.join(","))
+}
+
+/// A cursor of ours, taken apart: each worker's own, raw. `None` if it is none of ours.
+pub(super) fn read_cursor(raw: &str) -> Option<Vec<(WorkerId, String)>> {
+    let text: String = serde_json::from_str(raw).ok()?;
+    let parts = text.strip_prefix(CURSOR)?.split(',');
+    parts
+        .map(|part| {
+            let (worker, hex) = part.split_once('=')?;
+            let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+            let bytes = hex.as_bytes().chunks(2).map(byte).collect::<Option<Vec<u8>>>()?;
+            let cursor = String::from_utf8(bytes).ok()?;
+            // It came back from outside: it must be a value, or it would break the line.
+            Json::parse(cursor.clone()).ok()?;
+            Some((WorkerId(worker.parse().ok()?), cursor))
+        })
+        .collect()
+}
+
+/// The workers of a cursor that still run.
+pub(super) fn targets(
+    cursors: Vec<(WorkerId, String)>,
+    running: &[WorkerId],
+) -> Vec<(WorkerId, Option<String>)> {
+    let mut seen = BTreeSet::new();
+    let is_fine = |worker: WorkerId, seen: &mut BTreeSet<WorkerId>| {
+        running.contains(&worker) && seen.insert(worker)
+    };
+    let fine = cursors.into_iter().filter(|(worker, _)| is_fine(*worker, &mut seen));
+    fine.map(|(worker, cursor)| (worker, Some(cursor))).collect()
+}
+
+pub(super) fn result_line(raw_id: &[u8], result: &str) -> Bytes {
+    let parts: [&[u8]; 5] =
+        [b"{\"jsonrpc\":\"2.0\",\"id\":", raw_id, b",\"result\":", result.as_bytes(), b"}\n"];
+    parts.concat().into()
+}
+
+/// An object's members in order, values raw.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor<'a>(std::marker::PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for MembersVisitor<'a> {
+            type Value = Members<'a>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'a>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(MembersVisitor(std::marker::PhantomData))
+    }
+}

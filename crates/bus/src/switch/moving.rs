@@ -1,0 +1,133 @@
+//! Moves a session whose worker is lost to another one, with `session/load`.
+//!
+//! What clients say about the session meanwhile is held and follows in order; what the new
+//! worker replays is swallowed, for the client has seen it.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use wire::{Envelope, RpcId};
+
+use super::choice::Choice;
+use super::client::{CallKind, Parcel};
+use super::refusal::Refusal;
+use super::session::{Place, SessionKey};
+use super::{ClientId, Out, Switch};
+
+impl Switch {
+    pub(super) fn start_move(
+        &mut self,
+        client: ClientId,
+        key: SessionKey,
+        parcel: Parcel,
+        out: &mut Out,
+    ) {
+        let Some(session) = self.sessions.get(key) else { return };
+        let (pool, name, own_name) =
+            (session.pool, session.name.clone(), session.worker_name.clone());
+        let params = session.load.as_deref().and_then(|load| Self::params_for(load, &own_name));
+        let to = match self.choose(pool, true, out) {
+            Choice::Worker(worker) => worker,
+            Choice::Wait => return self.wait_for_worker(client, pool, parcel, out),
+            Choice::Refuse(refusal) => return self.refuse(client, &parcel, &refusal, out),
+        };
+        let used_for = self.workers.get(&to).and_then(|worker| worker.sessions.get(&own_name));
+        let is_name_taken = used_for.is_some_and(|other| *other != key);
+        let load = params.filter(|_| !is_name_taken).and_then(|params| self.load_parcel(&params));
+        let Some(mut load) = load else {
+            let refusal = self.pool_refusal(pool, Refusal::session_lost(&name));
+            return self.refuse(client, &parcel, &refusal, out);
+        };
+        load.session = Some(key);
+        if let Some(worker) = self.workers.get_mut(&to) {
+            worker.sessions.insert(own_name, key);
+        }
+        if let Some(session) = self.sessions.get_mut(key) {
+            session.place = Place::Moving { to, held: VecDeque::new() };
+        }
+        self.hold_for_move(client, key, parcel, out);
+        self.send(client, to, load, out);
+    }
+
+    fn load_parcel(&self, params: &str) -> Option<Parcel> {
+        let line = wire::request_line(&RpcId::null(), "session/load", params);
+        let line = Bytes::from(line.trim_end().to_owned());
+        let envelope = Envelope::read(&line).ok()?;
+        Some(Parcel::new(line, envelope, CallKind::Move, self.now))
+    }
+
+    pub(super) fn hold_for_move(
+        &mut self,
+        client: ClientId,
+        key: SessionKey,
+        mut parcel: Parcel,
+        out: &mut Out,
+    ) {
+        let max_held = self.limits.client_queue.full;
+        let Some(known) = self.clients.get_mut(&client) else { return };
+        if known.n_held_bytes + parcel.line.len() > max_held {
+            let refusal = Refusal::overloaded("too much waits for the session to be moved");
+            return self.refuse(client, &parcel, &refusal, out);
+        }
+        let session = self.sessions.get_mut(key);
+        let Some(Place::Moving { held, .. }) = session.map(|session| &mut session.place) else {
+            return;
+        };
+        known.n_held_bytes += parcel.line.len();
+        parcel.session = Some(key);
+        held.push_back((client, parcel.detached()));
+    }
+
+    pub(super) fn move_answered(&mut self, key: SessionKey, is_ok: bool, out: &mut Out) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        if !is_ok {
+            session.load = None;
+            let refusal = Refusal::session_lost(&session.name);
+            let refusal = self.pool_refusal_of(key, refusal);
+            return self.move_failed(key, &refusal, out);
+        }
+        let Place::Moving { to, .. } = session.place else { return };
+        self.counters.sessions_moved += 1;
+        self.end_grace(key);
+        for (client, parcel) in self.end_move(key, Place::At(to)) {
+            if self.clients.contains_key(&client) {
+                self.send(client, to, parcel, out);
+            }
+        }
+    }
+
+    /// The session stays lost, and everybody who waited for it is told.
+    pub(super) fn move_failed(&mut self, key: SessionKey, refusal: &Refusal, out: &mut Out) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        if !matches!(session.place, Place::Moving { .. }) {
+            return;
+        }
+        // The worker keeps the name: it may yet have loaded the session, and what it says about
+        // it is for nobody.
+        session.n_calls = 0;
+        self.counters.sessions_lost += 1;
+        for (client, parcel) in self.end_move(key, Place::Lost) {
+            self.refuse(client, &parcel, refusal, out);
+        }
+    }
+
+    fn end_move(&mut self, key: SessionKey, place: Place) -> VecDeque<(ClientId, Parcel)> {
+        let Some(session) = self.sessions.get_mut(key) else { return VecDeque::new() };
+        let Place::Moving { held, .. } = std::mem::replace(&mut session.place, place) else {
+            return VecDeque::new();
+        };
+        for (client, parcel) in &held {
+            if let Some(client) = self.clients.get_mut(client) {
+                client.release([parcel]);
+            }
+        }
+        held
+    }
+
+    fn pool_refusal_of(&self, key: SessionKey, refusal: Refusal) -> Refusal {
+        match self.sessions.get(key) {
+            Some(session) => self.pool_refusal(session.pool, refusal),
+            None => refusal,
+        }
+    }
+}

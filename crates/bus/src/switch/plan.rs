@@ -1,0 +1,212 @@
+//! What the switch is to do: pools and limits.
+//!
+//! The fields are plain so that a configuration can be turned into them; [`Plan::check`]
+//! says whether they make sense, and the switch is only given plans that do.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    pub pools: Vec<PoolPlan>,
+    pub limits: Limits,
+}
+
+/// Interchangeable workers. All times are in milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolPlan {
+    pub name: Arc<str>,
+    /// Everything that makes the process what it is (command, arguments, environment,
+    /// directory), in any form that is equal when they are. A pool whose launch changes at a
+    /// reload has its workers replaced; any other change leaves them running.
+    pub launch: Arc<str>,
+    /// How many are kept running.
+    pub min: u32,
+    pub max: u32,
+    pub start: Start,
+    pub restart: Restart,
+    pub backoff: Backoff,
+    pub intensity: Intensity,
+    /// How long a worker may take to end its requests before it is stopped.
+    pub drain_timeout: u64,
+    pub ping: Option<Ping>,
+    /// A worker that uses more is replaced.
+    pub max_memory_bytes: Option<u64>,
+    /// Counted from when the request came, whatever its method: leave it out where prompts
+    /// may take long.
+    pub request_timeout: Option<u64>,
+    pub max_sessions_per_worker: Option<u32>,
+    /// Workers above what is kept stop when they had neither session nor request for so long.
+    pub idle_stop: Option<u64>,
+    /// Methods that are asked of every worker and whose answers are merged.
+    pub fan_out: Vec<Arc<str>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// `min` workers run from the beginning.
+    Ahead,
+    /// The first request starts them; when all have been idle for `idle_stop`, none is kept.
+    OnDemand,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restart {
+    Always,
+    /// A worker that ends well stays down until a request needs one.
+    OnFailure,
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    pub initial: u64,
+    /// Also how long a worker must have lived for its next death to count as the first.
+    pub max: u64,
+    /// Each delay is made longer or shorter by up to this part of it, at random.
+    pub jitter_percent: u32,
+}
+
+/// More than `n_deaths` in `window` and the pool has failed: nothing is started for
+/// `cool_down`, then one worker is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Intensity {
+    pub n_deaths: u32,
+    pub window: u64,
+    pub cool_down: u64,
+}
+
+/// A worker that said nothing for `interval` is asked, and is stuck if it says nothing for
+/// `timeout` more. Any line is a sign of life, an error too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ping {
+    pub method: Arc<str>,
+    pub interval: u64,
+    pub timeout: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    pub max_clients: usize,
+    /// Requests of one client that wait for an answer.
+    pub max_open_per_client: usize,
+    pub max_sessions: usize,
+    pub client_queue: QueueMarks,
+    /// `full` also bounds what waits for a pool whose workers are still starting.
+    pub worker_queue: QueueMarks,
+    /// How long sessions outlive their client.
+    pub session_grace: u64,
+    /// How long a client may stay above its high mark.
+    pub slow_client_after: Option<u64>,
+}
+
+/// Bytes that wait for a reader: reading from those that feed it stops above `high` and goes
+/// on below `low`; above `full` nothing more is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueMarks {
+    pub low: usize,
+    pub high: usize,
+    pub full: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    #[error("there is no pool")]
+    NoPools,
+    #[error("pool `{0}` is there twice")]
+    PoolTwice(Arc<str>),
+    #[error("pool `{pool}`: {why}")]
+    Pool { pool: Arc<str>, why: &'static str },
+    #[error("limits: {0}")]
+    Limits(&'static str),
+}
+
+impl Plan {
+    pub fn check(&self) -> Result<(), PlanError> {
+        if self.pools.is_empty() {
+            return Err(PlanError::NoPools);
+        }
+        let mut names = BTreeSet::new();
+        for pool in &self.pools {
+            if !names.insert(&pool.name) {
+                return Err(PlanError::PoolTwice(pool.name.clone()));
+            }
+            pool.check().map_err(|why| PlanError::Pool { pool: pool.name.clone(), why })?;
+        }
+        self.limits.check().map_err(PlanError::Limits)
+    }
+}
+
+impl PoolPlan {
+    /// `n` workers, ahead, always restarted; the rest as usual.
+    pub fn fixed(name: &str, launch: &str, n_workers: u32) -> Self {
+        Self {
+            name: name.into(),
+            launch: launch.into(),
+            min: n_workers,
+            max: n_workers,
+            start: Start::Ahead,
+            restart: Restart::Always,
+            backoff: Backoff { initial: 100, max: 30_000, jitter_percent: 20 },
+            intensity: Intensity { n_deaths: 5, window: 180_000, cool_down: 60_000 },
+            drain_timeout: 30_000,
+            ping: None,
+            max_memory_bytes: None,
+            request_timeout: None,
+            max_sessions_per_worker: None,
+            idle_stop: None,
+            fan_out: vec!["session/list".into()],
+        }
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        match self {
+            _ if self.name.is_empty() => Err("its name is empty"),
+            _ if self.max == 0 => Err("it may have no workers; `max` must be at least 1"),
+            _ if self.min > self.max => Err("`min` is larger than `max`"),
+            _ if self.min == 0 && self.start == Start::Ahead => {
+                Err("nothing is started ahead with `min` = 0; start it on demand")
+            }
+            _ if self.backoff.initial > self.backoff.max => {
+                Err("the first backoff is longer than the longest")
+            }
+            _ if self.backoff.jitter_percent > 100 => Err("jitter is more than 100 percent"),
+            _ if self.request_timeout == Some(0) => Err("the request timeout is zero"),
+            _ if self.max_sessions_per_worker == Some(0) => Err("workers may have no sessions"),
+            _ if self.idle_stop == Some(0) => Err("the idle time is zero"),
+            Self { ping: Some(ping), .. } if ping.interval == 0 || ping.timeout == 0 => {
+                Err("the ping's interval or timeout is zero")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Limits {
+    fn check(&self) -> Result<(), &'static str> {
+        let are_ordered = |marks: QueueMarks| marks.low <= marks.high && marks.high <= marks.full;
+        match () {
+            () if self.max_clients == 0 => Err("no client may come"),
+            () if self.max_open_per_client == 0 => Err("clients may ask nothing"),
+            () if self.max_sessions == 0 => Err("there may be no session"),
+            () if !are_ordered(self.client_queue) || !are_ordered(self.worker_queue) => {
+                Err("queue marks must rise from low to high to full")
+            }
+            () => Ok(()),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_clients: 4096,
+            max_open_per_client: 4096,
+            max_sessions: 65_536,
+            client_queue: QueueMarks { low: 512 << 10, high: 2 << 20, full: 64 << 20 },
+            worker_queue: QueueMarks { low: 1 << 20, high: 4 << 20, full: 64 << 20 },
+            session_grace: 300_000,
+            slow_client_after: Some(60_000),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! A pool as the switch knows it: its slots, its circuit and who waits for it.
+
+use std::collections::VecDeque;
+
+use super::client::Parcel;
+use super::{ClientId, Millis, PoolPlan, Start, WorkerId};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct PoolId(pub(super) u32);
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub(super) plan: PoolPlan,
+    pub(super) mode: Mode,
+    pub(super) slots: Vec<Slot>,
+    pub(super) circuit: Circuit,
+    /// When workers died, within the window.
+    pub(super) deaths: VecDeque<Millis>,
+    pub(super) last_failure: Option<String>,
+    /// Messages for which there is no worker yet.
+    pub(super) waiting: VecDeque<(ClientId, Parcel)>,
+    pub(super) n_waiting_bytes: usize,
+    /// Workers that are still to be replaced, one after the other.
+    pub(super) replacing: VecDeque<WorkerId>,
+    /// Whether an `initialize` was answered with `loadSession`.
+    pub(super) can_load: bool,
+    /// Whether somebody has asked for a pool that starts on demand.
+    pub(super) is_woken: bool,
+    pub(super) is_sweep_set: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Serving,
+    /// Told to drain; its last workers may still be there.
+    Stopped,
+    /// No longer in the plan.
+    Removed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Circuit {
+    Closed,
+    Open {
+        until: Millis,
+    },
+    /// One worker may be tried; which, once there is one.
+    Probing(Option<WorkerId>),
+}
+
+/// A place for one worker.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Slot {
+    pub(super) seat: Seat,
+    /// Deaths in a row.
+    pub(super) n_failures: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Seat {
+    #[default]
+    Vacant,
+    /// Its worker ended well: only a request starts another.
+    Resting,
+    /// Its worker ended and is not to be restarted.
+    Finished,
+    Backoff {
+        until: Millis,
+    },
+    Taken(WorkerId),
+}
+
+impl Pool {
+    pub(super) fn new(plan: PoolPlan) -> Self {
+        let slots = vec![Slot::default(); plan.max as usize];
+        Self {
+            plan,
+            mode: Mode::Serving,
+            slots,
+            circuit: Circuit::Closed,
+            deaths: VecDeque::new(),
+            last_failure: None,
+            waiting: VecDeque::new(),
+            n_waiting_bytes: 0,
+            replacing: VecDeque::new(),
+            can_load: false,
+            is_woken: false,
+            is_sweep_set: false,
+        }
+    }
+
+    /// Its workers, by slot.
+    pub(super) fn workers(&self) -> impl Iterator<Item = WorkerId> + '_ {
+        self.workers_from(0)
+    }
+
+    /// Its workers from a slot on.
+    pub(super) fn workers_from(&self, slot: u32) -> impl Iterator<Item = WorkerId> + '_ {
+        self.slots.iter().skip(slot as usize).filter_map(|slot| match slot.seat {
+            Seat::Taken(worker) => Some(worker),
+            _ => None,
+        })
+    }
+
+    pub(super) fn n_workers(&self) -> usize {
+        self.workers().count()
+    }
+
+    /// How many workers are to be kept.
+    pub(super) fn floor(&self) -> usize {
+        match self.plan.start {
+            Start::Ahead => self.plan.min as usize,
+            Start::OnDemand if self.is_woken => self.plan.min as usize,
+            Start::OnDemand => 0,
+        }
+    }
+
+    /// The slots that the plan allows; more may still be taken after it became smaller.
+    pub(super) fn usable(&self) -> &[Slot] {
+        self.slots.get(..self.slots.len().min(self.plan.max as usize)).unwrap_or_default()
+    }
+
+    /// Grows to the plan's size; what is too much goes as soon as it is not taken.
+    pub(super) fn resize(&mut self) {
+        let max = self.plan.max as usize;
+        if self.slots.len() < max {
+            self.slots.resize_with(max, Slot::default);
+        }
+        while self.slots.len() > max
+            && self.slots.last().is_some_and(|slot| !matches!(slot.seat, Seat::Taken(_)))
+        {
+            self.slots.pop();
+        }
+    }
+
+    pub(super) fn slot(&mut self, index: u32) -> Option<&mut Slot> {
+        self.slots.get_mut(index as usize)
+    }
+}

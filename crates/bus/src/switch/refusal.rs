@@ -1,0 +1,126 @@
+//! Why a request gets no answer of a worker, and the error that says so.
+//!
+//! Every error of the switch has `data {reason, pool?, worker?, retryAfterMs?}`, so that a
+//! program can tell them apart without reading the message.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use wire::{RpcError, codes};
+
+use super::WorkerId;
+
+/// Error codes of the switch, beside those of JSON-RPC and ACP.
+pub const WORKER_LOST: i64 = -32010;
+pub const UNAVAILABLE: i64 = -32011;
+pub const OVERLOADED: i64 = -32012;
+pub const TIMED_OUT: i64 = -32013;
+pub const NO_ROUTE: i64 = -32014;
+pub const CLIENT_GONE: i64 = -32015;
+
+#[derive(Debug, Clone)]
+pub(super) struct Refusal {
+    code: i64,
+    reason: &'static str,
+    message: String,
+    pool: Option<Arc<str>>,
+    worker: Option<WorkerId>,
+    retry_after: Option<u64>,
+}
+
+impl Refusal {
+    pub(super) fn new(code: i64, reason: &'static str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { code, reason, message, pool: None, worker: None, retry_after: None }
+    }
+
+    pub(super) fn bad_line(is_parse_error: bool, why: &str) -> Self {
+        match is_parse_error {
+            true => Self::new(codes::PARSE, "parse_error", format!("not JSON: {why}")),
+            false => Self::new(
+                codes::INVALID_REQUEST,
+                "invalid_request",
+                format!("not a JSON-RPC message: {why}"),
+            ),
+        }
+    }
+
+    pub(super) fn line_too_long() -> Self {
+        let message = "the line is longer than allowed and was skipped";
+        Self::new(codes::INVALID_REQUEST, "line_too_long", message)
+    }
+
+    pub(super) fn overloaded(what: &str) -> Self {
+        Self::new(OVERLOADED, "overloaded", format!("overloaded: {what}"))
+    }
+
+    pub(super) fn no_route(why: impl Into<String>) -> Self {
+        Self::new(NO_ROUTE, "no_route", why)
+    }
+
+    pub(super) fn draining() -> Self {
+        Self::new(UNAVAILABLE, "draining", "no new requests are taken: draining")
+    }
+
+    pub(super) fn session_lost(session: &str) -> Self {
+        let message = format!("not found: session {session} ended with its worker");
+        Self::new(codes::NOT_FOUND, "session_lost", message)
+    }
+
+    pub(super) fn timed_out(limit: u64) -> Self {
+        Self::new(TIMED_OUT, "timed_out", format!("no answer within {limit} ms"))
+    }
+
+    pub(super) fn cancelled() -> Self {
+        Self::new(codes::REQUEST_CANCELLED, "cancelled", "cancelled before it reached a worker")
+    }
+
+    pub(super) fn worker_lost(why: &str) -> Self {
+        Self::new(WORKER_LOST, "worker_died", format!("the worker was lost: {why}"))
+    }
+
+    #[must_use]
+    pub(super) fn of_pool(mut self, pool: &Arc<str>) -> Self {
+        self.pool = Some(pool.clone());
+        self
+    }
+
+    #[must_use]
+    pub(super) fn of_worker(mut self, worker: WorkerId) -> Self {
+        self.worker = Some(worker);
+        self
+    }
+
+    #[must_use]
+    pub(super) fn retry_after(mut self, n_millis: u64) -> Self {
+        self.retry_after = Some(n_millis);
+        self
+    }
+
+    /// The error response as one line, under the asker's own id.
+    pub(super) fn to_line(&self, raw_id: &[u8]) -> Bytes {
+        let mut data = Map::new();
+        data.insert("reason".into(), self.reason.into());
+        if let Some(pool) = &self.pool {
+            data.insert("pool".into(), (**pool).into());
+        }
+        if let Some(worker) = self.worker {
+            data.insert("worker".into(), worker.0.into());
+        }
+        if let Some(retry_after) = self.retry_after {
+            data.insert("retryAfterMs".into(), retry_after.into());
+        }
+        let error = RpcError::new(self.code, &*self.message).with_data(&Value::Object(data));
+        let error = wire::Json::of(&error);
+        let id = if raw_id.is_empty() { b"null" } else { raw_id };
+        let parts: [&[u8]; 5] = [
+            b"{\"jsonrpc\":\"2.0\",\"id\":",
+            id,
+            b",\"error\":",
+            error.as_str().as_bytes(),
+            b"}\n",
+        ];
+        parts.concat().into()
+    }
+}

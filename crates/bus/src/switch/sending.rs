@@ -1,0 +1,297 @@
+//! The last step of a client's message: links, ids and names of the hop to a worker.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use wire::{Envelope, Json, Span, codes};
+
+use super::client::{CallKey, CallKind, Link, Parcel};
+use super::line::{Digits, Edits, RawId, quoted};
+use super::refusal::Refusal;
+use super::session::{Place, Session, SessionKey};
+use super::timers::Timer;
+use super::worker::{Call, Stage};
+use super::{ClientId, Level, Out, Output, Switch, WorkerId};
+
+/// Params that are larger are not kept, so that such a session cannot be moved: thousands of
+/// sessions may be kept, and a list of MCP servers is a few hundred bytes.
+const MAX_LOAD_PARAMS: usize = 64 << 10;
+
+impl Switch {
+    /// Brings a message to a worker, behind the client's `initialize` if the worker has not
+    /// yet answered it.
+    pub(super) fn send(&mut self, id: ClientId, to: WorkerId, parcel: Parcel, out: &mut Out) {
+        let Some(worker) = self.workers.get(&to).filter(|worker| worker.stage != Stage::Stopping)
+        else {
+            let refusal = Refusal::worker_lost("it is stopping").of_worker(to);
+            return self.refuse(id, &parcel, &refusal, out);
+        };
+        if worker.level == Level::Full {
+            let refusal = Refusal::overloaded("the worker leaves too much unread");
+            let refusal = self.pool_refusal(worker.pool, refusal.of_worker(to));
+            return self.refuse(id, &parcel, &refusal, out);
+        }
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let is_held = match client.link(to).map(|link| link.is_opening) {
+            Some(is_opening) => is_opening,
+            None => self.attach(id, to, parcel.kind, out),
+        };
+        if !is_held {
+            return self.transmit(id, to, parcel, out);
+        }
+        let max_held = self.limits.client_queue.full;
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        if client.n_held_bytes + parcel.line.len() > max_held {
+            let refusal = Refusal::overloaded("too much waits for the worker to be initialised");
+            return self.refuse(id, &parcel, &refusal.of_worker(to), out);
+        }
+        client.n_held_bytes += parcel.line.len();
+        if let Some(link) = client.link(to) {
+            link.held.push_back(parcel.detached());
+        }
+    }
+
+    /// Makes a worker serve a client. Whether it must answer the client's `initialize` first.
+    fn attach(&mut self, id: ClientId, to: WorkerId, first: CallKind, out: &mut Out) -> bool {
+        let (Some(client), Some(worker)) = (self.clients.get_mut(&id), self.workers.get_mut(&to))
+        else {
+            return false;
+        };
+        let initialize = client.initialize.clone().filter(|_| first != CallKind::Initialize);
+        client.links.push(Link {
+            worker: to,
+            pool: worker.pool,
+            is_home: false,
+            is_opening: initialize.is_some(),
+            held: VecDeque::new(),
+        });
+        worker.clients.push(id);
+        self.serves_another(to, out);
+        let Some(line) = initialize else { return false };
+        match Envelope::read(&line) {
+            Ok(envelope) => {
+                let parcel = Parcel::new(line, envelope, CallKind::Replay, self.now);
+                self.transmit(id, to, parcel, out);
+                true
+            }
+            // It was read before.
+            Err(_) => false,
+        }
+    }
+
+    /// Makes a worker the one that gets a client's requests without a session.
+    pub(super) fn make_home(&mut self, id: ClientId, home: WorkerId, out: &mut Out) {
+        let Some(pool) = self.workers.get(&home).map(|worker| worker.pool) else { return };
+        let is_linked = self.clients.get_mut(&id).is_some_and(|c| c.link(home).is_some());
+        if !is_linked {
+            // Its `initialize` comes first in any case; if this is it, nothing is replayed.
+            self.attach(id, home, CallKind::Plain, out);
+        }
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        for link in client.links.iter_mut().filter(|link| link.pool == pool) {
+            link.is_home = link.worker == home;
+        }
+    }
+
+    /// The worker has answered the client's `initialize`: lets through what was held.
+    pub(super) fn link_opened(&mut self, id: ClientId, to: WorkerId, out: &mut Out) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let initialized = client.initialized.clone();
+        let Some(link) = client.link(to) else { return };
+        link.is_opening = false;
+        let held = std::mem::take(&mut link.held);
+        client.release(&held);
+        if let Some(line) = initialized {
+            let line = Edits::default().apply(&line);
+            out.push(Output::ToWorker { worker: to, line });
+        }
+        for parcel in held {
+            self.send(id, to, parcel, out);
+        }
+    }
+
+    fn transmit(&mut self, id: ClientId, to: WorkerId, parcel: Parcel, out: &mut Out) {
+        // It may have been forgotten while the message was held.
+        let is_there = |key| self.sessions.get(key).is_some_and(|s| s.worker() == Some(to));
+        if parcel.session.is_some_and(|key| !is_there(key)) {
+            let refusal = Refusal::new(codes::NOT_FOUND, "session_lost", "the session is gone");
+            return self.refuse(id, &parcel, &refusal.of_worker(to), out);
+        }
+        let Parcel { line, envelope, kind, session, is_first_use, came } = parcel;
+        if kind == CallKind::Initialize
+            && let Some(client) = self.clients.get_mut(&id)
+        {
+            client.initialize = Some(Bytes::copy_from_slice(&line));
+        }
+        let mut edits = Edits::default();
+        let alias = session
+            .and_then(|key| self.sessions.get(key))
+            .filter(|session| session.has_alias())
+            .map(|session| (quoted(&session.worker_name), session.name.clone()));
+        if let Some((worker_name, name)) = &alias {
+            for span in [envelope.session, envelope.top_session] {
+                if span.text(&line).is_some_and(|text| *text == **name) {
+                    edits.set(span, worker_name.as_bytes());
+                }
+            }
+        }
+        let is_request = envelope.id.is_some();
+        let digits;
+        if is_request {
+            let load = self.load_params(to, kind, &line, envelope.body);
+            let raw_id = RawId::new(envelope.id.of(&line));
+            let client = (kind != CallKind::Move).then_some(id);
+            let call = Call { client, id: raw_id, kind, session, is_first_use, came, load };
+            digits = Digits::of(self.open_call(to, call));
+            edits.set(envelope.id, digits.as_bytes());
+        }
+        let line = edits.apply(&line);
+        self.say_to_worker(id, to, line, out);
+    }
+
+    /// What another worker would need to load the session, if workers of this pool can.
+    fn load_params(
+        &self,
+        to: WorkerId,
+        kind: CallKind,
+        line: &Bytes,
+        body: Span,
+    ) -> Option<Box<str>> {
+        if !matches!(kind, CallKind::Open | CallKind::Load) {
+            return None;
+        }
+        let pool = self.workers.get(&to)?.pool;
+        let params = body.of(line);
+        let is_kept = self.pools.get(&pool)?.can_load
+            && params.starts_with(b"{")
+            && params.len() <= MAX_LOAD_PARAMS;
+        is_kept.then(|| String::from_utf8_lossy(params).into())
+    }
+
+    /// Enters a request at a worker; its id there.
+    pub(super) fn open_call(&mut self, to: WorkerId, call: Call) -> u64 {
+        let Some(worker) = self.workers.get_mut(&to) else { return 0 };
+        worker.n_called += 1;
+        worker.used = self.now;
+        let n = worker.n_called;
+        if let Some(client) = call.client.and_then(|id| self.clients.get_mut(&id)) {
+            client.calls.insert(CallKey { worker: to, n });
+        }
+        if let Some(session) = call.session.and_then(|key| self.sessions.get_mut(key)) {
+            session.n_calls += 1;
+        }
+        worker.n_opening += usize::from(call.kind == CallKind::Open);
+        worker.calls.insert(n, call);
+        if worker.has_timeout {
+            let pool = worker.pool;
+            self.set_sweep(pool);
+        }
+        n
+    }
+
+    /// Takes a request off the books.
+    pub(super) fn close_call(&mut self, at: WorkerId, n: u64) -> Option<Call> {
+        let worker = self.workers.get_mut(&at)?;
+        let call = worker.calls.remove(&n)?;
+        worker.used = self.now;
+        worker.n_opening =
+            worker.n_opening.saturating_sub(usize::from(call.kind == CallKind::Open));
+        self.unlist_call(at, n, &call);
+        Some(call)
+    }
+
+    /// Takes a request out of its client's and its session's books.
+    pub(super) fn unlist_call(&mut self, at: WorkerId, n: u64, call: &Call) {
+        if let Some(client) = call.client.and_then(|id| self.clients.get_mut(&id)) {
+            client.calls.remove(&CallKey { worker: at, n });
+        }
+        if let Some(session) = call.session.and_then(|key| self.sessions.get_mut(key)) {
+            session.n_calls = session.n_calls.saturating_sub(1);
+        }
+    }
+
+    /// Gives a client that names a session its updates, if they are nobody's or if it opens it.
+    pub(super) fn claim(&mut self, client: ClientId, key: SessionKey, takes_over: bool) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        if session.owner == Some(client) || !(takes_over || session.owner.is_none()) {
+            return;
+        }
+        let Some(known) = self.clients.get_mut(&client) else { return };
+        known.sessions.push(key);
+        let before = session.owner.replace(client);
+        if let Some(before) = before.and_then(|id| self.clients.get_mut(&id)) {
+            before.sessions.retain(|owned| *owned != key);
+        }
+        self.end_grace(key);
+    }
+
+    /// The session is wanted and alive: it is not to be forgotten.
+    pub(super) fn end_grace(&mut self, key: SessionKey) {
+        let session = self.sessions.get_mut(key).filter(|session| session.owner.is_some());
+        if let Some(until) = session.and_then(|session| session.grace_until.take()) {
+            self.timers.remove(&(until, Timer::Grace(key)));
+        }
+    }
+
+    /// Takes a session away from its worker, which is on the way out.
+    pub(super) fn detach_session(&mut self, key: SessionKey) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        let Some(worker) = session.worker() else { return };
+        session.place = Place::Lost;
+        // The worker keeps the name: what it still says about the session is for nobody.
+        if self.workers.get(&worker).is_some_and(|worker| !worker.can_load) {
+            session.load = None;
+        }
+    }
+
+    pub(super) fn forget_session(&mut self, key: SessionKey) {
+        let Some(Session { worker_name, owner, pool, grace_until, .. }) = self.sessions.remove(key)
+        else {
+            return;
+        };
+        if let Some(client) = owner.and_then(|id| self.clients.get_mut(&id)) {
+            client.sessions.retain(|owned| *owned != key);
+        }
+        if let Some(until) = grace_until {
+            self.timers.remove(&(until, Timer::Grace(key)));
+        }
+        let workers = self.pools.get(&pool).map(|pool| pool.workers().collect::<Vec<_>>());
+        for worker in workers.unwrap_or_default() {
+            let Some(worker) = self.workers.get_mut(&worker) else { continue };
+            // One on the way out keeps the name: what it still says about it is for nobody.
+            if worker.stage == Stage::Running && worker.sessions.get(&worker_name) == Some(&key) {
+                worker.sessions.remove(&worker_name);
+                worker.used = self.now;
+            }
+        }
+        self.retries.push(pool);
+    }
+
+    /// Forgets a session whose first request came to nothing.
+    pub(super) fn forget_unused(&mut self, key: SessionKey) {
+        if self.sessions.get(key).is_some_and(|session| session.n_calls == 0) {
+            self.forget_session(key);
+        }
+    }
+
+    /// Answers a request of a client with an error of our own.
+    pub(super) fn answer_refused(
+        &mut self,
+        id: ClientId,
+        raw_id: &[u8],
+        refusal: &Refusal,
+        out: &mut Out,
+    ) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        client.n_open = client.n_open.saturating_sub(1);
+        self.counters.answered_by_switch += 1;
+        out.push(Output::ToClient { client: id, line: refusal.to_line(raw_id) });
+    }
+
+    /// The params with another session, for `session/load`.
+    pub(super) fn params_for(load: &str, worker_name: &str) -> Option<String> {
+        let params = Json::trusted(load);
+        let set = wire::set_member(&params, &["sessionId"], &Json::of(&worker_name)).ok()?;
+        Some(set.as_str().to_owned())
+    }
+}

@@ -1,0 +1,237 @@
+//! Which workers live: starts, ends, backoff and the circuit of a pool.
+//!
+//! A worker that dies is started again after a delay that doubles with each death in a row,
+//! more or less by the jitter. Too many deaths in the window open the circuit: nothing is
+//! started and whoever needs a worker is told so, until the cool-down is over and one worker
+//! proves itself by an answer or by living long enough.
+
+use super::pool::Pool;
+use super::pool::{Circuit, Mode, PoolId, Seat};
+use super::refusal::Refusal;
+use super::timers::Timer;
+use super::worker::{Stage, Worker};
+use super::{Millis, Out, Output, PoolPlan, Restart, StopHow, Switch, WorkerId};
+
+impl Switch {
+    pub(super) fn add_pool(&mut self, plan: PoolPlan) -> PoolId {
+        self.n_pools += 1;
+        let id = PoolId(self.n_pools);
+        self.pool_names.insert(plan.name.clone(), id);
+        self.pools.insert(id, Pool::new(plan));
+        id
+    }
+
+    pub(super) fn start_worker(&mut self, id: PoolId, slot: u32, out: &mut Out) {
+        let Some(pool) = self.pools.get_mut(&id) else { return };
+        self.n_workers += 1;
+        let worker = WorkerId(self.n_workers);
+        if let Some(slot) = pool.slot(slot) {
+            slot.seat = Seat::Taken(worker);
+        }
+        if pool.circuit == Circuit::Probing(None) {
+            pool.circuit = Circuit::Probing(Some(worker));
+        }
+        self.counters.worker_starts += 1;
+        out.push(Output::StartWorker { worker, pool: pool.plan.name.clone(), slot });
+        let mut state = Worker::new(worker, id, slot, self.names, self.now);
+        state.has_timeout = pool.plan.request_timeout.is_some();
+        self.workers.insert(worker, state);
+    }
+
+    pub(super) fn worker_runs(&mut self, id: WorkerId, out: &mut Out) {
+        let now = self.now;
+        let Some(worker) = self.workers.get_mut(&id).filter(|w| w.stage == Stage::Starting) else {
+            return;
+        };
+        worker.stage = Stage::Running;
+        (worker.started, worker.heard, worker.used) = (now, now, now);
+        let pool_id = worker.pool;
+        let Some(pool) = self.pools.get(&pool_id) else { return };
+        let stable = now.after(pool.plan.backoff.max);
+        let ping = pool.plan.ping.as_ref().map(|ping| now.after(ping.interval));
+        self.set_timer(stable, Timer::Stable(id));
+        if let Some(ping) = ping {
+            self.set_timer(ping, Timer::Ping(id));
+        }
+        self.set_idle_timer(pool_id);
+        self.retries.push(pool_id);
+        self.replace_next(pool_id, out);
+    }
+
+    /// The worker has answered or lived for long: a pool on probation works again.
+    pub(super) fn worker_proved(&mut self, id: WorkerId, out: &mut Out) {
+        let Some(worker) = self.workers.get_mut(&id) else { return };
+        worker.is_proved = true;
+        let (pool_id, slot) = (worker.pool, worker.slot);
+        let is_old = self.now.since(worker.started);
+        let Some(pool) = self.pools.get_mut(&pool_id) else { return };
+        let has_lasted = is_old >= pool.plan.backoff.max;
+        if has_lasted && let Some(slot) = pool.slot(slot) {
+            slot.n_failures = 0;
+        }
+        if pool.circuit == Circuit::Probing(Some(id)) {
+            pool.circuit = Circuit::Closed;
+            pool.deaths.clear();
+            self.refill(pool_id, out);
+        }
+    }
+
+    pub(super) fn worker_gone(
+        &mut self,
+        id: WorkerId,
+        is_success: bool,
+        status: &str,
+        out: &mut Out,
+    ) {
+        let Some(worker) = self.workers.get(&id) else { return };
+        let (pool_id, slot, is_retired) = (worker.pool, worker.slot, worker.is_retired);
+        let fault = worker.fault;
+        let why = fault.map_or_else(|| status.to_owned(), |fault| format!("{fault} ({status})"));
+        self.lose_worker(id, &why, out);
+        let Some(pool) = self.pools.get_mut(&pool_id) else { return };
+        pool.replacing.retain(|other| *other != id);
+        let was_probe = pool.circuit == Circuit::Probing(Some(id));
+        if was_probe {
+            pool.circuit = Circuit::Probing(None);
+        }
+        if let Some(slot) = pool.slot(slot) {
+            slot.seat = Seat::Vacant;
+        }
+        if !is_retired {
+            self.counters.worker_deaths += 1;
+            self.after_death(pool_id, slot, is_success && fault.is_none(), was_probe, &why);
+        }
+        self.pool_shrank(pool_id, out);
+    }
+
+    /// After a worker of a pool has ended: its place, its successor, or the pool itself.
+    pub(super) fn pool_shrank(&mut self, id: PoolId, out: &mut Out) {
+        let Some(pool) = self.pools.get_mut(&id) else { return };
+        pool.resize();
+        if pool.mode == Mode::Removed && pool.n_workers() == 0 {
+            self.refuse_waiting(id, &Refusal::no_route("the pool was removed"), out);
+            self.pools.remove(&id);
+            return;
+        }
+        self.refill(id, out);
+        self.replace_next(id, out);
+    }
+
+    fn after_death(&mut self, id: PoolId, slot: u32, is_success: bool, was_probe: bool, why: &str) {
+        let now = self.now;
+        let Some(pool) = self.pools.get_mut(&id) else { return };
+        pool.last_failure = Some(why.to_owned());
+        let (backoff, intensity) = (pool.plan.backoff, pool.plan.intensity);
+        let rests = match (pool.plan.restart, is_success) {
+            (Restart::Never, _) => Some(Seat::Finished),
+            (Restart::OnFailure, true) => Some(Seat::Resting),
+            (Restart::OnFailure, false) | (Restart::Always, _) => None,
+        };
+        let Some(place) = pool.slot(slot) else { return };
+        if let Some(seat) = rests {
+            place.seat = seat;
+            return;
+        }
+        place.n_failures = place.n_failures.saturating_add(1);
+        let n_doublings = (place.n_failures - 1).min(32);
+        let delay = backoff.initial.saturating_mul(1 << n_doublings).min(backoff.max);
+        let until = now.after(self.jitter.apply(delay, backoff.jitter_percent));
+        place.seat = Seat::Backoff { until };
+        pool.deaths.push_back(now);
+        while pool.deaths.front().is_some_and(|death| now.since(*death) > intensity.window) {
+            pool.deaths.pop_front();
+        }
+        if was_probe || pool.deaths.len() > intensity.n_deaths as usize {
+            self.fail_pool(id, now.after(intensity.cool_down));
+        } else {
+            self.set_timer(until, Timer::Refill(id));
+        }
+    }
+
+    fn fail_pool(&mut self, id: PoolId, until: Millis) {
+        let Some(pool) = self.pools.get_mut(&id) else { return };
+        pool.circuit = Circuit::Open { until };
+        pool.deaths.clear();
+        for slot in &mut pool.slots {
+            if matches!(slot.seat, Seat::Backoff { .. }) {
+                slot.seat = Seat::Vacant;
+            }
+        }
+        self.counters.pool_failures += 1;
+        self.set_timer(until, Timer::Circuit(id));
+        // Who waits is told, unless another worker of the pool still runs.
+        self.retries.push(id);
+    }
+
+    /// Starts what the pool is to keep.
+    pub(super) fn refill(&mut self, id: PoolId, out: &mut Out) {
+        loop {
+            let Some(pool) = self.pools.get(&id) else { return };
+            let n_seats = pool.usable().iter().filter(|slot| slot.seat != Seat::Vacant).count();
+            let n_wanted = pool.floor().max(usize::from(!pool.waiting.is_empty()));
+            if n_seats >= n_wanted || !self.start_one(id, false, out) {
+                break;
+            }
+        }
+        if self.pools.get(&id).is_some_and(|pool| !pool.waiting.is_empty()) {
+            self.retries.push(id);
+        }
+    }
+
+    /// Lets a worker end its requests, then stops it; not its failure.
+    pub(super) fn retire(&mut self, id: WorkerId, out: &mut Out) {
+        let Some(worker) = self.workers.get_mut(&id) else { return };
+        worker.is_retired = worker.fault.is_none();
+        match worker.stage {
+            Stage::Starting => self.stop(id, StopHow::AtOnce, out),
+            Stage::Running => {
+                let timeout = self.pools.get(&worker.pool).map_or(0, |p| p.plan.drain_timeout);
+                let until = self.now.after(timeout);
+                worker.stage = Stage::Draining { until };
+                self.set_timer(until, Timer::Drain(id));
+                self.stop_if_drained(id, out);
+            }
+            Stage::Draining { .. } | Stage::Stopping => {}
+        }
+    }
+
+    pub(super) fn stop_if_drained(&mut self, id: WorkerId, out: &mut Out) {
+        let Some(worker) = self.workers.get(&id) else { return };
+        if matches!(worker.stage, Stage::Draining { .. }) && worker.calls.is_empty() {
+            self.stop(id, StopHow::Gently, out);
+        }
+    }
+
+    pub(super) fn drain_timed_out(&mut self, id: WorkerId, out: &mut Out) {
+        let Some(worker) = self.workers.get(&id) else { return };
+        if !matches!(worker.stage, Stage::Draining { until } if until <= self.now) {
+            return;
+        }
+        let refusal = Refusal::worker_lost("it is stopped and its time to drain is over");
+        let refusal = self.pool_refusal(worker.pool, refusal.of_worker(id));
+        self.stop(id, StopHow::Gently, out);
+        self.fail_calls(id, &refusal, out);
+    }
+
+    /// Ends a worker that does not do its part.
+    pub(super) fn worker_stuck(&mut self, id: WorkerId, fault: &'static str, out: &mut Out) {
+        let Some(worker) = self.workers.get_mut(&id).filter(|w| w.stage != Stage::Stopping) else {
+            return;
+        };
+        worker.fault.get_or_insert(fault);
+        let pool = worker.pool;
+        let refusal = self.pool_refusal(pool, Refusal::worker_lost(fault).of_worker(id));
+        self.stop(id, StopHow::AtOnce, out);
+        self.fail_calls(id, &refusal, out);
+    }
+
+    fn stop(&mut self, id: WorkerId, how: StopHow, out: &mut Out) {
+        let Some(worker) = self.workers.get_mut(&id) else { return };
+        worker.stage = Stage::Stopping;
+        out.push(Output::StopWorker { worker: id, how });
+        // Nothing is written to it any more, so nobody feeds it.
+        for client in std::mem::take(&mut worker.pausing) {
+            self.no_longer_feeds(client, id, out);
+        }
+    }
+}

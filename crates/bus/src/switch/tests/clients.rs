@@ -1,0 +1,100 @@
+//! Clients that leave, and come back.
+
+use super::*;
+
+#[test]
+fn what_a_client_that_left_had_open_is_cancelled() {
+    let mut switch = running(fixed(1), 2);
+    run(
+        &mut switch,
+        r#"
+        > 1 client-line 1 {"id":1,"method":"session/new"}
+        < to-worker 1 {"id":1,"method":"session/new"}
+        > 1 worker-line 1 {"id":1,"result":{"sessionId":"s"}}
+        < to-client 1 {"id":1,"result":{"sessionId":"s"}}
+        > 2 client-line 1 {"id":2,"method":"session/prompt","params":{"sessionId":"s"}}
+        < to-worker 1 {"id":2,"method":"session/prompt","params":{"sessionId":"s"}}
+        > 2 worker-line 1 {"id":"p","method":"session/request_permission","params":{"sessionId":"s"}}
+        < to-client 1 {"id":1,"method":"session/request_permission","params":{"sessionId":"s"}}
+        > 2 client-line 1 {"id":3,"method":"m"}
+        < to-worker 1 {"id":3,"method":"m"}
+        > 3 client-left 1
+        < to-worker 1 {"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":2}}
+        < to-worker 1 {"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}
+        < to-worker 1 {"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":3}}
+        < to-worker 1 {"jsonrpc":"2.0","id":"p","error":{"code":-32015,…
+        > 4 worker-line 1 {"id":2,"result":{"stopReason":"cancelled"}}
+        > 4 worker-line 1 {"id":3,"result":0}
+        > 4 worker-line 1 {"method":"session/update","params":{"sessionId":"s"}}
+        > 4 worker-line 1 {"id":"q","method":"session/request_permission","params":{"sessionId":"s"}}
+        < to-worker 1 {"jsonrpc":"2.0","id":"q","error":{"code":-32015,…
+        "#,
+    );
+    let counters = switch.counters();
+    assert_eq!((counters.abandoned, counters.unasked, counters.undelivered), (2, 2, 1));
+}
+
+#[test]
+fn the_next_client_that_names_a_session_owns_it_within_the_grace() {
+    let limits = Limits { session_grace: 1000, ..Limits::default() };
+    let mut switch = running(Plan { limits, ..fixed(2) }, 2);
+    run(
+        &mut switch,
+        r#"
+        > 1 client-line 1 {"id":1,"method":"session/new"}
+        < to-worker 1 {"id":1,"method":"session/new"}
+        > 1 worker-line 1 {"id":1,"result":{"sessionId":"s"}}
+        < to-client 1 {"id":1,"result":{"sessionId":"s"}}
+        > 2 client-left 1
+        > 1001 time-passed
+        > 1001 client-line 2 {"id":1,"method":"session/prompt","params":{"sessionId":"s"}}
+        < to-worker 1 {"id":2,"method":"session/prompt","params":{"sessionId":"s"}}
+        > 1500 time-passed
+        > 1500 worker-line 1 {"method":"session/update","params":{"sessionId":"s"}}
+        < to-client 2 {"method":"session/update","params":{"sessionId":"s"}}
+        > 1501 client-left 2
+        < to-worker 1 …cancel_request…
+        < to-worker 1 …session/cancel…
+        > 2500 time-passed
+        "#,
+    );
+    assert_eq!(switch.status().n_sessions, 1);
+    run(&mut switch, "> 2501 time-passed");
+    assert_eq!(switch.status().n_sessions, 0);
+}
+
+#[test]
+fn clients_have_a_limit() {
+    let limits = Limits { max_clients: 1, ..Limits::default() };
+    run(
+        &mut running(Plan { limits, ..fixed(1) }, 1),
+        r#"
+        > 1 client-came 2
+        < to-client 2 {"jsonrpc":"2.0","id":null,"error":{"code":-32012,…
+        < close-client 2 too-many-clients
+        > 2 client-left 1
+        > 2 client-came 3
+        "#,
+    );
+}
+
+#[test]
+fn what_waits_of_a_client_that_left_is_dropped() {
+    let on_demand = PoolPlan { start: Start::OnDemand, min: 0, ..pool("p", 1) };
+    let mut switch = running(plan_of(vec![on_demand]), 2);
+    run(
+        &mut switch,
+        r#"
+        > 1 client-line 1 {"id":1,"method":"m"}
+        < start-worker 1 p/0
+        > 1 client-line 2 {"id":2,"method":"m"}
+        > 1 client-line 2 {"method":"note"}
+        > 2 client-left 1
+        > 3 worker-runs 1
+        < to-worker 1 {"id":1,"method":"m"}
+        < to-worker 1 {"method":"note"}
+        > 4 worker-line 1 {"id":1,"result":0}
+        < to-client 2 {"id":2,"result":0}
+        "#,
+    );
+}

@@ -1,0 +1,144 @@
+//! Messages that wait for a worker to start.
+//!
+//! They wait in the order in which they came, and what their client says after them waits
+//! behind them. They are routed again when a worker runs, when there is room, and when it is
+//! certain that none will come.
+
+use std::collections::VecDeque;
+
+use super::client::{CallKind, Parcel};
+use super::pool::PoolId;
+use super::refusal::Refusal;
+use super::session::Place;
+use super::{ClientId, Out, Switch};
+
+impl Switch {
+    pub(super) fn wait_for_worker(
+        &mut self,
+        client: ClientId,
+        id: PoolId,
+        parcel: Parcel,
+        out: &mut Out,
+    ) {
+        let max_bytes = self.limits.worker_queue.full;
+        let Some(pool) = self.pools.get_mut(&id) else {
+            return self.refuse(client, &parcel, &Refusal::no_route("the pool is gone"), out);
+        };
+        if pool.n_waiting_bytes + parcel.line.len() > max_bytes {
+            let refusal = Refusal::overloaded("too much waits for a worker to start");
+            let refusal = refusal.of_pool(&pool.plan.name);
+            return self.refuse(client, &parcel, &refusal, out);
+        }
+        let Some(known) = self.clients.get_mut(&client) else { return };
+        known.n_waiting += 1;
+        pool.n_waiting_bytes += parcel.line.len();
+        pool.waiting.push_back((client, parcel.detached()));
+        self.set_sweep(id);
+    }
+
+    /// Routes again what waits for the pools for which something has changed.
+    pub(super) fn retry_waiting(&mut self, out: &mut Out) {
+        while let Some(id) = self.retries.pop() {
+            for (client, parcel) in self.take_waiting(id) {
+                if self.clients.contains_key(&client) {
+                    self.route(client, parcel, out);
+                }
+            }
+        }
+    }
+
+    pub(super) fn refuse_waiting(&mut self, id: PoolId, refusal: &Refusal, out: &mut Out) {
+        for (client, parcel) in self.take_waiting(id) {
+            self.refuse(client, &parcel, refusal, out);
+        }
+    }
+
+    fn take_waiting(&mut self, id: PoolId) -> VecDeque<(ClientId, Parcel)> {
+        let Some(pool) = self.pools.get_mut(&id) else { return VecDeque::new() };
+        pool.n_waiting_bytes = 0;
+        let waiting = std::mem::take(&mut pool.waiting);
+        for (client, _) in &waiting {
+            if let Some(client) = self.clients.get_mut(client) {
+                client.n_waiting = client.n_waiting.saturating_sub(1);
+            }
+        }
+        waiting
+    }
+
+    /// Takes away what a client that left still had waiting.
+    pub(super) fn drop_waiting(&mut self, client: ClientId) {
+        for pool in self.pools.values_mut() {
+            pool.waiting.retain(|(whose, _)| *whose != client);
+            pool.n_waiting_bytes = pool.waiting.iter().map(|(_, parcel)| parcel.line.len()).sum();
+        }
+    }
+
+    /// Answers a request that has not yet reached a worker as cancelled. Whether there was one.
+    pub(super) fn withdraw(&mut self, client: ClientId, raw_id: &[u8], out: &mut Out) -> bool {
+        let Some(parcel) = self.find_unsent(client, raw_id) else { return false };
+        self.refuse(client, &parcel, &Refusal::cancelled(), out);
+        true
+    }
+
+    fn find_unsent(&mut self, id: ClientId, raw_id: &[u8]) -> Option<Parcel> {
+        let is_it = |parcel: &Parcel| parcel.is_clients() && parcel.raw_id() == raw_id;
+        let client = self.clients.get_mut(&id)?;
+        for link in &mut client.links {
+            if let Some(at) = link.held.iter().position(is_it) {
+                let parcel = link.held.remove(at)?;
+                client.release([&parcel]);
+                return Some(parcel);
+            }
+        }
+        for pool in self.pools.values_mut() {
+            let place =
+                pool.waiting.iter().position(|(whose, parcel)| *whose == id && is_it(parcel));
+            if let Some(at) = place {
+                let (_, parcel) = pool.waiting.remove(at)?;
+                pool.n_waiting_bytes = pool.n_waiting_bytes.saturating_sub(parcel.line.len());
+                client.n_waiting = client.n_waiting.saturating_sub(1);
+                return Some(parcel);
+            }
+        }
+        let mut owned = client.sessions.clone();
+        owned.sort_unstable();
+        for key in owned {
+            let Some(session) = self.sessions.get_mut(key) else { continue };
+            let Place::Moving { held, .. } = &mut session.place else { continue };
+            if let Some(at) = held.iter().position(|(whose, parcel)| *whose == id && is_it(parcel))
+            {
+                let (_, parcel) = held.remove(at)?;
+                client.release([&parcel]);
+                return Some(parcel);
+            }
+        }
+        None
+    }
+
+    /// Tells the fan, the move or the client of a message that it goes nowhere.
+    pub(super) fn refuse(
+        &mut self,
+        client: ClientId,
+        parcel: &Parcel,
+        refusal: &Refusal,
+        out: &mut Out,
+    ) {
+        match parcel.kind {
+            _ if !parcel.is_request() => self.counters.undelivered += 1,
+            CallKind::Fan(fan, part) => self.fan_refused(fan, part, refusal, out),
+            CallKind::Move => {
+                if let Some(session) = parcel.session {
+                    self.move_failed(session, refusal, out);
+                }
+            }
+            _ => {
+                if parcel.is_first_use
+                    && let Some(session) = parcel.session
+                {
+                    self.forget_unused(session);
+                }
+                self.answer_refused(client, parcel.raw_id(), refusal, out);
+            }
+        }
+    }
+}

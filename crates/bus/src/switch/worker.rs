@@ -1,0 +1,136 @@
+//! A worker as the switch knows it: one life of one process.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use wire::Envelope;
+
+use super::client::CallKind;
+use super::hash::{IdMap, NameHash, NameMap};
+use super::line::RawId;
+use super::pool::PoolId;
+use super::session::SessionKey;
+use super::{ClientId, Level, Millis, WorkerId};
+
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub(super) id: WorkerId,
+    pub(super) pool: PoolId,
+    pub(super) slot: u32,
+    pub(super) stage: Stage,
+    /// Whether its end is our wish and no failure of it.
+    pub(super) is_retired: bool,
+    /// Why we end it, where it is to blame.
+    pub(super) fault: Option<&'static str>,
+    /// Whether it has lived long enough, or answered, to count as well started.
+    pub(super) is_proved: bool,
+    /// Requests that it has not answered, under the ids that it knows.
+    pub(super) calls: IdMap<u64, Call>,
+    pub(super) n_called: u64,
+    /// Its sessions by its own names for them.
+    pub(super) sessions: NameMap<Arc<str>, SessionKey>,
+    /// Requests at it whose answer will name a session.
+    pub(super) n_opening: usize,
+    /// What it said about sessions that none of those answers has named yet.
+    pub(super) early: Vec<(Bytes, Envelope)>,
+    /// Clients that it serves.
+    pub(super) clients: Vec<ClientId>,
+    /// Its requests at clients.
+    pub(super) asks: Vec<(ClientId, u64)>,
+    pub(super) level: Level,
+    /// Clients that are not read because it has too much unread.
+    pub(super) pausing: Vec<ClientId>,
+    /// The one client that it serves, which has too much unread: it is not read.
+    pub(super) paused_for: Option<ClientId>,
+    pub(super) started: Millis,
+    pub(super) heard: Millis,
+    pub(super) used: Millis,
+    pub(super) pinged: Option<Millis>,
+    /// The id of the last ping: no request of anybody, so it is not among them.
+    pub(super) ping: u64,
+    pub(super) can_load: bool,
+    pub(super) has_timeout: bool,
+    pub(super) n_memory_bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Starting,
+    Running,
+    /// Takes nothing new; stops when its requests have ended, at the latest then.
+    Draining {
+        until: Millis,
+    },
+    Stopping,
+}
+
+/// A request at a worker.
+#[derive(Debug)]
+pub(super) struct Call {
+    /// `None` if it is nobody's.
+    pub(super) client: Option<ClientId>,
+    /// As the client wrote it.
+    pub(super) id: RawId,
+    pub(super) kind: CallKind,
+    pub(super) session: Option<SessionKey>,
+    pub(super) is_first_use: bool,
+    pub(super) came: Millis,
+    /// Params with which the session could be loaded elsewhere.
+    pub(super) load: Option<Box<str>>,
+}
+
+impl Worker {
+    pub(super) fn new(id: WorkerId, pool: PoolId, slot: u32, names: NameHash, now: Millis) -> Self {
+        Self {
+            id,
+            pool,
+            slot,
+            stage: Stage::Starting,
+            is_retired: false,
+            fault: None,
+            is_proved: false,
+            calls: IdMap::default(),
+            n_called: 0,
+            sessions: NameMap::with_hasher(names),
+            n_opening: 0,
+            early: Vec::new(),
+            clients: Vec::new(),
+            asks: Vec::new(),
+            level: Level::Low,
+            pausing: Vec::new(),
+            paused_for: None,
+            started: now,
+            heard: now,
+            used: now,
+            pinged: None,
+            ping: 0,
+            can_load: false,
+            has_timeout: false,
+            n_memory_bytes: 0,
+        }
+    }
+
+    /// How much it has to do, for comparison with its like.
+    pub(super) fn load(&self) -> usize {
+        self.calls.len() + self.sessions.len()
+    }
+
+    /// The ids of its open requests, oldest first.
+    pub(super) fn call_numbers(&self) -> Vec<u64> {
+        let mut numbers: Vec<u64> = self.calls.keys().copied().collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// Its only client.
+    pub(super) fn sole_client(&self) -> Option<ClientId> {
+        match *self.clients {
+            [client] => Some(client),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.calls.is_empty() && self.sessions.is_empty() && self.asks.is_empty()
+    }
+}
