@@ -91,6 +91,9 @@ pub enum Verified {
 pub struct ResumeReport {
     pub how: How,
     pub verified: Verified,
+    /// What is not as it was, such as `cwd_changed`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
     /// What was tried and did not work.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<String>,
@@ -178,7 +181,8 @@ pub(crate) async fn reopen(
             match regained {
                 Ok((mut link, verified)) => {
                     link.hold_to_mode().await?;
-                    let report = ResumeReport { how: link.how, verified, tried };
+                    let report =
+                        ResumeReport { how: link.how, verified, changed: Vec::new(), tried };
                     return Ok((link, report));
                 }
                 Err(Forgotten::Fatal(error)) => return Err(error),
@@ -192,7 +196,8 @@ pub(crate) async fn reopen(
     let mut link = open_new(host, public_id, &known.new_params).await?;
     let has_history = known.last_prompt.is_some();
     link.how = if has_history { How::Reseed } else { How::New };
-    let report = ResumeReport { how: link.how, verified: Verified::New, tried };
+    let report =
+        ResumeReport { how: link.how, verified: Verified::New, changed: Vec::new(), tried };
     Ok((link, report))
 }
 

@@ -165,6 +165,7 @@ pub async fn earlier(
 ) -> Result<Opened, OpenError> {
     let Taken { mut record, claim } = taken;
     let mut details = Details::read(&record);
+    let before = Place::read(&details.new_params).map(|place| place.cwd).ok();
     if let Some(params) = params {
         details.new_params = with_servers(params, &details.new_params);
         record.details = details.to_json();
@@ -174,7 +175,13 @@ pub async fn earlier(
     let place = Place::read(&details.new_params)?;
     let host = terms.slot.host().await?;
     let known = Known::of(record.agent_session.clone(), &details);
-    let linked = relink(yard, &host, record.id, &known, &details, &[]).await?;
+    let mut linked = relink(yard, &host, record.id, &known, &details, &[]).await?;
+    if let (Some(before), Some(report)) = (before, &mut linked.resumed)
+        && before != place.cwd
+    {
+        let (before, now) = (before.display(), place.cwd.display());
+        report.changed.push(format!("cwd_changed: it was {before} and is {now}"));
+    }
     let cursor = record.head;
     let answer = linked.link.answer.clone();
     let resumed = linked.resumed.clone();

@@ -65,8 +65,8 @@ pub(super) struct Session {
     pub(super) asks: HashMap<String, AbortHandle>,
     /// The process must be gone by then.
     pub(super) stop_at: Option<Instant>,
-    /// Set to something that the running process cannot be told.
-    pub(super) is_stale: bool,
+    /// Why the running process will not do for the next turn.
+    pub(super) stale: Option<String>,
     /// What a dialect said and nobody has taken in yet.
     pub(super) unheard: VecDeque<Said>,
     /// Files for the CLI alone: images, MCP servers. Removed with the session.
@@ -104,7 +104,7 @@ impl Session {
             turn: None,
             asks: HashMap::new(),
             stop_at: None,
-            is_stale: false,
+            stale: None,
             unheard: VecDeque::new(),
             scratch: None,
         }
@@ -276,12 +276,14 @@ impl Session {
         let wish = self.choices.set(&self.runtime, option, value);
         let modes = &self.runtime.form.permissions.modes;
         // What it was started with does not change while it runs.
-        self.is_stale |= modes.get(&before) != modes.get(&self.choices.permissions);
+        let is_strict = modes.get(&before) != modes.get(&self.choices.permissions);
         let wish = wish.map_err(RpcError::invalid_params)?;
         if let Some(process) = &mut self.process {
             let mut out = Vec::new();
             let is_told = wish.is_some_and(|wish| process.dialect().set(&wish, &mut out));
-            self.is_stale |= !is_told;
+            if !is_told || is_strict {
+                self.stale = Some(format!("{option}_changed"));
+            }
             self.unheard.extend(out);
         }
         Ok(Json::of(&json!({ "configOptions": self.choices.offered(&self.runtime) })))
@@ -359,7 +361,7 @@ impl Session {
         let mut out = Vec::new();
         process.dialect().open(&self.opening(), &mut out);
         self.process = Some(process);
-        (self.is_stale, self.stop_at) = (false, None);
+        (self.stale, self.stop_at) = (None, None);
         self.unheard.extend(out);
         Ok(())
     }

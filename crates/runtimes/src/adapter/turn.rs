@@ -16,7 +16,7 @@ use crate::dialect::{
     Answer, Ask, AskKind, Category, Ending, Failure, Prompt, Said, StopReason, TurnEnd,
 };
 use crate::scratch::write_private;
-use crate::update::Update;
+use crate::update::{Severity, Update};
 
 /// From telling a CLI to stop to stopping it. With the ladder below it stays within the
 /// grace that hosts give to a cancel.
@@ -49,7 +49,12 @@ impl Session {
         }
         let prompt = self.compose(blocks)?;
         let by = self.runtime.form.prompt;
-        if by != PromptBy::Dialect || self.is_stale {
+        if let Some(why) = self.stale.take().filter(|_| self.process.is_some()) {
+            let title =
+                format!("{why}: the CLI is started again and goes on with the conversation");
+            self.update(&Update::notice(Severity::Info, title)).await;
+            self.drop_process().await;
+        } else if by != PromptBy::Dialect {
             self.drop_process().await;
         }
         self.turn = Some(Turn { request, is_cancelling: false, lost: None });
@@ -345,7 +350,9 @@ impl Session {
             }
             Ending::Failed(failure) => {
                 // What it was about to say could end the next turn.
-                self.is_stale |= failure.category == Category::Protocol;
+                if failure.category == Category::Protocol {
+                    self.stale = Some("protocol_error".to_owned());
+                }
                 self.has_history |= failure.category != Category::SessionLost;
                 Err(rpc_error(&self.with_remedy(failure)))
             }

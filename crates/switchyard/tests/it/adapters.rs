@@ -315,3 +315,24 @@ fn a_conversation_that_the_cli_has_lost_is_told_again() {
     assert!(prompt.contains("the question") && prompt.contains("the answer"), "{prompt}");
     assert!(prompt.contains("and?"), "{prompt}");
 }
+
+#[tokio::test]
+async fn a_setting_that_takes_a_new_process_says_so_and_keeps_the_conversation() {
+    let steps = [claude_opens(), claude_turn("first"), claude_turn("never")].concat();
+    let yard = imitated("claude", "", &steps);
+    let client =
+        SdkClient::ready(yard.command(["acp", "claude"]), Manners::default()).await.unwrap();
+    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    client.prompt(&session, "one").await.unwrap();
+    let params = json!({ "sessionId": session, "configId": "effort", "value": "high" });
+    client.call("session/set_config_option", params).await.unwrap();
+    script(&yard, &[claude_opens(), claude_turn("second")].concat());
+
+    assert_eq!(client.prompt(&session, "two").await.unwrap().text(), "second");
+
+    Validator::v1().assert_valid(&client.stop().await.1);
+    let starts = starts(&yard);
+    assert!(starts[1].contains("--effort high") && starts[1].contains("--resume"), "{starts:?}");
+    let log = run(&yard, ["sessions", "export", "last"]);
+    assert!(log.lines.iter().any(|line| line.contains("effort_changed")), "{:#?}", log.lines);
+}
