@@ -336,3 +336,23 @@ async fn a_setting_that_takes_a_new_process_says_so_and_keeps_the_conversation()
     let log = run(&yard, ["sessions", "export", "last"]);
     assert!(log.lines.iter().any(|line| line.contains("effort_changed")), "{:#?}", log.lines);
 }
+
+#[tokio::test]
+async fn a_session_that_is_resumed_in_another_directory_says_so() {
+    let yard = imitated("claude", "", &[claude_opens(), claude_turn("first")].concat());
+    let start = || SdkClient::ready(yard.command(["acp", "claude"]), Manners::default());
+    let client = start().await.unwrap();
+    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    client.prompt(&session, "one").await.unwrap();
+    client.stop().await;
+    let elsewhere = yard.home().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+
+    let client = start().await.unwrap();
+    client.resume_session(&session, &elsewhere).await.unwrap();
+    client.stop().await;
+
+    let log = run(&yard, ["sessions", "export", "last"]);
+    let changed = log.of_kind("session_resumed")[0]["changed"][0].to_string();
+    assert!(changed.contains("cwd_changed") && changed.contains("elsewhere"), "{changed}");
+}
