@@ -51,8 +51,6 @@ pub enum ArgvError {
     ModeNotOffered { wanted: PermissionMode, offered: Vec<&'static str> },
     #[error("the prompt is {bytes} bytes; this CLI takes at most {MAX_PROMPT_ARG_BYTES}")]
     PromptTooLarge { bytes: usize },
-    #[error("it takes no choice of {0} in this dialect")]
-    NoChoice(&'static str),
 }
 
 /// The arguments of one start.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use runtimes::catalogue::{BUILT_IN, Catalogue, Own, OwnError};
 use runtimes::definition::Definition;
-use runtimes::detect::{Found, Options, detect_one};
+use runtimes::detect::{Diagnosis, Found, Options, Reason, detect_one};
 
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
@@ -67,7 +67,7 @@ pub(crate) fn options(config: &Config) -> Options {
     launch.keeper_exe = world::own_exe();
     launch.keeper_args = vec![world::KEEPER_VERB.into()];
     launch.cgroups = config.file.workers.cgroups;
-    let cache = config.home.state.join("agents");
+    let cache = config.home.state.join("cache");
     match world::make_private_dir(&cache) {
         Ok(()) => {
             launch.records_dir = Some(config.home.run.join("workers"));
@@ -108,7 +108,11 @@ pub(crate) async fn ready(config: &Config, definition: &Definition) -> Result<Re
 }
 
 fn not_ready(found: &Found) -> Failure {
-    let Some(first) = found.diagnoses.first() else {
+    // What only might be wrong is not why.
+    let is_fatal = |diagnosis: &&Diagnosis| {
+        !matches!(diagnosis.reason, Reason::UntestedVersion | Reason::VersionProbeFailed)
+    };
+    let Some(first) = found.diagnoses.iter().find(is_fatal) else {
         let why = match (found.unfinished.first(), found.passed_over.first()) {
             (Some(why), _) => why.clone(),
             (None, Some(form)) => format!("it does not speak {}: {}", form.dialect, form.why),

@@ -75,7 +75,7 @@ async fn named(
     definition: &Definition,
 ) -> Result<AgentCommand, Failure> {
     let ready = agents::ready(config, definition).await?;
-    let form = &definition.forms[ready.form];
+    let form = definition.forms.get(ready.form).context("a form that its definition lacks")?;
     let name = definition.id.clone();
     let bad = |error: argv::ArgvError| {
         let failure = Failure::usage(format!("{}: {error}", definition.name));

@@ -40,7 +40,7 @@ pub(super) fn answer(runtime: &Runtime, client: Client) -> Value {
     if resumes(runtime) {
         sessions["resume"] = json!({});
     }
-    if runtime.form.has(Part::AddDir, &runtime.features) {
+    if runtime.takes(Part::AddDir) {
         sessions["additionalDirectories"] = json!({});
     }
     let mut methods = Vec::new();

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::Runtime;
 use crate::argv;
 use crate::checks::{self, BadValue};
+use crate::definition::Part;
 use crate::dialect::{Model, PermissionMode, Wish};
 
 /// The CLI's own choice.
@@ -55,14 +56,14 @@ impl Choices {
     ) -> Result<Option<Wish>, BadValue> {
         let chosen = Some(value.to_owned()).filter(|value| value != DEFAULT);
         match option {
-            "model" => {
+            "model" if runtime.takes(Part::Model) => {
                 if let Some(model) = &chosen {
                     checks::model_id(model)?;
                 }
                 self.model.clone_from(&chosen);
                 Ok(chosen.map(Wish::Model))
             }
-            "effort" => {
+            "effort" if runtime.takes(Part::Effort) => {
                 if let Some(effort) = &chosen {
                     checks::one_of("effort", effort, self.efforts(runtime))?;
                     checks::word("effort", effort)?;
@@ -79,7 +80,9 @@ impl Choices {
                 Ok(Some(Wish::Permissions(mode)))
             }
             _ => {
-                let offered = ["model", "effort", "permissions"].map(str::to_owned).to_vec();
+                let options = self.offered(runtime);
+                let ids = options.as_array().into_iter().flatten().filter_map(|o| o["id"].as_str());
+                let offered = ids.map(str::to_owned).collect();
                 Err(BadValue::NotOffered { what: "an option", value: option.to_owned(), offered })
             }
         }
@@ -87,9 +90,12 @@ impl Choices {
 
     /// ACP's `configOptions`.
     pub(super) fn offered(&self, runtime: &Runtime) -> Value {
-        let mut options = vec![self.model_option(runtime)];
+        let mut options = Vec::new();
+        if runtime.takes(Part::Model) {
+            options.push(self.model_option(runtime));
+        }
         let efforts = self.efforts(runtime);
-        if !efforts.is_empty() {
+        if !efforts.is_empty() && runtime.takes(Part::Effort) {
             let values = std::iter::once(DEFAULT).chain(efforts.iter().map(String::as_str));
             options.push(select(
                 ("effort", "Effort", "thought_level"),

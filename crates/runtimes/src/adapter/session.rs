@@ -116,7 +116,7 @@ impl Session {
         let outcome = opened.as_ref().map(|_| self.opened_answer()).map_err(Clone::clone);
         let _ = self.connection.respond(&request, outcome).await;
         if let Ok(early) = opened {
-            self.tell_of_left_out_servers();
+            self.tell_what_is_left_out();
             self.hear(early, false).await;
             while self.step().await.is_continue() {}
         }
@@ -212,12 +212,19 @@ impl Session {
 
     /// Editors pass the MCP servers of the user with every session; a CLI that takes none is
     /// still of use, but nobody should wonder where they are.
-    fn tell_of_left_out_servers(&mut self) {
-        let n_servers = self.start.mcp_servers.len();
-        if self.runtime.form.mcp == McpBy::None && n_servers > 0 {
-            let name = &self.runtime.definition.name;
-            let title = format!("{name} takes no MCP servers from us; {n_servers} left out");
-            self.unheard.push_back(Said::Update(Update::notice(Severity::Warning, title)));
+    fn tell_what_is_left_out(&mut self) {
+        let takes_servers = self.runtime.form.mcp != McpBy::None;
+        let takes_dirs = self.runtime.takes(Part::AddDir);
+        let left_out = [
+            ("MCP servers", takes_servers, self.start.mcp_servers.len()),
+            ("further directories", takes_dirs, self.start.directories.len()),
+        ];
+        for (what, is_taken, n) in left_out {
+            if !is_taken && n > 0 {
+                let name = &self.runtime.definition.name;
+                let title = format!("{name} takes no {what} from us; {n} left out");
+                self.unheard.push_back(Said::Update(Update::notice(Severity::Warning, title)));
+            }
         }
     }
 

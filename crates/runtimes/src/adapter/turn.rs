@@ -103,10 +103,7 @@ impl Session {
         let start = &self.start;
         let roots = std::iter::once(&start.cwd).chain(&start.directories);
         // Told once, with the first message, to CLIs that have no other channel for it.
-        let form = &self.runtime.form;
-        let is_folded = !form.has(Part::SystemPrompt, &self.runtime.features)
-            && !self.has_history
-            && form.prompt != PromptBy::Dialect;
+        let is_folded = !self.runtime.takes(Part::SystemPrompt) && !self.has_history;
         let setting = Setting {
             cwd: &start.cwd,
             roots: roots.cloned().collect(),

@@ -222,6 +222,12 @@ fn agents_of_ones_own_in_each_shape() {
     let ran = machine.run(&["run", "echo", "like -flag", "--format", "quiet", "--approve-all"]);
     assert_eq!(ran.out.trim(), "like -flag", "{}", ran.err);
     assert_eq!(machine.run(&["config", "check"]).code, 0);
+    // What does not reach a CLI is not taken silently.
+    let ran = machine.run(&["run", "echo", "hi", "--approve-all", "--model", "m"]);
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    assert!(ran.err.contains("no choice of model"), "{}", ran.err);
+    let ran = machine.run(&["run", "echo", "hi", "--approve-all", "--add-dir", "/"]);
+    assert!(ran.out.contains("takes no further directories"), "{}", ran.out);
 }
 
 #[test]
