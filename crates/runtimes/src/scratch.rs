@@ -24,10 +24,6 @@ impl Scratch {
         Self { parent: Some(parent.into()) }
     }
 
-    pub fn parent(&self) -> Option<&Path> {
-        self.parent.as_deref()
-    }
-
     /// A fresh directory that only this user can look into; removed when it is dropped.
     pub fn dir(&self) -> io::Result<TempDir> {
         let mut builder = tempfile::Builder::new();
