@@ -36,6 +36,8 @@ pub(super) struct Process {
     is_drained: bool,
     is_wanted: bool,
     exit: Exit,
+    /// It has been given a prompt.
+    pub(super) is_used: bool,
 }
 
 /// What came of reading.
@@ -90,6 +92,7 @@ impl Process {
             is_drained: false,
             is_wanted: false,
             exit: Exit::default(),
+            is_used: false,
         })
     }
 

@@ -50,9 +50,12 @@ impl Session {
         let prompt = self.compose(blocks)?;
         let by = self.runtime.form.prompt;
         if let Some(why) = self.stale.take().filter(|_| self.process.is_some()) {
-            let title =
-                format!("{why}: the CLI is started again and goes on with the conversation");
-            self.update(&Update::notice(Severity::Info, title)).await;
+            // Nobody has seen one that was not used yet.
+            if self.process.as_ref().is_some_and(|process| process.is_used) {
+                let title =
+                    format!("{why}: the CLI is started again and goes on with the conversation");
+                self.update(&Update::notice(Severity::Info, title)).await;
+            }
             self.drop_process().await;
         } else if by != PromptBy::Dialect {
             self.drop_process().await;
@@ -75,6 +78,7 @@ impl Session {
         }
         if let Some(process) = &mut self.process {
             let mut out = Vec::new();
+            process.is_used = true;
             process.dialect().prompt(&prompt, &mut out);
             self.unheard.extend(out);
         }
