@@ -25,7 +25,7 @@
 //!
 //! **Exactly one answer.** Every request that is taken is answered under its own id: by its
 //! worker, or by an error with `data {reason, pool?, worker?, retryAfterMs?}`, unless its client
-//! leaves.
+//! leaves. A client that has ended its input and still reads stays until it has its answers.
 //!
 //! **Pressure.** A slow party never delays another:
 //! - a worker that leaves too much unread: clients are no longer read *when they send to it*;
@@ -46,6 +46,7 @@ mod counters;
 mod deaths;
 mod destination;
 mod fan;
+mod finishing;
 mod from_client;
 mod from_worker;
 mod hash;
@@ -103,6 +104,8 @@ pub struct Switch {
     n_fans: u64,
     /// Pools for which something waits and may now find a place.
     retries: Vec<PoolId>,
+    /// Clients that have finished and may have got their last answer.
+    finishing: Vec<ClientId>,
     is_draining: bool,
     now: Millis,
 }
@@ -128,6 +131,7 @@ impl Switch {
             n_pools: 0,
             n_fans: 0,
             retries: Vec::new(),
+            finishing: Vec::new(),
             is_draining: false,
             now: Millis::default(),
         };
@@ -150,6 +154,7 @@ impl Switch {
                 self.client_line_too_long(client, &head, out);
             }
             Input::ClientLeft { client } => self.client_left(client, out),
+            Input::ClientFinished { client, wait } => self.client_finished(client, wait, out),
             Input::ClientOutbox { client, level } => self.client_level(client, level, out),
             Input::WorkerRuns { worker } => self.worker_runs(worker, out),
             Input::WorkerNotStarted { worker, why } => {
@@ -169,6 +174,9 @@ impl Switch {
             Input::Command(command) => self.command(command, out),
         }
         self.retry_waiting(out);
+        while self.close_done(out) {
+            self.retry_waiting(out);
+        }
     }
 
     /// When [`Input::TimePassed`] is due; earlier calls do no harm.

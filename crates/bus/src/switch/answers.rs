@@ -108,6 +108,7 @@ impl Switch {
             client.n_open = client.n_open.saturating_sub(1);
         }
         out.push(Output::ToClient { client: id, line: edits.apply(line) });
+        self.maybe_done(id);
         if !is_ok
             && is_first_use
             && let Some(session) = session

@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
-use super::client::{CallKey, CallKind, Client};
-use super::line::{Digits, cancel_request, session_cancel};
+use super::client::{Ask, CallKey, CallKind, Client};
+use super::hash::IdMap;
+use super::line::{Digits, RawId, cancel_request, session_cancel};
 use super::refusal::{CLIENT_GONE, Refusal};
 use super::timers::Timer;
 use super::worker::Stage;
-use super::{ClientId, CloseReason, Out, Output, Switch};
+use super::{ClientId, CloseReason, Out, Output, Switch, WorkerId};
 
 /// Requests for which nobody waits that a worker may still have on its books.
 const MAX_LEFT_OPEN: usize = 256;
@@ -48,7 +49,11 @@ impl Switch {
         self.counters.abandoned += client.n_open as u64;
         self.drop_waiting(id);
         self.abandon_calls(&client, out);
-        self.refuse_asks(id, &client, out);
+        let refusal = Refusal::new(CLIENT_GONE, "client_left", "the client left");
+        self.refuse_asks(id, client.asks, &refusal, out);
+        if let Some(until) = client.finish.and_then(|finish| finish.until) {
+            self.timers.remove(&(until, Timer::Finish(id)));
+        }
         for link in client.links {
             if let Some(worker) = self.workers.get_mut(&link.worker) {
                 worker.clients.retain(|whose| *whose != id);
@@ -118,17 +123,34 @@ impl Switch {
         }
     }
 
-    fn refuse_asks(&mut self, id: ClientId, client: &Client, out: &mut Out) {
-        let refusal = Refusal::new(CLIENT_GONE, "client_left", "the client left");
-        let mut asks: Vec<_> = client.asks.iter().collect();
-        asks.sort_unstable_by_key(|(n, _)| **n);
+    /// Tells workers that a client will not answer.
+    pub(super) fn refuse_asks(
+        &mut self,
+        id: ClientId,
+        asks: IdMap<u64, Ask>,
+        refusal: &Refusal,
+        out: &mut Out,
+    ) {
+        let mut asks: Vec<_> = asks.into_iter().collect();
+        asks.sort_unstable_by_key(|(n, _)| *n);
         for (n, ask) in asks {
-            let Some(worker) = self.workers.get_mut(&ask.worker) else { continue };
-            worker.asks.retain(|key| *key != (id, *n));
-            if worker.stage != Stage::Stopping {
-                let line = refusal.to_line(ask.id.as_bytes());
-                out.push(Output::ToWorker { worker: ask.worker, line });
+            if let Some(worker) = self.workers.get_mut(&ask.worker) {
+                worker.asks.retain(|key| *key != (id, n));
+                self.refuse_ask(ask.worker, &ask.id, refusal, out);
             }
+        }
+    }
+
+    /// Tells a worker that nobody answers its request.
+    pub(super) fn refuse_ask(
+        &self,
+        worker: WorkerId,
+        id: &RawId,
+        refusal: &Refusal,
+        out: &mut Out,
+    ) {
+        if self.workers.get(&worker).is_some_and(|worker| worker.stage != Stage::Stopping) {
+            out.push(Output::ToWorker { worker, line: refusal.to_line(id.as_bytes()) });
         }
     }
 }

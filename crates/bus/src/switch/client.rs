@@ -7,6 +7,7 @@ use bytes::Bytes;
 use wire::{Envelope, MessageKind};
 
 use super::fan::FanId;
+use super::finishing::Finish;
 use super::hash::{IdMap, IdSet};
 use super::line::RawId;
 use super::pool::PoolId;
@@ -44,6 +45,8 @@ pub(super) struct Client {
     pub(super) slow_since: Option<Millis>,
     /// Workers that have too much unread from it.
     pub(super) paused_for: Vec<WorkerId>,
+    /// Set when it will say nothing more.
+    pub(super) finish: Option<Finish>,
 }
 
 impl Client {
@@ -66,11 +69,18 @@ impl Client {
             level: Level::Low,
             slow_since: None,
             paused_for: Vec::new(),
+            finish: None,
         }
     }
 
     pub(super) fn is_paused(&self) -> bool {
         self.level > Level::Low || !self.paused_for.is_empty()
+    }
+
+    /// Whether it has finished and everything that it said has come to its end.
+    pub(super) fn is_done(&self) -> bool {
+        let is_settled = self.n_open == 0 && self.n_waiting == 0 && self.n_held_bytes == 0;
+        self.finish.is_some() && is_settled
     }
 
     pub(super) fn link(&mut self, worker: WorkerId) -> Option<&mut Link> {

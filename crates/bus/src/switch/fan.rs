@@ -163,6 +163,7 @@ impl Switch {
         let Some(client) = self.clients.get_mut(&id) else { return };
         client.n_open = client.n_open.saturating_sub(1);
         out.push(Output::ToClient { client: id, line });
+        self.maybe_done(id);
     }
 
     fn merged(&self, parts: &[Part]) -> Option<String> {

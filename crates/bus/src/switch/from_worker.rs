@@ -181,6 +181,9 @@ impl Switch {
             }
             return;
         };
+        if !self.can_be_asked(client_id, from, raw_id, out) {
+            return;
+        }
         let Some(client) = self.clients.get_mut(&client_id) else { return };
         client.n_asked += 1;
         let n = client.n_asked;

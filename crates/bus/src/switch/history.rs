@@ -103,6 +103,10 @@ pub fn input_text(input: &Input) -> String {
             format!("client-long {} {}", client.0, shown(head))
         }
         Input::ClientLeft { client } => format!("client-left {}", client.0),
+        Input::ClientFinished { client, wait: None } => format!("client-finished {}", client.0),
+        Input::ClientFinished { client, wait: Some(wait) } => {
+            format!("client-finished {} {wait}", client.0)
+        }
         Input::ClientOutbox { client, level } => {
             format!("client-outbox {} {}", client.0, level_text(*level))
         }
@@ -149,6 +153,7 @@ pub fn output_text(output: &Output) -> String {
                 CloseReason::SlowReader => "slow-reader",
                 CloseReason::Garbage => "garbage",
                 CloseReason::Draining => "draining",
+                CloseReason::Finished => "finished",
             };
             format!("close-client {} {reason}", client.0)
         }
@@ -197,6 +202,13 @@ fn read_input(text: &str) -> Result<Input, String> {
         "client-line" => Input::ClientLine { client: client()?, line: bytes(tail)? },
         "client-long" => Input::ClientLineTooLong { client: client()?, head: bytes(tail)? },
         "client-left" => Input::ClientLeft { client: client()? },
+        "client-finished" => Input::ClientFinished {
+            client: client()?,
+            wait: match tail {
+                "" => None,
+                wait => Some(wait.parse().map_err(|_| "the time to wait is no number")?),
+            },
+        },
         "client-outbox" => Input::ClientOutbox { client: client()?, level: read_level(tail)? },
         "worker-runs" => Input::WorkerRuns { worker: worker()? },
         "worker-not-started" => Input::WorkerNotStarted { worker: worker()?, why: said()? },

@@ -66,6 +66,12 @@ pub enum Input {
     ClientLeft {
         client: ClientId,
     },
+    /// It has ended its sending side and still reads: it is closed when its requests are
+    /// answered, after `wait` milliseconds at the latest.
+    ClientFinished {
+        client: ClientId,
+        wait: Option<u64>,
+    },
     ClientOutbox {
         client: ClientId,
         level: Level,
@@ -169,6 +175,8 @@ pub enum CloseReason {
     /// Not one of its lines was a message.
     Garbage,
     Draining,
+    /// It had ended its input, and everything that it asked is answered or took too long.
+    Finished,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

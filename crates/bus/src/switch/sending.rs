@@ -144,6 +144,8 @@ impl Switch {
             let call = Call { client, id: raw_id, kind, session, is_first_use, came, load };
             digits = Digits::of(self.open_call(to, call));
             edits.set(envelope.id, digits.as_bytes());
+        } else {
+            self.maybe_done(id);
         }
         let line = edits.apply(&line);
         self.say_to_worker(id, to, line, out);
@@ -286,6 +288,7 @@ impl Switch {
         client.n_open = client.n_open.saturating_sub(1);
         self.counters.answered_by_switch += 1;
         out.push(Output::ToClient { client: id, line: refusal.to_line(raw_id) });
+        self.maybe_done(id);
     }
 
     /// The params with another session, for `session/load`.

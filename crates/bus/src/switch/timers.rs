@@ -23,6 +23,8 @@ pub(super) enum Timer {
     Drain(WorkerId),
     Grace(SessionKey),
     SlowClient(ClientId),
+    /// The time is over that a client has which said everything.
+    Finish(ClientId),
 }
 
 impl Switch {
@@ -50,6 +52,7 @@ impl Switch {
             Timer::Drain(worker) => self.drain_timed_out(worker, out),
             Timer::Grace(session) => self.grace_ended(session),
             Timer::SlowClient(client) => self.slow_client(client, out),
+            Timer::Finish(client) => self.finish_timed_out(client, out),
         }
     }
 

@@ -124,7 +124,10 @@ impl Switch {
         out: &mut Out,
     ) {
         match parcel.kind {
-            _ if !parcel.is_request() => self.counters.undelivered += 1,
+            _ if !parcel.is_request() => {
+                self.counters.undelivered += 1;
+                self.maybe_done(client);
+            }
             CallKind::Fan(fan, part) => self.fan_refused(fan, part, refusal, out),
             CallKind::Move => {
                 if let Some(session) = parcel.session {

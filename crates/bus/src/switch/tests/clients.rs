@@ -98,3 +98,93 @@ fn what_waits_of_a_client_that_left_is_dropped() {
         "#,
     );
 }
+
+#[test]
+fn a_client_that_only_reads_is_closed_when_it_has_its_answers() {
+    let mut switch = running(fixed(1), 2);
+    run(
+        &mut switch,
+        r#"
+        > 1 client-line 1 {"id":1,"method":"session/new"}
+        < to-worker 1 {"id":1,"method":"session/new"}
+        > 1 client-line 1 {"id":2,"method":"m"}
+        < to-worker 1 {"id":2,"method":"m"}
+        > 2 client-finished 1
+        > 3 worker-line 1 {"id":1,"result":{"sessionId":"s"}}
+        < to-client 1 {"id":1,"result":{"sessionId":"s"}}
+        > 3 worker-line 1 {"method":"session/update","params":{"sessionId":"s"}}
+        < to-client 1 {"method":"session/update","params":{"sessionId":"s"}}
+        > 4 worker-line 1 {"id":2,"result":0}
+        < to-client 1 {"id":2,"result":0}
+        < close-client 1 finished
+        > 5 client-left 1
+        > 6 client-finished 2
+        < close-client 2 finished
+        "#,
+    );
+    assert_eq!((switch.status().n_clients, switch.status().n_sessions), (0, 1));
+    assert_eq!(switch.counters().abandoned, 0);
+}
+
+#[test]
+fn a_client_that_only_reads_cannot_be_asked() {
+    run(
+        &mut running(fixed(1), 1),
+        r#"
+        > 1 client-line 1 {"id":1,"method":"m"}
+        < to-worker 1 {"id":1,"method":"m"}
+        > 2 worker-line 1 {"id":"a","method":"ask"}
+        < to-client 1 {"id":1,"method":"ask"}
+        > 3 client-finished 1 1000
+        < to-worker 1 {"jsonrpc":"2.0","id":"a","error":{"code":-32015,…"reason":"client_finished"}}}
+        > 4 worker-line 1 {"id":"b","method":"ask"}
+        < to-worker 1 {"jsonrpc":"2.0","id":"b","error":{"code":-32015,…"reason":"client_finished"}}}
+        > 5 worker-line 1 {"id":1,"result":0}
+        < to-client 1 {"id":1,"result":0}
+        < close-client 1 finished
+        > 1003 time-passed
+        "#,
+    );
+}
+
+#[test]
+fn a_client_that_only_reads_has_a_time_limit() {
+    let mut switch = running(fixed(1), 1);
+    run(
+        &mut switch,
+        r#"
+        > 1 client-line 1 {"id":1,"method":"m"}
+        < to-worker 1 {"id":1,"method":"m"}
+        > 2 client-finished 1 1000
+        > 1001 time-passed
+        > 1002 time-passed
+        < close-client 1 finished
+        < to-worker 1 {"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}
+        > 1003 worker-line 1 {"id":1,"result":0}
+        "#,
+    );
+    assert_eq!((switch.counters().abandoned, switch.counters().unasked), (1, 1));
+}
+
+#[test]
+fn the_last_words_of_a_client_reach_their_worker() {
+    run(
+        &mut running(fixed(2), 2),
+        r#"
+        > 1 client-line 1 {"id":1,"method":"session/new"}
+        < to-worker 1 {"id":1,"method":"session/new"}
+        > 1 worker-line 1 {"id":1,"result":{"sessionId":"s"}}
+        < to-client 1 {"id":1,"result":{"sessionId":"s"}}
+        > 2 client-line 2 {"id":1,"method":"initialize"}
+        < to-worker 2 {"id":1,"method":"initialize"}
+        > 2 client-line 2 {"method":"session/cancel","params":{"sessionId":"s"}}
+        < to-worker 1 {"id":2,"method":"initialize"}
+        > 2 client-finished 2
+        > 3 worker-line 2 {"id":1,"result":{}}
+        < to-client 2 {"id":1,"result":{}}
+        > 4 worker-line 1 {"id":2,"result":{}}
+        < to-worker 1 {"method":"session/cancel","params":{"sessionId":"s"}}
+        < close-client 2 finished
+        "#,
+    );
+}

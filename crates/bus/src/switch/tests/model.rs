@@ -22,6 +22,7 @@ mod world;
 enum Op {
     ClientComes,
     ClientLeaves(u8),
+    ClientFinishes(u8, u8),
     Initialize(u8),
     NewSession(u8),
     Prompt(u8, u8),
@@ -56,6 +57,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         2 => Just(ClientComes),
         1 => n().prop_map(ClientLeaves),
+        1 => (n(), n()).prop_map(|(a, b)| ClientFinishes(a, b)),
         3 => n().prop_map(Initialize),
         6 => n().prop_map(NewSession),
         10 => (n(), n()).prop_map(|(a, b)| Prompt(a, b)),
@@ -138,8 +140,13 @@ fn run_world(plan: u8, seed: u64, ops: &[Op]) -> World {
     world
 }
 
+/// `PROPTEST_CASES` asks for more than a quick run has.
+fn n_cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: n_cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_history_keeps_the_promises(

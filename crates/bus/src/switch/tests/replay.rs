@@ -33,6 +33,8 @@ fn every_input_survives_being_written_down() {
         Input::ClientLineTooLong { client, head: head.clone() },
         Input::ClientLine { client, line: "hex:zz".into() },
         Input::ClientLeft { client },
+        Input::ClientFinished { client, wait: None },
+        Input::ClientFinished { client, wait: Some(5000) },
         Input::ClientOutbox { client, level: Level::Full },
         Input::WorkerRuns { worker },
         Input::WorkerNotStarted { worker, why: "no such\nfile".into() },

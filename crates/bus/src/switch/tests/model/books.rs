@@ -28,7 +28,7 @@ pub(super) fn check(world: &World) {
         assert_eq!(switch.sessions.find(&session.name), Some(*key));
         assert!(session.owner.is_some() || session.grace_until.is_some());
     }
-    assert!(switch.retries.is_empty());
+    assert!(switch.retries.is_empty() && switch.finishing.is_empty());
     assert!(switch.timers.len() < 200, "{:?}", switch.timers);
 }
 
@@ -38,6 +38,8 @@ fn check_clients(world: &World) {
         let person = world.people.get(&id.0).expect("a client that is gone");
         assert_eq!(client.n_open, person.open.len(), "client {id:?}: {:?}", person.open);
         assert_eq!(client.is_paused(), person.is_paused);
+        assert!(!client.is_done(), "client {id:?} has everything and is not closed");
+        assert_eq!(client.finish, person.finished);
         for CallKey { worker, n } in &client.calls {
             assert_eq!(switch.workers[worker].calls[n].client, Some(*id));
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use super::super::super::finishing::Finish;
 use super::world::{Tagged, World, pick};
 use super::*;
 
@@ -13,6 +14,7 @@ pub(super) struct Person {
     pub(super) n_unread: usize,
     pub(super) level: Level,
     pub(super) is_paused: bool,
+    pub(super) finished: Option<Finish>,
     n_ids: u64,
     /// Its requests that wait, by their raw ids.
     pub(super) open: BTreeMap<String, Wanted>,
@@ -49,6 +51,7 @@ impl World {
             Op::List(n) | Op::ClientReads(n) => (n, 0),
             Op::Prompt(n, m) | Op::Note(n, m) | Op::Load(n, m) | Op::Close(n, m) => (n, m),
             Op::Cancel(n, m) | Op::Garbage(n, m) | Op::Answer(n, m) => (n, m),
+            Op::ClientFinishes(n, m) => (n, m),
             _ => return,
         };
         let everybody: Vec<u64> = self.people.keys().copied().collect();
@@ -61,7 +64,8 @@ impl World {
             }
             Op::ClientReads(_) => self.person_reads(id),
             // What is not read cannot say anything.
-            _ if self.people[&id].is_paused => {}
+            _ if self.people[&id].is_paused || self.people[&id].finished.is_some() => {}
+            Op::ClientFinishes(..) => self.person_finishes(id, m),
             Op::Initialize(_) => self.ask(id, "initialize", json!({}), Kind::Plain),
             Op::Plain(_) => self.ask(id, "m", json!({ "pad": "x".repeat(200) }), Kind::Plain),
             Op::List(_) => self.ask(id, "session/list", json!({}), Kind::List),
@@ -83,6 +87,7 @@ impl World {
             n_unread: 0,
             level: Level::Low,
             is_paused: false,
+            finished: None,
             n_ids: 0,
             open: BTreeMap::new(),
             asked: Vec::new(),
@@ -91,6 +96,25 @@ impl World {
         };
         self.people.insert(id, person);
         self.give(Input::ClientCame { client: ClientId(id), pool: Some("p".into()) });
+    }
+
+    fn person_finishes(&mut self, id: u64, n: u8) {
+        let wait = (!n.is_multiple_of(3)).then(|| u64::from(n) * 10);
+        let person = self.people.get_mut(&id).unwrap();
+        person.finished = Some(Finish { until: wait.map(|wait| Millis(self.now + wait)) });
+        person.asked.clear();
+        self.give(Input::ClientFinished { client: ClientId(id), wait });
+    }
+
+    /// The switch closes a client.
+    pub(super) fn person_is_closed(&mut self, id: u64, reason: CloseReason) {
+        let person = self.people.remove(&id).expect("close of no client");
+        if reason == CloseReason::Finished {
+            let finish = person.finished.expect("closed though it has not finished");
+            let is_late = finish.until.is_some_and(|until| until.0 <= self.now);
+            assert!(is_late || person.open.is_empty(), "closed before it was answered");
+        }
+        self.left(id);
     }
 
     fn in_session(&mut self, id: u64, n: u8, op: &Op) {
@@ -212,6 +236,7 @@ impl World {
             }
             (Some("session/update"), None) => self.person_is_updated(id, &message["params"]),
             (Some("ask"), Some(raw_id)) => {
+                assert!(person.finished.is_none(), "asked though it cannot answer");
                 person.asked.push((raw_id, message["params"]["token"].as_u64().unwrap()));
                 let tag = message["params"]["tag"].as_u64().unwrap();
                 assert_eq!(self.sessions[&tag].owner, Some(id), "asked the wrong client");

@@ -85,10 +85,7 @@ impl World {
                 agent.n_unread += line.len();
                 agent.inbox.push(line.clone());
             }
-            Output::CloseClient { client, .. } => {
-                self.people.remove(&client.0);
-                self.left(client.0);
-            }
+            Output::CloseClient { client, reason } => self.person_is_closed(client.0, *reason),
             Output::StartWorker { worker, .. } => {
                 assert!(self.agents.insert(worker.0, Agent::default()).is_none());
             }
@@ -233,6 +230,7 @@ impl World {
         }
         for (id, person) in &self.people {
             assert!(person.open.is_empty(), "client {id} still waits for {:?}", person.open);
+            assert!(person.finished.is_none(), "client {id} has finished and is not closed");
         }
         let seen: BTreeSet<_> = self.people.keys().copied().collect();
         assert_eq!(self.switch.status().n_open, 0, "{seen:?}");
