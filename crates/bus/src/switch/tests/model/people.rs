@@ -1,6 +1,6 @@
 //! Clients of the world.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -24,6 +24,8 @@ pub(super) struct Person {
     pub(super) known: Vec<(String, u64)>,
     /// The number of its last message in a session.
     n_said: BTreeMap<u64, u64>,
+    /// Names of sessions that it has used.
+    pub(super) named: BTreeSet<String>,
 }
 
 #[derive(Debug)]
@@ -93,6 +95,7 @@ impl World {
             asked: Vec::new(),
             known: Vec::new(),
             n_said: BTreeMap::new(),
+            named: BTreeSet::new(),
         };
         self.people.insert(id, person);
         self.give(Input::ClientCame { client: ClientId(id), pool: Some("p".into()) });
@@ -130,6 +133,7 @@ impl World {
         if !person.known.contains(&(name.clone(), tag)) {
             person.known.push((name.clone(), tag));
         }
+        person.named.insert(name.clone());
         let n_said = person.n_said.entry(tag).or_default();
         *n_said += 1;
         let params = json!({ "tag": tag, "by": id, "n": *n_said, "sessionId": name });

@@ -65,8 +65,10 @@ impl World {
         self.switch.take(Millis(self.now), input.clone(), &mut out);
         self.recorder.step(Millis(self.now), &input, &out);
         for output in &out {
+            self.adopt();
             self.deliver(output);
         }
+        self.adopt();
         books::check(self);
         self.tell_levels();
         out
@@ -147,6 +149,20 @@ impl World {
         if takes_over || session.owner.is_none() {
             session.owner = Some(client);
             session.expires = None;
+        }
+    }
+
+    /// A message that waited when the owner of its session left gives it to its sender.
+    fn adopt(&mut self) {
+        for session in self.sessions.values_mut().filter(|session| session.owner.is_none()) {
+            let Some(name) = &session.name else { continue };
+            let key = self.switch.sessions.find(name);
+            let owner = key.and_then(|key| self.switch.sessions.get(key)?.owner);
+            let has_named = |id: &u64| self.people.get(id).is_some_and(|p| p.named.contains(name));
+            if let Some(owner) = owner.map(|owner| owner.0).filter(has_named) {
+                session.owner = Some(owner);
+                session.expires = None;
+            }
         }
     }
 
