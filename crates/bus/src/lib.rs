@@ -25,6 +25,7 @@ mod control;
 mod environment;
 mod exit;
 pub mod keeper;
+mod kernel;
 mod launch;
 mod marked;
 mod pipes;
@@ -41,6 +42,10 @@ mod worker;
 
 pub use environment::Environment;
 pub use exit::ExitReport;
+pub use kernel::{
+    Bus, BusError, ClientPicture, Edges, Listen, Picture, PoolSetup, Port, PortReceiver,
+    PortSender, Setup, Token, WorkerPicture,
+};
 pub use launch::{Launch, SpawnError, StderrKind, StdinKind};
 pub use stderr::{StderrLine, StderrLines};
 pub use sweep::{Swept, SweptWorker, sweep};

@@ -46,6 +46,14 @@ impl Proc {
     }
 
     /// Takes the exit status if this is a dead child of ours.
+    /// What it holds in memory; pages shared with others count for each of them.
+    pub(crate) fn n_resident_bytes(&self) -> u64 {
+        let statm = fs::read_to_string(format!("/proc/{}/statm", self.pid)).unwrap_or_default();
+        let n_pages: u64 =
+            statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or_default();
+        n_pages.saturating_mul(rustix::param::page_size() as u64)
+    }
+
     pub(crate) fn reap(&self) {
         if let Some(pid) = Pid::from_raw(self.pid) {
             let _not_ours_or_still_alive = waitpid(Some(pid), WaitOptions::NOHANG);

@@ -76,7 +76,8 @@ pub use refusal::{CLIENT_GONE, NO_ROUTE, OVERLOADED, TIMED_OUT, UNAVAILABLE, WOR
 
 use client::Client;
 use fan::{Fan, FanId};
-use hash::{IdMap, Jitter, NameHash};
+pub(crate) use hash::IdMap;
+use hash::{Jitter, NameHash};
 use pool::{Pool, PoolId};
 use session::Sessions;
 use timers::Timer;

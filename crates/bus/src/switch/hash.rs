@@ -7,12 +7,12 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
 
-pub(super) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
+pub(crate) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 pub(super) type IdSet<K> = HashSet<K, BuildHasherDefault<IdHasher>>;
 pub(super) type NameMap<K, V> = HashMap<K, V, NameHash>;
 
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct IdHasher(u64);
+pub(crate) struct IdHasher(u64);
 
 impl Hasher for IdHasher {
     fn write(&mut self, bytes: &[u8]) {

@@ -1,0 +1,177 @@
+//! The transport kernel: pools of workers, and clients that reach them.
+//!
+//! In: a [`Setup`] and clients. Out: their lines, each where it belongs. One thread per bus
+//! waits for all descriptors and feeds the [`switch`](crate::switch), which decides
+//! everything; processes are started and watched by tasks of the runtime in which the bus was
+//! started, with the same supervision as every other worker.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use bus::switch::{Limits, PoolPlan};
+//! use bus::{Bus, Edges, Launch, PoolSetup, Setup};
+//!
+//! let pool = PoolSetup::new(PoolPlan::fixed("echo", "", 2), Launch::new("my-agent", "/"));
+//! let bus = Bus::start(Setup {
+//!     pools: vec![pool],
+//!     limits: Limits::default(),
+//!     edges: Edges::default(),
+//!     record: None,
+//! })?;
+//! let mut port = bus.port(Some("echo")).await?;
+//! port.send(br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#).await?;
+//! let answer = port.receive().await?;
+//! bus.drain().await;
+//! # Ok(())
+//! # }
+//! ```
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tokio_util::task::TaskTracker;
+
+use crate::switch::{Command, PlanError};
+
+mod clients;
+mod hello;
+mod inbox;
+mod listener;
+mod note;
+mod outbox;
+mod picture;
+mod port;
+mod setup;
+mod shell;
+mod workers;
+
+pub use hello::Token;
+pub use listener::Listen;
+pub use picture::{ClientPicture, Picture, WorkerPicture};
+pub use port::{Port, PortReceiver, PortSender};
+pub use setup::{Edges, PoolSetup, Setup};
+
+use listener::Listener;
+use note::{Mailbox, Note};
+use shell::Shell;
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BusError {
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error("listening on {place}: {source}")]
+    Listen { place: String, source: io::Error },
+    #[error("{0} can be reached from other machines; without a token only loopback is allowed")]
+    OpenToAll(SocketAddr),
+    #[error("recording into {}: {source}", path.display())]
+    Record { path: PathBuf, source: io::Error },
+    #[error("the bus needs descriptors and a thread: {0}")]
+    NoResources(#[source] io::Error),
+    #[error("the bus has ended")]
+    Ended,
+}
+
+/// A running bus; a cheap clone. When the last one is dropped, its workers are killed.
+#[derive(Debug, Clone)]
+pub struct Bus {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    mailbox: Mailbox,
+    tracker: TaskTracker,
+    max_line_bytes: usize,
+}
+
+impl Bus {
+    /// Starts the thread and the first workers. Call it in a tokio runtime that lives as long.
+    pub fn start(setup: Setup) -> Result<Self, BusError> {
+        let mut seed = [0; 8];
+        getrandom::fill(&mut seed).map_err(|error| BusError::NoResources(error.into()))?;
+        let (mailbox, notes) = Mailbox::new().map_err(BusError::NoResources)?;
+        let tracker = TaskTracker::new();
+        let max_line_bytes = setup.edges.max_worker_line_bytes;
+        let seed = u64::from_ne_bytes(seed);
+        let shell = Shell::new(setup, seed, mailbox.clone(), notes, tracker.clone())?;
+        std::thread::Builder::new()
+            .name("bus".into())
+            .spawn(move || shell.run())
+            .map_err(BusError::NoResources)?;
+        Ok(Self { shared: Arc::new(Shared { mailbox, tracker, max_line_bytes }) })
+    }
+
+    /// Lets clients in; the address is the one that a port of 0 became.
+    pub async fn listen(&self, listen: Listen) -> Result<Option<SocketAddr>, BusError> {
+        let listener = Listener::open(listen)?;
+        let address = listener.address();
+        self.shared.mailbox.send(Note::Listen(Box::new(listener))).await?;
+        Ok(address)
+    }
+
+    /// A client inside this program.
+    pub async fn port(&self, pool: Option<&str>) -> Result<Port, BusError> {
+        let (port, socket) =
+            Port::open(self.shared.max_line_bytes).map_err(BusError::NoResources)?;
+        self.shared.mailbox.send(Note::Port { socket, pool: pool.map(Into::into) }).await?;
+        Ok(port)
+    }
+
+    /// What it does at this moment, and what it has done.
+    pub async fn picture(&self) -> Result<Picture, BusError> {
+        let (reply, answer) = oneshot::channel();
+        self.shared.mailbox.send(Note::Picture(reply)).await?;
+        answer.await.map_err(|_| BusError::Ended)
+    }
+
+    /// Goes on with another setup. Pools that stay as they are do not notice.
+    pub async fn reload(&self, setup: Setup) -> Result<(), BusError> {
+        let (done, answer) = oneshot::channel();
+        self.shared.mailbox.send(Note::Reload { setup: Box::new(setup), done }).await?;
+        answer.await.map_err(|_| BusError::Ended)?
+    }
+
+    pub async fn command(&self, command: Command) -> Result<(), BusError> {
+        let (done, answer) = oneshot::channel();
+        self.shared.mailbox.send(Note::Command { command, done }).await?;
+        answer.await.map_err(|_| BusError::Ended)
+    }
+
+    /// Refuses new requests, lets those in flight end, stops all workers; resolves when
+    /// nothing is left of them.
+    pub async fn drain(&self) {
+        let _already_ended = self.shared.mailbox.send(Note::Drain).await;
+        self.ended().await;
+    }
+
+    /// Kills all workers; resolves when nothing is left of them.
+    pub async fn abort(&self) {
+        let _already_ended = self.shared.mailbox.send(Note::Abort).await;
+        self.ended().await;
+    }
+
+    /// Resolves when the bus has ended, whoever wished it.
+    pub async fn ended(&self) {
+        self.shared.mailbox.closed().await;
+        self.shared.tracker.close();
+        self.shared.tracker.wait().await;
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.mailbox.try_send(Note::Abort);
+    }
+}
+
+impl BusError {
+    fn no_descriptors(error: rustix::io::Errno) -> Self {
+        Self::NoResources(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,412 @@
+//! Clients where they touch the bus: sockets in, lines out, and back.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rustix::event::epoll::{self, EventFlags};
+use rustix::io::Errno;
+use rustix::net::Shutdown;
+
+use super::hello::{Greeting, Token, greet};
+use super::inbox::{Cut, Inbox};
+use super::listener::{Accepted, Via};
+use super::outbox::{Flushed, Outbox};
+use super::shell::{Party, Shell};
+use crate::switch::{ClientId, Input, Millis};
+
+/// The longest first line of a client that has not shown its token.
+const MAX_HELLO_BYTES: usize = 64 << 10;
+/// How long a client that is being closed may take to read what waits for it.
+const GOODBYE: u64 = 2_000;
+/// Clients accepted in one go, before others are served again.
+const MAX_ACCEPTED: usize = 64;
+/// Connections beyond the switch's limit, so that they can be told why they are closed.
+const N_TO_BE_TURNED_AWAY: usize = 64;
+
+pub(super) struct ClientEdge {
+    pub(super) socket: OwnedFd,
+    pub(super) via: Via,
+    pub(super) inbox: Inbox,
+    pub(super) outbox: Outbox,
+    stage: Stage,
+    pub(super) is_paused: bool,
+    /// It says nothing more.
+    has_ended: bool,
+    is_blocked: bool,
+    is_touched: bool,
+    interest: EventFlags,
+    last_read: Millis,
+}
+
+enum Stage {
+    /// Nothing has come from it yet.
+    Guest {
+        since: Millis,
+        token: Option<Token>,
+        pool: Option<Arc<str>>,
+    },
+    Served,
+    /// Its last lines are being written; what it says is thrown away.
+    Leaving {
+        until: Millis,
+        is_shut: bool,
+    },
+}
+
+impl ClientEdge {
+    pub(super) fn is_guest(&self) -> bool {
+        matches!(self.stage, Stage::Guest { .. })
+    }
+
+    fn is_served(&self) -> bool {
+        matches!(self.stage, Stage::Served)
+    }
+
+    fn is_leaving(&self) -> bool {
+        matches!(self.stage, Stage::Leaving { .. })
+    }
+
+    fn wanted(&self) -> EventFlags {
+        let mut wanted = EventFlags::empty();
+        wanted.set(EventFlags::IN, !self.has_ended && (self.is_leaving() || !self.is_paused));
+        wanted.set(EventFlags::OUT, self.is_blocked);
+        wanted
+    }
+}
+
+impl Shell {
+    pub(super) fn accept(&mut self, id: u64) {
+        for _ in 0..MAX_ACCEPTED {
+            let Some(listener) = self.listeners.get_mut(&id) else { return };
+            match listener.accept() {
+                Ok(None) => return,
+                Ok(Some(accepted)) => {
+                    let token = listener.token().cloned();
+                    let pool = listener.pool.clone();
+                    self.add_client(accepted, token, pool);
+                }
+                Err(errno) => {
+                    // Out of descriptors or memory: it would be reported again and again.
+                    tracing::warn!(error = %errno, "cannot accept a client");
+                    listener.is_resting = true;
+                    let _removed = epoll::delete(&self.epoll, &*listener);
+                    return self.watch();
+                }
+            }
+        }
+    }
+
+    pub(super) fn wake_listeners(&mut self) {
+        for (id, listener) in &mut self.listeners {
+            if std::mem::take(&mut listener.is_resting) {
+                let token = Party::Listener(*id).token();
+                let _woken = epoll::add(&self.epoll, &*listener, token, EventFlags::IN);
+            }
+        }
+    }
+
+    pub(super) fn port(&mut self, socket: OwnedFd, pool: Option<Arc<str>>) {
+        self.add_client(Accepted { socket, via: Via::Port }, None, pool);
+    }
+
+    fn add_client(&mut self, accepted: Accepted, token: Option<Token>, pool: Option<Arc<str>>) {
+        if self.clients.len() >= self.switch.limits().max_clients + N_TO_BE_TURNED_AWAY {
+            return;
+        }
+        self.n_clients += 1;
+        let id = ClientId(self.n_clients);
+        let interest = EventFlags::IN;
+        let token_of_party = Party::Client(id).token();
+        if let Err(error) = epoll::add(&self.epoll, &accepted.socket, token_of_party, interest) {
+            tracing::warn!(%error, "cannot serve a client");
+            return;
+        }
+        if token.is_some() {
+            self.watch();
+        }
+        let edge = ClientEdge {
+            socket: accepted.socket,
+            via: accepted.via,
+            inbox: Inbox::default(),
+            outbox: Outbox::new(),
+            stage: Stage::Guest { since: self.now, token, pool },
+            is_paused: false,
+            has_ended: false,
+            is_blocked: false,
+            is_touched: false,
+            interest,
+            last_read: self.now,
+        };
+        self.clients.insert(id, edge);
+    }
+
+    pub(super) fn client_event(&mut self, id: ClientId, flags: EventFlags) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        if flags.contains(EventFlags::OUT) && !client.is_touched {
+            client.is_touched = true;
+            self.touched.push(Party::Client(id));
+        }
+        let is_gone = flags.intersects(EventFlags::HUP | EventFlags::ERR);
+        // What a client said before it went still counts; there is not much of it, so it is
+        // read even from one that is paused.
+        if (flags.contains(EventFlags::IN) || is_gone) && !client.has_ended {
+            self.read_client(id, is_gone);
+        } else if is_gone {
+            self.lose_client(id);
+        }
+    }
+
+    fn read_client(&mut self, id: ClientId, is_gone: bool) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let (buffer, n) = match self.buffer.read(&client.socket) {
+            Ok(read) => read,
+            Err(Errno::AGAIN | Errno::INTR) if !is_gone => return,
+            Err(_) => return self.lose_client(id),
+        };
+        client.last_read = self.now;
+        if n == 0 {
+            self.buffer.give_back(buffer);
+            return self.client_stream_ended(id, is_gone);
+        }
+        let mut chunk = buffer.slice(..n);
+        while let Some(cut) = self.cut_client(id, &mut chunk) {
+            self.client_cut(id, cut);
+        }
+        drop(chunk);
+        self.buffer.give_back(buffer);
+    }
+
+    fn cut_client(&mut self, id: ClientId, chunk: &mut Bytes) -> Option<Cut> {
+        let client = self.clients.get_mut(&id).filter(|client| !client.is_leaving())?;
+        let max_line_bytes = match client.stage {
+            Stage::Guest { token: Some(_), .. } => MAX_HELLO_BYTES,
+            _ => self.edges.max_client_line_bytes,
+        };
+        let n_before = client.inbox.n_unfinished();
+        let mut cut = client.inbox.cut(chunk, max_line_bytes);
+        let n_after = client.inbox.n_unfinished();
+        let n_all = (self.n_unfinished_bytes + n_after).saturating_sub(n_before);
+        self.n_unfinished_bytes = n_all;
+        if n_after > 0 && n_all > self.edges.max_unfinished_bytes {
+            self.n_unfinished_bytes -= n_after;
+            cut = Some(client.inbox.skip());
+        }
+        if n_after > 0 {
+            self.watch();
+        }
+        cut
+    }
+
+    fn client_cut(&mut self, id: ClientId, cut: Cut) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        match (&client.stage, cut) {
+            (Stage::Served, Cut::Line(line)) => self.feed(Input::ClientLine { client: id, line }),
+            (Stage::Served, Cut::TooLong(head)) => {
+                self.feed(Input::ClientLineTooLong { client: id, head });
+            }
+            (Stage::Guest { token, .. }, Cut::Line(line)) => {
+                let greeting = greet(line, token.as_ref());
+                self.greeted(id, greeting);
+            }
+            (Stage::Guest { token, .. }, Cut::TooLong(head)) => match token {
+                Some(_) => {
+                    let greeting = greet(head, token.as_ref());
+                    self.greeted(id, greeting);
+                }
+                None => {
+                    self.admit(id, None);
+                    self.feed(Input::ClientLineTooLong { client: id, head });
+                }
+            },
+            (Stage::Leaving { .. }, _) => {}
+        }
+    }
+
+    fn greeted(&mut self, id: ClientId, greeting: Greeting) {
+        match greeting {
+            Greeting::Message(line) => {
+                self.admit(id, None);
+                self.feed(Input::ClientLine { client: id, line });
+            }
+            Greeting::Hello { pool, answer } => {
+                self.admit(id, pool);
+                if let Some(answer) = answer {
+                    self.write_to_client(id, answer);
+                }
+            }
+            Greeting::Refused { answer, why } => {
+                let via = self.clients.get(&id).map(|client| client.via.to_string());
+                tracing::warn!(via, why, "a client was not let in");
+                self.write_to_client(id, answer);
+                self.say_goodbye(id);
+            }
+        }
+    }
+
+    /// The listener's pool cannot be talked away by a hello.
+    fn admit(&mut self, id: ClientId, said: Option<Arc<str>>) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        if let Stage::Guest { pool, .. } = std::mem::replace(&mut client.stage, Stage::Served) {
+            tracing::debug!(client = id.0, via = %client.via, "client");
+            self.feed(Input::ClientCame { client: id, pool: pool.or(said) });
+        }
+    }
+
+    /// The end of what a client says need not be the end of what it reads.
+    fn client_stream_ended(&mut self, id: ClientId, is_gone: bool) {
+        let max_line_bytes = self.edges.max_client_line_bytes;
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        client.has_ended = true;
+        self.n_unfinished_bytes =
+            self.n_unfinished_bytes.saturating_sub(client.inbox.n_unfinished());
+        let is_leaving = client.is_leaving();
+        let last = client.inbox.finish(max_line_bytes);
+        if is_leaving || is_gone {
+            return self.lose_client(id);
+        }
+        if let Some(cut) = last {
+            self.client_cut(id, cut);
+        }
+        let Some(client) = self.clients.get(&id) else { return };
+        match client.stage {
+            Stage::Served => {
+                let wait = match client.via {
+                    Via::Tcp(_) => Some(self.edges.half_close_wait),
+                    Via::Unix { .. } | Via::Port => None,
+                };
+                self.feed(Input::ClientFinished { client: id, wait });
+                self.touch_client(id);
+            }
+            Stage::Guest { .. } => self.lose_client(id),
+            Stage::Leaving { .. } => self.touch_client(id),
+        }
+    }
+
+    /// It is gone: nothing reaches it any more.
+    fn lose_client(&mut self, id: ClientId) {
+        let Some(client) = self.clients.remove(&id) else { return };
+        self.n_unfinished_bytes =
+            self.n_unfinished_bytes.saturating_sub(client.inbox.n_unfinished());
+        if client.is_served() {
+            self.feed(Input::ClientLeft { client: id });
+        }
+    }
+
+    /// Closes a client after what waits for it was written, if that does not take long.
+    pub(super) fn say_goodbye(&mut self, id: ClientId) {
+        let until = self.now.after(GOODBYE);
+        let Some(client) = self.clients.get_mut(&id).filter(|client| !client.is_leaving()) else {
+            return;
+        };
+        client.stage = Stage::Leaving { until, is_shut: false };
+        self.n_unfinished_bytes =
+            self.n_unfinished_bytes.saturating_sub(client.inbox.n_unfinished());
+        client.inbox = Inbox::default();
+        self.touch_client(id);
+        self.watch();
+    }
+
+    pub(super) fn write_to_client(&mut self, id: ClientId, line: Bytes) {
+        let marks = self.switch.limits().client_queue;
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        client.outbox.push(line);
+        if client.outbox.n_bytes() > marks.high
+            && !client.is_blocked
+            && client.outbox.flush(&client.socket) == Flushed::Blocked
+        {
+            client.is_blocked = true;
+        }
+        let crossing = client.outbox.crossing(marks).filter(|_| client.is_served());
+        self.touch_client(id);
+        if let Some(level) = crossing {
+            self.feed_afterwards(Input::ClientOutbox { client: id, level });
+        }
+    }
+
+    pub(super) fn pause_client(&mut self, id: ClientId, is_paused: bool) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.is_paused = is_paused;
+            self.touch_client(id);
+        }
+    }
+
+    fn touch_client(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id)
+            && !std::mem::replace(&mut client.is_touched, true)
+        {
+            self.touched.push(Party::Client(id));
+        }
+    }
+
+    pub(super) fn settle_client(&mut self, id: ClientId) {
+        let marks = self.switch.limits().client_queue;
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        client.is_touched = false;
+        let flushed = client.outbox.flush(&client.socket);
+        client.is_blocked = flushed == Flushed::Blocked;
+        if flushed == Flushed::Broken {
+            return self.lose_client(id);
+        }
+        if let Stage::Leaving { is_shut, .. } = &mut client.stage
+            && flushed == Flushed::All
+            && !std::mem::replace(is_shut, true)
+        {
+            // Closing at once would throw away what it has not read yet, if it still sends.
+            let _gone = rustix::net::shutdown(&client.socket, Shutdown::Write);
+            if client.has_ended {
+                return self.lose_client(id);
+            }
+        }
+        let wanted = client.wanted();
+        if wanted != client.interest {
+            client.interest = wanted;
+            let token = Party::Client(id).token();
+            if epoll::modify(&self.epoll, &client.socket, token, wanted).is_err() {
+                return self.lose_client(id);
+            }
+        }
+        let crossing = client.outbox.crossing(marks).filter(|_| client.is_served());
+        if let Some(level) = crossing {
+            self.feed(Input::ClientOutbox { client: id, level });
+        }
+    }
+
+    /// Clients that take too long to say hello, to end a line or to leave.
+    pub(super) fn tick_clients(&mut self) {
+        let (mut late, mut mute, mut is_watching) = (Vec::new(), Vec::new(), false);
+        for (id, client) in &self.clients {
+            match client.stage {
+                Stage::Guest { since, token: Some(_), .. } => {
+                    is_watching = true;
+                    if self.now.since(since) >= self.edges.hello_timeout {
+                        mute.push(*id);
+                    }
+                }
+                Stage::Leaving { until, .. } => {
+                    is_watching = true;
+                    if until <= self.now {
+                        late.push(*id);
+                    }
+                }
+                Stage::Guest { token: None, .. } | Stage::Served => {
+                    let is_unfinished = client.inbox.n_unfinished() > 0 && !client.is_paused;
+                    is_watching |= is_unfinished;
+                    if is_unfinished && self.now.since(client.last_read) >= self.edges.line_timeout
+                    {
+                        late.push(*id);
+                    }
+                }
+            }
+        }
+        for id in mute {
+            self.greeted(id, Greeting::refused(b"null", "it did not say who it is in time"));
+        }
+        for id in late {
+            self.lose_client(id);
+        }
+        if is_watching {
+            self.watch();
+        }
+    }
+}

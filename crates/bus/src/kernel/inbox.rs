@@ -1,0 +1,127 @@
+//! From bytes that were read to lines.
+//!
+//! In: chunks of a stream, cut anywhere. Out: its lines, as slices of the chunk wherever they
+//! came in one piece. Whether a line is UTF-8 is for the reader of the line to see, once.
+
+use std::os::fd::AsFd;
+
+use bytes::{Buf as _, Bytes, BytesMut};
+use rustix::io::Errno;
+
+/// How much is taken from one party before it is the next one's turn. Sixteen messages of
+/// 16 KiB, as a full pipe may hold.
+const READ_BYTES: usize = 256 << 10;
+/// How much of a line over the limit is looked at for its id.
+const HEAD_BYTES: usize = 4096;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    Line(Bytes),
+    /// The beginning of a line that is being skipped.
+    TooLong(Bytes),
+}
+
+/// What one party has said of a line so far.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    unfinished: Vec<u8>,
+    /// Inside a line that was already reported as too long.
+    is_skipping: bool,
+}
+
+impl Inbox {
+    pub(super) fn n_unfinished(&self) -> usize {
+        self.unfinished.len()
+    }
+
+    /// Takes the next line off the chunk. After `None` the chunk is used up.
+    pub(super) fn cut(&mut self, chunk: &mut Bytes, max_line_bytes: usize) -> Option<Cut> {
+        while !chunk.is_empty() {
+            let Some(end) = memchr::memchr(b'\n', chunk) else {
+                let rest = std::mem::take(chunk);
+                return self.keep(&rest, max_line_bytes);
+            };
+            let piece = chunk.split_to(end);
+            chunk.advance(1);
+            if std::mem::take(&mut self.is_skipping) {
+                continue;
+            }
+            let line = match self.unfinished.is_empty() {
+                true => piece,
+                false => {
+                    self.unfinished.extend_from_slice(&piece);
+                    Bytes::from(std::mem::take(&mut self.unfinished))
+                }
+            };
+            if let Some(cut) = check(line, max_line_bytes) {
+                return Some(cut);
+            }
+        }
+        None
+    }
+
+    /// The last line of a stream that ended without a line end.
+    pub(super) fn finish(&mut self, max_line_bytes: usize) -> Option<Cut> {
+        self.is_skipping = false;
+        check(Bytes::from(std::mem::take(&mut self.unfinished)), max_line_bytes)
+    }
+
+    /// Gives up on the line that is not finished.
+    pub(super) fn skip(&mut self) -> Cut {
+        self.is_skipping = true;
+        let unfinished = Bytes::from(std::mem::take(&mut self.unfinished));
+        Cut::TooLong(head(&unfinished))
+    }
+
+    fn keep(&mut self, rest: &[u8], max_line_bytes: usize) -> Option<Cut> {
+        if self.is_skipping {
+            return None;
+        }
+        self.unfinished.extend_from_slice(rest);
+        // One byte of grace: the `\r` of a line that just fits.
+        (self.unfinished.len() > max_line_bytes + 1).then(|| self.skip())
+    }
+}
+
+fn check(mut line: Bytes, max_line_bytes: usize) -> Option<Cut> {
+    if line.last() == Some(&b'\r') {
+        line.truncate(line.len() - 1);
+    }
+    match () {
+        () if line.trim_ascii_start().is_empty() => None,
+        () if line.len() > max_line_bytes => Some(Cut::TooLong(head(&line))),
+        () => Some(Cut::Line(line)),
+    }
+}
+
+/// A copy, so that the rest can go.
+fn head(line: &[u8]) -> Bytes {
+    Bytes::copy_from_slice(line.get(..HEAD_BYTES).unwrap_or(line))
+}
+
+/// The one buffer into which everybody is read, in turn: a thousand parties need not have
+/// one each.
+#[derive(Debug, Default)]
+pub(super) struct ReadBuffer {
+    spare: BytesMut,
+}
+
+impl ReadBuffer {
+    /// What could be read at once: the whole buffer and how much of it was filled. Give the
+    /// buffer back when its lines have gone their way.
+    pub(super) fn read(&mut self, fd: impl AsFd) -> Result<(Bytes, usize), Errno> {
+        if self.spare.is_empty() {
+            self.spare = BytesMut::zeroed(READ_BYTES);
+        }
+        let n = rustix::io::read(fd, &mut self.spare[..])?;
+        Ok((std::mem::take(&mut self.spare).freeze(), n))
+    }
+
+    pub(super) fn give_back(&mut self, buffer: Bytes) {
+        // If a line of it is still held somewhere, the next read gets a new one.
+        self.spare = buffer.try_into_mut().unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests;

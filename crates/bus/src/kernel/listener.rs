@@ -1,0 +1,216 @@
+//! Where clients come in: TCP and unix sockets.
+//!
+//! A unix socket belongs to whoever made it: its file mode keeps others out, and the peer's
+//! user id is checked as well, because a mode is set a moment after the file is there.
+
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with, sockopt};
+
+use super::BusError;
+use super::hello::Token;
+
+/// Where to listen, and for whom.
+#[derive(Debug, Clone)]
+pub enum Listen {
+    /// Without a token on a loopback address only.
+    Tcp { address: SocketAddr, token: Option<Token>, pool: Option<Arc<str>> },
+    /// `mode` is that of the socket file; with 0600 the peer must be of our user, or root.
+    Unix { path: PathBuf, mode: u32, pool: Option<Arc<str>> },
+}
+
+#[derive(Debug)]
+pub(super) struct Listener {
+    socket: OwnedFd,
+    pub(super) kind: Kind,
+    pub(super) pool: Option<Arc<str>>,
+    /// Not accepting, because there are no descriptors left.
+    pub(super) is_resting: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    Tcp { address: SocketAddr, token: Option<Token> },
+    Unix { file: SocketFile, is_private: bool },
+}
+
+/// A socket in the file system, removed with its listener.
+#[derive(Debug)]
+pub(super) struct SocketFile {
+    path: PathBuf,
+    inode: u64,
+}
+
+/// How a client came, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Via {
+    Tcp(Option<SocketAddr>),
+    Unix { uid: u32 },
+    Port,
+}
+
+pub(super) struct Accepted {
+    pub(super) socket: OwnedFd,
+    pub(super) via: Via,
+}
+
+impl Listener {
+    pub(super) fn open(listen: Listen) -> Result<Self, BusError> {
+        let place = listen.to_string();
+        let (socket, kind, pool) = match listen {
+            Listen::Tcp { address, token, pool } => {
+                if token.is_none() && !address.ip().is_loopback() {
+                    return Err(BusError::OpenToAll(address));
+                }
+                let socket =
+                    TcpListener::bind(address).map_err(|source| refused(&place, source))?;
+                socket.set_nonblocking(true).map_err(|source| refused(&place, source))?;
+                let address = socket.local_addr().map_err(|source| refused(&place, source))?;
+                (OwnedFd::from(socket), Kind::Tcp { address, token }, pool)
+            }
+            Listen::Unix { path, mode, pool } => {
+                let (socket, file) =
+                    bind_unix(&path, mode).map_err(|source| refused(&place, source))?;
+                (socket, Kind::Unix { file, is_private: mode.trailing_zeros() >= 6 }, pool)
+            }
+        };
+        // std listens with a backlog of 128; a thousand clients may come at once.
+        let _as_it_was = rustix::net::listen(&socket, 4096);
+        Ok(Self { socket, kind, pool, is_resting: false })
+    }
+
+    /// A client that waits, if there is one. One that may not come is closed.
+    pub(super) fn accept(&self) -> Result<Option<Accepted>, Errno> {
+        loop {
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            let socket = match accept_with(&self.socket, flags) {
+                Ok(socket) => socket,
+                Err(Errno::AGAIN) => return Ok(None),
+                // It left before it was accepted, or a signal came.
+                Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => continue,
+                Err(errno) => return Err(errno),
+            };
+            let via = match &self.kind {
+                Kind::Tcp { .. } => {
+                    let _slower = sockopt::set_tcp_nodelay(&socket, true);
+                    Via::Tcp(rustix::net::getpeername(&socket).ok().flatten().and_then(to_address))
+                }
+                Kind::Unix { is_private, .. } => {
+                    let uid = sockopt::socket_peercred(&socket).map(|peer| peer.uid);
+                    let own = rustix::process::geteuid();
+                    match uid {
+                        Ok(uid) if !is_private || uid == own || uid.is_root() => {
+                            Via::Unix { uid: uid.as_raw() }
+                        }
+                        _ => {
+                            tracing::warn!("refused a client of another user");
+                            continue;
+                        }
+                    }
+                }
+            };
+            return Ok(Some(Accepted { socket, via }));
+        }
+    }
+
+    pub(super) fn token(&self) -> Option<&Token> {
+        match &self.kind {
+            Kind::Tcp { token, .. } => token.as_ref(),
+            Kind::Unix { .. } => None,
+        }
+    }
+
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        match self.kind {
+            Kind::Tcp { address, .. } => Some(address),
+            Kind::Unix { .. } => None,
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn to_address(any: rustix::net::SocketAddrAny) -> Option<SocketAddr> {
+    SocketAddr::try_from(any).ok()
+}
+
+fn refused(place: &str, source: io::Error) -> BusError {
+    BusError::Listen { place: place.to_owned(), source }
+}
+
+fn bind_unix(path: &Path, mode: u32) -> io::Result<(OwnedFd, SocketFile)> {
+    remove_stale(path)?;
+    let socket = UnixListener::bind(path)?;
+    socket.set_nonblocking(true)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    let inode = fs::symlink_metadata(path)?.ino();
+    Ok((socket.into(), SocketFile { path: path.to_owned(), inode }))
+}
+
+/// A socket to which nobody listens is what a crash left.
+fn remove_stale(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket"))
+        }
+        Ok(_) => match UnixStream::connect(path) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
+            Ok(_) | Err(_) => Err(io::Error::new(
+                io::ErrorKind::AddrInUse,
+                "another program listens there already",
+            )),
+        },
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // Not one that somebody else has put there since.
+        if fs::symlink_metadata(&self.path).is_ok_and(|file| file.ino() == self.inode) {
+            let _gone = fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl std::fmt::Display for Listen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Tcp { address, .. } => write!(f, "tcp {address}"),
+            Self::Unix { path, .. } => write!(f, "unix {}", path.display()),
+        }
+    }
+}
+
+impl std::fmt::Display for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.kind {
+            Kind::Tcp { address, .. } => write!(f, "tcp {address}"),
+            Kind::Unix { file, .. } => write!(f, "unix {}", file.path.display()),
+        }
+    }
+}
+
+impl std::fmt::Display for Via {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Tcp(Some(address)) => write!(f, "tcp {address}"),
+            Self::Tcp(None) => write!(f, "tcp"),
+            Self::Unix { uid } => write!(f, "unix uid {uid}"),
+            Self::Port => write!(f, "port"),
+        }
+    }
+}

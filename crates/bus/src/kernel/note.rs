@@ -1,0 +1,85 @@
+//! What the thread of a bus is told by others.
+//!
+//! A bounded queue and a bell: the thread waits for descriptors only, so the bell is one.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::event::{EventfdFlags, eventfd};
+use tokio::sync::{mpsc, oneshot};
+
+use super::listener::Listener;
+use super::picture::Picture;
+use super::{BusError, Setup};
+use crate::exit::ExitReport;
+use crate::switch::{Command, WorkerId};
+use crate::worker::WorkerHandle;
+
+/// Most notes are answered questions or come once in a worker's life.
+const QUEUE_NOTES: usize = 256;
+
+#[derive(Debug)]
+pub(super) enum Note {
+    WorkerStarted { worker: WorkerId, started: Result<StartedWorker, String> },
+    WorkerExited { worker: WorkerId, report: ExitReport, last_words: String },
+    Memory(Vec<(WorkerId, u64)>),
+    Listen(Box<Listener>),
+    Port { socket: OwnedFd, pool: Option<Arc<str>> },
+    Picture(oneshot::Sender<Picture>),
+    Reload { setup: Box<Setup>, done: oneshot::Sender<Result<(), BusError>> },
+    Command { command: Command, done: oneshot::Sender<()> },
+    Drain,
+    Abort,
+}
+
+#[derive(Debug)]
+pub(super) struct StartedWorker {
+    pub(super) stdin: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) handle: WorkerHandle,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Mailbox {
+    notes: mpsc::Sender<Note>,
+    bell: Arc<OwnedFd>,
+}
+
+impl Mailbox {
+    pub(super) fn new() -> std::io::Result<(Self, mpsc::Receiver<Note>)> {
+        let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let (notes, received) = mpsc::channel(QUEUE_NOTES);
+        Ok((Self { notes, bell }, received))
+    }
+
+    pub(super) fn bell(&self) -> &Arc<OwnedFd> {
+        &self.bell
+    }
+
+    pub(super) async fn send(&self, note: Note) -> Result<(), BusError> {
+        self.notes.send(note).await.map_err(|_| BusError::Ended)?;
+        self.ring();
+        Ok(())
+    }
+
+    /// As much as can be done without waiting.
+    pub(super) fn try_send(&self, note: Note) {
+        let _full_or_gone = self.notes.try_send(note);
+        self.ring();
+    }
+
+    /// Resolves when the bus has ended.
+    pub(super) async fn closed(&self) {
+        self.notes.closed().await;
+    }
+
+    fn ring(&self) {
+        // It can only be refused when it already rings.
+        let _rings = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+    }
+}
+
+pub(super) fn silence(bell: &OwnedFd) {
+    let mut count = [0; 8];
+    let _was_silent = rustix::io::read(bell, &mut count);
+}

@@ -1,0 +1,149 @@
+//! What waits to be written to one party.
+//!
+//! In: lines. Out: as few writes as possible. Small lines are gathered into one piece, large
+//! ones are kept as they are, and all pieces go out with one system call per wake-up.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
+
+use bytes::{Buf as _, Bytes};
+
+use crate::switch::{Level, QueueMarks};
+
+/// From here on a line is cheaper to keep than to copy.
+const LARGE_LINE_BYTES: usize = 8 << 10;
+/// More room than this is not kept for the next lines.
+const KEPT_BYTES: usize = 32 << 10;
+/// Pieces per system call.
+const MAX_PIECES: usize = 64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flushed {
+    All,
+    /// The rest must wait until the party can be written to.
+    Blocked,
+    /// The party does not read any more.
+    Broken,
+}
+
+#[derive(Debug)]
+pub(super) struct Outbox {
+    pieces: VecDeque<Bytes>,
+    /// Small lines, after all pieces.
+    tail: Vec<u8>,
+    n_bytes: usize,
+    /// Lines since it was last empty.
+    n_lines: usize,
+    /// As last told to the switch.
+    level: Level,
+}
+
+impl Outbox {
+    pub(super) fn new() -> Self {
+        Self {
+            pieces: VecDeque::new(),
+            tail: Vec::new(),
+            n_bytes: 0,
+            n_lines: 0,
+            level: Level::Low,
+        }
+    }
+
+    pub(super) fn n_bytes(&self) -> usize {
+        self.n_bytes
+    }
+
+    pub(super) fn push(&mut self, line: Bytes) {
+        self.n_bytes += line.len();
+        self.n_lines += 1;
+        if line.len() < LARGE_LINE_BYTES {
+            self.tail.extend_from_slice(&line);
+        } else {
+            self.seal();
+            self.pieces.push_back(line);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self { level: self.level, ..Self::new() };
+    }
+
+    /// Writes what can be written now. A short write means that the party is full: asking
+    /// once more would only cost a system call.
+    pub(super) fn flush(&mut self, fd: impl AsFd) -> Flushed {
+        while self.n_bytes > 0 {
+            let written = match self.pieces.is_empty() {
+                true => rustix::io::write(&fd, &self.tail),
+                false => {
+                    self.seal();
+                    let mut slices = [IoSlice::new(&[]); MAX_PIECES];
+                    for (slice, piece) in slices.iter_mut().zip(&self.pieces) {
+                        *slice = IoSlice::new(piece);
+                    }
+                    let n_slices = self.pieces.len().min(MAX_PIECES);
+                    rustix::io::writev(&fd, slices.get(..n_slices).unwrap_or_default())
+                }
+            };
+            let n_tried = match self.pieces.is_empty() {
+                true => self.tail.len(),
+                false => self.pieces.iter().take(MAX_PIECES).map(Bytes::len).sum(),
+            };
+            match written.map_err(io::Error::from) {
+                Ok(n) => {
+                    self.written(n);
+                    if n < n_tried {
+                        return Flushed::Blocked;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Flushed::Blocked,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Flushed::Broken,
+            }
+        }
+        Flushed::All
+    }
+
+    /// Whether a mark was crossed since the last call, and which.
+    pub(super) fn crossing(&mut self, marks: QueueMarks) -> Option<Level> {
+        // A line that is larger than a mark and waits alone must be able to pass.
+        let n_waiting = if self.n_lines <= 1 { 0 } else { self.n_bytes };
+        let level = match () {
+            () if n_waiting > marks.full => Level::Full,
+            () if n_waiting > marks.high => Level::High,
+            () if n_waiting <= marks.low => Level::Low,
+            () => self.level.min(Level::High),
+        };
+        (std::mem::replace(&mut self.level, level) != level).then_some(level)
+    }
+
+    fn written(&mut self, mut n: usize) {
+        self.n_bytes -= n;
+        if self.pieces.is_empty() && n < self.tail.len() {
+            self.seal();
+        }
+        while let Some(piece) = self.pieces.front_mut().filter(|_| n > 0) {
+            let n_of_piece = piece.len().min(n);
+            piece.advance(n_of_piece);
+            n -= n_of_piece;
+            if piece.is_empty() {
+                self.pieces.pop_front();
+            }
+        }
+        if self.n_bytes == 0 {
+            self.n_lines = 0;
+            self.tail.clear();
+            self.tail.shrink_to(KEPT_BYTES);
+            self.pieces.shrink_to(MAX_PIECES);
+        }
+    }
+
+    fn seal(&mut self) {
+        if !self.tail.is_empty() {
+            self.pieces.push_back(Bytes::from(std::mem::take(&mut self.tail)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

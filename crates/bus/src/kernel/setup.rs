@@ -1,0 +1,86 @@
+//! What a bus is to run, and the limits at its edges.
+
+use std::path::PathBuf;
+
+use crate::launch::Launch;
+use crate::switch::{Limits, Plan, PlanError, PoolPlan};
+use crate::worker::StopLadder;
+
+/// Everything a bus is told at its start and at a reload.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    pub pools: Vec<PoolSetup>,
+    pub limits: Limits,
+    pub edges: Edges,
+    /// Write every input and output there, so that the run can be replayed. Holds what
+    /// clients and workers said. Taken from the start; a reload does not change it.
+    pub record: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone)]
+pub struct PoolSetup {
+    /// Its `launch` is filled in from the one below.
+    pub plan: PoolPlan,
+    pub launch: Launch,
+    pub ladder: StopLadder,
+}
+
+/// Limits of what is read and waited for, where bytes become lines. Times in milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edges {
+    pub max_client_line_bytes: usize,
+    pub max_worker_line_bytes: usize,
+    /// What the unfinished lines of all clients may hold together.
+    pub max_unfinished_bytes: usize,
+    /// A client that stops in the middle of a line for so long is closed.
+    pub line_timeout: u64,
+    /// How long a client may take to say who it is, where a token is needed.
+    pub hello_timeout: u64,
+    /// How long a TCP client that has stopped sending waits for its answers. Whether it is
+    /// still there cannot be seen before something is sent to it.
+    pub half_close_wait: u64,
+    /// A worker that takes nothing from its full pipe for so long is stuck.
+    pub worker_stuck_after: u64,
+    /// How often the memory of workers that have a limit is looked at.
+    pub memory_interval: u64,
+}
+
+impl Default for Edges {
+    fn default() -> Self {
+        Self {
+            max_client_line_bytes: wire::limits::CLIENT_LINE_BYTES,
+            max_worker_line_bytes: wire::limits::WORKER_LINE_BYTES,
+            max_unfinished_bytes: 256 << 20,
+            line_timeout: 60_000,
+            hello_timeout: 10_000,
+            half_close_wait: 30_000,
+            worker_stuck_after: 60_000,
+            memory_interval: 2_000,
+        }
+    }
+}
+
+impl Setup {
+    /// The plan for the switch, checked.
+    pub fn plan(&self) -> Result<Plan, PlanError> {
+        let edges = &self.edges;
+        if edges.max_client_line_bytes == 0 || edges.max_worker_line_bytes == 0 {
+            return Err(PlanError::Limits("lines may not be empty"));
+        }
+        let pools = self.pools.iter().map(PoolSetup::plan).collect();
+        let plan = Plan { pools, limits: self.limits.clone() };
+        plan.check()?;
+        Ok(plan)
+    }
+}
+
+impl PoolSetup {
+    /// With the usual ways of stopping.
+    pub fn new(plan: PoolPlan, launch: Launch) -> Self {
+        Self { plan, launch, ladder: StopLadder::default() }
+    }
+
+    fn plan(&self) -> PoolPlan {
+        PoolPlan { launch: format!("{:?}", self.launch).into(), ..self.plan.clone() }
+    }
+}

@@ -1,0 +1,378 @@
+//! The thread of a bus: waits for descriptors, feeds the switch, does what it says.
+//!
+//! In: bytes, notes and time. Out: bytes and processes. Nothing is decided here that the
+//! switch could decide. Everything that one wake-up brings is read first and written last,
+//! so that a burst costs one write per party however many lines it holds.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
+
+use super::clients::ClientEdge;
+use super::inbox::ReadBuffer;
+use super::listener::Listener;
+use super::note::{Mailbox, Note, silence};
+use super::workers::WorkerEdge;
+use super::{BusError, Edges, PoolSetup, Setup};
+use crate::switch::history::Recorder;
+use crate::switch::{ClientId, Command, IdMap, Input, Millis, Output, Switch, WorkerId};
+
+/// Events per wait: enough that a thousand busy clients take a few system calls.
+const MAX_EVENTS: usize = 512;
+/// How often parties that may be late are looked at, while there are any.
+pub(super) const TICK: u64 = 250;
+/// How long clients may take to read their last answers when the bus ends.
+const FAREWELL: u64 = 2_000;
+
+pub(super) struct Shell {
+    pub(super) epoll: OwnedFd,
+    pub(super) switch: Switch,
+    pub(super) edges: Edges,
+    pub(super) pools: HashMap<Arc<str>, PoolSetup>,
+    pub(super) clients: IdMap<ClientId, ClientEdge>,
+    pub(super) workers: IdMap<WorkerId, WorkerEdge>,
+    pub(super) listeners: BTreeMap<u64, Listener>,
+    pub(super) n_clients: u64,
+    pub(super) n_unfinished_bytes: usize,
+    pub(super) buffer: ReadBuffer,
+    /// Parties with something to write, or to be read no more or again.
+    pub(super) touched: Vec<Party>,
+    pub(super) mailbox: Mailbox,
+    pub(super) tracker: TaskTracker,
+    pub(super) runtime: tokio::runtime::Handle,
+    pub(super) now: Millis,
+    notes: mpsc::Receiver<Note>,
+    /// What happened while outputs were being carried out.
+    afterwards: VecDeque<Input>,
+    outputs: Vec<Output>,
+    started: Instant,
+    tick_at: Option<Millis>,
+    pub(super) memory_at: Option<Millis>,
+    recording: Option<Recording>,
+    n_listeners: u64,
+    farewell_until: Option<Millis>,
+    is_aborted: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Party {
+    Client(ClientId),
+    WorkerInput(WorkerId),
+    WorkerOutput(WorkerId),
+    Listener(u64),
+    Bell,
+}
+
+struct Recording {
+    recorder: Recorder,
+    file: File,
+}
+
+impl Shell {
+    pub(super) fn new(
+        setup: Setup,
+        seed: u64,
+        mailbox: Mailbox,
+        notes: mpsc::Receiver<Note>,
+        tracker: TaskTracker,
+    ) -> Result<Self, BusError> {
+        let plan = setup.plan()?;
+        let recording = match &setup.record {
+            None => None,
+            Some(path) => Some(Recording {
+                recorder: Recorder::new(&plan, seed),
+                file: private_file(path)
+                    .map_err(|source| BusError::Record { path: path.clone(), source })?,
+            }),
+        };
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(BusError::no_descriptors)?;
+        epoll::add(&epoll, mailbox.bell(), Party::Bell.token(), EventFlags::IN)
+            .map_err(BusError::no_descriptors)?;
+        let mut shell = Self {
+            epoll,
+            switch: Switch::new(plan, seed)?,
+            edges: setup.edges,
+            pools: HashMap::new(),
+            clients: IdMap::default(),
+            workers: IdMap::default(),
+            listeners: BTreeMap::new(),
+            n_clients: 0,
+            n_unfinished_bytes: 0,
+            buffer: ReadBuffer::default(),
+            touched: Vec::new(),
+            mailbox,
+            tracker,
+            runtime: tokio::runtime::Handle::current(),
+            now: Millis::default(),
+            notes,
+            afterwards: VecDeque::new(),
+            outputs: Vec::new(),
+            started: Instant::now(),
+            tick_at: None,
+            memory_at: None,
+            recording,
+            n_listeners: 0,
+            farewell_until: None,
+            is_aborted: false,
+        };
+        shell.set_pools(setup.pools);
+        Ok(shell)
+    }
+
+    /// Runs until everything has been drained, or at once when it is told so.
+    pub(super) fn run(mut self) {
+        let mut events = Vec::with_capacity(MAX_EVENTS);
+        self.feed(Input::TimePassed);
+        while !self.is_over() {
+            self.settle();
+            events.clear();
+            let timeout = self.timeout();
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => {
+                    tracing::error!(%error, "the bus cannot wait any more and ends");
+                    break;
+                }
+            }
+            self.look_at_clock();
+            for event in &events {
+                self.event(Party::of(event.data), event.flags);
+            }
+            self.on_time();
+        }
+    }
+
+    fn event(&mut self, party: Party, flags: EventFlags) {
+        match party {
+            Party::Client(id) => self.client_event(id, flags),
+            Party::WorkerOutput(id) => self.worker_readable(id),
+            Party::WorkerInput(_) => self.touched.push(party),
+            Party::Listener(id) => self.accept(id),
+            Party::Bell => self.read_notes(),
+        }
+    }
+
+    /// Hands one input to the switch and carries out all that follows from it.
+    pub(super) fn feed(&mut self, input: Input) {
+        self.step(input);
+        self.feed_rest();
+    }
+
+    fn feed_rest(&mut self) {
+        while let Some(input) = self.afterwards.pop_front() {
+            self.step(input);
+        }
+    }
+
+    fn step(&mut self, input: Input) {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        let recorded = self.recording.is_some().then(|| input.clone());
+        self.switch.take(self.now, input, &mut outputs);
+        if let Some(input) = recorded {
+            self.record(&input, &outputs);
+        }
+        for output in outputs.drain(..) {
+            self.carry_out(output);
+        }
+        self.outputs = outputs;
+    }
+
+    /// Something that happened in the middle of a step, for the switch to be told next.
+    pub(super) fn feed_afterwards(&mut self, input: Input) {
+        self.afterwards.push_back(input);
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        match output {
+            Output::ToClient { client, line } => self.write_to_client(client, line),
+            Output::ToWorker { worker, line } => self.write_to_worker(worker, line),
+            Output::CloseClient { client, reason } => {
+                tracing::info!(client = client.0, ?reason, "closing a client");
+                self.say_goodbye(client);
+            }
+            Output::StartWorker { worker, pool, slot } => self.start_worker(worker, &pool, slot),
+            Output::StopWorker { worker, how } => self.stop_worker(worker, how),
+            Output::PauseClient { client } => self.pause_client(client, true),
+            Output::ResumeClient { client } => self.pause_client(client, false),
+            Output::PauseWorker { worker } => self.pause_worker(worker, true),
+            Output::ResumeWorker { worker } => self.pause_worker(worker, false),
+        }
+    }
+
+    /// Writes what waits and asks for the events that are now of interest.
+    fn settle(&mut self) {
+        while !self.touched.is_empty() {
+            let touched = std::mem::take(&mut self.touched);
+            for party in &touched {
+                match *party {
+                    Party::Client(id) => self.settle_client(id),
+                    Party::WorkerInput(id) => self.settle_worker_input(id),
+                    Party::WorkerOutput(id) => self.settle_worker_output(id),
+                    Party::Listener(_) | Party::Bell => {}
+                }
+                self.feed_rest();
+            }
+            // Keeps the room of the list for the next time.
+            if self.touched.is_empty() {
+                self.touched = touched;
+                self.touched.clear();
+                break;
+            }
+        }
+    }
+
+    fn look_at_clock(&mut self) {
+        let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.now = Millis(elapsed);
+    }
+
+    fn timeout(&self) -> Option<rustix::event::Timespec> {
+        let next = [self.switch.wake_at(), self.tick_at, self.memory_at, self.farewell_until];
+        let next = next.into_iter().flatten().min()?;
+        Duration::from_millis(next.since(self.now)).try_into().ok()
+    }
+
+    fn on_time(&mut self) {
+        let is_due = |at: Option<Millis>, now: Millis| at.is_some_and(|at| at <= now);
+        if is_due(self.switch.wake_at(), self.now) {
+            self.feed(Input::TimePassed);
+        }
+        if is_due(self.tick_at, self.now) {
+            self.tick_at = None;
+            self.tick_clients();
+            self.tick_workers();
+            self.wake_listeners();
+        }
+        if is_due(self.memory_at, self.now) {
+            self.look_at_memory();
+        }
+    }
+
+    /// Somebody may be late: look again soon.
+    pub(super) fn watch(&mut self) {
+        self.tick_at.get_or_insert(self.now.after(TICK));
+    }
+
+    fn is_over(&mut self) -> bool {
+        if self.is_aborted {
+            return true;
+        }
+        if !self.switch.is_drained() {
+            return false;
+        }
+        let until = *self.farewell_until.get_or_insert_with(|| self.now.after(FAREWELL));
+        self.listeners.clear();
+        let ids: Vec<_> = self.clients.keys().copied().collect();
+        for id in ids {
+            self.say_goodbye(id);
+        }
+        self.settle();
+        self.clients.is_empty() || until <= self.now
+    }
+
+    fn read_notes(&mut self) {
+        silence(self.mailbox.bell());
+        while let Ok(note) = self.notes.try_recv() {
+            match note {
+                Note::WorkerStarted { worker, started } => self.worker_started(worker, started),
+                Note::WorkerExited { worker, report, last_words } => {
+                    self.worker_exited(worker, report, &last_words);
+                }
+                Note::Memory(seen) => {
+                    for (worker, n_bytes) in seen {
+                        self.feed(Input::WorkerMemory { worker, n_bytes });
+                    }
+                }
+                Note::Listen(listener) => self.listen(*listener),
+                Note::Port { socket, pool } => self.port(socket, pool),
+                Note::Picture(reply) => {
+                    let _asker_gone = reply.send(self.picture());
+                }
+                Note::Reload { setup, done } => {
+                    let _asker_gone = done.send(self.reload(*setup));
+                }
+                Note::Command { command, done } => {
+                    self.feed(Input::Command(command));
+                    let _asker_gone = done.send(());
+                }
+                Note::Drain => self.feed(Input::Command(Command::DrainAll)),
+                Note::Abort => self.is_aborted = true,
+            }
+        }
+    }
+
+    fn reload(&mut self, setup: Setup) -> Result<(), BusError> {
+        let plan = setup.plan()?;
+        self.edges = setup.edges;
+        self.set_pools(setup.pools);
+        self.feed(Input::NewPlan(Box::new(plan)));
+        Ok(())
+    }
+
+    fn set_pools(&mut self, pools: Vec<PoolSetup>) {
+        self.pools = pools.into_iter().map(|pool| (pool.plan.name.clone(), pool)).collect();
+        let has_limit = self.pools.values().any(|pool| pool.plan.max_memory_bytes.is_some());
+        self.memory_at = has_limit.then(|| self.now.after(self.edges.memory_interval));
+    }
+
+    fn listen(&mut self, listener: Listener) {
+        self.n_listeners += 1;
+        let party = Party::Listener(self.n_listeners);
+        if let Err(error) = epoll::add(&self.epoll, &listener, party.token(), EventFlags::IN) {
+            tracing::error!(%error, %listener, "cannot listen");
+            return;
+        }
+        self.listeners.insert(self.n_listeners, listener);
+    }
+
+    fn record(&mut self, input: &Input, outputs: &[Output]) {
+        let Some(recording) = &mut self.recording else { return };
+        recording.recorder.step(self.now, input, outputs);
+        let text = recording.recorder.take();
+        if let Err(error) = recording.file.write_all(text.as_bytes()) {
+            tracing::error!(%error, "the run is no longer recorded");
+            self.recording = None;
+        }
+    }
+}
+
+impl Party {
+    const KIND_BITS: u32 = 3;
+
+    pub(super) fn token(self) -> EventData {
+        let (kind, id) = match self {
+            Self::Bell => (0, 0),
+            Self::Listener(id) => (1, id),
+            Self::Client(id) => (2, id.0),
+            Self::WorkerInput(id) => (3, id.0),
+            Self::WorkerOutput(id) => (4, id.0),
+        };
+        EventData::new_u64(id << Self::KIND_BITS | kind)
+    }
+
+    fn of(token: EventData) -> Self {
+        let id = token.u64() >> Self::KIND_BITS;
+        match token.u64() & ((1 << Self::KIND_BITS) - 1) {
+            1 => Self::Listener(id),
+            2 => Self::Client(ClientId(id)),
+            3 => Self::WorkerInput(WorkerId(id)),
+            4 => Self::WorkerOutput(WorkerId(id)),
+            _ => Self::Bell,
+        }
+    }
+}
+
+/// What is said may be secret.
+fn private_file(path: &std::path::Path) -> std::io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    File::options().write(true).create(true).truncate(true).mode(0o600).open(path)
+}

@@ -1,0 +1,81 @@
+use std::time::Duration;
+
+use super::*;
+use crate::launch::Launch;
+use crate::switch::{Limits, PoolPlan};
+
+/// No worker: `cat` would need a keeper, which is another binary. What the bus does with
+/// workers is tested with the real binary.
+fn without_workers() -> Setup {
+    let plan =
+        PoolPlan { min: 0, start: crate::switch::Start::OnDemand, ..PoolPlan::fixed("a", "", 1) };
+    Setup {
+        pools: vec![PoolSetup::new(plan, Launch::new("missing", "/"))],
+        limits: Limits::default(),
+        edges: Edges::default(),
+        record: None,
+    }
+}
+
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(60), future).await.expect("it took far too long")
+}
+
+#[tokio::test]
+async fn a_port_is_a_client_like_any_other() {
+    let bus = Bus::start(without_workers()).unwrap();
+    let mut port = bus.port(None).await.unwrap();
+    port.send(b"no json").await.unwrap();
+    let answer = soon(port.receive()).await.unwrap().unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
+    assert_eq!(answer["error"]["code"], -32700);
+    assert!(port.send(b"two\nlines").await.is_err());
+
+    let picture = bus.picture().await.unwrap();
+    assert_eq!((picture.clients.len(), picture.counters.bad_lines_from_clients), (1, 1));
+    soon(bus.drain()).await;
+    assert_eq!(soon(port.receive()).await.unwrap(), None, "a drained bus closes its clients");
+    assert!(matches!(bus.picture().await, Err(BusError::Ended)));
+}
+
+#[tokio::test]
+async fn dropping_the_last_handle_ends_the_bus() {
+    let bus = Bus::start(without_workers()).unwrap();
+    let mut port = bus.port(None).await.unwrap();
+    drop(bus);
+    assert_eq!(soon(port.receive()).await.unwrap_or_default(), None);
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_and_changes_nothing() {
+    let nothing = Setup { pools: Vec::new(), ..without_workers() };
+    assert!(matches!(Bus::start(nothing.clone()), Err(BusError::Plan(_))));
+    let bus = Bus::start(without_workers()).unwrap();
+    assert!(matches!(bus.reload(nothing).await, Err(BusError::Plan(_))));
+    assert_eq!(bus.picture().await.unwrap().status.pools.len(), 1);
+    let open = Listen::Tcp { address: ([0, 0, 0, 0], 0).into(), token: None, pool: None };
+    assert!(matches!(bus.listen(open).await, Err(BusError::OpenToAll(_))));
+    soon(bus.abort()).await;
+}
+
+#[tokio::test]
+async fn a_socket_file_is_private_replaced_when_stale_and_removed() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("bus.sock");
+    let listen = || Listen::Unix { path: path.clone(), mode: 0o600, pool: None };
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+
+    let bus = Bus::start(without_workers()).unwrap();
+    bus.listen(listen()).await.unwrap();
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(matches!(bus.listen(listen()).await, Err(BusError::Listen { .. })), "it is alive");
+    soon(bus.drain()).await;
+    assert!(!path.exists());
+
+    std::fs::write(&path, "not a socket").unwrap();
+    let bus = Bus::start(without_workers()).unwrap();
+    assert!(matches!(bus.listen(listen()).await, Err(BusError::Listen { .. })));
+    assert!(path.exists());
+    soon(bus.drain()).await;
+}
