@@ -5,7 +5,7 @@
 //! secrets), except the marker by which we find the worker's processes again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
 use crate::marked::{MARKER_VARIABLE, Marker};
@@ -33,6 +33,15 @@ impl Environment {
     /// Starts from nothing: only what is `set` later.
     pub fn empty() -> Self {
         Self { inherit: false, ..Self::default() }
+    }
+
+    /// What the worker will see in one variable.
+    pub(crate) fn variable(&self, name: &OsStr) -> Option<OsString> {
+        let inherited = || match self.inherit && !self.strip.contains(name) {
+            true => std::env::var_os(name),
+            false => None,
+        };
+        self.set.get(name).cloned().or_else(inherited)
     }
 
     pub(crate) fn resolve(

@@ -114,9 +114,19 @@ impl Bus {
 
     /// A client inside this program.
     pub async fn port(&self, pool: Option<&str>) -> Result<Port, BusError> {
+        self.guarded_port(pool, None).await
+    }
+
+    /// For somebody outside of it, who must show the token in the first message.
+    pub async fn guarded_port(
+        &self,
+        pool: Option<&str>,
+        token: Option<Token>,
+    ) -> Result<Port, BusError> {
         let (port, socket) =
             Port::open(self.shared.max_line_bytes).map_err(BusError::NoResources)?;
-        self.shared.mailbox.send(Note::Port { socket, pool: pool.map(Into::into) }).await?;
+        let pool = pool.map(Into::into);
+        self.shared.mailbox.send(Note::Port { socket, token, pool }).await?;
         Ok(port)
     }
 

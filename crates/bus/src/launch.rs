@@ -3,8 +3,9 @@
 //! In: a [`Launch`]. Out: a running [`Worker`], or a typed reason. When `spawn` returns an error,
 //! or its future is dropped, nothing of the worker is left.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
@@ -15,6 +16,7 @@ use crate::control::{Order, StartFailure, Wish};
 use crate::environment::Environment;
 use crate::marked::Marker;
 use crate::pipes::Pipes;
+use crate::program;
 use crate::record::{self, Identity, Record};
 use crate::spawn;
 use crate::stderr::{self, Tail};
@@ -94,6 +96,24 @@ impl Launch {
             records_dir: None,
             cgroups: true,
         }
+    }
+
+    /// The file that would be executed, or why nothing could be; nothing is started.
+    pub fn find_program(&self) -> Result<PathBuf, SpawnError> {
+        let bad_cwd = |source| SpawnError::BadCwd { cwd: self.cwd.clone(), source };
+        // An entry of its own: a directory that may be entered, and not merely be seen.
+        std::fs::metadata(self.cwd.join(".")).map_err(bad_cwd)?;
+        let path = self.env.variable(OsStr::new("PATH"));
+        // A path is relative to the worker's directory, a name is not.
+        let program = match self.program.as_bytes().contains(&b'/') {
+            true => self.cwd.join(&self.program).into_os_string(),
+            false => self.program.clone(),
+        };
+        let failed = |failure| {
+            let error = HandshakeError::Failed(failure);
+            spawn_error(error, self.program.clone(), self.cwd.clone())
+        };
+        program::find(&program, path.as_deref()).map_err(failed)
     }
 
     /// Starts the worker; resolves when the keeper has said that it runs, or why not.

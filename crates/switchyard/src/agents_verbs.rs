@@ -5,7 +5,6 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anstyle::{AnsiColor, Style};
 use runtimes::catalogue::Catalogue;
 use runtimes::detect::{AuthState, Found, Run, detect, detect_one};
 use serde_json::{Value, json};
@@ -17,6 +16,7 @@ use crate::config::Config;
 use crate::format::print;
 use crate::launching::DEMO;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
+use crate::paint::Paint;
 use crate::signals::Signals;
 use crate::{terminal, world};
 
@@ -188,41 +188,6 @@ impl Progress {
         if std::mem::take(&mut self.is_shown) {
             terminal::write("\r\x1b[K");
         }
-    }
-}
-
-/// Colours, or none.
-#[derive(Debug, Clone, Copy)]
-struct Paint {
-    is_on: bool,
-}
-
-impl Paint {
-    fn on_stdout() -> Self {
-        Self { is_on: terminal::color_on_stdout() }
-    }
-
-    fn with(self, style: Style, text: &str) -> String {
-        match self.is_on {
-            true => format!("{style}{text}{style:#}"),
-            false => text.to_owned(),
-        }
-    }
-
-    fn good(self, text: &str) -> String {
-        self.with(AnsiColor::Green.on_default(), text)
-    }
-
-    fn bad(self, text: &str) -> String {
-        self.with(AnsiColor::Red.on_default(), text)
-    }
-
-    fn doubtful(self, text: &str) -> String {
-        self.with(AnsiColor::Yellow.on_default(), text)
-    }
-
-    fn strong(self, text: &str) -> String {
-        self.with(Style::new().bold(), text)
     }
 }
 

@@ -45,6 +45,8 @@ pub(crate) enum Verb {
     },
     /// What agents there are, what they can do, what is wrong and how to mend it
     Agents(AgentsArgs),
+    /// Route JSON-RPC between clients and pools of workers
+    Bus(crate::cli_bus::BusArgs),
     /// Turn what a CLI printed into another vocabulary
     Translate(TranslateArgs),
     /// Where the configuration is and what it says

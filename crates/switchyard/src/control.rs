@@ -1,14 +1,16 @@
-//! Lets one Switchyard process reach a session that runs in another.
+//! Lets one Switchyard process reach a session, or a bus, that runs in another.
 //!
-//! Each process that runs sessions listens on a unix socket of its own, in a directory
+//! Each process that runs some listens on a unix socket of its own, in a directory
 //! that only its user may enter. One JSON line in, one out. The log says which process
 //! has a session.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sessions::yard::Yard;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -17,6 +19,8 @@ use wire::SessionId;
 
 /// A request is one short line.
 const MAX_REQUEST_BYTES: u64 = 4096;
+/// The state of a bus with thousands of clients is one long line.
+const MAX_ANSWER_BYTES: u64 = 16 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "do")]
@@ -45,6 +49,32 @@ impl Drop for Listening {
 
 /// Serves requests until the process ends.
 pub(crate) fn listen(run_dir: &Path, yard: &Yard) -> Result<Listening> {
+    let yard = yard.clone();
+    listen_at(run_dir, move |request: Request| {
+        let yard = yard.clone();
+        async move {
+            let Request::Cancel { session } = request;
+            match yard.live.find(session) {
+                None => Response::NotHere,
+                Some(handle) => {
+                    let _ = handle.cancel("switchyard cancel").await;
+                    Response::Done
+                }
+            }
+        }
+    })
+}
+
+/// Answers what other processes of this user ask, on a socket named after this process.
+pub(crate) fn listen_at<Q, A, F>(
+    run_dir: &Path,
+    answer: impl Fn(Q) -> F + Clone + Send + 'static,
+) -> Result<Listening>
+where
+    Q: DeserializeOwned + Send,
+    A: Serialize + Send,
+    F: Future<Output = A> + Send,
+{
     let dir = open_dir(run_dir)?;
     let name = format!("{}.sock", std::process::id());
     let path = run_dir.join(&name);
@@ -55,13 +85,15 @@ pub(crate) fn listen(run_dir: &Path, yard: &Yard) -> Result<Listening> {
     let listener = UnixListener::bind(short_path(&dir, &name))
         .with_context(|| format!("cannot listen on {}", path.display()))?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
-    let yard = yard.clone();
     tokio::spawn(async move {
         loop {
             match listener.accept().await {
-                Ok((stream, _)) => _ = tokio::spawn(serve(stream, yard.clone())),
+                Ok((stream, _)) => {
+                    let answer = answer.clone();
+                    tokio::spawn(async move { serve(stream, answer).await });
+                }
                 // Out of file handles, most likely; trying again at once would spin.
-                Err(_) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
         }
     });
@@ -80,7 +112,12 @@ fn remove_dead_sockets(run_dir: &Path) {
     }
 }
 
-async fn serve(mut stream: UnixStream, yard: Yard) -> Result<()> {
+async fn serve<Q, A, F>(mut stream: UnixStream, answer: impl Fn(Q) -> F) -> Result<()>
+where
+    Q: DeserializeOwned,
+    A: Serialize,
+    F: Future<Output = A>,
+{
     let own_uid = rustix::process::getuid().as_raw();
     if stream.peer_cred()?.uid() != own_uid {
         bail!("another user");
@@ -88,15 +125,7 @@ async fn serve(mut stream: UnixStream, yard: Yard) -> Result<()> {
     let (reader, mut writer) = stream.split();
     let mut line = String::new();
     BufReader::new(reader.take(MAX_REQUEST_BYTES)).read_line(&mut line).await?;
-    let Request::Cancel { session } = serde_json::from_str(&line)?;
-    let response = match yard.live.find(session) {
-        None => Response::NotHere,
-        Some(handle) => {
-            let _ = handle.cancel("switchyard cancel").await;
-            Response::Done
-        }
-    };
-    let mut line = serde_json::to_string(&response)?;
+    let mut line = serde_json::to_string(&answer(serde_json::from_str(&line)?).await)?;
     line.push('\n');
     writer.write_all(line.as_bytes()).await?;
     Ok(())
@@ -105,23 +134,41 @@ async fn serve(mut stream: UnixStream, yard: Yard) -> Result<()> {
 /// Cancels the running turn of `session`, which process `pid` has; returns when it ended.
 pub(crate) async fn cancel(run_dir: &Path, pid: u32, session: SessionId) -> Result<Response> {
     /// Longer than the whole way from asking an agent to killing it.
-    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
-    tokio::time::timeout(PATIENCE, ask_to_cancel(run_dir, pid, session))
+    const PATIENCE: Duration = Duration::from_secs(60);
+    ask(&run_dir.join(format!("{pid}.sock")), &Request::Cancel { session }, PATIENCE)
         .await
-        .with_context(|| format!("process {pid} has the session, but does not answer"))?
+        .with_context(|| format!("process {pid} has the session, but cannot be asked"))
 }
 
-async fn ask_to_cancel(run_dir: &Path, pid: u32, session: SessionId) -> Result<Response> {
-    let dir = open_dir(run_dir)?;
-    let mut stream = UnixStream::connect(short_path(&dir, &format!("{pid}.sock")))
-        .await
-        .with_context(|| format!("process {pid} has the session, but does not listen"))?;
-    let mut line = serde_json::to_string(&Request::Cancel { session })?;
-    line.push('\n');
-    stream.write_all(line.as_bytes()).await?;
-    let mut answer = String::new();
-    BufReader::new(stream.take(MAX_REQUEST_BYTES)).read_line(&mut answer).await?;
-    serde_json::from_str(&answer).with_context(|| format!("process {pid} ended meanwhile"))
+/// The sockets of processes that may still run.
+pub(crate) fn sockets(run_dir: &Path) -> Vec<PathBuf> {
+    remove_dead_sockets(run_dir);
+    let entries = std::fs::read_dir(run_dir).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sock"))
+        .collect()
+}
+
+/// Asks the process that listens there.
+pub(crate) async fn ask<A: DeserializeOwned>(
+    socket: &Path,
+    request: &impl Serialize,
+    patience: Duration,
+) -> Result<A> {
+    let answer = async {
+        let (dir, name) = (socket.parent(), socket.file_name().and_then(|name| name.to_str()));
+        let (dir, name) = dir.zip(name).context("this is no socket")?;
+        let dir = open_dir(dir)?;
+        let mut stream = UnixStream::connect(short_path(&dir, name)).await?;
+        let mut line = serde_json::to_string(request)?;
+        line.push('\n');
+        stream.write_all(line.as_bytes()).await?;
+        let mut answer = String::new();
+        BufReader::new(stream.take(MAX_ANSWER_BYTES)).read_line(&mut answer).await?;
+        serde_json::from_str(&answer).context("it ended meanwhile")
+    };
+    tokio::time::timeout(patience, answer).await.context("it does not answer")?
 }
 
 /// Opens the directory, made for us alone.

@@ -6,7 +6,9 @@ mod adapter;
 mod agents;
 mod agents_verbs;
 mod ask;
+mod bus;
 mod cli;
+mod cli_bus;
 mod config;
 mod control;
 mod follow;
@@ -14,6 +16,7 @@ mod format;
 mod home;
 mod launching;
 mod outcome;
+mod paint;
 mod prompt;
 mod run;
 mod sessions_verbs;
@@ -35,7 +38,7 @@ fn main() -> ExitCode {
     let first = args.next();
     if first.as_deref().is_some_and(|verb| verb == world::KEEPER_VERB) {
         // Before any thread: a keeper must be the only thing in its process.
-        return bus::keeper::main();
+        return ::bus::keeper::main();
     }
     // One protocol on one pair of pipes: handing messages from thread to thread would cost
     // more than it gains. The log has threads of its own.
@@ -67,8 +70,10 @@ fn main() -> ExitCode {
 
 async fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
     let is_adapter = matches!(cli.verb, Verb::Adapter(_));
+    // `--config` of the bus is its own file, as with stdio Bus.
+    let is_bus = matches!(cli.verb, Verb::Bus(_));
     // Whoever started an adapter has read the file, if there is one.
-    let config = config::load(cli.config.as_deref(), is_adapter)?;
+    let config = config::load(cli.config.as_deref().filter(|_| !is_bus), is_adapter)?;
     match cli.verb {
         Verb::Run(args) => run::run(args, config).await,
         Verb::Acp(args) => acp::serve(args, config).await,
@@ -77,6 +82,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Verb::Adapter(args) => adapter::serve(args, config).await,
         Verb::Agents(args) => agents_verbs::dispatch(args, config).await,
         Verb::Translate(args) => translate::translate(&args),
+        Verb::Bus(args) => bus::dispatch(args, cli.config, config).await,
         Verb::Config(verb) => config::dispatch(&verb, &config),
     }
 }

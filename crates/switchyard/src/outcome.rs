@@ -37,6 +37,11 @@ impl Failure {
         self
     }
 
+    /// What went wrong and what to do, for those who tell it in their own way.
+    pub(crate) fn into_words(self) -> (String, Option<String>) {
+        (self.message, self.hint)
+    }
+
     /// Whoever read our output has gone.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.is_broken_pipe
@@ -101,5 +106,25 @@ impl From<sessions::open::OpenError> for Failure {
 impl From<sessions::session::SessionError> for Failure {
     fn from(error: sessions::session::SessionError) -> Self {
         Self::new(ERROR, error.to_string())
+    }
+}
+
+impl From<bus::BusError> for Failure {
+    fn from(error: bus::BusError) -> Self {
+        let hint = match &error {
+            bus::BusError::OpenToAll(_) => Some("leave out --no-token, or listen on 127.0.0.1"),
+            _ => None,
+        };
+        let failure = Self::new(ERROR, error.to_string());
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
     }
 }

@@ -54,16 +54,31 @@ fn check_private(dir: &Path) -> Result<(), Failure> {
 /// The log, swept of what an earlier crash left, ready to run sessions.
 pub(crate) async fn open_yard(config: &Config) -> Result<Yard, Failure> {
     let log = open_log(config)?;
-    let records_dir = config.home.run.join("workers");
-    let swept = {
-        let (records_dir, scratch) = (records_dir.clone(), scratch(config));
-        tokio::task::spawn_blocking(move || {
-            scratch.sweep();
-            bus::sweep(&records_dir)
-        })
-        .await
+    sweep(config).await;
+    let yard = Yard {
+        log,
+        settings: config.settings(),
+        setup: WorkerSetup {
+            keeper_exe: own_exe(),
+            keeper_args: vec![KEEPER_VERB.into()],
+            records_dir: Some(records_dir(config)),
+            cgroups: config.file.workers.cgroups,
+        },
+        live: Arc::default(),
     };
-    match swept {
+    yard.recover().await?;
+    prune(config, &yard).await?;
+    Ok(yard)
+}
+
+/// Ends what an earlier crash left.
+pub(crate) async fn sweep(config: &Config) {
+    let (records_dir, scratch) = (records_dir(config), scratch(config));
+    let swept = tokio::task::spawn_blocking(move || {
+        scratch.sweep();
+        bus::sweep(&records_dir)
+    });
+    match swept.await {
         Ok(Ok(swept)) => {
             for worker in swept.ended {
                 tracing::warn!(worker = worker.id, pids = ?worker.pids, "ended a left-over worker");
@@ -72,20 +87,11 @@ pub(crate) async fn open_yard(config: &Config) -> Result<Yard, Failure> {
         Ok(Err(error)) => tracing::warn!(%error, "cannot sweep"),
         Err(error) => tracing::warn!(%error, "cannot sweep"),
     }
-    let yard = Yard {
-        log,
-        settings: config.settings(),
-        setup: WorkerSetup {
-            keeper_exe: own_exe(),
-            keeper_args: vec![KEEPER_VERB.into()],
-            records_dir: Some(records_dir),
-            cgroups: config.file.workers.cgroups,
-        },
-        live: Arc::default(),
-    };
-    yard.recover().await?;
-    prune(config, &yard).await?;
-    Ok(yard)
+}
+
+/// Where notes about running workers are.
+pub(crate) fn records_dir(config: &Config) -> PathBuf {
+    config.home.run.join("workers")
 }
 
 async fn prune(config: &Config, yard: &Yard) -> Result<(), Failure> {

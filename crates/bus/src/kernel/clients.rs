@@ -106,8 +106,8 @@ impl Shell {
         }
     }
 
-    pub(super) fn port(&mut self, socket: OwnedFd, pool: Option<Arc<str>>) {
-        self.add_client(Accepted { socket, via: Via::Port }, None, pool);
+    pub(super) fn port(&mut self, socket: OwnedFd, token: Option<Token>, pool: Option<Arc<str>>) {
+        self.add_client(Accepted { socket, via: Via::Port }, token, pool);
     }
 
     fn add_client(&mut self, accepted: Accepted, token: Option<Token>, pool: Option<Arc<str>>) {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustix::event::{EventfdFlags, eventfd};
 use tokio::sync::{mpsc, oneshot};
 
+use super::hello::Token;
 use super::listener::Listener;
 use super::picture::Picture;
 use super::{BusError, Setup};
@@ -24,7 +25,7 @@ pub(super) enum Note {
     WorkerExited { worker: WorkerId, report: ExitReport, last_words: String },
     Memory(Vec<(WorkerId, u64)>),
     Listen(Box<Listener>),
-    Port { socket: OwnedFd, pool: Option<Arc<str>> },
+    Port { socket: OwnedFd, token: Option<Token>, pool: Option<Arc<str>> },
     Picture(oneshot::Sender<Picture>),
     Reload { setup: Box<Setup>, done: oneshot::Sender<Result<(), BusError>> },
     Command { command: Command, done: oneshot::Sender<()> },

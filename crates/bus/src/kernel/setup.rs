@@ -1,6 +1,8 @@
 //! What a bus is to run, and the limits at its edges.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
 
 use crate::launch::Launch;
 use crate::switch::{Limits, Plan, PlanError, PoolPlan};
@@ -26,7 +28,8 @@ pub struct PoolSetup {
 }
 
 /// Limits of what is read and waited for, where bytes become lines. Times in milliseconds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Edges {
     pub max_client_line_bytes: usize,
     pub max_worker_line_bytes: usize,
@@ -81,6 +84,15 @@ impl PoolSetup {
     }
 
     fn plan(&self) -> PoolPlan {
-        PoolPlan { launch: format!("{:?}", self.launch).into(), ..self.plan.clone() }
+        PoolPlan { launch: print_of(&self.launch), ..self.plan.clone() }
     }
+}
+
+/// The same for launches that are the same, as long as this process lives. Plans are written
+/// into recordings, so what may be a secret goes in under a key that nobody has.
+fn print_of(launch: &Launch) -> Arc<str> {
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    let Launch { program, args, cwd, env, .. } = launch;
+    let all = (program, args, cwd, env.inherit, &env.set, &env.strip);
+    format!("{} #{:016x}", program.display(), KEY.hash_one(all)).into()
 }

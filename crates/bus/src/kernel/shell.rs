@@ -293,7 +293,7 @@ impl Shell {
                     }
                 }
                 Note::Listen(listener) => self.listen(*listener),
-                Note::Port { socket, pool } => self.port(socket, pool),
+                Note::Port { socket, token, pool } => self.port(socket, token, pool),
                 Note::Picture(reply) => {
                     let _asker_gone = reply.send(self.picture());
                 }

@@ -7,7 +7,8 @@ use super::worker::Stage;
 use super::{Switch, WorkerId};
 
 /// Totals since the start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Counters {
     pub lines_from_clients: u64,
     pub lines_from_workers: u64,

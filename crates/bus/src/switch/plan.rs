@@ -85,7 +85,8 @@ pub struct Ping {
     pub timeout: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Limits {
     pub max_clients: usize,
     /// Requests of one client that wait for an answer.
@@ -102,7 +103,8 @@ pub struct Limits {
 
 /// Bytes that wait for a reader: reading from those that feed it stops above `high` and goes
 /// on below `low`; above `full` nothing more is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct QueueMarks {
     pub low: usize,
     pub high: usize,

@@ -1,0 +1,91 @@
+//! `switchyard bus`: the bus alone, from a file and a command line.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::cli_bus::{BusArgs, BusVerb, StatusForm};
+use crate::config::Config;
+use crate::format::print;
+use crate::outcome::Failure;
+use crate::paint::Paint;
+use control::Order;
+
+mod check;
+mod control;
+pub(crate) mod file;
+mod limits_table;
+pub(crate) mod listener;
+mod pool_table;
+mod report;
+mod serve;
+pub(crate) mod setup;
+mod status;
+mod stdio_bus;
+mod token;
+mod units;
+mod ws;
+
+/// `named` is what `--config` says, which is another way to say `-c`.
+pub(crate) async fn dispatch(
+    args: BusArgs,
+    named: Option<PathBuf>,
+    config: Config,
+) -> Result<ExitCode, Failure> {
+    let BusArgs { verb, file, serve } = args;
+    if let (Some(_), Some(flag)) = (&verb, serve.given()) {
+        return Err(Failure::usage(format!("{flag} is for serving, not for this command")));
+    }
+    let file = one_file(file, named)?;
+    let needed = || {
+        file.clone().ok_or_else(|| {
+            Failure::usage("which file? Give it with -c FILE")
+                .hint("docs/bus.md has one to begin with")
+        })
+    };
+    match verb {
+        Some(BusVerb::Check { json }) => check::check(&needed()?, json, &config).await,
+        Some(BusVerb::Status(form)) => {
+            let status = control::send(&config.home.run, file.as_deref(), &Order::Status).await?;
+            print(&match form.form() {
+                StatusForm::Text => status::text(&status, Paint::on_stdout()),
+                StatusForm::Json => format!("{status:#}\n"),
+                StatusForm::Prometheus => status::prometheus(&status),
+            })?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(BusVerb::Reload) => {
+            tell(&config, file, Order::Reload, "the file was read again").await
+        }
+        Some(BusVerb::Drain { pool }) => {
+            let done = format!("pool `{pool}` takes no more requests and ends those it has");
+            tell(&config, file, Order::Drain { pool }, &done).await
+        }
+        Some(BusVerb::Recover { pool }) => {
+            let done = format!("pool `{pool}` serves again");
+            tell(&config, file, Order::Recover { pool }, &done).await
+        }
+        Some(BusVerb::Restart { pool }) => {
+            let done = format!("the workers of pool `{pool}` are replaced one by one");
+            tell(&config, file, Order::Restart { pool }, &done).await
+        }
+        None => serve::serve(needed()?, serve, config).await,
+    }
+}
+
+async fn tell(
+    config: &Config,
+    file: Option<PathBuf>,
+    order: Order,
+    done: &str,
+) -> Result<ExitCode, Failure> {
+    control::send(&config.home.run, file.as_deref(), &order).await?;
+    serve::say(done);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn one_file(file: Option<PathBuf>, named: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {
+    match (file, named) {
+        (Some(_), Some(_)) => Err(Failure::usage("-c and --config are the same; give one")),
+        (file, named) => Ok(file.or(named)),
+    }
+}

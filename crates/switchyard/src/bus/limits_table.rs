@@ -1,0 +1,148 @@
+//! `[limits]`: how much is taken, kept and waited for.
+//!
+//! Everything has a default that suits a machine of one's own; what makes no sense together
+//! is refused when the whole file is checked ([`super::setup`]).
+
+use bus::Edges;
+use bus::switch::{Limits, QueueMarks};
+use serde::{Deserialize, Serialize};
+
+use super::units::{Size, Wait, WaitOrNever, show_bytes, show_millis};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct LimitsTable {
+    pub(super) max_clients: Option<usize>,
+    pub(super) max_open_per_client: Option<usize>,
+    pub(super) max_sessions: Option<usize>,
+    pub(super) client_queue: Option<Queue>,
+    pub(super) worker_queue: Option<Queue>,
+    pub(super) session_grace: Option<Wait>,
+    pub(super) slow_client_after: Option<WaitOrNever>,
+    pub(super) max_client_line: Option<Size>,
+    pub(super) max_worker_line: Option<Size>,
+    pub(super) max_unfinished: Option<Size>,
+    pub(super) line_timeout: Option<Wait>,
+    pub(super) hello_timeout: Option<Wait>,
+    pub(super) half_close_wait: Option<Wait>,
+    pub(super) worker_stuck_after: Option<Wait>,
+    pub(super) memory_poll: Option<Wait>,
+}
+
+/// A queue: its limit alone, or all three of its marks.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged, expecting = "expected a size such as \"64MiB\", or { low, high, full }")]
+pub(super) enum Queue {
+    Limit(Size),
+    Marks(Marks),
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Marks {
+    low: Size,
+    high: Size,
+    full: Size,
+}
+
+impl Queue {
+    /// With its limit alone, reading stops where it usually does, or early enough that what is
+    /// on its way still finds room.
+    fn marks(self, usual: QueueMarks) -> QueueMarks {
+        match self {
+            Self::Limit(full) => {
+                let full = full.bytes();
+                QueueMarks { low: usual.low.min(full / 4), high: usual.high.min(full / 2), full }
+            }
+            Self::Marks(Marks { low, high, full }) => {
+                QueueMarks { low: low.bytes(), high: high.bytes(), full: full.bytes() }
+            }
+        }
+    }
+}
+
+impl LimitsTable {
+    pub(super) fn settle(&self) -> (Limits, Edges) {
+        let usual = Limits::default();
+        let limits = Limits {
+            max_clients: self.max_clients.unwrap_or(usual.max_clients),
+            max_open_per_client: self.max_open_per_client.unwrap_or(usual.max_open_per_client),
+            max_sessions: self.max_sessions.unwrap_or(usual.max_sessions),
+            client_queue: marks(self.client_queue, usual.client_queue),
+            worker_queue: marks(self.worker_queue, usual.worker_queue),
+            session_grace: millis(self.session_grace, usual.session_grace),
+            slow_client_after: match self.slow_client_after {
+                Some(WaitOrNever(wait)) => wait.map(Wait::millis),
+                None => usual.slow_client_after,
+            },
+        };
+        let usual = Edges::default();
+        let max_client_line_bytes = bytes(self.max_client_line, usual.max_client_line_bytes);
+        // Who allows longer lines must not have to know of this one.
+        let max_unfinished_bytes = usual.max_unfinished_bytes.max(max_client_line_bytes);
+        let edges = Edges {
+            max_client_line_bytes,
+            max_worker_line_bytes: bytes(self.max_worker_line, usual.max_worker_line_bytes),
+            max_unfinished_bytes: bytes(self.max_unfinished, max_unfinished_bytes),
+            line_timeout: millis(self.line_timeout, usual.line_timeout),
+            hello_timeout: millis(self.hello_timeout, usual.hello_timeout),
+            half_close_wait: millis(self.half_close_wait, usual.half_close_wait),
+            worker_stuck_after: millis(self.worker_stuck_after, usual.worker_stuck_after),
+            memory_interval: millis(self.memory_poll, usual.memory_interval),
+        };
+        (limits, edges)
+    }
+}
+
+/// A limit that is not the usual one, in the words of the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Changed {
+    pub(super) name: &'static str,
+    pub(super) value: String,
+    pub(super) usual: String,
+}
+
+pub(super) fn changed(limits: &Limits, edges: &Edges) -> Vec<Changed> {
+    let all = |limits: &Limits, edges: &Edges| {
+        let wait = |wait: Option<u64>| wait.map_or_else(|| "never".to_owned(), show_millis);
+        let bytes = |n_bytes: usize| show_bytes(n_bytes as u64);
+        let queue = |marks: QueueMarks| {
+            format!("{} / {} / {}", bytes(marks.low), bytes(marks.high), bytes(marks.full))
+        };
+        [
+            ("max_clients", limits.max_clients.to_string()),
+            ("max_open_per_client", limits.max_open_per_client.to_string()),
+            ("max_sessions", limits.max_sessions.to_string()),
+            ("client_queue", queue(limits.client_queue)),
+            ("worker_queue", queue(limits.worker_queue)),
+            ("session_grace", show_millis(limits.session_grace)),
+            ("slow_client_after", wait(limits.slow_client_after)),
+            ("max_client_line", bytes(edges.max_client_line_bytes)),
+            ("max_worker_line", bytes(edges.max_worker_line_bytes)),
+            ("max_unfinished", bytes(edges.max_unfinished_bytes)),
+            ("line_timeout", show_millis(edges.line_timeout)),
+            ("hello_timeout", show_millis(edges.hello_timeout)),
+            ("worker_stuck_after", show_millis(edges.worker_stuck_after)),
+            ("memory_poll", show_millis(edges.memory_interval)),
+        ]
+    };
+    let usual = all(&Limits::default(), &Edges::default());
+    let pairs = all(limits, edges).into_iter().zip(usual);
+    let changed = pairs.filter(|((_, value), (_, usual))| value != usual);
+    changed.map(|((name, value), (_, usual))| Changed { name, value, usual }).collect()
+}
+
+fn marks(queue: Option<Queue>, usual: QueueMarks) -> QueueMarks {
+    queue.map_or(usual, |queue| queue.marks(usual))
+}
+
+fn millis(wait: Option<Wait>, usual: u64) -> u64 {
+    wait.map_or(usual, Wait::millis)
+}
+
+fn bytes(size: Option<Size>, usual: usize) -> usize {
+    size.map_or(usual, Size::bytes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! Where clients come in: `[[listen]]` of a bus file, and the addresses of the command line.
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// Only the user who runs the bus.
+pub(crate) const PRIVATE_SOCKET: u32 = 0o600;
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Table")]
+pub(crate) struct Listener {
+    pub(crate) at: Place,
+    /// Which pool its clients get.
+    pub(crate) pool: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    Tcp(SocketAddr),
+    Ws(SocketAddr),
+    /// With the mode of its file.
+    Unix(PathBuf, u32),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    tcp: Option<String>,
+    ws: Option<String>,
+    unix: Option<PathBuf>,
+    mode: Option<String>,
+    pool: Option<String>,
+}
+
+impl Listener {
+    /// Relative paths are below `base`.
+    pub(super) fn below(mut self, base: &Path) -> Self {
+        if let Place::Unix(path, _) = &mut self.at {
+            *path = base.join(&*path);
+        }
+        self
+    }
+}
+
+impl Place {
+    pub(crate) fn needs_token(&self) -> bool {
+        matches!(self, Self::Tcp(_) | Self::Ws(_))
+    }
+
+    /// Whether nobody but this machine can reach it.
+    pub(crate) fn is_local(&self) -> bool {
+        match self {
+            Self::Tcp(address) | Self::Ws(address) => address.ip().is_loopback(),
+            Self::Unix(..) => true,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "tcp {address}"),
+            Self::Ws(address) => write!(f, "ws {address}"),
+            Self::Unix(path, _) => write!(f, "unix {}", path.display()),
+        }
+    }
+}
+
+impl TryFrom<Table> for Listener {
+    type Error = String;
+
+    fn try_from(table: Table) -> Result<Self, String> {
+        let Table { tcp, ws, unix, mode, pool } = table;
+        let at = match (tcp, ws, unix) {
+            (Some(tcp), None, None) => Place::Tcp(parse_address(&tcp)?),
+            (None, Some(ws), None) => Place::Ws(parse_address(&ws)?),
+            (None, None, Some(path)) => {
+                let mode = mode.as_deref().map_or(Ok(PRIVATE_SOCKET), parse_mode)?;
+                return Ok(Self { at: Place::Unix(path, mode), pool });
+            }
+            _ => return Err("a listener has exactly one of `tcp`, `unix` and `ws`".to_owned()),
+        };
+        match mode {
+            Some(_) => Err("`mode` is for unix sockets".to_owned()),
+            None => Ok(Self { at, pool }),
+        }
+    }
+}
+
+/// `127.0.0.1:9000`, `[::1]:9000` or `localhost:9000`. Other names are not looked up: what
+/// one listens on should not depend on a name server.
+pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let port = text.strip_prefix("localhost:").and_then(|port| port.parse().ok());
+    match port {
+        Some(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),
+        None => Err(format!(
+            "{text:?} is no address; write it like \"127.0.0.1:9000\" or \"[::1]:9000\""
+        )),
+    }
+}
+
+fn parse_mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
+    // Without it, those that come are turned away at the door.
+    mode.filter(|mode| mode & PRIVATE_SOCKET == PRIVATE_SOCKET)
+        .ok_or_else(|| format!("{text:?} is no mode for a socket; write it like \"0600\""))
+}
+
+#[cfg(test)]
+mod tests;

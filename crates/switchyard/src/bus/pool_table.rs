@@ -1,0 +1,278 @@
+//! `[[pool]]`: workers that stand in for each other, as a bus file describes them.
+//!
+//! In: a table, from TOML or made from a stdio Bus file. Out: a [`PoolEntry`], in which it is
+//! settled what runs and how it is looked after.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use bus::StopLadder;
+use bus::switch::{Backoff, Intensity, Ping, PoolPlan, Restart, Start};
+use serde::Deserialize;
+use sessions::permission::Mode;
+
+use super::units::{Size, Wait};
+
+/// Variables with this beginning are Switchyard's own.
+const OWN_PREFIX: &str = "SWITCHYARD_";
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "PoolTable")]
+pub(crate) struct PoolEntry {
+    pub(crate) work: Work,
+    /// Where its workers run; where the bus was started if it is left out.
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) env: BTreeMap<String, String>,
+    /// The only variables of the bus that its workers get; all if it is left out.
+    pub(crate) inherit_env: Option<Vec<String>>,
+    /// All but `launch`, which is known when the program has been found.
+    pub(crate) plan: PoolPlan,
+    pub(crate) ladder: StopLadder,
+    /// In milliseconds.
+    pub(crate) prompt_timeout: Option<u64>,
+    pub(crate) clients_per_worker: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Work {
+    Command {
+        program: PathBuf,
+        args: Vec<String>,
+    },
+    /// An agent that Switchyard knows, as an ACP worker.
+    Agent {
+        name: String,
+        permissions: Option<Mode>,
+    },
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PoolTable {
+    pub(super) name: String,
+    pub(super) command: Option<String>,
+    #[serde(default)]
+    pub(super) args: Vec<String>,
+    pub(super) agent: Option<String>,
+    pub(super) permissions: Option<Mode>,
+    pub(super) cwd: Option<PathBuf>,
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) inherit_env: Option<Vec<String>>,
+    pub(super) workers: Option<u32>,
+    pub(super) min: Option<u32>,
+    pub(super) max: Option<u32>,
+    pub(super) start: Option<StartWord>,
+    pub(super) restart: Option<RestartWord>,
+    #[serde(default)]
+    pub(super) backoff: BackoffTable,
+    #[serde(default)]
+    pub(super) intensity: IntensityTable,
+    pub(super) drain_timeout: Option<Wait>,
+    #[serde(default)]
+    pub(super) stop: StopTable,
+    pub(super) ping: Option<PingTable>,
+    pub(super) max_memory: Option<Size>,
+    pub(super) request_timeout: Option<Wait>,
+    pub(super) prompt_timeout: Option<Wait>,
+    pub(super) max_sessions_per_worker: Option<u32>,
+    pub(super) clients_per_worker: Option<u32>,
+    pub(super) idle_stop: Option<Wait>,
+    pub(super) fan_out: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum StartWord {
+    Ahead,
+    OnDemand,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RestartWord {
+    Always,
+    OnFailure,
+    Never,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct BackoffTable {
+    initial: Option<Wait>,
+    max: Option<Wait>,
+    jitter_percent: Option<u32>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct IntensityTable {
+    pub(super) deaths: Option<u32>,
+    pub(super) window: Option<Wait>,
+    pub(super) cool_down: Option<Wait>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct StopTable {
+    after_eof: Option<Wait>,
+    after_term: Option<Wait>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PingTable {
+    method: String,
+    interval: Option<Wait>,
+    timeout: Option<Wait>,
+}
+
+impl PoolEntry {
+    pub(crate) fn name(&self) -> &str {
+        &self.plan.name
+    }
+
+    /// Relative paths are below `base`; a program without a slash is looked up in `PATH`.
+    pub(super) fn below(mut self, base: &Path) -> Self {
+        if let Some(cwd) = &mut self.cwd {
+            *cwd = base.join(&*cwd);
+        }
+        if let Work::Command { program, .. } = &mut self.work
+            && program.as_os_str().as_bytes().contains(&b'/')
+        {
+            *program = base.join(&*program);
+        }
+        self
+    }
+}
+
+impl TryFrom<PoolTable> for PoolEntry {
+    type Error = String;
+
+    fn try_from(table: PoolTable) -> Result<Self, String> {
+        let of_pool = |why: String| match table.name.as_str() {
+            "" => why,
+            name => format!("pool `{name}`: {why}"),
+        };
+        let work = work_of(&table).map_err(of_pool)?;
+        check_env(&table).map_err(of_pool)?;
+        let plan = plan_of(&table).map_err(of_pool)?;
+        let prompt_timeout = table.prompt_timeout.map(Wait::millis);
+        let PoolTable { cwd, env, inherit_env, stop, clients_per_worker, .. } = table;
+        let usual = StopLadder::default();
+        let ladder = StopLadder {
+            after_eof: stop.after_eof.map_or(usual.after_eof, |wait| wait.0),
+            after_term: stop.after_term.map_or(usual.after_term, |wait| wait.0),
+        };
+        Ok(Self { work, cwd, env, inherit_env, plan, ladder, prompt_timeout, clients_per_worker })
+    }
+}
+
+fn work_of(table: &PoolTable) -> Result<Work, String> {
+    match (&table.command, &table.agent) {
+        (Some(_), Some(_)) => Err("it has both `command` and `agent`; leave one out".into()),
+        (None, None) => Err("it has neither `command` nor `agent`, so nothing can run".into()),
+        (Some(program), None) if table.permissions.is_some() => Err(format!(
+            "`permissions` is for agents that Switchyard knows; `{program}` takes arguments \
+             of its own"
+        )),
+        (Some(program), None) if program.is_empty() => Err("`command` is empty".into()),
+        (Some(program), None) => {
+            if [program].into_iter().chain(&table.args).any(|word| word.contains('\0')) {
+                return Err("a command line cannot have a NUL in it".into());
+            }
+            Ok(Work::Command { program: program.into(), args: table.args.clone() })
+        }
+        (None, Some(_)) if !table.args.is_empty() => {
+            Err("`args` go with `command`; an agent by name has its own".into())
+        }
+        (None, Some(name)) => {
+            Ok(Work::Agent { name: name.clone(), permissions: table.permissions })
+        }
+    }
+}
+
+fn check_env(table: &PoolTable) -> Result<(), String> {
+    let names = table.env.keys().chain(table.inherit_env.iter().flatten());
+    for name in names {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err(format!("{name:?} cannot be the name of a variable"));
+        }
+        if name.starts_with(OWN_PREFIX) {
+            return Err(format!("`{name}` is Switchyard's own and never reaches a worker"));
+        }
+    }
+    match table.env.iter().find(|(_, value)| value.contains('\0')) {
+        Some((name, _)) => Err(format!("the value of `{name}` has a NUL in it")),
+        None => Ok(()),
+    }
+}
+
+fn plan_of(table: &PoolTable) -> Result<PoolPlan, String> {
+    let (min, max) = match (table.workers, table.min, table.max) {
+        (None, None, None) => (1, 1),
+        (Some(n), None, None) => (n, n),
+        (None, min, Some(max)) => (min.unwrap_or(1), max),
+        (None, Some(_), None) => return Err("`min` without `max`; give both".into()),
+        (Some(_), ..) => {
+            return Err("give either `workers`, or `min` and `max`".into());
+        }
+    };
+    let usual = PoolPlan::fixed(&table.name, "", 1);
+    Ok(PoolPlan {
+        min,
+        max,
+        start: match table.start {
+            Some(StartWord::Ahead) => Start::Ahead,
+            Some(StartWord::OnDemand) => Start::OnDemand,
+            None => usual.start,
+        },
+        restart: match table.restart {
+            Some(RestartWord::Always) => Restart::Always,
+            Some(RestartWord::OnFailure) => Restart::OnFailure,
+            Some(RestartWord::Never) => Restart::Never,
+            None => usual.restart,
+        },
+        backoff: Backoff {
+            initial: millis(table.backoff.initial, usual.backoff.initial),
+            max: millis(table.backoff.max, usual.backoff.max),
+            jitter_percent: table.backoff.jitter_percent.unwrap_or(usual.backoff.jitter_percent),
+        },
+        intensity: Intensity {
+            n_deaths: table.intensity.deaths.unwrap_or(usual.intensity.n_deaths),
+            window: millis(table.intensity.window, usual.intensity.window),
+            cool_down: millis(table.intensity.cool_down, usual.intensity.cool_down),
+        },
+        drain_timeout: millis(table.drain_timeout, usual.drain_timeout),
+        ping: table.ping.as_ref().map(ping_of),
+        max_memory_bytes: table.max_memory.map(|size| size.0),
+        request_timeout: table.request_timeout.map(Wait::millis),
+        max_sessions_per_worker: table.max_sessions_per_worker,
+        idle_stop: table.idle_stop.map(Wait::millis),
+        fan_out: match &table.fan_out {
+            Some(methods) => methods.iter().map(|method| method.as_str().into()).collect(),
+            None => usual.fan_out.clone(),
+        },
+        ..usual
+    })
+}
+
+fn ping_of(table: &PingTable) -> Ping {
+    // A worker that computes for long may be silent for long; what is asked too often only
+    // wakes it.
+    const INTERVAL_MS: u64 = 30_000;
+    const TIMEOUT_MS: u64 = 10_000;
+    Ping {
+        method: table.method.as_str().into(),
+        interval: millis(table.interval, INTERVAL_MS),
+        timeout: millis(table.timeout, TIMEOUT_MS),
+    }
+}
+
+fn millis(wait: Option<Wait>, usual: u64) -> u64 {
+    wait.map_or(usual, Wait::millis)
+}
+
+#[cfg(test)]
+mod tests;

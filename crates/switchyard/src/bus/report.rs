@@ -1,0 +1,228 @@
+//! What `switchyard bus check` found, in words and as JSON.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use bus::switch::{Restart, Start};
+use serde_json::{Value, json};
+use sessions::projection::sanitize;
+
+use super::file::{BusFile, Form, Wrong};
+use super::limits_table::{Changed, changed};
+use super::listener::{Listener, PRIVATE_SOCKET, Place};
+use super::pool_table::{PoolEntry, Work};
+use super::setup::Problem;
+use crate::paint::Paint;
+
+#[derive(Debug)]
+pub(super) struct Report {
+    path: PathBuf,
+    form: Option<Form>,
+    pools: Vec<PoolReport>,
+    limits: Vec<Changed>,
+    listeners: Vec<Listener>,
+    warnings: Vec<String>,
+    problems: Vec<Problem>,
+}
+
+#[derive(Debug)]
+pub(super) struct PoolReport {
+    name: String,
+    workers: (u32, u32),
+    start: &'static str,
+    restart: &'static str,
+    runs: Vec<String>,
+    program: Option<PathBuf>,
+}
+
+impl PoolReport {
+    pub(super) fn new(pool: &PoolEntry, program: Option<PathBuf>) -> Self {
+        let runs = match &pool.work {
+            Work::Agent { name, .. } => vec!["agent".to_owned(), name.clone()],
+            Work::Command { program, args } => {
+                [program.display().to_string()].into_iter().chain(args.iter().cloned()).collect()
+            }
+        };
+        Self {
+            name: pool.name().to_owned(),
+            workers: (pool.plan.min, pool.plan.max),
+            start: match pool.plan.start {
+                Start::Ahead => "ahead",
+                Start::OnDemand => "on-demand",
+            },
+            restart: match pool.plan.restart {
+                Restart::Always => "always",
+                Restart::OnFailure => "on-failure",
+                Restart::Never => "never",
+            },
+            runs,
+            program,
+        }
+    }
+
+    fn columns(&self) -> [String; 5] {
+        let workers = match self.workers {
+            (min, max) if min == max => max.to_string(),
+            (min, max) => format!("{min}-{max}"),
+        };
+        let (name, runs) = (clean(&self.name), clean(&self.runs.join(" ")));
+        [name, workers, self.start.to_owned(), self.restart.to_owned(), runs]
+    }
+}
+
+impl Report {
+    pub(super) fn new(
+        path: &Path,
+        file: &BusFile,
+        pools: Vec<PoolReport>,
+        warnings: Vec<String>,
+        problems: Vec<Problem>,
+    ) -> Self {
+        Self {
+            path: path.to_owned(),
+            form: Some(file.form),
+            pools,
+            limits: changed(&file.limits, &file.edges),
+            listeners: file.listeners.clone(),
+            warnings,
+            problems,
+        }
+    }
+
+    /// Of a file that could not be made out.
+    pub(super) fn of_wrong(path: &Path, wrong: Wrong) -> Self {
+        let Wrong { at, message, hint } = wrong;
+        let message = match at {
+            Some((line, column)) => format!("line {line}, column {column}: {message}"),
+            None => message,
+        };
+        Self {
+            path: path.to_owned(),
+            form: None,
+            pools: Vec::new(),
+            limits: Vec::new(),
+            listeners: Vec::new(),
+            warnings: Vec::new(),
+            problems: vec![Problem { message, hint }],
+        }
+    }
+
+    pub(super) fn is_ok(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let form = self.form.map(|form| match form {
+            Form::Toml => "toml",
+            Form::StdioBus => "stdio-bus",
+        });
+        let pools = self.pools.iter().map(|pool| {
+            let (min, max) = pool.workers;
+            json!({
+                "name": pool.name, "min": min, "max": max, "start": pool.start,
+                "restart": pool.restart, "runs": pool.runs, "program": pool.program,
+            })
+        });
+        let listeners = self.listeners.iter().map(|listener| {
+            json!({
+                "at": listener.at.to_string(), "pool": listener.pool,
+                "needsToken": listener.at.needs_token(),
+            })
+        });
+        let problems = self
+            .problems
+            .iter()
+            .map(|problem| json!({ "message": problem.message, "remedy": problem.hint }));
+        json!({
+            "file": self.path,
+            "form": form,
+            "isOk": self.is_ok(),
+            "pools": pools.collect::<Vec<_>>(),
+            "limits": self.limits,
+            "listeners": listeners.collect::<Vec<_>>(),
+            "warnings": self.warnings,
+            "problems": problems.collect::<Vec<_>>(),
+        })
+    }
+
+    pub(super) fn text(&self, paint: Paint) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        if !self.pools.is_empty() {
+            text.push_str(&self.table(paint));
+        }
+        if !self.limits.is_empty() {
+            let _ = writeln!(text, "\n{}", paint.strong("limits that are not the usual ones"));
+            for Changed { name, value, usual } in &self.limits {
+                let _ = writeln!(text, "  {name:<19} {value} (usually {usual})");
+            }
+        }
+        if self.form.is_some() {
+            let _ = writeln!(text, "\n{}", paint.strong("clients come by"));
+            text.push_str(&self.entrances());
+        }
+        for warning in &self.warnings {
+            let _ = writeln!(text, "\n{}: {}", paint.doubtful("warning"), sanitize(warning));
+        }
+        for Problem { message, hint } in &self.problems {
+            let _ = writeln!(text, "\n{}: {}", paint.bad("problem"), sanitize(message));
+            if let Some(hint) = hint {
+                let _ = writeln!(text, "    fix: {}", sanitize(hint));
+            }
+        }
+        let path = clean(&self.path.display().to_string());
+        let verdict = match self.problems.len() {
+            0 => paint.good(&format!("{path} is fine")),
+            1 => paint.bad(&format!("{path} has a problem")),
+            n => paint.bad(&format!("{path} has {n} problems")),
+        };
+        let _ = writeln!(text, "\n{verdict}");
+        text.trim_start().to_owned()
+    }
+
+    fn table(&self, paint: Paint) -> String {
+        let head = ["pool", "workers", "start", "restart", "runs"].map(str::to_owned);
+        let rows: Vec<[String; 5]> = self.pools.iter().map(PoolReport::columns).collect();
+        let width = |n: usize| {
+            let cells = [&head].into_iter().chain(&rows).filter_map(|row| row.get(n));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+        };
+        let widths: Vec<usize> = (0..head.len()).map(width).collect();
+        let line = |row: &[String; 5]| {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        };
+        let mut text = format!("{}\n", paint.strong(&line(&head)));
+        for (row, pool) in rows.iter().zip(&self.pools) {
+            let line = line(row);
+            let line = if pool.program.is_some() { line } else { paint.bad(&line) };
+            let _ = writeln!(text, "{line}");
+        }
+        text
+    }
+
+    fn entrances(&self) -> String {
+        if self.listeners.is_empty() {
+            return "  stdin and stdout, one; or by --tcp, --unix and --ws\n".to_owned();
+        }
+        let mut text = String::new();
+        for Listener { at, pool } in &self.listeners {
+            let place = clean(&at.to_string());
+            let how = match at {
+                Place::Tcp(_) | Place::Ws(_) => "with the token".to_owned(),
+                Place::Unix(_, PRIVATE_SOCKET) => "as this user".to_owned(),
+                Place::Unix(_, mode) => format!("as its mode {mode:04o} allows"),
+            };
+            let pool = pool.as_ref().map(|pool| format!(", to pool {}", sanitize(pool)));
+            let _ = writeln!(text, "  {place}, {how}{}", pool.unwrap_or_default());
+        }
+        text
+    }
+}
+
+fn clean(text: &str) -> String {
+    sanitize(text).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

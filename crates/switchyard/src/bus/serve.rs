@@ -1,0 +1,194 @@
+//! `switchyard bus -c FILE`: the bus as a process of its own.
+//!
+//! In: a file and a command line. Out: a bus that runs until its only client has left, a
+//! signal ends it, or its workers have been drained.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use bus::{Bus, Listen, Token};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::io::AsyncWriteExt as _;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::file::BusFile;
+use super::listener::{Listener, Place};
+use super::setup::{BusSetup, prepare, warnings};
+use super::{control, token, ws};
+use crate::cli_bus::ServeArgs;
+use crate::config::Config;
+use crate::outcome::Failure;
+use crate::{stdio, terminal, world};
+
+pub(super) async fn serve(
+    path: PathBuf,
+    args: ServeArgs,
+    config: Config,
+) -> Result<ExitCode, Failure> {
+    let here = std::env::current_dir().context("cannot tell where this is")?;
+    let path = here.join(path);
+    let source = Source { path, here, record: args.record.clone(), config };
+    world::sweep(&source.config).await;
+    let (setup, mut listeners, token_file) = source.read().await?;
+    listeners.extend(args.listeners());
+    if args.stdio {
+        listeners.clear();
+    }
+    let token_file = args.token_file.clone().or(token_file);
+    let token = match listeners.iter().any(|listener| listener.at.needs_token()) {
+        true if !args.no_token => Some(token::open(token_file.as_deref(), &source.config)?),
+        _ => None,
+    };
+    raise_descriptor_limit();
+    let max_line_bytes = setup.edges.max_client_line_bytes;
+    let bus = Bus::start(setup)?;
+    let mut places = Vec::new();
+    for listener in &listeners {
+        places.push(listen(&bus, listener, token.as_ref(), max_line_bytes).await?);
+    }
+    let source = Arc::new(source);
+    let _control = control::listen(&bus, &source, places)?;
+    let client = match listeners.is_empty() {
+        true => {
+            let port = bus.port(args.pool.as_deref()).await?;
+            Some(port.into_stream().context("a port for stdin and stdout")?)
+        }
+        false => None,
+    };
+    run(&bus, &source, client).await
+}
+
+/// Until the bus has ended.
+async fn run(
+    bus: &Bus,
+    source: &Source,
+    client: Option<tokio::net::UnixStream>,
+) -> Result<ExitCode, Failure> {
+    let listening = "listening for signals";
+    let mut interrupt = signal(SignalKind::interrupt()).context(listening)?;
+    let mut terminate = signal(SignalKind::terminate()).context(listening)?;
+    let mut hangup = signal(SignalKind::hangup()).context(listening)?;
+    let has_client = client.is_some();
+    let mut client = std::pin::pin!(talk(client));
+    let mut is_ending = false;
+    let mut ended = std::pin::pin!(bus.ended());
+    loop {
+        let wish = tokio::select! {
+            () = &mut ended => return Ok(ExitCode::SUCCESS),
+            _ = interrupt.recv() => Wish::End,
+            _ = terminate.recv() => Wish::End,
+            // Whose terminal is gone will not read a file again.
+            _ = hangup.recv() => if has_client { Wish::End } else { Wish::Reload },
+            () = &mut client, if has_client && !is_ending => Wish::End,
+        };
+        match wish {
+            Wish::Reload => match source.reload(bus).await {
+                Ok(()) => say("read its file again"),
+                Err(failure) => say(&format!("goes on as before: {failure}")),
+            },
+            Wish::End if is_ending => bus.abort().await,
+            Wish::End => {
+                is_ending = true;
+                let bus = bus.clone();
+                tokio::spawn(async move { bus.drain().await });
+            }
+        }
+    }
+}
+
+enum Wish {
+    End,
+    Reload,
+}
+
+/// Where a bus's setup comes from, at its start and at each reload.
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    here: PathBuf,
+    record: Option<PathBuf>,
+    config: Config,
+}
+
+impl Source {
+    async fn read(&self) -> Result<(bus::Setup, Vec<Listener>, Option<PathBuf>), Failure> {
+        let file = BusFile::read(&self.path, &self.here)?;
+        for warning in warnings(&file) {
+            say(&warning);
+        }
+        let BusSetup { setup, listeners, token_file } =
+            prepare(file, &self.config, &self.here).await?;
+        Ok((bus::Setup { record: self.record.clone(), ..setup }, listeners, token_file))
+    }
+
+    /// Pools and limits; listeners stay as they are.
+    pub(super) async fn reload(&self, bus: &Bus) -> Result<(), Failure> {
+        let (setup, ..) = self.read().await?;
+        Ok(bus.reload(setup).await?)
+    }
+
+    pub(super) fn run_dir(&self) -> &Path {
+        &self.config.home.run
+    }
+}
+
+async fn listen(
+    bus: &Bus,
+    listener: &Listener,
+    token: Option<&Token>,
+    max_line_bytes: usize,
+) -> Result<String, Failure> {
+    let pool: Option<Arc<str>> = listener.pool.as_deref().map(Into::into);
+    let token = token.cloned();
+    let place = match &listener.at {
+        Place::Tcp(address) => {
+            let listen = Listen::Tcp { address: *address, token, pool };
+            let address = bus.listen(listen).await?.unwrap_or(*address);
+            format!("tcp {address}")
+        }
+        Place::Unix(path, mode) => {
+            bus.listen(Listen::Unix { path: path.clone(), mode: *mode, pool }).await?;
+            format!("unix {}", path.display())
+        }
+        Place::Ws(address) => {
+            let door = ws::Door { bus: bus.clone(), token, pool, max_line_bytes };
+            format!("ws {}", ws::listen(door, *address).await?)
+        }
+    };
+    say(&format!("listening on {place}"));
+    Ok(place)
+}
+
+/// The client on stdin and stdout, until the bus has nothing more to tell it.
+async fn talk(client: Option<tokio::net::UnixStream>) {
+    let Some(client) = client else { return };
+    let (mut from_bus, mut to_bus) = client.into_split();
+    let (mut stdin, mut stdout) = stdio::open();
+    let said = async {
+        let _client_gone = tokio::io::copy(&mut stdin, &mut to_bus).await;
+        let _bus_gone = to_bus.shutdown().await;
+    };
+    let heard = async {
+        let _client_gone: io::Result<u64> = tokio::io::copy(&mut from_bus, &mut stdout).await;
+        let _client_gone = stdout.flush().await;
+    };
+    // Its answers may take longer than its questions.
+    tokio::pin!(said, heard);
+    tokio::select! {
+        () = &mut heard => {}
+        () = &mut said => heard.await,
+    }
+}
+
+/// A thousand clients need more descriptors than most shells allow at first.
+fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let _as_before =
+        setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+pub(super) fn say(text: &str) {
+    terminal::say(&format!("switchyard bus: {text}"));
+}

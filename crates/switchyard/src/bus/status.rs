@@ -1,0 +1,203 @@
+//! A bus as people and programs see it: JSON, a table, or Prometheus' text.
+
+use std::fmt::Write as _;
+
+use bus::Picture;
+use bus::switch::{PoolState, PoolStatus, WorkerState};
+use serde_json::{Map, Value, json};
+
+use crate::paint::Paint;
+
+pub(super) fn json(picture: &Picture) -> Value {
+    let Picture { status, clients, .. } = picture;
+    json!({
+        "uptimeMs": picture.uptime_ms,
+        "sessions": status.n_sessions,
+        "openRequests": status.n_open,
+        "guests": picture.n_guests,
+        "unfinishedBytes": picture.n_unfinished_bytes,
+        "pools": status.pools.iter().map(|pool| pool_json(pool, picture)).collect::<Vec<_>>(),
+        "clients": clients.iter().map(|client| json!({
+            "id": client.client.0,
+            "via": client.via,
+            "queuedBytes": client.n_queued_bytes,
+            "paused": client.is_paused,
+        })).collect::<Vec<_>>(),
+        "counters": picture.counters,
+        "limits": picture.limits,
+        "edges": picture.edges,
+    })
+}
+
+fn pool_json(pool: &PoolStatus, picture: &Picture) -> Value {
+    let workers = pool.workers.iter().map(|worker| {
+        let edge = picture.workers.iter().find(|edge| edge.worker == worker.worker);
+        json!({
+            "id": worker.worker.0,
+            "slot": worker.slot,
+            "pid": edge.and_then(|edge| edge.pid),
+            "state": match worker.state {
+                WorkerState::Starting => "starting",
+                WorkerState::Running => "running",
+                WorkerState::Draining => "draining",
+                WorkerState::Stopping => "stopping",
+            },
+            "requests": worker.n_calls,
+            "sessions": worker.n_sessions,
+            "clients": worker.n_clients,
+            "memoryBytes": worker.n_memory_bytes,
+            "queuedBytes": edge.map(|edge| edge.n_queued_bytes),
+            "paused": edge.is_some_and(|edge| edge.is_paused),
+        })
+    });
+    let (state, retry_in_ms) = match pool.state {
+        PoolState::Serving => ("serving", None),
+        PoolState::Failed { until } => ("failed", Some(until.0.saturating_sub(picture.uptime_ms))),
+        PoolState::Probing => ("probing", None),
+        PoolState::Draining => ("draining", None),
+        PoolState::Stopped => ("stopped", None),
+    };
+    json!({
+        "name": pool.name.as_ref(),
+        "state": state,
+        "retryInMs": retry_in_ms,
+        "waiting": pool.n_waiting,
+        "lastFailure": pool.last_failure,
+        "workers": workers.collect::<Vec<_>>(),
+    })
+}
+
+/// For a person, from the JSON that a bus gave.
+pub(super) fn text(status: &Value, paint: Paint) -> String {
+    let mut text = String::new();
+    let number = |value: &Value| value.as_u64().unwrap_or_default();
+    let listeners: Vec<&str> = strings(&status["listeners"]);
+    let n_clients = status["clients"].as_array().map_or(0, Vec::len);
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "{} (pid {}), for {}",
+        paint.strong(status["file"].as_str().unwrap_or("bus")),
+        status["pid"],
+        seconds(number(&status["uptimeMs"])),
+    );
+    let on = if listeners.is_empty() { "stdin and stdout".into() } else { listeners.join(", ") };
+    let _ = writeln!(text, "on {on}");
+    let _ = writeln!(
+        text,
+        "{n_clients} clients, {} sessions, {} requests open; {} taken, {} answered by workers, {} by the bus",
+        status["sessions"],
+        status["openRequests"],
+        status["counters"]["requests"],
+        status["counters"]["answeredByWorkers"],
+        status["counters"]["answeredBySwitch"],
+    );
+    for pool in status["pools"].as_array().into_iter().flatten() {
+        let state = pool["state"].as_str().unwrap_or_default();
+        let state = match state {
+            "serving" => paint.good(state),
+            "failed" => paint.bad(state),
+            _ => paint.doubtful(state),
+        };
+        let name = paint.strong(pool["name"].as_str().unwrap_or_default());
+        let _ = write!(text, "\n{name}  {state}");
+        if let Some(retry) = pool["retryInMs"].as_u64() {
+            let _ = write!(text, ", tried again in {}", seconds(retry));
+        }
+        if number(&pool["waiting"]) > 0 {
+            let _ = write!(text, ", {} requests wait for a worker", pool["waiting"]);
+        }
+        text.push('\n');
+        if let Some(why) = pool["lastFailure"].as_str() {
+            let _ = writeln!(text, "  last failure: {}", sessions::projection::sanitize(why));
+        }
+        for worker in pool["workers"].as_array().into_iter().flatten() {
+            let _ = writeln!(
+                text,
+                "  {:<3} pid {:<8} {:<9} {} sessions, {} requests, {} bytes queued{}",
+                number(&worker["slot"]),
+                number(&worker["pid"]),
+                worker["state"].as_str().unwrap_or_default(),
+                number(&worker["sessions"]),
+                number(&worker["requests"]),
+                number(&worker["queuedBytes"]),
+                if worker["paused"] == true { ", paused" } else { "" },
+            );
+        }
+    }
+    text
+}
+
+/// For Prometheus, by its textfile collector or any exporter that runs a command.
+pub(super) fn prometheus(status: &Value) -> String {
+    let mut text = String::new();
+    let no_counters = Map::new();
+    for (name, value) in status["counters"].as_object().unwrap_or(&no_counters) {
+        let name = snake(name);
+        let _ = writeln!(text, "# TYPE switchyard_bus_{name}_total counter");
+        let _ = writeln!(text, "switchyard_bus_{name}_total {value}");
+    }
+    let n_clients = json!(status["clients"].as_array().map_or(0, Vec::len));
+    let n_queued: u64 = status["clients"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|client| client["queuedBytes"].as_u64())
+        .sum();
+    let gauges = [
+        ("clients", &n_clients),
+        ("guests", &status["guests"]),
+        ("sessions", &status["sessions"]),
+        ("open_requests", &status["openRequests"]),
+        ("unfinished_bytes", &status["unfinishedBytes"]),
+        ("client_queued_bytes", &json!(n_queued)),
+    ]
+    .map(|(name, value)| (name, value.clone()));
+    for (name, value) in gauges {
+        let _ = writeln!(text, "# TYPE switchyard_bus_{name} gauge\nswitchyard_bus_{name} {value}");
+    }
+    let pools: Vec<&Value> = status["pools"].as_array().into_iter().flatten().collect();
+    let mut of_pools = |name: &str, value: fn(&Value) -> u64| {
+        let _ = writeln!(text, "# TYPE switchyard_bus_pool_{name} gauge");
+        for pool in &pools {
+            let label = pool["name"].as_str().unwrap_or_default();
+            let label = label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            let _ =
+                writeln!(text, "switchyard_bus_pool_{name}{{pool=\"{label}\"}} {}", value(pool));
+        }
+    };
+    of_pools("up", |pool| u64::from(pool["state"] == "serving"));
+    of_pools("waiting", |pool| pool["waiting"].as_u64().unwrap_or_default());
+    of_pools("workers", |pool| pool["workers"].as_array().map_or(0, |all| all.len() as u64));
+    of_pools("worker_queued_bytes", |pool| {
+        let workers = pool["workers"].as_array().into_iter().flatten();
+        workers.filter_map(|worker| worker["queuedBytes"].as_u64()).sum()
+    });
+    text
+}
+
+fn strings(value: &Value) -> Vec<&str> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+fn seconds(n_millis: u64) -> String {
+    match n_millis / 1000 {
+        n @ 0..=119 => format!("{n} s"),
+        n @ 120..=7199 => format!("{} min", n / 60),
+        n => format!("{} h", n / 3600),
+    }
+}
+
+fn snake(camel: &str) -> String {
+    let mut snake = String::new();
+    for c in camel.chars() {
+        if c.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(c.to_ascii_lowercase());
+    }
+    snake
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! The token that clients of TCP and WebSocket must know.
+//!
+//! In a file that only its user can read; made at the first start and kept, so that clients
+//! need not be told anew.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use bus::Token;
+
+use super::serve::say;
+use crate::config::Config;
+use crate::outcome::{ERROR, Failure};
+use crate::world::make_private_dir;
+
+pub(super) fn open(file: Option<&Path>, config: &Config) -> Result<Token, Failure> {
+    let (path, is_ours) = match file {
+        Some(path) => (path.to_owned(), false),
+        None => (own_path(config), true),
+    };
+    let secret = match read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_ours => {
+            make(&path).map_err(|error| unusable(&path, &error))?
+        }
+        read => read.map_err(|error| unusable(&path, &error))?,
+    };
+    let Some(token) = Token::new(&secret) else {
+        return Err(Failure::new(ERROR, format!("the token in {} is too short", path.display()))
+            .hint("`openssl rand -hex 32` makes a good one"));
+    };
+    say(&format!("the token is in {}", path.display()));
+    Ok(token)
+}
+
+fn own_path(config: &Config) -> PathBuf {
+    config.home.state.join("bus-token")
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let metadata = fs::metadata(path)?;
+    if metadata.mode() & 0o077 != 0 {
+        return Err(io::Error::other("others can read it; `chmod 600` it"));
+    }
+    Ok(fs::read_to_string(path)?.trim().to_owned())
+}
+
+fn make(path: &Path) -> io::Result<String> {
+    if let Some(dir) = path.parent() {
+        make_private_dir(dir)?;
+    }
+    let mut random = [0; 32];
+    getrandom::fill(&mut random)?;
+    let secret = random.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    });
+    let mut options = fs::File::options();
+    match options.write(true).create_new(true).mode(0o600).open(path) {
+        Ok(mut file) => writeln!(file, "{secret}")?,
+        // Another bus was quicker.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return read(path),
+        Err(error) => return Err(error),
+    }
+    Ok(secret)
+}
+
+fn unusable(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(ERROR, format!("the token file {}: {error}", path.display()))
+        .hint("write a token of at least 16 characters into it, mode 600")
+}

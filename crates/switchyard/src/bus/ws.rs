@@ -1,0 +1,216 @@
+//! Clients by WebSocket: one text frame, one message.
+//!
+//! Each connection is a port of the bus, so limits, pressure and the token are those of every
+//! client. The token may come with the handshake (`Authorization: Bearer …`, or for pages in
+//! a browser, which cannot say that, the subprotocol `switchyard.token.…`) or in the first
+//! message.
+
+#![expect(clippy::result_large_err, reason = "the type is the library's")]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use bus::{Bus, Port, PortReceiver, PortSender, Token};
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
+use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode, header};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// A client that says nothing for so long is asked whether it is there, and gone if it does
+/// not answer for as long again.
+const SILENCE: Duration = Duration::from_secs(30);
+const TOKEN_PROTOCOL: &str = "switchyard.token.";
+const ACP_PROTOCOL: &str = "acp";
+
+/// Who is let in, and where to.
+#[derive(Clone)]
+pub(super) struct Door {
+    pub(super) bus: Bus,
+    pub(super) token: Option<Token>,
+    pub(super) pool: Option<Arc<str>>,
+    pub(super) max_line_bytes: usize,
+}
+
+/// Serves until the bus has ended. The address is the one that a port of 0 became.
+pub(super) async fn listen(door: Door, address: SocketAddr) -> Result<SocketAddr> {
+    if door.token.is_none() && !address.ip().is_loopback() {
+        return Err(bus::BusError::OpenToAll(address).into());
+    }
+    let listener =
+        TcpListener::bind(address).await.with_context(|| format!("listening on ws {address}"))?;
+    let address = listener.local_addr()?;
+    tokio::spawn(async move {
+        let bus = door.bus.clone();
+        tokio::select! {
+            () = bus.ended() => {}
+            () = accept(listener, door) => {}
+        }
+    });
+    Ok(address)
+}
+
+async fn accept(listener: TcpListener, door: Door) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                let door = door.clone();
+                tokio::spawn(async move {
+                    if let Err(error) = serve(stream, door).await {
+                        tracing::info!(%peer, "a WebSocket ended: {error:#}");
+                    }
+                });
+            }
+            // Out of descriptors, most likely; trying again at once would spin.
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a WebSocket");
+                tokio::time::sleep(Duration::from_millis(250)).await;
+            }
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, door: Door) -> Result<()> {
+    let _slower = stream.set_nodelay(true);
+    let mut is_let_in = false;
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(door.max_line_bytes))
+        .max_frame_size(Some(door.max_line_bytes));
+    let check = |request: &Request, response| {
+        is_let_in = shown_token(request, door.token.as_ref());
+        check_handshake(request, response, door.token.is_some())
+    };
+    let socket = tokio_tungstenite::accept_hdr_async_with_config(stream, check, Some(config));
+    let socket = timeout(HANDSHAKE, socket).await.context("no handshake in time")??;
+    let token = door.token.filter(|_| !is_let_in);
+    let port = door.bus.guarded_port(door.pool.as_deref(), token).await?;
+    bridge(socket, port).await
+}
+
+/// Whether the handshake itself held the token.
+fn shown_token(request: &Request, token: Option<&Token>) -> bool {
+    let Some(token) = token else { return true };
+    let bearer = request
+        .headers()
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+    let from_protocol = protocols(request).find_map(|name| name.strip_prefix(TOKEN_PROTOCOL));
+    bearer.or(from_protocol).is_some_and(|said| token.is(said.trim()))
+}
+
+/// A browser lets any page connect anywhere and says only where the page is from. Without a
+/// token, that and the name by which we were called are all there is to go by.
+fn check_handshake(
+    request: &Request,
+    mut response: Response,
+    has_token: bool,
+) -> Result<Response, ErrorResponse> {
+    let said = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+    if !has_token {
+        let is_local_host = said(header::HOST).is_none_or(is_loopback_name);
+        let is_local_page = request.headers().get(header::ORIGIN).is_none()
+            || said(header::ORIGIN)
+                .and_then(|origin| origin.split_once("://"))
+                .is_some_and(|(_, host)| is_loopback_name(host));
+        if !is_local_host || !is_local_page {
+            let mut refusal = ErrorResponse::new(Some("not for pages of other hosts\n".into()));
+            *refusal.status_mut() = StatusCode::FORBIDDEN;
+            return Err(refusal);
+        }
+    }
+    // One of those offered must be chosen; the token is not to be said aloud.
+    let chosen = protocols(request).find(|name| !name.starts_with(TOKEN_PROTOCOL));
+    if chosen == Some(ACP_PROTOCOL) {
+        let chosen = HeaderValue::from_static(ACP_PROTOCOL);
+        response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, chosen);
+    }
+    Ok(response)
+}
+
+fn protocols(request: &Request) -> impl Iterator<Item = &str> {
+    let all = request.headers().get_all(header::SEC_WEBSOCKET_PROTOCOL).into_iter();
+    all.filter_map(|value| value.to_str().ok()).flat_map(|names| names.split(',')).map(str::trim)
+}
+
+/// Whether a host, with or without a port, is this machine by its own names.
+fn is_loopback_name(host: &str) -> bool {
+    let without_port = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    without_port.eq_ignore_ascii_case("localhost")
+        || without_port.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+type Socket = WebSocketStream<TcpStream>;
+
+/// Ends when either side does; what the client had asked is then cancelled by the bus.
+async fn bridge(socket: Socket, port: Port) -> Result<()> {
+    let (sink, stream) = socket.split();
+    let (to_bus, from_bus) = port.into_split();
+    let (heard, last_heard) = tokio::sync::watch::channel(Instant::now());
+    tokio::select! {
+        ended = upstream(stream, to_bus, heard) => ended,
+        ended = downstream(sink, from_bus, last_heard) => ended,
+    }
+}
+
+async fn upstream(
+    mut stream: SplitStream<Socket>,
+    mut to_bus: PortSender,
+    heard: tokio::sync::watch::Sender<Instant>,
+) -> Result<()> {
+    while let Some(message) = stream.next().await {
+        let _nobody_waits = heard.send(Instant::now());
+        match message? {
+            Message::Text(text) => to_bus.send(&one_line(&text)).await?,
+            Message::Binary(bytes) => to_bus.send(&one_line(std::str::from_utf8(&bytes)?)).await?,
+            Message::Close(_) => break,
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Between the parts of a JSON value a line end is a space; inside a string it cannot be.
+fn one_line(text: &str) -> Vec<u8> {
+    text.bytes().map(|byte| if byte == b'\n' || byte == b'\r' { b' ' } else { byte }).collect()
+}
+
+async fn downstream(
+    mut sink: SplitSink<Socket, Message>,
+    mut from_bus: PortReceiver,
+    last_heard: tokio::sync::watch::Receiver<Instant>,
+) -> Result<()> {
+    let mut look_at = Instant::now() + SILENCE;
+    loop {
+        tokio::select! {
+            line = from_bus.receive() => match line? {
+                Some(line) => sink.send(Message::Text(Utf8Bytes::try_from(line)?)).await?,
+                None => break,
+            },
+            () = sleep_until(look_at) => {
+                let silent_for = last_heard.borrow().elapsed();
+                anyhow::ensure!(silent_for < 2 * SILENCE, "it does not answer any more");
+                if silent_for >= SILENCE {
+                    sink.send(Message::Ping(bytes::Bytes::new())).await?;
+                }
+                look_at = Instant::now() + SILENCE;
+            }
+        }
+    }
+    let reason = CloseFrame { code: CloseCode::Away, reason: "the bus closed this client".into() };
+    sink.send(Message::Close(Some(reason))).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
