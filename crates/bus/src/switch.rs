@@ -21,7 +21,8 @@
 //! chosen. Before a worker serves a client that has said `initialize`, it is told the same,
 //! and its answer is swallowed. Fan-out methods (`session/list`) are asked of all workers and
 //! their answers merged. What a worker says without a session goes to its only client; if it
-//! has several, to none.
+//! has several, to none. In a pool with [`Sharing::OneClient`] every client has a worker of its
+//! own.
 //!
 //! **Exactly one answer.** Every request that is taken is answered under its own id: by its
 //! worker, or by an error with `data {reason, pool?, worker?, retryAfterMs?}`, unless its client
@@ -69,7 +70,8 @@ mod worker;
 
 pub use counters::{Counters, PoolState, PoolStatus, Status, WorkerState, WorkerStatus};
 pub use plan::{
-    Backoff, Intensity, Limits, Ping, Plan, PlanError, PoolPlan, QueueMarks, Restart, Start,
+    Backoff, Intensity, Limits, Ping, Plan, PlanError, PoolPlan, QueueMarks, Restart, Sharing,
+    Start,
 };
 pub use port::{ClientId, CloseReason, Command, Input, Level, Millis, Output, StopHow, WorkerId};
 pub use refusal::{CLIENT_GONE, NO_ROUTE, OVERLOADED, TIMED_OUT, UNAVAILABLE, WORKER_LOST};

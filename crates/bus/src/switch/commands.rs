@@ -7,7 +7,7 @@ use super::pool::{Circuit, Mode, PoolId, Seat};
 use super::refusal::Refusal;
 use super::timers::Timer;
 use super::worker::Stage;
-use super::{Command, Out, Plan, PoolPlan, Switch, WorkerId};
+use super::{Command, Out, Plan, PoolPlan, Sharing, Switch, WorkerId};
 
 impl Switch {
     pub(super) fn command(&mut self, command: Command, out: &mut Out) {
@@ -150,7 +150,9 @@ impl Switch {
         for worker in too_many {
             self.retire(worker, out);
         }
-        if old.launch == plan.launch {
+        // Workers that have served several clients are not for one of them.
+        let is_shared_no_more = old.sharing != plan.sharing && plan.sharing == Sharing::OneClient;
+        if old.launch == plan.launch && !is_shared_no_more {
             self.refill(id, out);
         } else {
             self.replace_all(id, out);

@@ -24,6 +24,7 @@ pub struct PoolPlan {
     pub min: u32,
     pub max: u32,
     pub start: Start,
+    pub sharing: Sharing,
     pub restart: Restart,
     pub backoff: Backoff,
     pub intensity: Intensity,
@@ -38,7 +39,8 @@ pub struct PoolPlan {
     pub max_sessions_per_worker: Option<u32>,
     /// Workers above what is kept stop when they had neither session nor request for so long.
     pub idle_stop: Option<u64>,
-    /// Methods that are asked of every worker and whose answers are merged.
+    /// Methods that are asked of every worker and whose answers are merged; of the client's own
+    /// worker alone where it has one.
     pub fan_out: Vec<Arc<str>>,
 }
 
@@ -48,6 +50,18 @@ pub enum Start {
     Ahead,
     /// The first request starts them; when all have been idle for `idle_stop`, none is kept.
     OnDemand,
+}
+
+/// Whom a worker serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// Any number of clients.
+    Shared,
+    /// One client in its life, for workers that keep state beside their sessions, as MCP
+    /// servers do. All that a client says goes to its own worker, all that the worker says goes
+    /// to it, and both its sessions and its worker end when it leaves. A client that comes when
+    /// `max` workers have one waits if a place is about to become free, and is refused if not.
+    OneClient,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,6 +160,7 @@ impl PoolPlan {
             min: n_workers,
             max: n_workers,
             start: Start::Ahead,
+            sharing: Sharing::Shared,
             restart: Restart::Always,
             backoff: Backoff { initial: 100, max: 30_000, jitter_percent: 20 },
             intensity: Intensity { n_deaths: 5, window: 180_000, cool_down: 60_000 },

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::client::Parcel;
-use super::{ClientId, Millis, PoolPlan, Start, WorkerId};
+use super::{ClientId, Millis, PoolPlan, Sharing, Start, WorkerId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct PoolId(pub(super) u32);
@@ -104,6 +104,16 @@ impl Pool {
 
     pub(super) fn n_workers(&self) -> usize {
         self.workers().count()
+    }
+
+    /// How many sessions a worker of it may have.
+    pub(super) fn max_sessions(&self) -> usize {
+        self.plan.max_sessions_per_worker.map_or(usize::MAX, |n| n as usize)
+    }
+
+    /// Whether every client has a worker of its own.
+    pub(super) fn is_private(&self) -> bool {
+        self.plan.sharing == Sharing::OneClient
     }
 
     /// How many workers are to be kept.

@@ -64,6 +64,8 @@ impl Switch {
         let (mut idle, mut n_busy) = (Vec::new(), 0);
         for worker in pool.workers().filter_map(|worker| self.workers.get(&worker)) {
             match worker.stage {
+                // What keeps state for a client is not idle as long as the client is there.
+                Stage::Running if pool.is_private() && worker.has_served => n_busy += 1,
                 Stage::Running if worker.is_idle() && self.now.since(worker.used) >= idle_stop => {
                     idle.push(worker.id);
                 }

@@ -35,6 +35,8 @@ pub(super) struct Worker {
     pub(super) early: Vec<(Bytes, Envelope)>,
     /// Clients that it serves.
     pub(super) clients: Vec<ClientId>,
+    /// Whether it ever had a client.
+    pub(super) has_served: bool,
     /// Its requests at clients.
     pub(super) asks: Vec<(ClientId, u64)>,
     pub(super) level: Level,
@@ -95,6 +97,7 @@ impl Worker {
             n_opening: 0,
             early: Vec::new(),
             clients: Vec::new(),
+            has_served: false,
             asks: Vec::new(),
             level: Level::Low,
             pausing: Vec::new(),

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::switch::{Backoff, Intensity, Limits, Ping, Plan, PoolPlan, QueueMarks, Restart, Start};
+use crate::switch::{
+    Backoff, Intensity, Limits, Ping, Plan, PoolPlan, QueueMarks, Restart, Sharing, Start,
+};
 
 #[derive(Serialize, Deserialize)]
 struct PlanText {
@@ -22,6 +24,8 @@ struct PoolText {
     launch: String,
     size: [u32; 2],
     is_ahead: bool,
+    #[serde(default)]
+    is_for_one_client: bool,
     restart: RestartText,
     backoff: (u64, u64, u32),
     intensity: (u32, u64, u64),
@@ -83,6 +87,7 @@ fn pool_text(pool: &PoolPlan) -> PoolText {
         launch: pool.launch.to_string(),
         size: [pool.min, pool.max],
         is_ahead: pool.start == Start::Ahead,
+        is_for_one_client: pool.sharing == Sharing::OneClient,
         restart: match pool.restart {
             Restart::Always => RestartText::Always,
             Restart::OnFailure => RestartText::OnFailure,
@@ -110,6 +115,7 @@ fn read_pool(text: PoolText) -> PoolPlan {
         min: smallest,
         max: largest,
         start: if text.is_ahead { Start::Ahead } else { Start::OnDemand },
+        sharing: if text.is_for_one_client { Sharing::OneClient } else { Sharing::Shared },
         restart: match text.restart {
             RestartText::Always => Restart::Always,
             RestartText::OnFailure => Restart::OnFailure,

@@ -81,6 +81,9 @@ fn check_workers(world: &World) {
             assert!(switch.clients[client].links.iter().any(|link| link.worker == *id));
         }
         let is_up = matches!(worker.stage, Stage::Running);
+        // A worker of one client goes with it.
+        let is_spent = worker.has_served && worker.clients.is_empty();
+        assert!(!(world.agents[&id.0].is_private && is_up && is_spent));
         for (name, key) in worker.sessions.iter().filter(|_| is_up) {
             let session = switch.sessions.get(*key).expect("a session that is gone");
             assert_eq!(session.worker_name, *name);
