@@ -63,6 +63,7 @@ mod refusal;
 mod sending;
 mod session;
 mod supervision;
+mod timeouts;
 mod timers;
 mod upkeep;
 mod waiting;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::pool::{Circuit, Mode, PoolId, Seat};
 use super::refusal::Refusal;
+use super::timeouts::Timeouts;
 use super::timers::Timer;
 use super::worker::Stage;
 use super::{Command, Out, Plan, PoolPlan, Sharing, Switch, WorkerId};
@@ -137,16 +138,14 @@ impl Switch {
         let workers: Vec<WorkerId> = pool.workers().collect();
         for worker in workers {
             if let Some(worker) = self.workers.get_mut(&worker) {
-                worker.has_timeout = plan.request_timeout.is_some();
+                worker.timeouts = Timeouts::new(&plan);
             }
             if let Some(ping) = plan.ping.as_ref().filter(|_| old.ping.is_none()) {
                 self.set_timer(self.now.after(ping.interval), Timer::Ping(worker));
             }
         }
         self.set_idle_timer(id);
-        if plan.request_timeout.is_some() {
-            self.set_sweep(id);
-        }
+        self.set_next_sweep(id);
         for worker in too_many {
             self.retire(worker, out);
         }

@@ -33,9 +33,11 @@ pub struct PoolPlan {
     pub ping: Option<Ping>,
     /// A worker that uses more is replaced.
     pub max_memory_bytes: Option<u64>,
-    /// Counted from when the request came, whatever its method: leave it out where prompts
-    /// may take long.
+    /// Counted from when a request came. Not for `session/prompt`: a turn lasts as long as the
+    /// person behind it lets it.
     pub request_timeout: Option<u64>,
+    /// The same for `session/prompt`.
+    pub prompt_timeout: Option<u64>,
     pub max_sessions_per_worker: Option<u32>,
     /// Workers above what is kept stop when they had neither session nor request for so long.
     pub idle_stop: Option<u64>,
@@ -168,6 +170,7 @@ impl PoolPlan {
             ping: None,
             max_memory_bytes: None,
             request_timeout: None,
+            prompt_timeout: None,
             max_sessions_per_worker: None,
             idle_stop: None,
             fan_out: vec!["session/list".into()],
@@ -187,6 +190,7 @@ impl PoolPlan {
             }
             _ if self.backoff.jitter_percent > 100 => Err("jitter is more than 100 percent"),
             _ if self.request_timeout == Some(0) => Err("the request timeout is zero"),
+            _ if self.prompt_timeout == Some(0) => Err("the prompt timeout is zero"),
             _ if self.max_sessions_per_worker == Some(0) => Err("workers may have no sessions"),
             _ if self.idle_stop == Some(0) => Err("the idle time is zero"),
             Self { ping: Some(ping), .. } if ping.interval == 0 || ping.timeout == 0 => {

@@ -26,7 +26,8 @@ pub(super) struct Pool {
     pub(super) can_load: bool,
     /// Whether somebody has asked for a pool that starts on demand.
     pub(super) is_woken: bool,
-    pub(super) is_sweep_set: bool,
+    /// When its requests are looked at for some that took too long.
+    pub(super) sweep_at: Option<Millis>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +86,7 @@ impl Pool {
             replacing: VecDeque::new(),
             can_load: false,
             is_woken: false,
-            is_sweep_set: false,
+            sweep_at: None,
         }
     }
 

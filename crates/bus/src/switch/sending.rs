@@ -190,10 +190,11 @@ impl Switch {
             session.n_calls += 1;
         }
         worker.n_opening += usize::from(call.kind == CallKind::Open);
+        let due = worker.timeouts.of(call.kind).map(|limit| call.came.after(limit));
+        let pool = worker.pool;
         worker.calls.insert(n, call);
-        if worker.has_timeout {
-            let pool = worker.pool;
-            self.set_sweep(pool);
+        if let Some(due) = due {
+            self.set_sweep(pool, due);
         }
         n
     }

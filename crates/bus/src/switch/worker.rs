@@ -10,6 +10,7 @@ use super::hash::{IdMap, NameHash, NameMap};
 use super::line::RawId;
 use super::pool::PoolId;
 use super::session::SessionKey;
+use super::timeouts::Timeouts;
 use super::{ClientId, Level, Millis, WorkerId};
 
 #[derive(Debug)]
@@ -51,7 +52,7 @@ pub(super) struct Worker {
     /// The id of the last ping: no request of anybody, so it is not among them.
     pub(super) ping: u64,
     pub(super) can_load: bool,
-    pub(super) has_timeout: bool,
+    pub(super) timeouts: Timeouts,
     pub(super) n_memory_bytes: u64,
 }
 
@@ -82,7 +83,14 @@ pub(super) struct Call {
 }
 
 impl Worker {
-    pub(super) fn new(id: WorkerId, pool: PoolId, slot: u32, names: NameHash, now: Millis) -> Self {
+    pub(super) fn new(
+        id: WorkerId,
+        pool: PoolId,
+        slot: u32,
+        timeouts: Timeouts,
+        names: NameHash,
+        now: Millis,
+    ) -> Self {
         Self {
             id,
             pool,
@@ -108,7 +116,7 @@ impl Worker {
             pinged: None,
             ping: 0,
             can_load: false,
-            has_timeout: false,
+            timeouts,
             n_memory_bytes: 0,
         }
     }

@@ -100,7 +100,7 @@ fn plan_number(n: u8) -> Plan {
     };
     let p = match n % 8 {
         0 => base,
-        1 => PoolPlan { min: 1, max: 3, idle_stop: Some(400), ..base },
+        1 => PoolPlan { min: 1, max: 3, idle_stop: Some(400), prompt_timeout: Some(600), ..base },
         2 => PoolPlan { request_timeout: Some(700), ..base },
         3 => PoolPlan { launch: "other".into(), restart: Restart::OnFailure, ..base },
         4 => PoolPlan {
@@ -123,6 +123,7 @@ fn plan_number(n: u8) -> Plan {
             max: 3,
             idle_stop: Some(300),
             request_timeout: Some(900),
+            prompt_timeout: Some(400),
             ..base
         },
     };

@@ -26,7 +26,9 @@ fn every_input_survives_being_written_down() {
     let (line, head) = ("{\"a\":\"é\"}".into(), bytes::Bytes::from_static(b"\xff\n"));
     let ping = Some(Ping { method: "ping".into(), interval: 1, timeout: 2 });
     let sharing = Sharing::OneClient;
-    let plan = plan_of(vec![PoolPlan { ping, sharing, idle_stop: Some(3), ..pool("p q", 2) }]);
+    let (prompt_timeout, idle_stop) = (Some(4), Some(3));
+    let plan = PoolPlan { sharing, ping, prompt_timeout, idle_stop, ..pool("p q", 2) };
+    let plan = plan_of(vec![plan]);
     for input in [
         Input::ClientCame { client, pool: None },
         Input::ClientCame { client, pool: Some("p q".into()) },

@@ -247,7 +247,7 @@ impl World {
         let key = self.switch.workers[&WorkerId(id)].sessions.get(&*name);
         let place =
             key.and_then(|key| self.switch.sessions.get(*key)).map(|session| &session.place);
-        let is_given_up = matches!(place, Some(Place::Lost));
+        let is_given_up = matches!(place, Some(Place::Lost | Place::Moving { .. }));
         let out = self.agent_says(id, &line);
         let is_there = owner.is_some_and(|owner| self.people.contains_key(&owner));
         if is_there && is_up && !is_given_up {
