@@ -16,6 +16,7 @@
 //! the next client that names it. Names are unique within a worker; when two workers hand out
 //! the same one, the second session gets an alias towards clients. A session whose worker died
 //! is moved with `session/load` where the agent said that it can, and is not found otherwise.
+//! One that nobody claims in time is closed at its worker, where the agent said that it can.
 //!
 //! **Without a session** requests go to the client's home worker, the least loaded when it was
 //! chosen. Before a worker serves a client that has said `initialize`, it is told the same,
@@ -50,6 +51,7 @@ mod fan;
 mod finishing;
 mod from_client;
 mod from_worker;
+mod grace;
 mod hash;
 pub mod history;
 mod line;

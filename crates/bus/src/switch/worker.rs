@@ -6,6 +6,7 @@ use bytes::Bytes;
 use wire::Envelope;
 
 use super::client::CallKind;
+use super::grace::Closing;
 use super::hash::{IdMap, NameHash, NameMap};
 use super::line::RawId;
 use super::pool::PoolId;
@@ -52,6 +53,9 @@ pub(super) struct Worker {
     /// The id of the last ping: no request of anybody, so it is not among them.
     pub(super) ping: u64,
     pub(super) can_load: bool,
+    pub(super) can_close: bool,
+    /// Sessions that it was told to close; no requests of anybody, as pings.
+    pub(super) closing: Vec<Closing>,
     pub(super) timeouts: Timeouts,
     pub(super) n_memory_bytes: u64,
 }
@@ -116,6 +120,8 @@ impl Worker {
             pinged: None,
             ping: 0,
             can_load: false,
+            can_close: false,
+            closing: Vec::new(),
             timeouts,
             n_memory_bytes: 0,
         }

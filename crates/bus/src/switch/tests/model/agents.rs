@@ -168,7 +168,11 @@ impl World {
         let has_session = agent.sessions.contains_key(&name);
         let mut is_ok = is_ok;
         match request["method"].as_str().unwrap() {
-            "initialize" => result["agentCapabilities"] = json!({ "loadSession": true }),
+            "initialize" => {
+                let closes = json!({ "close": {} });
+                result["agentCapabilities"] =
+                    json!({ "loadSession": true, "sessionCapabilities": closes });
+            }
             "session/new" if is_ok => {
                 // Every worker uses the same few names, but none that it is asked to load.
                 let taken = &self.switch.workers[&WorkerId(id)].sessions;

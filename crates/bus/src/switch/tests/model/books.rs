@@ -93,6 +93,10 @@ fn check_workers(world: &World) {
         let is_spent = worker.has_served && worker.clients.is_empty();
         assert!(!(world.agents[&id.0].is_private && is_up && is_spent));
         for (name, key) in worker.sessions.iter().filter(|_| is_up) {
+            if worker.closing.iter().any(|closing| closing.name == *name) {
+                assert!(switch.sessions.get(*key).is_none());
+                continue;
+            }
             let session = switch.sessions.get(*key).expect("a session that is gone");
             assert_eq!(session.worker_name, *name);
             if session.worker() != Some(*id) {
