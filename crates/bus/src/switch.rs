@@ -16,12 +16,14 @@
 //! the next client that names it. Names are unique within a worker; when two workers hand out
 //! the same one, the second session gets an alias towards clients. A session whose worker died
 //! is moved with `session/load` where the agent said that it can, and is not found otherwise.
+//! One that nobody claims in time is closed at its worker, where the agent said that it can.
 //!
 //! **Without a session** requests go to the client's home worker, the least loaded when it was
 //! chosen. Before a worker serves a client that has said `initialize`, it is told the same,
 //! and its answer is swallowed. Fan-out methods (`session/list`) are asked of all workers and
 //! their answers merged. What a worker says without a session goes to its only client; if it
-//! has several, to none.
+//! has several, to none. In a pool with [`Sharing::OneClient`] every client has a worker of its
+//! own.
 //!
 //! **Exactly one answer.** Every request that is taken is answered under its own id: by its
 //! worker, or by an error with `data {reason, pool?, worker?, retryAfterMs?}`, unless its client
@@ -49,6 +51,7 @@ mod fan;
 mod finishing;
 mod from_client;
 mod from_worker;
+mod grace;
 mod hash;
 pub mod history;
 mod line;
@@ -62,6 +65,7 @@ mod refusal;
 mod sending;
 mod session;
 mod supervision;
+mod timeouts;
 mod timers;
 mod upkeep;
 mod waiting;
@@ -69,7 +73,8 @@ mod worker;
 
 pub use counters::{Counters, PoolState, PoolStatus, Status, WorkerState, WorkerStatus};
 pub use plan::{
-    Backoff, Intensity, Limits, Ping, Plan, PlanError, PoolPlan, QueueMarks, Restart, Start,
+    Backoff, Intensity, Limits, Ping, Plan, PlanError, PoolPlan, QueueMarks, Restart, Sharing,
+    Start,
 };
 pub use port::{ClientId, CloseReason, Command, Input, Level, Millis, Output, StopHow, WorkerId};
 pub use refusal::{CLIENT_GONE, NO_ROUTE, OVERLOADED, TIMED_OUT, UNAVAILABLE, WORKER_LOST};

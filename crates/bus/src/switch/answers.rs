@@ -24,7 +24,8 @@ impl Switch {
         let n = number(envelope.id.of(line));
         let Some(call) = n.and_then(|n| self.close_call(from, n)) else {
             let is_ping = self.workers.get(&from).is_some_and(|w| n == Some(w.ping));
-            self.counters.unasked += u64::from(!is_ping);
+            let is_ours = is_ping || n.is_some_and(|n| self.session_closed(from, n));
+            self.counters.unasked += u64::from(!is_ours);
             return;
         };
         let is_ok = envelope.kind == MessageKind::Response;
@@ -176,19 +177,21 @@ impl Switch {
         self.stop_if_drained(at, out);
     }
 
-    /// Remembers whether sessions of this pool can be loaded again.
+    /// Remembers whether sessions can be loaded again, and whether they can be closed.
     fn note_capabilities(&mut self, at: WorkerId, line: &Bytes, envelope: &Envelope) {
         let body = std::str::from_utf8(envelope.body.of(line)).unwrap_or_default();
         let result: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+        let is_object = |path: &str| result.pointer(path).is_some_and(serde_json::Value::is_object);
         let can_load = result.pointer("/agentCapabilities/loadSession") == Some(&true.into());
-        if !can_load {
-            return;
-        }
+        // In the second version of ACP every agent with sessions can close them.
+        let can_close = is_object("/agentCapabilities/sessionCapabilities/close")
+            || is_object("/capabilities/session");
         let Some(worker) = self.workers.get_mut(&at) else { return };
-        worker.can_load = true;
+        worker.can_load |= can_load;
+        worker.can_close |= can_close;
         let pool: PoolId = worker.pool;
         if let Some(pool) = self.pools.get_mut(&pool) {
-            pool.can_load = true;
+            pool.can_load |= can_load;
         }
     }
 

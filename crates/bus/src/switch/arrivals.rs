@@ -1,13 +1,15 @@
 //! Clients that come and go.
 //!
 //! When one leaves, its requests are cancelled at their workers and late answers are dropped;
-//! workers that asked it something are told; its sessions stay for the grace.
+//! workers that asked it something are told; its sessions stay for the grace. A worker of its
+//! own goes with it, and so do its sessions there.
 
 use std::sync::Arc;
 
 use super::client::{Ask, CallKey, CallKind, Client};
 use super::hash::IdMap;
 use super::line::{Digits, RawId, cancel_request, session_cancel};
+use super::pool::Pool;
 use super::refusal::{CLIENT_GONE, Refusal};
 use super::timers::Timer;
 use super::worker::Stage;
@@ -54,6 +56,7 @@ impl Switch {
         if let Some(until) = client.finish.and_then(|finish| finish.until) {
             self.timers.remove(&(until, Timer::Finish(id)));
         }
+        let workers: Vec<WorkerId> = client.links.iter().map(|link| link.worker).collect();
         for link in client.links {
             if let Some(worker) = self.workers.get_mut(&link.worker) {
                 worker.clients.retain(|whose| *whose != id);
@@ -74,11 +77,26 @@ impl Switch {
             let session = self.sessions.get_mut(key);
             if let Some(session) = session.filter(|session| session.owner == Some(id)) {
                 session.owner = None;
+                if self.pools.get(&session.pool).is_some_and(Pool::is_private) {
+                    self.forget_session(key);
+                    continue;
+                }
                 if let Some(before) = session.grace_until.replace(until) {
                     self.timers.remove(&(before, Timer::Grace(key)));
                 }
                 self.set_timer(until, Timer::Grace(key));
             }
+        }
+        for worker in workers {
+            self.retire_used(worker, out);
+        }
+    }
+
+    /// Replaces a worker whose only client left: the next one must find nothing of it.
+    fn retire_used(&mut self, id: WorkerId, out: &mut Out) {
+        let Some(worker) = self.workers.get(&id) else { return };
+        if worker.clients.is_empty() && self.is_private(worker.pool) {
+            self.retire(id, out);
         }
     }
 

@@ -1,9 +1,11 @@
 //! Picks a worker of a pool, and starts one more where that helps.
 
+use std::collections::BTreeSet;
+
 use super::pool::{Circuit, Mode, PoolId, Seat};
 use super::refusal::{Refusal, UNAVAILABLE};
 use super::worker::Stage;
-use super::{Out, Switch, WorkerId};
+use super::{ClientId, Out, Sharing, Switch, WorkerId};
 
 pub(super) enum Choice {
     Worker(WorkerId),
@@ -15,7 +17,13 @@ pub(super) enum Choice {
 impl Switch {
     /// The least loaded worker; one that reads comes before one that does not. With
     /// `needs_room`, only workers that may have another session.
-    pub(super) fn choose(&mut self, id: PoolId, needs_room: bool, out: &mut Out) -> Choice {
+    pub(super) fn choose(
+        &mut self,
+        client: ClientId,
+        id: PoolId,
+        needs_room: bool,
+        out: &mut Out,
+    ) -> Choice {
         let Some(pool) = self.pools.get_mut(&id) else {
             return Choice::Refuse(Refusal::no_route("the pool is gone"));
         };
@@ -26,7 +34,10 @@ impl Switch {
             self.refill(id, out);
         }
         let Some(pool) = self.pools.get(&id) else { return Choice::Wait };
-        let max_sessions = pool.plan.max_sessions_per_worker.map_or(usize::MAX, |n| n as usize);
+        if pool.is_private() {
+            return self.choose_own(client, id, needs_room, out);
+        }
+        let max_sessions = pool.max_sessions();
         let (mut n_starting, mut n_running, mut is_all_busy, mut best) = (0, 0, true, None);
         for worker in pool.workers().filter_map(|worker| self.workers.get(&worker)) {
             match worker.stage {
@@ -57,6 +68,49 @@ impl Switch {
         self.why_none(id, n_running)
     }
 
+    /// The client's own worker, or one that never had a client.
+    fn choose_own(
+        &mut self,
+        client: ClientId,
+        id: PoolId,
+        needs_room: bool,
+        out: &mut Out,
+    ) -> Choice {
+        let Some(pool) = self.pools.get(&id) else { return Choice::Wait };
+        let home = self.clients.get(&client).and_then(|client| client.home(id));
+        let (mut n_starting, mut n_running) = (0, 0);
+        for worker in pool.workers().filter_map(|worker| self.workers.get(&worker)) {
+            match worker.stage {
+                Stage::Running if home == Some(worker.id) => {
+                    let is_full = worker.sessions.len() + worker.n_opening >= pool.max_sessions();
+                    if needs_room && is_full {
+                        let refusal = Refusal::overloaded("no more sessions are allowed");
+                        return Choice::Refuse(refusal.of_pool(&pool.plan.name));
+                    }
+                    return Choice::Worker(worker.id);
+                }
+                Stage::Starting => n_starting += 1,
+                Stage::Running => n_running += 1,
+                Stage::Draining { .. } | Stage::Stopping => {}
+            }
+        }
+        let is_fresh = |id: &WorkerId| {
+            let worker = self.workers.get(id);
+            worker.is_some_and(|worker| worker.stage == Stage::Running && !worker.has_served)
+        };
+        if let Some(fresh) = pool.workers().find(is_fresh) {
+            return Choice::Worker(fresh);
+        }
+        // Everybody who waits needs one.
+        let mut waiting = BTreeSet::from([client]);
+        waiting.extend(pool.waiting.iter().map(|(whose, _)| *whose));
+        let is_started = n_starting < waiting.len() && self.start_one(id, true, out);
+        if n_starting > 0 || is_started {
+            return Choice::Wait;
+        }
+        self.why_none(id, n_running)
+    }
+
     /// What to tell somebody for whom there is no worker and none can be started now.
     fn why_none(&self, id: PoolId, n_running: usize) -> Choice {
         let Some(pool) = self.pools.get(&id) else { return Choice::Wait };
@@ -71,16 +125,25 @@ impl Switch {
             let refusal = Refusal::new(UNAVAILABLE, "pool_failed", message);
             return Choice::Refuse(refusal.of_pool(name).retry_after(wait));
         }
-        if n_running > 0 {
-            let refusal = Refusal::overloaded("every worker has as many sessions as it may have");
-            return Choice::Refuse(refusal.of_pool(name));
-        }
-        let is_coming = |seat: &Seat| matches!(seat, Seat::Backoff { .. } | Seat::Taken(_));
-        if pool.usable().iter().any(|slot| is_coming(&slot.seat)) {
-            return Choice::Wait;
-        }
-        let message = format!("pool `{name}` has no worker left and restarts none");
-        Choice::Refuse(Refusal::new(UNAVAILABLE, "no_worker", message).of_pool(name))
+        let is_coming = |seat: &Seat| match seat {
+            Seat::Backoff { .. } => true,
+            Seat::Taken(worker) => {
+                self.workers.get(worker).is_some_and(|worker| worker.stage != Stage::Running)
+            }
+            Seat::Vacant | Seat::Resting | Seat::Finished => false,
+        };
+        let is_any_coming = pool.usable().iter().any(|slot| is_coming(&slot.seat));
+        let full = match pool.plan.sharing {
+            Sharing::Shared if n_running > 0 => "every worker has as many sessions as it may have",
+            _ if is_any_coming => return Choice::Wait,
+            Sharing::OneClient if n_running > 0 => "every worker serves another client",
+            Sharing::Shared | Sharing::OneClient => {
+                let message = format!("pool `{name}` has no worker left and restarts none");
+                let refusal = Refusal::new(UNAVAILABLE, "no_worker", message);
+                return Choice::Refuse(refusal.of_pool(name));
+            }
+        };
+        Choice::Refuse(Refusal::overloaded(full).of_pool(name))
     }
 
     /// Starts a worker if there is a place and the circuit allows it; in places that rest only

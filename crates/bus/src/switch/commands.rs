@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::pool::{Circuit, Mode, PoolId, Seat};
 use super::refusal::Refusal;
+use super::timeouts::Timeouts;
 use super::timers::Timer;
 use super::worker::Stage;
-use super::{Command, Out, Plan, PoolPlan, Switch, WorkerId};
+use super::{Command, Out, Plan, PoolPlan, Sharing, Switch, WorkerId};
 
 impl Switch {
     pub(super) fn command(&mut self, command: Command, out: &mut Out) {
@@ -137,20 +138,20 @@ impl Switch {
         let workers: Vec<WorkerId> = pool.workers().collect();
         for worker in workers {
             if let Some(worker) = self.workers.get_mut(&worker) {
-                worker.has_timeout = plan.request_timeout.is_some();
+                worker.timeouts = Timeouts::new(&plan);
             }
             if let Some(ping) = plan.ping.as_ref().filter(|_| old.ping.is_none()) {
                 self.set_timer(self.now.after(ping.interval), Timer::Ping(worker));
             }
         }
         self.set_idle_timer(id);
-        if plan.request_timeout.is_some() {
-            self.set_sweep(id);
-        }
+        self.set_next_sweep(id);
         for worker in too_many {
             self.retire(worker, out);
         }
-        if old.launch == plan.launch {
+        // Workers that have served several clients are not for one of them.
+        let is_shared_no_more = old.sharing != plan.sharing && plan.sharing == Sharing::OneClient;
+        if old.launch == plan.launch && !is_shared_no_more {
             self.refill(id, out);
         } else {
             self.replace_all(id, out);

@@ -33,6 +33,8 @@ pub struct Counters {
     pub swallowed: u64,
     pub sessions_moved: u64,
     pub sessions_lost: u64,
+    /// Sessions that nobody claimed and whose workers were told to close them.
+    pub sessions_closed: u64,
     pub clients_came: u64,
     pub clients_evicted: u64,
     pub worker_starts: u64,

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use wire::{Envelope, Json};
+use wire::{Envelope, Json, codes};
 
 use super::choice::Choice;
 use super::client::{CallKind, Parcel};
-use super::pool::PoolId;
+use super::pool::{Pool, PoolId};
 use super::refusal::Refusal;
 use super::session::{Place, SessionKey};
 use super::worker::Stage;
@@ -78,6 +78,7 @@ impl Switch {
         out: &mut Out,
     ) -> Result<Destination, Refusal> {
         let is_request = parcel.is_request();
+        self.check_owner(client, key)?;
         self.claim(client, key, is_request && parcel.kind == CallKind::Load);
         let Some(session) = self.sessions.get(key) else {
             return Err(Refusal::no_route("the session is gone"));
@@ -110,7 +111,7 @@ impl Switch {
             return Err(Refusal::no_route("the session is gone"));
         };
         match parcel.kind {
-            CallKind::Load if is_request => match self.choose(pool, true, out) {
+            CallKind::Load if is_request => match self.choose(client, pool, true, out) {
                 Choice::Worker(worker) => Ok(Destination::Bind(worker, pool)),
                 Choice::Wait => Ok(Destination::Wait(pool)),
                 Choice::Refuse(refusal) => Err(refusal),
@@ -156,7 +157,7 @@ impl Switch {
         if opens && self.sessions.len() >= self.limits.max_sessions {
             return Err(Refusal::overloaded("too many sessions"));
         }
-        match self.choose(pool, opens, out) {
+        match self.choose(client, pool, opens, out) {
             Choice::Worker(_) if !names_session && self.is_fan_out(pool, parcel) => {
                 Ok(Destination::All(pool))
             }
@@ -181,9 +182,25 @@ impl Switch {
 
     fn is_fan_out(&self, pool: PoolId, parcel: &Parcel) -> bool {
         let method = parcel.envelope.method.text(&parcel.line).unwrap_or_default();
-        self.pools
-            .get(&pool)
-            .is_some_and(|pool| pool.plan.fan_out.iter().any(|name| **name == *method))
+        self.pools.get(&pool).is_some_and(|pool| {
+            !pool.is_private() && pool.plan.fan_out.iter().any(|name| **name == *method)
+        })
+    }
+
+    pub(super) fn is_private(&self, pool: PoolId) -> bool {
+        self.pools.get(&pool).is_some_and(Pool::is_private)
+    }
+
+    /// Where every client has a worker of its own, nobody else may speak to it.
+    fn check_owner(&self, client: ClientId, key: SessionKey) -> Result<(), Refusal> {
+        match self.sessions.get(key) {
+            Some(session) if session.owner != Some(client) && self.is_private(session.pool) => {
+                let message = format!("not found: session {} is of another client", session.name);
+                let refusal = Refusal::new(codes::NOT_FOUND, "session_of_another", message);
+                Err(self.pool_refusal(session.pool, refusal))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The pool of a message that names no known session.

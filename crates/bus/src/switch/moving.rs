@@ -26,7 +26,7 @@ impl Switch {
         let (pool, name, own_name) =
             (session.pool, session.name.clone(), session.worker_name.clone());
         let params = session.load.as_deref().and_then(|load| Self::params_for(load, &own_name));
-        let to = match self.choose(pool, true, out) {
+        let to = match self.choose(client, pool, true, out) {
             Choice::Worker(worker) => worker,
             Choice::Wait => return self.wait_for_worker(client, pool, parcel, out),
             Choice::Refuse(refusal) => return self.refuse(client, &parcel, &refusal, out),

@@ -24,6 +24,7 @@ pub struct PoolPlan {
     pub min: u32,
     pub max: u32,
     pub start: Start,
+    pub sharing: Sharing,
     pub restart: Restart,
     pub backoff: Backoff,
     pub intensity: Intensity,
@@ -32,13 +33,16 @@ pub struct PoolPlan {
     pub ping: Option<Ping>,
     /// A worker that uses more is replaced.
     pub max_memory_bytes: Option<u64>,
-    /// Counted from when the request came, whatever its method: leave it out where prompts
-    /// may take long.
+    /// Counted from when a request came. Not for `session/prompt`: a turn lasts as long as the
+    /// person behind it lets it.
     pub request_timeout: Option<u64>,
+    /// The same for `session/prompt`.
+    pub prompt_timeout: Option<u64>,
     pub max_sessions_per_worker: Option<u32>,
     /// Workers above what is kept stop when they had neither session nor request for so long.
     pub idle_stop: Option<u64>,
-    /// Methods that are asked of every worker and whose answers are merged.
+    /// Methods that are asked of every worker and whose answers are merged; of the client's own
+    /// worker alone where it has one.
     pub fan_out: Vec<Arc<str>>,
 }
 
@@ -48,6 +52,18 @@ pub enum Start {
     Ahead,
     /// The first request starts them; when all have been idle for `idle_stop`, none is kept.
     OnDemand,
+}
+
+/// Whom a worker serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// Any number of clients.
+    Shared,
+    /// One client in its life, for workers that keep state beside their sessions, as MCP
+    /// servers do. All that a client says goes to its own worker, all that the worker says goes
+    /// to it, and both its sessions and its worker end when it leaves. A client that comes when
+    /// `max` workers have one waits if a place is about to become free, and is refused if not.
+    OneClient,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,6 +164,7 @@ impl PoolPlan {
             min: n_workers,
             max: n_workers,
             start: Start::Ahead,
+            sharing: Sharing::Shared,
             restart: Restart::Always,
             backoff: Backoff { initial: 100, max: 30_000, jitter_percent: 20 },
             intensity: Intensity { n_deaths: 5, window: 180_000, cool_down: 60_000 },
@@ -155,6 +172,7 @@ impl PoolPlan {
             ping: None,
             max_memory_bytes: None,
             request_timeout: None,
+            prompt_timeout: None,
             max_sessions_per_worker: None,
             idle_stop: None,
             fan_out: vec!["session/list".into()],
@@ -174,6 +192,7 @@ impl PoolPlan {
             }
             _ if self.backoff.jitter_percent > 100 => Err("jitter is more than 100 percent"),
             _ if self.request_timeout == Some(0) => Err("the request timeout is zero"),
+            _ if self.prompt_timeout == Some(0) => Err("the prompt timeout is zero"),
             _ if self.max_sessions_per_worker == Some(0) => Err("workers may have no sessions"),
             _ if self.idle_stop == Some(0) => Err("the idle time is zero"),
             Self { ping: Some(ping), .. } if ping.interval == 0 || ping.timeout == 0 => {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::client::Parcel;
-use super::{ClientId, Millis, PoolPlan, Start, WorkerId};
+use super::{ClientId, Millis, PoolPlan, Sharing, Start, WorkerId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct PoolId(pub(super) u32);
@@ -26,7 +26,8 @@ pub(super) struct Pool {
     pub(super) can_load: bool,
     /// Whether somebody has asked for a pool that starts on demand.
     pub(super) is_woken: bool,
-    pub(super) is_sweep_set: bool,
+    /// When its requests are looked at for some that took too long.
+    pub(super) sweep_at: Option<Millis>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +86,7 @@ impl Pool {
             replacing: VecDeque::new(),
             can_load: false,
             is_woken: false,
-            is_sweep_set: false,
+            sweep_at: None,
         }
     }
 
@@ -104,6 +105,16 @@ impl Pool {
 
     pub(super) fn n_workers(&self) -> usize {
         self.workers().count()
+    }
+
+    /// How many sessions a worker of it may have.
+    pub(super) fn max_sessions(&self) -> usize {
+        self.plan.max_sessions_per_worker.map_or(usize::MAX, |n| n as usize)
+    }
+
+    /// Whether every client has a worker of its own.
+    pub(super) fn is_private(&self) -> bool {
+        self.plan.sharing == Sharing::OneClient
     }
 
     /// How many workers are to be kept.

@@ -7,6 +7,7 @@ use wire::{Envelope, Json, Span, codes};
 
 use super::client::{CallKey, CallKind, Link, Parcel};
 use super::line::{Digits, Edits, RawId, quoted};
+use super::pool::Pool;
 use super::refusal::Refusal;
 use super::session::{Place, Session, SessionKey};
 use super::timers::Timer;
@@ -58,14 +59,20 @@ impl Switch {
             return false;
         };
         let initialize = client.initialize.clone().filter(|_| first != CallKind::Initialize);
+        // The worker of one client gets everything that the client says.
+        let is_home = self.pools.get(&worker.pool).is_some_and(Pool::is_private);
+        for link in client.links.iter_mut().filter(|link| is_home && link.pool == worker.pool) {
+            link.is_home = false;
+        }
         client.links.push(Link {
             worker: to,
             pool: worker.pool,
-            is_home: false,
+            is_home,
             is_opening: initialize.is_some(),
             held: VecDeque::new(),
         });
         worker.clients.push(id);
+        worker.has_served = true;
         self.serves_another(to, out);
         let Some(line) = initialize else { return false };
         match Envelope::read(&line) {
@@ -183,10 +190,11 @@ impl Switch {
             session.n_calls += 1;
         }
         worker.n_opening += usize::from(call.kind == CallKind::Open);
+        let due = worker.timeouts.of(call.kind).map(|limit| call.came.after(limit));
+        let pool = worker.pool;
         worker.calls.insert(n, call);
-        if worker.has_timeout {
-            let pool = worker.pool;
-            self.set_sweep(pool);
+        if let Some(due) = due {
+            self.set_sweep(pool, due);
         }
         n
     }

@@ -8,6 +8,7 @@
 use super::pool::Pool;
 use super::pool::{Circuit, Mode, PoolId, Seat};
 use super::refusal::Refusal;
+use super::timeouts::Timeouts;
 use super::timers::Timer;
 use super::worker::{Stage, Worker};
 use super::{Millis, Out, Output, PoolPlan, Restart, StopHow, Switch, WorkerId};
@@ -33,8 +34,8 @@ impl Switch {
         }
         self.counters.worker_starts += 1;
         out.push(Output::StartWorker { worker, pool: pool.plan.name.clone(), slot });
-        let mut state = Worker::new(worker, id, slot, self.names, self.now);
-        state.has_timeout = pool.plan.request_timeout.is_some();
+        let timeouts = Timeouts::new(&pool.plan);
+        let state = Worker::new(worker, id, slot, timeouts, self.names, self.now);
         self.workers.insert(worker, state);
     }
 

@@ -16,6 +16,7 @@ mod pressure;
 mod replay;
 mod requests;
 mod sessions;
+mod sharing;
 mod supervision;
 
 /// Runs a script against a switch whose workers all start at once.

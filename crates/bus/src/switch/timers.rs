@@ -4,7 +4,7 @@
 //! so an old entry does no harm.
 
 use super::pool::{Circuit, Pool, PoolId, Seat};
-use super::session::{Place, SessionKey};
+use super::session::SessionKey;
 use super::{ClientId, Millis, Out, Switch, WorkerId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +50,7 @@ impl Switch {
             Timer::Stable(worker) => self.worker_proved(worker, out),
             Timer::Ping(worker) => self.ping(worker, out),
             Timer::Drain(worker) => self.drain_timed_out(worker, out),
-            Timer::Grace(session) => self.grace_ended(session),
+            Timer::Grace(session) => self.grace_ended(session, out),
             Timer::SlowClient(client) => self.slow_client(client, out),
             Timer::Finish(client) => self.finish_timed_out(client, out),
         }
@@ -78,21 +78,5 @@ impl Switch {
             }
         }
         self.refill(id, out);
-    }
-
-    fn grace_ended(&mut self, key: SessionKey) {
-        let now = self.now;
-        let grace = self.limits.session_grace;
-        let Some(session) = self.sessions.get_mut(key) else { return };
-        if session.grace_until.is_none_or(|until| until > now) {
-            return;
-        }
-        // Others may wait for it.
-        if matches!(session.place, Place::Moving { .. }) {
-            let until = now.after(grace.max(1));
-            session.grace_until = Some(until);
-            return self.set_timer(until, Timer::Grace(key));
-        }
-        self.forget_session(key);
     }
 }

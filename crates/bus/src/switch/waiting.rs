@@ -10,6 +10,7 @@ use super::client::{CallKind, Parcel};
 use super::pool::PoolId;
 use super::refusal::Refusal;
 use super::session::Place;
+use super::timeouts::Timeouts;
 use super::{ClientId, Out, Switch};
 
 impl Switch {
@@ -31,9 +32,13 @@ impl Switch {
         }
         let Some(known) = self.clients.get_mut(&client) else { return };
         known.n_waiting += 1;
+        let limit = Timeouts::new(&pool.plan).of(parcel.kind).filter(|_| parcel.is_request());
+        let due = limit.map(|limit| parcel.came.after(limit));
         pool.n_waiting_bytes += parcel.line.len();
         pool.waiting.push_back((client, parcel.detached()));
-        self.set_sweep(id);
+        if let Some(due) = due {
+            self.set_sweep(id, due);
+        }
     }
 
     /// Routes again what waits for the pools for which something has changed.

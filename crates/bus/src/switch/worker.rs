@@ -6,10 +6,12 @@ use bytes::Bytes;
 use wire::Envelope;
 
 use super::client::CallKind;
+use super::grace::Closing;
 use super::hash::{IdMap, NameHash, NameMap};
 use super::line::RawId;
 use super::pool::PoolId;
 use super::session::SessionKey;
+use super::timeouts::Timeouts;
 use super::{ClientId, Level, Millis, WorkerId};
 
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub(super) struct Worker {
     pub(super) early: Vec<(Bytes, Envelope)>,
     /// Clients that it serves.
     pub(super) clients: Vec<ClientId>,
+    /// Whether it ever had a client.
+    pub(super) has_served: bool,
     /// Its requests at clients.
     pub(super) asks: Vec<(ClientId, u64)>,
     pub(super) level: Level,
@@ -49,7 +53,10 @@ pub(super) struct Worker {
     /// The id of the last ping: no request of anybody, so it is not among them.
     pub(super) ping: u64,
     pub(super) can_load: bool,
-    pub(super) has_timeout: bool,
+    pub(super) can_close: bool,
+    /// Sessions that it was told to close; no requests of anybody, as pings.
+    pub(super) closing: Vec<Closing>,
+    pub(super) timeouts: Timeouts,
     pub(super) n_memory_bytes: u64,
 }
 
@@ -80,7 +87,14 @@ pub(super) struct Call {
 }
 
 impl Worker {
-    pub(super) fn new(id: WorkerId, pool: PoolId, slot: u32, names: NameHash, now: Millis) -> Self {
+    pub(super) fn new(
+        id: WorkerId,
+        pool: PoolId,
+        slot: u32,
+        timeouts: Timeouts,
+        names: NameHash,
+        now: Millis,
+    ) -> Self {
         Self {
             id,
             pool,
@@ -95,6 +109,7 @@ impl Worker {
             n_opening: 0,
             early: Vec::new(),
             clients: Vec::new(),
+            has_served: false,
             asks: Vec::new(),
             level: Level::Low,
             pausing: Vec::new(),
@@ -105,7 +120,9 @@ impl Worker {
             pinged: None,
             ping: 0,
             can_load: false,
-            has_timeout: false,
+            can_close: false,
+            closing: Vec::new(),
+            timeouts,
             n_memory_bytes: 0,
         }
     }

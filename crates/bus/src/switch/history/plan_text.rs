@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::switch::{Backoff, Intensity, Limits, Ping, Plan, PoolPlan, QueueMarks, Restart, Start};
+use crate::switch::{
+    Backoff, Intensity, Limits, Ping, Plan, PoolPlan, QueueMarks, Restart, Sharing, Start,
+};
 
 #[derive(Serialize, Deserialize)]
 struct PlanText {
@@ -22,6 +24,8 @@ struct PoolText {
     launch: String,
     size: [u32; 2],
     is_ahead: bool,
+    #[serde(default)]
+    is_for_one_client: bool,
     restart: RestartText,
     backoff: (u64, u64, u32),
     intensity: (u32, u64, u64),
@@ -29,6 +33,8 @@ struct PoolText {
     ping: Option<(String, u64, u64)>,
     max_memory_bytes: Option<u64>,
     request_timeout: Option<u64>,
+    #[serde(default)]
+    prompt_timeout: Option<u64>,
     max_sessions_per_worker: Option<u32>,
     idle_stop: Option<u64>,
     fan_out: Vec<String>,
@@ -83,6 +89,7 @@ fn pool_text(pool: &PoolPlan) -> PoolText {
         launch: pool.launch.to_string(),
         size: [pool.min, pool.max],
         is_ahead: pool.start == Start::Ahead,
+        is_for_one_client: pool.sharing == Sharing::OneClient,
         restart: match pool.restart {
             Restart::Always => RestartText::Always,
             Restart::OnFailure => RestartText::OnFailure,
@@ -94,6 +101,7 @@ fn pool_text(pool: &PoolPlan) -> PoolText {
         ping: pool.ping.as_ref().map(|p| (p.method.to_string(), p.interval, p.timeout)),
         max_memory_bytes: pool.max_memory_bytes,
         request_timeout: pool.request_timeout,
+        prompt_timeout: pool.prompt_timeout,
         max_sessions_per_worker: pool.max_sessions_per_worker,
         idle_stop: pool.idle_stop,
         fan_out: pool.fan_out.iter().map(ToString::to_string).collect(),
@@ -110,6 +118,7 @@ fn read_pool(text: PoolText) -> PoolPlan {
         min: smallest,
         max: largest,
         start: if text.is_ahead { Start::Ahead } else { Start::OnDemand },
+        sharing: if text.is_for_one_client { Sharing::OneClient } else { Sharing::Shared },
         restart: match text.restart {
             RestartText::Always => Restart::Always,
             RestartText::OnFailure => Restart::OnFailure,
@@ -125,6 +134,7 @@ fn read_pool(text: PoolText) -> PoolPlan {
         }),
         max_memory_bytes: text.max_memory_bytes,
         request_timeout: text.request_timeout,
+        prompt_timeout: text.prompt_timeout,
         max_sessions_per_worker: text.max_sessions_per_worker,
         idle_stop: text.idle_stop,
         fan_out: text.fan_out.into_iter().map(Into::into).collect(),

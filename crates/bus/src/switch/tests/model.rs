@@ -42,6 +42,7 @@ enum Op {
     AgentRefuses(u8, u8),
     AgentUpdates(u8, u8),
     AgentAsks(u8, u8),
+    AgentTells(u8),
     AgentGarbage(u8, u8),
     AgentDies(u8, bool),
     AgentStuck(u8),
@@ -77,6 +78,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (n(), n()).prop_map(|(a, b)| AgentRefuses(a, b)),
         12 => (n(), n()).prop_map(|(a, b)| AgentUpdates(a, b)),
         4 => (n(), n()).prop_map(|(a, b)| AgentAsks(a, b)),
+        2 => n().prop_map(AgentTells),
         1 => (n(), n()).prop_map(|(a, b)| AgentGarbage(a, b)),
         2 => (n(), any::<bool>()).prop_map(|(a, b)| AgentDies(a, b)),
         1 => n().prop_map(AgentStuck),
@@ -96,9 +98,9 @@ fn plan_number(n: u8) -> Plan {
         max_memory_bytes: Some(1000),
         ..pool("p", 2)
     };
-    let p = match n % 6 {
+    let p = match n % 8 {
         0 => base,
-        1 => PoolPlan { min: 1, max: 3, idle_stop: Some(400), ..base },
+        1 => PoolPlan { min: 1, max: 3, idle_stop: Some(400), prompt_timeout: Some(600), ..base },
         2 => PoolPlan { request_timeout: Some(700), ..base },
         3 => PoolPlan { launch: "other".into(), restart: Restart::OnFailure, ..base },
         4 => PoolPlan {
@@ -109,8 +111,19 @@ fn plan_number(n: u8) -> Plan {
             idle_stop: Some(300),
             ..base
         },
-        _ => PoolPlan {
+        5 => PoolPlan {
             ping: Some(Ping { method: "ping".into(), interval: 500, timeout: 200 }),
+            ..base
+        },
+        6 => PoolPlan { sharing: Sharing::OneClient, ..base },
+        _ => PoolPlan {
+            sharing: Sharing::OneClient,
+            start: Start::OnDemand,
+            min: 0,
+            max: 3,
+            idle_stop: Some(300),
+            request_timeout: Some(900),
+            prompt_timeout: Some(400),
             ..base
         },
     };
@@ -150,7 +163,7 @@ proptest! {
 
     #[test]
     fn every_history_keeps_the_promises(
-        plan in 0..6_u8,
+        plan in 0..8_u8,
         seed: u64,
         ops in prop::collection::vec(op(), 1..250),
     ) {
@@ -161,7 +174,7 @@ proptest! {
 
     #[test]
     fn the_same_history_gives_the_same_outputs(
-        plan in 0..6_u8,
+        plan in 0..8_u8,
         seed: u64,
         ops in prop::collection::vec(op(), 1..120),
     ) {

@@ -25,7 +25,10 @@ fn every_input_survives_being_written_down() {
     let (client, worker) = (ClientId(7), WorkerId(8));
     let (line, head) = ("{\"a\":\"é\"}".into(), bytes::Bytes::from_static(b"\xff\n"));
     let ping = Some(Ping { method: "ping".into(), interval: 1, timeout: 2 });
-    let plan = plan_of(vec![PoolPlan { ping, idle_stop: Some(3), ..pool("p q", 2) }]);
+    let sharing = Sharing::OneClient;
+    let (prompt_timeout, idle_stop) = (Some(4), Some(3));
+    let plan = PoolPlan { sharing, ping, prompt_timeout, idle_stop, ..pool("p q", 2) };
+    let plan = plan_of(vec![plan]);
     for input in [
         Input::ClientCame { client, pool: None },
         Input::ClientCame { client, pool: Some("p q".into()) },

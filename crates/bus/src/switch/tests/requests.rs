@@ -217,3 +217,61 @@ fn a_request_that_takes_too_long_is_cancelled_and_answered() {
     );
     assert_eq!((switch.counters().timed_out, switch.counters().unasked), (1, 1));
 }
+
+#[test]
+fn a_prompt_may_take_long_unless_it_has_a_limit_of_its_own() {
+    let script = r#"
+        > 0 client-line 1 {"id":1,"method":"session/prompt","params":{"sessionId":"s"}}
+        < to-worker 1 {"id":1,"method":"session/prompt","params":{"sessionId":"s"}}
+        > 500 client-line 1 {"id":2,"method":"m"}
+        < to-worker 1 {"id":2,"method":"m"}
+        > 1000 time-passed
+        > 1500 time-passed
+        < to-worker 1 …cancel_request","params":{"requestId":2}}
+        < to-client 1 {"jsonrpc":"2.0","id":2,"error":{"code":-32013,"message":"no answer within 1000 ms",…
+        "#;
+    let limited = PoolPlan { request_timeout: Some(1000), ..pool("p", 1) };
+    let mut switch = running(plan_of(vec![limited.clone()]), 1);
+    run(&mut switch, script);
+    assert_eq!(switch.wake_at(), None);
+    run(
+        &mut switch,
+        r#"
+        > 999999 worker-line 1 {"id":1,"result":0}
+        < to-client 1 {"id":1,"result":0}
+        "#,
+    );
+
+    let limited = PoolPlan { prompt_timeout: Some(9000), ..limited };
+    let mut switch = running(plan_of(vec![limited]), 1);
+    run(&mut switch, script);
+    run(
+        &mut switch,
+        r#"
+        > 8999 time-passed
+        > 9000 time-passed
+        < to-worker 1 …cancel_request","params":{"requestId":1}}
+        < to-client 1 {"jsonrpc":"2.0","id":1,"error":{"code":-32013,"message":"no answer within 9000 ms",…
+        "#,
+    );
+}
+
+#[test]
+fn a_prompt_that_waits_for_a_worker_is_not_timed_out_with_the_rest() {
+    let plan =
+        PoolPlan { start: Start::OnDemand, min: 0, request_timeout: Some(1000), ..pool("p", 1) };
+    run(
+        &mut running(plan_of(vec![plan]), 1),
+        r#"
+        > 1 client-line 1 {"id":1,"method":"session/prompt","params":{"sessionId":"s"}}
+        < start-worker 1 p/0
+        > 1 client-line 1 {"id":2,"method":"m"}
+        > 1 client-line 1 {"method":"session/cancel","params":{"sessionId":"s"}}
+        > 1001 time-passed
+        < to-client 1 {"jsonrpc":"2.0","id":2,"error":{"code":-32013,…
+        > 1002 worker-runs 1
+        < to-worker 1 {"id":1,"method":"session/prompt","params":{"sessionId":"s"}}
+        < to-worker 1 {"method":"session/cancel","params":{"sessionId":"s"}}
+        "#,
+    );
+}

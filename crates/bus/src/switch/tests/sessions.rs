@@ -236,3 +236,59 @@ fn a_name_that_a_worker_uses_for_another_session_does_not_reach_it() {
         "#,
     );
 }
+
+#[test]
+fn a_session_that_nobody_claims_is_closed_at_its_worker() {
+    let limits = Limits { session_grace: 1000, ..Limits::default() };
+    let mut switch = running(Plan { limits, ..fixed(1) }, 2);
+    run(
+        &mut switch,
+        r#"
+        > 1 client-line 1 {"id":1,"method":"initialize"}
+        < to-worker 1 {"id":1,"method":"initialize"}
+        > 1 worker-line 1 {"id":1,"result":{"agentCapabilities":{"sessionCapabilities":{"close":{}}}}}
+        < to-client 1 {"id":1,"result":{"agentCapabilities":{"sessionCapabilities":{"close":{}}}}}
+        > 1 client-line 1 {"id":2,"method":"session/new"}
+        < to-worker 1 {"id":2,"method":"session/new"}
+        > 1 worker-line 1 {"id":2,"result":{"sessionId":"s\""}}
+        < to-client 1 {"id":2,"result":{"sessionId":"s\""}}
+        > 1 client-line 2 {"id":1,"method":"m"}
+        < to-worker 1 {"id":3,"method":"m"}
+        > 2 client-left 1
+        > 1002 time-passed
+        < to-worker 1 {"jsonrpc":"2.0","id":4,"method":"session/close","params":{"sessionId":"s\""}}
+        > 1003 worker-line 1 {"method":"session/update","params":{"sessionId":"s\""}}
+        > 1004 worker-line 1 {"id":4,"result":{}}
+        > 1005 worker-line 1 {"id":4,"result":{}}
+        "#,
+    );
+    let counters = switch.counters();
+    assert_eq!((counters.sessions_closed, counters.undelivered, counters.unasked), (1, 1, 1));
+    assert_eq!(switch.status().pools[0].workers[0].n_sessions, 0);
+}
+
+#[test]
+fn a_session_in_which_somebody_works_is_not_closed() {
+    let limits = Limits { session_grace: 1000, ..Limits::default() };
+    run(
+        &mut running(Plan { limits, ..fixed(1) }, 2),
+        r#"
+        > 1 client-line 1 {"id":1,"method":"initialize"}
+        < to-worker 1 {"id":1,"method":"initialize"}
+        > 1 worker-line 1 {"id":1,"result":{"capabilities":{"session":{}}}}
+        < to-client 1 {"id":1,"result":{"capabilities":{"session":{}}}}
+        > 1 client-line 1 {"id":2,"method":"session/new"}
+        < to-worker 1 {"id":2,"method":"session/new"}
+        > 1 worker-line 1 {"id":2,"result":{"sessionId":"s"}}
+        < to-client 1 {"id":2,"result":{"sessionId":"s"}}
+        > 1 client-line 2 {"id":1,"method":"session/prompt","params":{"sessionId":"s"}}
+        < to-worker 1 {"id":3,"method":"session/prompt","params":{"sessionId":"s"}}
+        > 2 client-left 1
+        > 1002 time-passed
+        > 1003 client-line 2 {"id":2,"method":"session/prompt","params":{"sessionId":"s"}}
+        < to-worker 1 {"id":4,"method":"session/prompt","params":{"sessionId":"s"}}
+        > 1004 worker-line 1 {"method":"session/update","params":{"sessionId":"s"}}
+        < to-client 2 {"method":"session/update","params":{"sessionId":"s"}}
+        "#,
+    );
+}

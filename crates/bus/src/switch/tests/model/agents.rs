@@ -1,6 +1,6 @@
 //! Workers of the world.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -27,10 +27,14 @@ pub(super) struct Agent {
     pub(super) sessions: BTreeMap<String, (u64, BTreeMap<u64, u64>)>,
     /// What it has asked: token by its own id.
     asking: BTreeMap<u64, u64>,
+    /// Whether it was for one client all its life.
+    pub(super) is_private: bool,
+    /// Whose requests have reached it.
+    heard: BTreeSet<u64>,
 }
 
-impl Default for Agent {
-    fn default() -> Self {
+impl Agent {
+    pub(super) fn new(is_private: bool) -> Self {
         Self {
             is_running: false,
             is_stopping: false,
@@ -44,6 +48,8 @@ impl Default for Agent {
             given: Vec::new(),
             sessions: BTreeMap::new(),
             asking: BTreeMap::new(),
+            is_private,
+            heard: BTreeSet::new(),
         }
     }
 }
@@ -53,6 +59,7 @@ impl World {
         let (n, m) = match *op {
             Op::AgentStarts(n) | Op::AgentFailsToStart(n) | Op::AgentReads(n) => (n, 0),
             Op::AgentStuck(n) | Op::AgentSwells(n) | Op::AgentDies(n, _) => (n, 0),
+            Op::AgentTells(n) => (n, 0),
             Op::AgentAnswers(n, m) | Op::AgentRefuses(n, m) | Op::AgentUpdates(n, m) => (n, m),
             Op::AgentAsks(n, m) | Op::AgentGarbage(n, m) => (n, m),
             _ => return,
@@ -85,6 +92,7 @@ impl World {
             Op::AgentRefuses(..) => self.agent_answers(id, m, false),
             Op::AgentUpdates(..) => self.agent_updates(id, m),
             Op::AgentAsks(..) => self.agent_asks(id, m),
+            Op::AgentTells(_) => self.agent_tells(id),
             Op::AgentGarbage(..) => self.agent_is_silly(id, m),
             _ => {}
         }
@@ -121,6 +129,8 @@ impl World {
                 (Some(_), Some(n)) => {
                     assert!(n > agent.last_id, "ids of a worker rise");
                     agent.last_id = n;
+                    agent.heard.extend(message["params"]["from"].as_u64());
+                    assert!(!agent.is_private || agent.heard.len() <= 1, "of another client");
                     agent.check_place(&message["params"], &self.sessions);
                     agent.open.push((n, message));
                 }
@@ -158,7 +168,11 @@ impl World {
         let has_session = agent.sessions.contains_key(&name);
         let mut is_ok = is_ok;
         match request["method"].as_str().unwrap() {
-            "initialize" => result["agentCapabilities"] = json!({ "loadSession": true }),
+            "initialize" => {
+                let closes = json!({ "close": {} });
+                result["agentCapabilities"] =
+                    json!({ "loadSession": true, "sessionCapabilities": closes });
+            }
             "session/new" if is_ok => {
                 // Every worker uses the same few names, but none that it is asked to load.
                 let taken = &self.switch.workers[&WorkerId(id)].sessions;
@@ -237,7 +251,7 @@ impl World {
         let key = self.switch.workers[&WorkerId(id)].sessions.get(&*name);
         let place =
             key.and_then(|key| self.switch.sessions.get(*key)).map(|session| &session.place);
-        let is_given_up = matches!(place, Some(Place::Lost));
+        let is_given_up = matches!(place, Some(Place::Lost | Place::Moving { .. }));
         let out = self.agent_says(id, &line);
         let is_there = owner.is_some_and(|owner| self.people.contains_key(&owner));
         if is_there && is_up && !is_given_up {
@@ -257,6 +271,21 @@ impl World {
         let params = json!({ "sessionId": name, "tag": tag, "token": token });
         let line = json!({ "jsonrpc": "2.0", "id": token, "method": "ask", "params": params });
         self.agent_says(id, &line);
+    }
+
+    /// Says something that is about no session.
+    fn agent_tells(&mut self, id: u64) {
+        let agent = &self.agents[&id];
+        let only = agent.heard.first().copied().filter(|_| agent.is_private);
+        let is_up = self.switch.workers[&WorkerId(id)].stage == Stage::Running;
+        let line = json!({ "jsonrpc": "2.0", "method": "tell", "params": { "to": only } });
+        let out = self.agent_says(id, &line);
+        let expected = only.filter(|only| is_up && self.people.contains_key(only));
+        let found = out.iter().find_map(|output| match output {
+            Output::ToClient { client, .. } => Some(client.0),
+            _ => None,
+        });
+        assert!(expected.is_none() || expected == found, "not told: {expected:?}");
     }
 
     fn agent_is_silly(&mut self, id: u64, n: u8) {

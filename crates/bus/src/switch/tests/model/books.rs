@@ -3,6 +3,7 @@
 use super::super::super::client::CallKey;
 use super::super::super::pool::{Mode, Seat};
 use super::super::super::session::Place;
+use super::super::super::timers::Timer;
 use super::super::super::worker::Stage;
 use super::world::World;
 use super::*;
@@ -11,11 +12,18 @@ pub(super) fn check(world: &World) {
     let switch = &world.switch;
     check_clients(world);
     check_workers(world);
-    for pool in switch.pools.values() {
+    for (id, pool) in &switch.pools {
         let n_bytes: usize = pool.waiting.iter().map(|(_, parcel)| parcel.line.len()).sum();
         assert_eq!(n_bytes, pool.n_waiting_bytes);
         assert!(n_bytes <= switch.limits.worker_queue.full.max(2500));
         assert!(pool.mode == Mode::Serving || pool.waiting.is_empty());
+        // Whatever may take too long is looked at in time.
+        if let Some(due) = switch.next_due(pool) {
+            let at = pool.sweep_at.expect("nobody looks");
+            assert!(at <= due.max(switch.now.after(1)), "{at:?} is too late for {due:?}");
+        }
+        let timers = switch.timers.iter().filter(|(_, timer)| *timer == Timer::Sweep(*id));
+        assert!(timers.map(|(at, _)| Some(*at)).eq(pool.sweep_at.map(Some)));
         for slot in &pool.slots {
             if let Seat::Taken(worker) = slot.seat {
                 assert!(switch.workers.contains_key(&worker));
@@ -81,7 +89,14 @@ fn check_workers(world: &World) {
             assert!(switch.clients[client].links.iter().any(|link| link.worker == *id));
         }
         let is_up = matches!(worker.stage, Stage::Running);
+        // A worker of one client goes with it.
+        let is_spent = worker.has_served && worker.clients.is_empty();
+        assert!(!(world.agents[&id.0].is_private && is_up && is_spent));
         for (name, key) in worker.sessions.iter().filter(|_| is_up) {
+            if worker.closing.iter().any(|closing| closing.name == *name) {
+                assert!(switch.sessions.get(*key).is_none());
+                continue;
+            }
             let session = switch.sessions.get(*key).expect("a session that is gone");
             assert_eq!(session.worker_name, *name);
             if session.worker() != Some(*id) {

@@ -153,6 +153,7 @@ impl World {
     fn ask(&mut self, id: u64, method: &str, mut params: Value, kind: Kind) {
         let token = self.token();
         params["token"] = token.into();
+        params["from"] = id.into();
         let max_open = self.switch.limits().max_open_per_client;
         let person = self.people.get_mut(&id).unwrap();
         // The same ids for everybody, some of them text.
@@ -237,6 +238,10 @@ impl World {
             (Some("$/cancel_request"), None) => {
                 let taken_back = message["params"]["requestId"].to_string();
                 person.asked.retain(|(raw_id, _)| *raw_id != taken_back);
+            }
+            (Some("tell"), None) => {
+                let to = message["params"]["to"].as_u64();
+                assert!(to.is_none_or(|to| to == id), "told somebody else");
             }
             (Some("session/update"), None) => self.person_is_updated(id, &message["params"]),
             (Some("ask"), Some(raw_id)) => {

@@ -89,7 +89,8 @@ impl World {
             }
             Output::CloseClient { client, reason } => self.person_is_closed(client.0, *reason),
             Output::StartWorker { worker, .. } => {
-                assert!(self.agents.insert(worker.0, Agent::default()).is_none());
+                let agent = Agent::new(self.is_private());
+                assert!(self.agents.insert(worker.0, agent).is_none());
             }
             Output::StopWorker { worker, .. } => {
                 self.agents.get_mut(&worker.0).expect("stop of no worker").is_stopping = true;
@@ -137,14 +138,28 @@ impl World {
     /// A client is gone, by its own wish or ours.
     pub(super) fn left(&mut self, client: u64) {
         let expires = self.now + self.switch.limits().session_grace;
+        if self.is_private() {
+            let owned = self.sessions.iter().filter(|(_, s)| s.owner == Some(client));
+            for tag in owned.map(|(tag, _)| *tag).collect::<Vec<_>>() {
+                self.forget(tag);
+            }
+        }
         for session in self.sessions.values_mut().filter(|s| s.owner == Some(client)) {
             session.owner = None;
             session.expires = Some(expires);
         }
     }
 
+    /// Whether the plan says that every client has a worker of its own.
+    fn is_private(&self) -> bool {
+        self.plan.pools.iter().any(|p| &*p.name == "p" && p.sharing == Sharing::OneClient)
+    }
+
     /// A client names a session in a message that the switch takes.
     pub(super) fn named(&mut self, client: u64, tag: u64, takes_over: bool) {
+        if self.is_private() {
+            return;
+        }
         let Some(session) = self.sessions.get_mut(&tag) else { return };
         if takes_over || session.owner.is_none() {
             session.owner = Some(client);
@@ -213,6 +228,10 @@ impl World {
             Op::Time(n) => self.pass_time(u64::from(n) % 600),
             Op::Reload(n) => {
                 self.plan = plan_number(n);
+                let is_private = self.is_private();
+                for agent in self.agents.values_mut() {
+                    agent.is_private &= is_private;
+                }
                 let plan = Box::new(self.plan.clone());
                 self.give(Input::NewPlan(plan));
             }
