@@ -50,6 +50,6 @@ async fn ask(launch: Launch) -> Result<(), Box<dyn Error>> {
         Some(answer) => println!("{}", String::from_utf8_lossy(&answer)),
         None => println!("the bus closed the port"),
     }
-    bus.drain().await;
+    bus.drain().await?;
     Ok(())
 }

@@ -20,7 +20,7 @@
 //! let mut port = bus.port(Some("echo")).await?;
 //! port.send(br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#).await?;
 //! let answer = port.receive().await?;
-//! bus.drain().await;
+//! bus.drain().await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -29,6 +29,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
@@ -72,6 +73,8 @@ pub enum BusError {
     NoResources(#[source] io::Error),
     #[error("the bus has ended")]
     Ended,
+    #[error("the bus's thread came to a bad end")]
+    Crashed,
 }
 
 /// A running bus; a cheap clone. When the last one is dropped, its workers are killed.
@@ -85,6 +88,7 @@ struct Shared {
     mailbox: Mailbox,
     tracker: TaskTracker,
     max_line_bytes: usize,
+    has_ended_well: Arc<AtomicBool>,
 }
 
 impl Bus {
@@ -96,12 +100,15 @@ impl Bus {
         let tracker = TaskTracker::new();
         let max_line_bytes = setup.edges.max_worker_line_bytes;
         let seed = u64::from_ne_bytes(seed);
+        let has_ended_well = Arc::new(AtomicBool::new(false));
+        let ended_well = Arc::clone(&has_ended_well);
         let shell = Shell::new(setup, seed, mailbox.clone(), notes, tracker.clone())?;
         std::thread::Builder::new()
             .name("bus".into())
-            .spawn(move || shell.run())
+            .spawn(move || shell.run(&ended_well))
             .map_err(BusError::NoResources)?;
-        Ok(Self { shared: Arc::new(Shared { mailbox, tracker, max_line_bytes }) })
+        let shared = Shared { mailbox, tracker, max_line_bytes, has_ended_well };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Lets clients in; the address is the one that a port of 0 became.
@@ -152,28 +159,32 @@ impl Bus {
 
     /// Refuses new requests, lets those in flight end, stops all workers; resolves when
     /// nothing is left of them.
-    pub async fn drain(&self) {
+    pub async fn drain(&self) -> Result<(), BusError> {
         let _already_ended = self.shared.mailbox.send(Note::Drain).await;
-        self.ended().await;
+        self.ended().await
     }
 
     /// Kills all workers; resolves when nothing is left of them.
-    pub async fn abort(&self) {
-        let _already_ended = self.shared.mailbox.send(Note::Abort).await;
-        self.ended().await;
+    pub async fn abort(&self) -> Result<(), BusError> {
+        self.shared.mailbox.abort();
+        self.ended().await
     }
 
     /// Resolves when the bus has ended, whoever wished it.
-    pub async fn ended(&self) {
+    pub async fn ended(&self) -> Result<(), BusError> {
         self.shared.mailbox.closed().await;
         self.shared.tracker.close();
         self.shared.tracker.wait().await;
+        match self.shared.has_ended_well.load(Ordering::Acquire) {
+            true => Ok(()),
+            false => Err(BusError::Crashed),
+        }
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.mailbox.try_send(Note::Abort);
+        self.mailbox.abort();
     }
 }
 

@@ -17,7 +17,7 @@ use crate::switch::{ClientId, Input, Millis};
 
 /// The longest first line of a client that has not shown its token.
 const MAX_HELLO_BYTES: usize = 64 << 10;
-/// How long a client that is being closed may take to read what waits for it.
+/// How long a client that is being closed may read nothing of what waits for it.
 const GOODBYE: u64 = 2_000;
 /// Clients accepted in one go, before others are served again.
 const MAX_ACCEPTED: usize = 64;
@@ -262,8 +262,12 @@ impl Shell {
             self.n_unfinished_bytes.saturating_sub(client.inbox.n_unfinished());
         let is_leaving = client.is_leaving();
         let last = client.inbox.finish(max_line_bytes);
-        if is_leaving || is_gone {
+        if is_gone {
             return self.lose_client(id);
+        }
+        if is_leaving {
+            // What waits for it can still be read.
+            return self.touch_client(id);
         }
         if let Some(cut) = last {
             self.client_cut(id, cut);
@@ -343,19 +347,22 @@ impl Shell {
         let marks = self.switch.limits().client_queue;
         let Some(client) = self.clients.get_mut(&id) else { return };
         client.is_touched = false;
+        let n_before = client.outbox.n_bytes();
         let flushed = client.outbox.flush(&client.socket);
         client.is_blocked = flushed == Flushed::Blocked;
         if flushed == Flushed::Broken {
             return self.lose_client(id);
         }
-        if let Stage::Leaving { is_shut, .. } = &mut client.stage
-            && flushed == Flushed::All
-            && !std::mem::replace(is_shut, true)
-        {
-            // Closing at once would throw away what it has not read yet, if it still sends.
-            let _gone = rustix::net::shutdown(&client.socket, Shutdown::Write);
-            if client.has_ended {
+        if let Stage::Leaving { until, is_shut } = &mut client.stage {
+            if flushed == Flushed::All && client.has_ended {
                 return self.lose_client(id);
+            }
+            if flushed == Flushed::All && !std::mem::replace(is_shut, true) {
+                // Closing at once would throw away what it has not read, if it still sends.
+                let _gone = rustix::net::shutdown(&client.socket, Shutdown::Write);
+            }
+            if client.outbox.n_bytes() < n_before {
+                *until = self.now.after(GOODBYE);
             }
         }
         let wanted = client.wanted();

@@ -11,6 +11,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _}
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, sockopt};
@@ -101,6 +102,7 @@ impl Listener {
             let via = match &self.kind {
                 Kind::Tcp { .. } => {
                     let _slower = sockopt::set_tcp_nodelay(&socket, true);
+                    notice_death(&socket);
                     Via::Tcp(rustix::net::getpeername(&socket).ok().flatten().and_then(to_address))
                 }
                 Kind::Unix { is_private, .. } => {
@@ -140,6 +142,16 @@ impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// A peer whose machine or network is gone says nothing about it.
+fn notice_death(socket: &OwnedFd) {
+    const IDLE: Duration = Duration::from_secs(60);
+    const INTERVAL: Duration = Duration::from_secs(15);
+    let _unnoticed = sockopt::set_socket_keepalive(socket, true)
+        .and_then(|()| sockopt::set_tcp_keepidle(socket, IDLE))
+        .and_then(|()| sockopt::set_tcp_keepintvl(socket, INTERVAL))
+        .and_then(|()| sockopt::set_tcp_keepcnt(socket, 4));
 }
 
 fn to_address(any: rustix::net::SocketAddrAny) -> Option<SocketAddr> {

@@ -4,6 +4,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{EventfdFlags, eventfd};
 use tokio::sync::{mpsc, oneshot};
@@ -30,7 +31,6 @@ pub(super) enum Note {
     Reload { setup: Box<Setup>, done: oneshot::Sender<Result<(), BusError>> },
     Command { command: Command, done: oneshot::Sender<()> },
     Drain,
-    Abort,
 }
 
 #[derive(Debug)]
@@ -44,13 +44,15 @@ pub(super) struct StartedWorker {
 pub(super) struct Mailbox {
     notes: mpsc::Sender<Note>,
     bell: Arc<OwnedFd>,
+    /// Not a note: it must get through when the queue is full.
+    is_aborted: Arc<AtomicBool>,
 }
 
 impl Mailbox {
     pub(super) fn new() -> std::io::Result<(Self, mpsc::Receiver<Note>)> {
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (notes, received) = mpsc::channel(QUEUE_NOTES);
-        Ok((Self { notes, bell }, received))
+        Ok((Self { notes, bell, is_aborted: Arc::default() }, received))
     }
 
     pub(super) fn bell(&self) -> &Arc<OwnedFd> {
@@ -63,10 +65,14 @@ impl Mailbox {
         Ok(())
     }
 
-    /// As much as can be done without waiting.
-    pub(super) fn try_send(&self, note: Note) {
-        let _full_or_gone = self.notes.try_send(note);
+    /// Ends the bus at once.
+    pub(super) fn abort(&self) {
+        self.is_aborted.store(true, Ordering::Relaxed);
         self.ring();
+    }
+
+    pub(super) fn is_aborted(&self) -> bool {
+        self.is_aborted.load(Ordering::Relaxed)
     }
 
     /// Resolves when the bus has ended.

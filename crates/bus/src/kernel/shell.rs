@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
@@ -30,8 +31,8 @@ use crate::switch::{ClientId, Command, IdMap, Input, Millis, Output, Switch, Wor
 const MAX_EVENTS: usize = 512;
 /// How often parties that may be late are looked at, while there are any.
 pub(super) const TICK: u64 = 250;
-/// How long clients may take to read their last answers when the bus ends.
-const FAREWELL: u64 = 2_000;
+/// How long all clients together may take to read their last answers when the bus ends.
+const FAREWELL: u64 = 30_000;
 
 pub(super) struct Shell {
     pub(super) epoll: OwnedFd,
@@ -129,7 +130,7 @@ impl Shell {
     }
 
     /// Runs until everything has been drained, or at once when it is told so.
-    pub(super) fn run(mut self) {
+    pub(super) fn run(mut self, has_ended_well: &AtomicBool) {
         let mut events = Vec::with_capacity(MAX_EVENTS);
         self.feed(Input::TimePassed);
         while !self.is_over() {
@@ -140,7 +141,7 @@ impl Shell {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => {
                     tracing::error!(%error, "the bus cannot wait any more and ends");
-                    break;
+                    return;
                 }
             }
             self.look_at_clock();
@@ -149,6 +150,7 @@ impl Shell {
             }
             self.on_time();
         }
+        has_ended_well.store(true, Ordering::Release);
     }
 
     fn event(&mut self, party: Party, flags: EventFlags) {
@@ -281,6 +283,7 @@ impl Shell {
 
     fn read_notes(&mut self) {
         silence(self.mailbox.bell());
+        self.is_aborted = self.mailbox.is_aborted();
         while let Ok(note) = self.notes.try_recv() {
             match note {
                 Note::WorkerStarted { worker, started } => self.worker_started(worker, started),
@@ -305,7 +308,6 @@ impl Shell {
                     let _asker_gone = done.send(());
                 }
                 Note::Drain => self.feed(Input::Command(Command::DrainAll)),
-                Note::Abort => self.is_aborted = true,
             }
         }
     }

@@ -33,7 +33,7 @@ async fn a_port_is_a_client_like_any_other() {
 
     let picture = bus.picture().await.unwrap();
     assert_eq!((picture.clients.len(), picture.counters.bad_lines_from_clients), (1, 1));
-    soon(bus.drain()).await;
+    soon(bus.drain()).await.unwrap();
     assert_eq!(soon(port.receive()).await.unwrap(), None, "a drained bus closes its clients");
     assert!(matches!(bus.picture().await, Err(BusError::Ended)));
 }
@@ -55,7 +55,7 @@ async fn what_makes_no_sense_is_refused_and_changes_nothing() {
     assert_eq!(bus.picture().await.unwrap().status.pools.len(), 1);
     let open = Listen::Tcp { address: ([0, 0, 0, 0], 0).into(), token: None, pool: None };
     assert!(matches!(bus.listen(open).await, Err(BusError::OpenToAll(_))));
-    soon(bus.abort()).await;
+    soon(bus.abort()).await.unwrap();
 }
 
 #[tokio::test]
@@ -70,12 +70,12 @@ async fn a_socket_file_is_private_replaced_when_stale_and_removed() {
     bus.listen(listen()).await.unwrap();
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     assert!(matches!(bus.listen(listen()).await, Err(BusError::Listen { .. })), "it is alive");
-    soon(bus.drain()).await;
+    soon(bus.drain()).await.unwrap();
     assert!(!path.exists());
 
     std::fs::write(&path, "not a socket").unwrap();
     let bus = Bus::start(without_workers()).unwrap();
     assert!(matches!(bus.listen(listen()).await, Err(BusError::Listen { .. })));
     assert!(path.exists());
-    soon(bus.drain()).await;
+    soon(bus.drain()).await.unwrap();
 }

@@ -112,7 +112,10 @@ impl Shell {
         worker.process = Process::Runs { stdin: Some(stdin), stdout: Some(stdout), handle };
         match wish {
             Some(how) => self.stop_worker(id, how),
-            None if is_readable => self.feed(Input::WorkerRuns { worker: id }),
+            None if is_readable => {
+                self.feed(Input::WorkerRuns { worker: id });
+                self.touch_worker(id);
+            }
             None => self.stop_worker(id, StopHow::AtOnce),
         }
     }

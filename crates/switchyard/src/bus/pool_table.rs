@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use bus::StopLadder;
-use bus::switch::{Backoff, Intensity, Ping, PoolPlan, Restart, Start};
+use bus::switch::{Backoff, Intensity, Ping, PoolPlan, Restart, Sharing, Start};
 use serde::Deserialize;
 use sessions::permission::Mode;
 
@@ -29,9 +29,6 @@ pub(crate) struct PoolEntry {
     /// All but `launch`, which is known when the program has been found.
     pub(crate) plan: PoolPlan,
     pub(crate) ladder: StopLadder,
-    /// In milliseconds.
-    pub(crate) prompt_timeout: Option<u64>,
-    pub(crate) clients_per_worker: Option<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -77,7 +74,7 @@ pub(super) struct PoolTable {
     pub(super) request_timeout: Option<Wait>,
     pub(super) prompt_timeout: Option<Wait>,
     pub(super) max_sessions_per_worker: Option<u32>,
-    pub(super) clients_per_worker: Option<u32>,
+    pub(super) sharing: Option<SharingWord>,
     pub(super) idle_stop: Option<Wait>,
     pub(super) fan_out: Option<Vec<String>>,
 }
@@ -95,6 +92,13 @@ pub(super) enum RestartWord {
     Always,
     OnFailure,
     Never,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum SharingWord {
+    Shared,
+    OneClient,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -158,14 +162,13 @@ impl TryFrom<PoolTable> for PoolEntry {
         let work = work_of(&table).map_err(of_pool)?;
         check_env(&table).map_err(of_pool)?;
         let plan = plan_of(&table).map_err(of_pool)?;
-        let prompt_timeout = table.prompt_timeout.map(Wait::millis);
-        let PoolTable { cwd, env, inherit_env, stop, clients_per_worker, .. } = table;
+        let PoolTable { cwd, env, inherit_env, stop, .. } = table;
         let usual = StopLadder::default();
         let ladder = StopLadder {
             after_eof: stop.after_eof.map_or(usual.after_eof, |wait| wait.0),
             after_term: stop.after_term.map_or(usual.after_term, |wait| wait.0),
         };
-        Ok(Self { work, cwd, env, inherit_env, plan, ladder, prompt_timeout, clients_per_worker })
+        Ok(Self { work, cwd, env, inherit_env, plan, ladder })
     }
 }
 
@@ -247,7 +250,13 @@ fn plan_of(table: &PoolTable) -> Result<PoolPlan, String> {
         drain_timeout: millis(table.drain_timeout, usual.drain_timeout),
         ping: table.ping.as_ref().map(ping_of),
         max_memory_bytes: table.max_memory.map(|size| size.0),
+        sharing: match table.sharing {
+            Some(SharingWord::Shared) => Sharing::Shared,
+            Some(SharingWord::OneClient) => Sharing::OneClient,
+            None => usual.sharing,
+        },
         request_timeout: table.request_timeout.map(Wait::millis),
+        prompt_timeout: table.prompt_timeout.map(Wait::millis),
         max_sessions_per_worker: table.max_sessions_per_worker,
         idle_stop: table.idle_stop.map(Wait::millis),
         fan_out: match &table.fan_out {

@@ -77,7 +77,7 @@ async fn run(
     let mut ended = std::pin::pin!(bus.ended());
     loop {
         let wish = tokio::select! {
-            () = &mut ended => return Ok(ExitCode::SUCCESS),
+            ended = &mut ended => return Ok(ended.map(|()| ExitCode::SUCCESS)?),
             _ = interrupt.recv() => Wish::End,
             _ = terminate.recv() => Wish::End,
             // Whose terminal is gone will not read a file again.
@@ -89,7 +89,9 @@ async fn run(
                 Ok(()) => say("read its file again"),
                 Err(failure) => say(&format!("goes on as before: {failure}")),
             },
-            Wish::End if is_ending => bus.abort().await,
+            Wish::End if is_ending => {
+                let _told_by_the_other = bus.abort().await;
+            }
             Wish::End => {
                 is_ending = true;
                 let bus = bus.clone();

@@ -51,7 +51,7 @@ pub(super) async fn listen(door: Door, address: SocketAddr) -> Result<SocketAddr
     tokio::spawn(async move {
         let bus = door.bus.clone();
         tokio::select! {
-            () = bus.ended() => {}
+            _ = bus.ended() => {}
             () = accept(listener, door) => {}
         }
     });

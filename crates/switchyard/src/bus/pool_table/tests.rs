@@ -16,7 +16,6 @@ fn a_name_and_a_command_are_enough() {
     assert_eq!(pool.ladder, StopLadder::default());
     assert_eq!(pool.work, Work::Command { program: "agent".into(), args: vec![] });
     assert_eq!((pool.cwd, pool.inherit_env, pool.env.len()), (None, None, 0));
-    assert_eq!((pool.prompt_timeout, pool.clients_per_worker), (None, None));
 }
 
 #[test]
@@ -42,7 +41,7 @@ fn everything_about_a_pool_can_be_set() {
         request_timeout = "10s"
         prompt_timeout = "11m"
         max_sessions_per_worker = 12
-        clients_per_worker = 13
+        sharing = "one-client"
         idle_stop = "14m"
         fan_out = ["session/list", "tools/list"]
         "#,
@@ -54,6 +53,7 @@ fn everything_about_a_pool_can_be_set() {
         min: 0,
         max: 8,
         start: Start::OnDemand,
+        sharing: Sharing::OneClient,
         restart: Restart::OnFailure,
         backoff: Backoff { initial: 1_000, max: 120_000, jitter_percent: 0 },
         intensity: Intensity { n_deaths: 9, window: 180_000, cool_down: 240_000 },
@@ -61,12 +61,12 @@ fn everything_about_a_pool_can_be_set() {
         ping: Some(Ping { method: "ping".into(), interval: 8_000, timeout: 9_000 }),
         max_memory_bytes: Some(2 << 30),
         request_timeout: Some(10_000),
+        prompt_timeout: Some(660_000),
         max_sessions_per_worker: Some(12),
         idle_stop: Some(840_000),
         fan_out: vec!["session/list".into(), "tools/list".into()],
     };
     assert_eq!(pool.plan, expected);
-    assert_eq!((pool.prompt_timeout, pool.clients_per_worker), (Some(660_000), Some(13)));
     let ladder =
         StopLadder { after_eof: Duration::from_secs(6), after_term: Duration::from_secs(7) };
     assert_eq!(pool.ladder, ladder);
