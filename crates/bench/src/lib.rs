@@ -1,0 +1,11 @@
+//! What the measuring programs share: one thread, epoll and no more work per message than it
+//! takes, so that what is measured is the bus between them.
+
+pub mod histogram;
+pub mod inbox;
+pub mod load;
+pub mod outbox;
+pub mod peer;
+pub mod report;
+pub mod request;
+pub mod usage;
