@@ -8,4 +8,5 @@ pub mod outbox;
 pub mod peer;
 pub mod report;
 pub mod request;
+pub mod switch_load;
 pub mod usage;
