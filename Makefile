@@ -32,9 +32,9 @@ test-live: ## Real agents through the release binary, offline; installs them int
 	$(CARGO) build --release --locked -p switchyard -p live
 	target/release/live $(LIVE)
 
-bench: ## Ratios against the same agent on a bare pipe
+bench: ## Ratios against bare pipes and other routers; BENCH="bus --quick" runs one part
 	$(CARGO) build --release --locked -p switchyard -p bench
-	target/release/bench target/release/switchyard
+	target/release/bench target/release/switchyard --stdio-bus "$$(scripts/stdio-bus '$(TOOLS)')" $(BENCH)
 
 clean: ## Remove what was built
 	$(CARGO) clean

@@ -1,20 +1,88 @@
 //! `make bench`: what Switchyard costs, measured beside what it is compared with.
+//!
+//! In: the path of the binary, and the parts to run (all of them if none is named). Out: a
+//! table for each. Absolute figures depend on the machine and on what else it does; ratios of
+//! figures that were taken in turns less so, and the goals are ratios wherever they can be.
 
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
 mod acp;
+mod bus;
+mod instructions;
 
 #[derive(Parser)]
 #[command(about = "Measures Switchyard")]
 struct Args {
     /// The binary to measure
     switchyard: PathBuf,
+    parts: Vec<Part>,
+    /// The bus in less than a minute, less reliably
+    #[arg(long)]
+    quick: bool,
+    /// The bus as JSON, instead of a table
+    #[arg(long)]
+    json: bool,
+    /// How often each measurement of the bus is repeated
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// The bus with these numbers of sessions only
+    #[arg(long, value_delimiter = ',')]
+    sessions: Vec<usize>,
+    /// The bus with requests of these sizes only
+    #[arg(long, value_delimiter = ',')]
+    bytes: Vec<usize>,
+    /// The bus over these only
+    #[arg(long, value_delimiter = ',')]
+    over: Vec<bus::Over>,
+    /// Ahead of everything else on the machine (chrt -f), for the bus; needs privileges
+    #[arg(long)]
+    fifo: bool,
+    /// stdio Bus, to compare with
+    #[arg(long, value_name = "PROGRAM")]
+    stdio_bus: Option<PathBuf>,
+    /// Keep today's instruction counts for comparison
+    #[arg(long)]
+    record: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// A turn through `switchyard acp` and `run`, against the agent on a bare pipe
+    Acp,
+    /// Round trips through `switchyard bus`, against a socket pair and other routers
+    Bus,
+    /// Instructions per message in the switch
+    Instructions,
 }
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    acp::run(&args.switchyard.canonicalize()?);
+    let switchyard = args.switchyard.canonicalize()?;
+    let is_asked = |part| args.parts.is_empty() || args.parts.contains(&part);
+    if is_asked(Part::Acp) && !args.json {
+        acp::run(&switchyard);
+    }
+    if is_asked(Part::Bus) {
+        bus::run(&bus::Options {
+            switchyard: switchyard.clone(),
+            stdio_bus: args.stdio_bus.filter(|program| !program.as_os_str().is_empty()),
+            is_quick: args.quick,
+            is_json: args.json,
+            is_fifo: args.fifo,
+            n_rounds: args.rounds,
+            n_sessions: or_all(args.sessions, &bus::SESSIONS),
+            n_bytes: or_all(args.bytes, &bus::BYTES),
+            over: or_all(args.over, &bus::Over::ALL),
+        })?;
+    }
+    if is_asked(Part::Instructions) && !args.json {
+        instructions::run(args.record)?;
+    }
     Ok(())
+}
+
+fn or_all<T: Clone>(asked: Vec<T>, all: &[T]) -> Vec<T> {
+    if asked.is_empty() { all.to_vec() } else { asked }
 }
