@@ -81,7 +81,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     if options.is_json {
         table::json(pace, &notes, &all, &goals)
     } else {
-        table::end(&all, &goals);
+        table::end(&all, &goals, options.is_fifo);
         Ok(())
     }
 }

@@ -10,6 +10,10 @@ use super::router::Through;
 use super::series::{self, Figure, Series};
 use super::{Measured, Pace};
 
+/// With more than this going on besides, processes wait for each other's turns more than for
+/// each other.
+const QUIET_CORES: f64 = 0.3;
+
 pub(super) fn head(pace: Pace, notes: &[String]) {
     println!();
     println!(
@@ -61,7 +65,7 @@ pub(super) fn rows(point: Point, all: &[(Through, Series)]) {
     }
 }
 
-pub(super) fn end(all: &[Measured], goals: &[Goal]) {
+pub(super) fn end(all: &[Measured], goals: &[Goal], is_fifo: bool) {
     if !goals.is_empty() {
         println!();
     }
@@ -77,6 +81,9 @@ pub(super) fn end(all: &[Measured], goals: &[Goal]) {
     if let Some(n_cores) = others(all) {
         println!();
         println!("Other processes kept {n_cores:.2} cores busy meanwhile (median).");
+        if n_cores > QUIET_CORES && !is_fifo {
+            println!("hint: that is much; measure on a quiet machine, or as root with --fifo");
+        }
     }
 }
 
