@@ -234,3 +234,6 @@ fn spawn_error(error: HandshakeError, program: OsString, cwd: PathBuf) -> SpawnE
         HandshakeError::KeeperSilent => SpawnError::KeeperSilent { program },
     }
 }
+
+#[cfg(test)]
+mod tests;

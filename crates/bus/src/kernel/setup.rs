@@ -96,3 +96,6 @@ fn print_of(launch: &Launch) -> Arc<str> {
     let all = (program, args, cwd, env.inherit, &env.set, &env.strip);
     format!("{} #{:016x}", program.display(), KEY.hash_one(all)).into()
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,8 +3,7 @@
 //! In: a file. Out: what it means, what may be wrong and what is wrong, each with what to do;
 //! exit code 0, or 1 if something is wrong with it, or 2 if it cannot be read at all.
 
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -14,6 +13,7 @@ use super::file::{BusFile, FileError};
 use super::listener::Place;
 use super::report::{PoolReport, Report};
 use super::setup::{Problem, launch, problems, warnings};
+use super::token;
 use crate::config::Config;
 use crate::format::print;
 use crate::outcome::{ERROR, Failure};
@@ -60,12 +60,12 @@ async fn look(file: BusFile, path: &Path, config: &Config, here: &Path) -> Repor
             found.push(problem.hint(format!("mkdir -p {}", dir.display())));
         }
     }
-    found.extend(file.token_file.as_deref().and_then(token_problem));
+    found.extend(file.token_file.as_deref().and_then(token::problem));
     let warnings = warnings(&file);
     Report::new(path, &file, pools, warnings, found)
 }
 
-fn find_program(pool: &str, launch: &Launch) -> Result<std::path::PathBuf, Problem> {
+fn find_program(pool: &str, launch: &Launch) -> Result<PathBuf, Problem> {
     launch.find_program().map_err(|error| {
         let program = launch.program.display();
         let problem = Problem::new(format!("pool `{pool}`: {error}"));
@@ -83,25 +83,6 @@ fn find_program(pool: &str, launch: &Launch) -> Result<std::path::PathBuf, Probl
             _ => problem,
         }
     })
-}
-
-/// One that is not there yet will be made.
-fn token_problem(path: &Path) -> Option<Problem> {
-    let about = path.metadata().ok()?;
-    let shown = path.display();
-    let (message, hint) = match () {
-        () if !about.is_file() => {
-            (format!("{shown} is no file, so it holds no token"), "correct `token_file`".to_owned())
-        }
-        () if about.mode() & 0o077 != 0 => {
-            (format!("others may read the token in {shown}"), format!("chmod 600 {shown}"))
-        }
-        () if about.len() == 0 => {
-            (format!("there is no token in {shown}"), "remove it, and a token is made".to_owned())
-        }
-        () => return None,
-    };
-    Some(Problem::new(message).hint(hint))
 }
 
 #[cfg(test)]

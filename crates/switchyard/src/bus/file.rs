@@ -12,10 +12,11 @@ use bus::Edges;
 use bus::switch::Limits;
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
+use toml::Spanned;
 
 use super::limits_table::LimitsTable;
-use super::listener::Listener;
-use super::pool_table::PoolEntry;
+use super::listener::{ListenTable, Listener};
+use super::pool_table::{PoolEntry, PoolTable};
 use super::stdio_bus;
 use crate::outcome::{ERROR, Failure};
 
@@ -78,9 +79,23 @@ impl BusFile {
             // As there: relative to where it is started, wherever the file is.
             return stdio_bus::parse(text).map(|file| file.below(here));
         }
-        let file = toml::from_str::<Tables>(text).map_err(|error| Wrong::of_toml(text, &error))?;
+        let tables =
+            toml::from_str::<Tables>(text).map_err(|error| Wrong::of_toml(text, &error))?;
         let dir = here.join(path);
-        Ok(Self::from(file).below(dir.parent().unwrap_or(here)))
+        Ok(Self::of_tables(tables, text)?.below(dir.parent().unwrap_or(here)))
+    }
+
+    fn of_tables(tables: Tables, text: &str) -> Result<Self, Wrong> {
+        let (limits, edges) = tables.limits.settle();
+        Ok(Self {
+            form: Form::Toml,
+            pools: tables.pool.settle(text)?,
+            limits,
+            edges,
+            listeners: tables.listen.settle(text)?,
+            token_file: tables.token_file,
+            warnings: Vec::new(),
+        })
     }
 
     fn below(mut self, base: &Path) -> Self {
@@ -91,40 +106,36 @@ impl BusFile {
     }
 }
 
-impl From<Tables> for BusFile {
-    fn from(tables: Tables) -> Self {
-        let (limits, edges) = tables.limits.settle();
-        Self {
-            form: Form::Toml,
-            pools: tables.pool.0,
-            limits,
-            edges,
-            listeners: tables.listen.0,
-            token_file: tables.token_file,
-            warnings: Vec::new(),
-        }
-    }
-}
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Tables {
     #[serde(default)]
-    pool: Many<PoolEntry>,
+    pool: Many<PoolTable>,
     #[serde(default)]
     limits: LimitsTable,
     #[serde(default)]
-    listen: Many<Listener>,
+    listen: Many<ListenTable>,
     token_file: Option<PathBuf>,
 }
 
 /// A list of tables, whose brackets are easily written once too few.
 #[derive(Debug)]
-struct Many<T>(Vec<T>);
+struct Many<T>(Vec<Spanned<T>>);
 
 impl<T> Default for Many<T> {
     fn default() -> Self {
         Self(Vec::new())
+    }
+}
+
+impl<T> Many<T> {
+    /// What the tables mean; an error is where its table begins.
+    fn settle<M: TryFrom<T, Error = String>>(self, text: &str) -> Result<Vec<M>, Wrong> {
+        let each = self.0.into_iter().map(|table| {
+            let at = Some(place(text, table.span().start));
+            M::try_from(table.into_inner()).map_err(|why| Wrong { at, ..Wrong::new(why) })
+        });
+        each.collect()
     }
 }
 

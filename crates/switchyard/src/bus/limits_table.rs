@@ -26,7 +26,7 @@ pub(super) struct LimitsTable {
     pub(super) hello_timeout: Option<Wait>,
     pub(super) half_close_wait: Option<Wait>,
     pub(super) worker_stuck_after: Option<Wait>,
-    pub(super) memory_poll: Option<Wait>,
+    pub(super) memory_interval: Option<Wait>,
 }
 
 /// A queue: its limit alone, or all three of its marks.
@@ -88,7 +88,7 @@ impl LimitsTable {
             hello_timeout: millis(self.hello_timeout, usual.hello_timeout),
             half_close_wait: millis(self.half_close_wait, usual.half_close_wait),
             worker_stuck_after: millis(self.worker_stuck_after, usual.worker_stuck_after),
-            memory_interval: millis(self.memory_poll, usual.memory_interval),
+            memory_interval: millis(self.memory_interval, usual.memory_interval),
         };
         (limits, edges)
     }
@@ -122,8 +122,9 @@ pub(super) fn changed(limits: &Limits, edges: &Edges) -> Vec<Changed> {
             ("max_unfinished", bytes(edges.max_unfinished_bytes)),
             ("line_timeout", show_millis(edges.line_timeout)),
             ("hello_timeout", show_millis(edges.hello_timeout)),
+            ("half_close_wait", show_millis(edges.half_close_wait)),
             ("worker_stuck_after", show_millis(edges.worker_stuck_after)),
-            ("memory_poll", show_millis(edges.memory_interval)),
+            ("memory_interval", show_millis(edges.memory_interval)),
         ]
     };
     let usual = all(&Limits::default(), &Edges::default());

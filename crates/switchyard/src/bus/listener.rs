@@ -9,8 +9,7 @@ use serde::Deserialize;
 /// Only the user who runs the bus.
 pub(crate) const PRIVATE_SOCKET: u32 = 0o600;
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Table")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listener {
     pub(crate) at: Place,
     /// Which pool its clients get.
@@ -25,9 +24,9 @@ pub(crate) enum Place {
     Unix(PathBuf, u32),
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+pub(super) struct ListenTable {
     tcp: Option<String>,
     ws: Option<String>,
     unix: Option<PathBuf>,
@@ -69,11 +68,11 @@ impl fmt::Display for Place {
     }
 }
 
-impl TryFrom<Table> for Listener {
+impl TryFrom<ListenTable> for Listener {
     type Error = String;
 
-    fn try_from(table: Table) -> Result<Self, String> {
-        let Table { tcp, ws, unix, mode, pool } = table;
+    fn try_from(table: ListenTable) -> Result<Self, String> {
+        let ListenTable { tcp, ws, unix, mode, pool } = table;
         let at = match (tcp, ws, unix) {
             (Some(tcp), None, None) => Place::Tcp(parse_address(&tcp)?),
             (None, Some(ws), None) => Place::Ws(parse_address(&ws)?),

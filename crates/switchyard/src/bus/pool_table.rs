@@ -17,8 +17,7 @@ use super::units::{Size, Wait};
 /// Variables with this beginning are Switchyard's own.
 const OWN_PREFIX: &str = "SWITCHYARD_";
 
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(try_from = "PoolTable")]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PoolEntry {
     pub(crate) work: Work,
     /// Where its workers run; where the bus was started if it is left out.

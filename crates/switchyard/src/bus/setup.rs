@@ -144,7 +144,7 @@ fn edge_problems(edges: &Edges) -> Vec<String> {
         ("line_timeout", edges.line_timeout),
         ("hello_timeout", edges.hello_timeout),
         ("worker_stuck_after", edges.worker_stuck_after),
-        ("memory_poll", edges.memory_interval),
+        ("memory_interval", edges.memory_interval),
     ];
     let zero = waits.into_iter().filter(|(_, n_millis)| *n_millis == 0);
     found.extend(zero.map(|(name, _)| format!("limits: `{name}` is zero")));

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use bus::Token;
 
 use super::serve::say;
+use super::setup::Problem;
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
 use crate::world::make_private_dir;
@@ -27,12 +28,20 @@ pub(super) fn open(file: Option<&Path>, config: &Config) -> Result<Token, Failur
         }
         read => read.map_err(|error| unusable(&path, &error))?,
     };
-    let Some(token) = Token::new(&secret) else {
-        return Err(Failure::new(ERROR, format!("the token in {} is too short", path.display()))
-            .hint("`openssl rand -hex 32` makes a good one"));
-    };
+    let token = Token::new(&secret).ok_or_else(|| too_short(&path))?;
     say(&format!("the token is in {}", path.display()));
     Ok(token)
+}
+
+/// What is wrong with a file that the user has named.
+pub(super) fn problem(path: &Path) -> Option<Problem> {
+    let failure = match read(path) {
+        Ok(secret) if Token::new(&secret).is_some() => return None,
+        Ok(_) => too_short(path),
+        Err(error) => unusable(path, &error),
+    };
+    let (message, hint) = failure.into_words();
+    Some(Problem { message, hint })
 }
 
 fn own_path(config: &Config) -> PathBuf {
@@ -68,7 +77,15 @@ fn make(path: &Path) -> io::Result<String> {
     Ok(secret)
 }
 
+fn too_short(path: &Path) -> Failure {
+    Failure::new(ERROR, format!("the token in {} is too short", path.display()))
+        .hint("`openssl rand -hex 32` makes a good one")
+}
+
 fn unusable(path: &Path, error: &io::Error) -> Failure {
     Failure::new(ERROR, format!("the token file {}: {error}", path.display()))
         .hint("write a token of at least 16 characters into it, mode 600")
 }
+
+#[cfg(test)]
+mod tests;

@@ -303,3 +303,53 @@ fn the_configuration_names_agents_and_is_refused_where_it_is_not_understood() {
         }
     }
 }
+
+#[test]
+fn a_bus_file_is_checked_and_its_exit_code_tells() {
+    let yard = yard();
+    let write = |name: &str, text: &str| {
+        let path = yard.home().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let good = write("good.toml", "[[pool]]\nname = 'p'\ncommand = 'sh'\n");
+    let ran = run(&yard, &["bus", "check", "-c", &good]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
+    assert!(ran.out.ends_with("good.toml is fine\n") && !ran.out.contains('\u{1b}'), "{ran:?}");
+
+    let pools = r#"{"pools": [{"id": "p", "command": "sh", "instances": 2, "env": {"A": "b"}}]}"#;
+    let old = write("old.json", pools);
+    for args in [
+        ["bus", "check", "--json", "-c", &old],
+        ["bus", "check", "--json", "--config", &old],
+        ["bus", "--config", &old, "check", "--json"],
+        ["--config", &old, "bus", "check", "--json"],
+    ] {
+        let ran = run(&yard, &args);
+        let report = json(&ran);
+        assert_eq!((ran.code, &report["form"]), (0, &json!("stdio-bus")), "{report:#}");
+        assert_eq!(report["warnings"].as_array().unwrap().len(), 1, "{report:#}");
+        assert!(report["pools"][0]["program"].as_str().unwrap().ends_with("/sh"));
+    }
+
+    let bad = write("bad.toml", "[[pool]]\nname = 'p'\ncommand = 'no-such-program'\n");
+    let ran = run(&yard, &["bus", "check", "--json", "-c", &bad]);
+    assert_eq!((ran.code, &json(&ran)["isOk"]), (1, &json!(false)));
+    let worse = write("worse.toml", "[[pool]]\nnames = 'p'\n");
+    let ran = run(&yard, &["bus", "check", "-c", &worse]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.starts_with("problem: line 2, column 1: unknown field `names`"), "{ran:?}");
+
+    let gone = yard.home().join("gone.toml");
+    for args in [
+        vec!["bus", "check", "-c", gone.to_str().unwrap()],
+        vec!["bus", "check"],
+        vec!["bus"],
+        vec!["bus", "check", "-c", &good, "--config", &good],
+        vec!["bus", "--no-token", "check", "-c", &good],
+        vec!["bus", "-c", &good, "--tcp", "example.com:80"],
+    ] {
+        let ran = run(&yard, &args);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {ran:?}");
+    }
+}

@@ -25,8 +25,9 @@ fn every_limit_can_be_set() {
         max_unfinished = "14MiB"
         line_timeout = "15ms"
         hello_timeout = "16s"
-        worker_stuck_after = "17m"
-        memory_poll = "18s"
+        half_close_wait = "17m"
+        worker_stuck_after = "18s"
+        memory_interval = "19s"
     "#;
     let (limits, edges) = settle(text);
     let marks = |low, high, full| QueueMarks { low, high, full };
@@ -41,14 +42,14 @@ fn every_limit_can_be_set() {
     };
     assert_eq!(limits, expected);
     let expected = Edges {
-        half_close_wait: 30_000,
         max_client_line_bytes: 12 << 10,
         max_worker_line_bytes: 13,
         max_unfinished_bytes: 14 << 20,
         line_timeout: 15,
         hello_timeout: 16_000,
-        worker_stuck_after: 1_020_000,
-        memory_interval: 18_000,
+        half_close_wait: 1_020_000,
+        worker_stuck_after: 18_000,
+        memory_interval: 19_000,
     };
     assert_eq!(edges, expected);
 

@@ -1,7 +1,8 @@
 use super::*;
 
 fn parse(text: &str) -> Result<Listener, String> {
-    toml::from_str(text).map_err(|error| error.message().to_owned())
+    let table = toml::from_str::<ListenTable>(text);
+    table.map_err(|error| error.message().to_owned()).and_then(Listener::try_from)
 }
 
 #[test]

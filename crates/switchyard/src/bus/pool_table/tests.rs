@@ -2,7 +2,8 @@ use super::*;
 use std::time::Duration;
 
 fn parse(text: &str) -> Result<PoolEntry, String> {
-    toml::from_str(text).map_err(|error| error.message().to_owned())
+    let table = toml::from_str::<PoolTable>(text);
+    table.map_err(|error| error.message().to_owned()).and_then(PoolEntry::try_from)
 }
 
 fn refused(text: &str) -> String {
