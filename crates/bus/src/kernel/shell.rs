@@ -131,6 +131,7 @@ impl Shell {
 
     /// Runs until everything has been drained, or at once when it is told so.
     pub(super) fn run(mut self, has_ended_well: &AtomicBool) {
+        keep_freed_memory();
         let mut events = Vec::with_capacity(MAX_EVENTS);
         self.feed(Input::TimePassed);
         while !self.is_over() {
@@ -345,6 +346,14 @@ impl Shell {
             self.recording = None;
         }
     }
+}
+
+/// A burst of large lines is freed at the end of every wake-up. glibc would give the memory
+/// back to the system and ask for it again with the next burst, unless it has once seen a
+/// large block come and go; then it keeps twice as much.
+fn keep_freed_memory() {
+    const BURST_BYTES: usize = 4 << 20;
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(BURST_BYTES)));
 }
 
 impl Party {
