@@ -10,6 +10,7 @@
 //! | [`schema`] | the verdict on a transcript |
 //! | [`tap`] | recording two peers that know nothing of it |
 //! | [`sdk_client`] | a client made with the official SDK |
+//! | [`line_client`] | a client that sends and reads any bytes, on sockets and pipes |
 //! | [`process`] | the binary under test in a home of its own, and patience |
 //! | [`tools`] | where the programs of this crate are |
 //! | [`proc`] | what `/proc` knows about processes |
@@ -20,6 +21,7 @@
     reason = "only tests use this crate; where it cannot go on, a test has failed"
 )]
 
+pub mod line_client;
 pub mod proc;
 pub mod process;
 pub mod schema;
