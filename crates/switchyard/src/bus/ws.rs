@@ -25,6 +25,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 const HANDSHAKE: Duration = Duration::from_secs(10);
+const GOODBYE: Duration = Duration::from_secs(2);
 /// A client that says nothing for so long is asked whether it is there, and gone if it does
 /// not answer for as long again.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -154,13 +155,16 @@ type Socket = WebSocketStream<TcpStream>;
 
 /// Ends when either side does; what the client had asked is then cancelled by the bus.
 async fn bridge(socket: Socket, port: Port) -> Result<()> {
-    let (sink, stream) = socket.split();
+    let (mut sink, stream) = socket.split();
     let (to_bus, from_bus) = port.into_split();
     let (heard, last_heard) = tokio::sync::watch::channel(Instant::now());
-    tokio::select! {
+    let ended = tokio::select! {
         ended = upstream(stream, to_bus, heard) => ended,
-        ended = downstream(sink, from_bus, last_heard) => ended,
-    }
+        ended = downstream(&mut sink, from_bus, last_heard) => ended,
+    };
+    // The other half of the closing handshake.
+    let _gone = timeout(GOODBYE, sink.close()).await;
+    ended
 }
 
 async fn upstream(
@@ -186,7 +190,7 @@ fn one_line(text: &str) -> Vec<u8> {
 }
 
 async fn downstream(
-    mut sink: SplitSink<Socket, Message>,
+    sink: &mut SplitSink<Socket, Message>,
     mut from_bus: PortReceiver,
     last_heard: tokio::sync::watch::Receiver<Instant>,
 ) -> Result<()> {

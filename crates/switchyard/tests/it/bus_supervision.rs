@@ -87,7 +87,7 @@ fn a_request_that_takes_too_long_is_given_up_and_its_late_answer_dropped() {
 #[test]
 fn a_worker_that_takes_too_much_memory_is_replaced() {
     let config = quick("workers = 1\nmax_memory = \"200MiB\"\ndrain_timeout = \"200ms\"");
-    let bus = bus(&format!("{config}[limits]\nmemory_poll = \"50ms\"\n"));
+    let bus = bus(&format!("{config}[limits]\nmemory_interval = \"50ms\"\n"));
     let mut client = bus.client();
     let before = pid_of(&mut client, json!({}));
     // It may be found out before it can answer.

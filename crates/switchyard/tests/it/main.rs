@@ -17,6 +17,7 @@ mod bus_lines;
 mod bus_replay;
 mod bus_supervision;
 mod bus_workers;
+mod bus_ws;
 mod cli;
 mod conformance;
 mod faults;
