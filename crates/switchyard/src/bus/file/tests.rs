@@ -210,6 +210,16 @@ fn the_docs_have_every_key_and_no_other() {
     }
 }
 
+#[test]
+fn the_docs_have_every_counter_and_no_other() {
+    let counters = serde_json::json!(bus::switch::Counters::default());
+    let counters: BTreeSet<&str> =
+        counters.as_object().unwrap().keys().map(String::as_str).collect();
+    let table = DOCS.split("| counter | |\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let names = table.lines().skip(1).filter_map(|row| row.strip_prefix('|')?.split('|').next());
+    assert_eq!(names.flat_map(quoted).collect::<BTreeSet<_>>(), counters);
+}
+
 /// A file with one place spoilt.
 fn spoilt(good: &'static str) -> impl Strategy<Value = String> {
     let pieces = prop_oneof![
