@@ -20,6 +20,8 @@ pub(crate) struct Order {
     pub(crate) cwd: PathBuf,
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) cgroup: Option<PathBuf>,
+    /// How many descriptors it may open, if that is another number than ours.
+    pub(crate) n_descriptors: Option<u64>,
 }
 
 impl Order {
@@ -28,6 +30,7 @@ impl Order {
         put(&mut out, self.program.as_bytes());
         put(&mut out, self.cwd.as_os_str().as_bytes());
         put(&mut out, self.cgroup.as_deref().map_or(&[][..], |dir| dir.as_os_str().as_bytes()));
+        put(&mut out, self.n_descriptors.map(u64::to_le_bytes).as_ref().map_or(&[], |n| n));
         put_len(&mut out, self.args.len());
         for arg in &self.args {
             put(&mut out, arg.as_bytes());
@@ -44,13 +47,17 @@ impl Order {
         let program = take(rest)?;
         let cwd = take(rest)?.into();
         let cgroup = Some(take(rest)?).filter(|dir| !dir.is_empty()).map(PathBuf::from);
+        let n_descriptors = match take(rest)?.as_bytes() {
+            [] => None,
+            bytes => Some(u64::from_le_bytes(bytes.try_into().ok()?)),
+        };
         let n_args = take_len(rest)?;
         let args = (0..n_args).map(|_| take(rest)).collect::<Option<_>>()?;
         let mut env = Vec::new();
         while !rest.is_empty() {
             env.push((take(rest)?, take(rest)?));
         }
-        Some(Self { program, args, cwd, env, cgroup })
+        Some(Self { program, args, cwd, env, cgroup, n_descriptors })
     }
 }
 

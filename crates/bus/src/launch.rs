@@ -13,6 +13,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::cgroup::Cgroup;
 use crate::control::{Order, StartFailure, Wish};
+use crate::descriptors;
 use crate::environment::Environment;
 use crate::marked::Marker;
 use crate::pipes::Pipes;
@@ -158,6 +159,7 @@ impl Launch {
             args: self.args,
             cwd: self.cwd.clone(),
             cgroup: cgroup.as_ref().map(|group| group.dir().to_path_buf()),
+            n_descriptors: descriptors::limit_of_workers(),
         };
         let (wish, wishes) = watch::channel(Wish::Run);
         let (lives, life) = watch::channel(Life::default());

@@ -22,6 +22,7 @@
 mod cgroup;
 pub mod connection;
 mod control;
+mod descriptors;
 mod environment;
 mod exit;
 pub mod keeper;
@@ -40,6 +41,7 @@ pub mod switch;
 mod tree;
 mod worker;
 
+pub use descriptors::raise_descriptor_limit;
 pub use environment::Environment;
 pub use exit::ExitReport;
 pub use kernel::{

@@ -172,6 +172,7 @@ impl Switch {
             Input::WorkerExited { worker, is_success, status } => {
                 self.worker_gone(worker, is_success, &status, out);
             }
+            Input::WorkerMute { worker } => self.worker_mute(worker),
             Input::WorkerStuck { worker } => self.worker_stuck(worker, "it is stuck", out),
             Input::WorkerMemory { worker, n_bytes } => self.worker_memory(worker, n_bytes, out),
             Input::WorkerOutbox { worker, level } => self.worker_level(worker, level, out),

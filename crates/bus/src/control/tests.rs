@@ -8,6 +8,7 @@ fn an_order_survives_the_way_with_any_bytes_in_it() {
         cwd: "/tmp/x y".into(),
         env: vec![("A".into(), "".into()), ("B".into(), OsString::from_vec(vec![0xfe]))],
         cgroup: Some("/sys/fs/cgroup/switchyard-1".into()),
+        n_descriptors: Some(1024),
     };
 
     assert_eq!(Order::decode(&order.encode()), Some(order));
@@ -21,6 +22,7 @@ fn a_cut_order_is_refused() {
         cwd: "/".into(),
         env: vec![("A".into(), "1".into())],
         cgroup: None,
+        n_descriptors: None,
     };
     let bytes = order.encode();
 

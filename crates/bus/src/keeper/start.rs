@@ -16,6 +16,7 @@ use rustix::io::Errno;
 
 use crate::cgroup::Cgroup;
 use crate::control::{Order, StartFailure};
+use crate::descriptors;
 use crate::marked::{MARKER_VARIABLE, Marker};
 use crate::program;
 use crate::spawn::WorkerFds;
@@ -32,6 +33,9 @@ pub(super) fn start(order: Order, fds: WorkerFds) -> Result<Started, StartFailur
         .and_then(|marker| Cgroup::existing(order.cgroup.clone()?, &marker))
         .filter(|cgroup| cgroup.enter().is_ok());
 
+    if let Some(n) = order.n_descriptors {
+        descriptors::lower_limit(n);
+    }
     let pid = execute(order, fds);
 
     // If we cannot leave, killing the group would kill us: then we do without it.

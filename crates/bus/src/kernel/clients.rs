@@ -21,6 +21,8 @@ const MAX_HELLO_BYTES: usize = 64 << 10;
 const GOODBYE: u64 = 2_000;
 /// Clients accepted in one go, before others are served again.
 const MAX_ACCEPTED: usize = 64;
+/// Connections that have not shown their token.
+const MAX_STRANGERS: usize = 256;
 /// Connections beyond the switch's limit, so that they can be told why they are closed.
 const N_TO_BE_TURNED_AWAY: usize = 64;
 
@@ -59,8 +61,18 @@ impl ClientEdge {
         matches!(self.stage, Stage::Guest { .. })
     }
 
+    /// It has still to show a token.
+    fn is_stranger(&self) -> bool {
+        matches!(self.stage, Stage::Guest { token: Some(_), .. })
+    }
+
     fn is_served(&self) -> bool {
         matches!(self.stage, Stage::Served)
+    }
+
+    /// It is leaving, and nothing waits for it any more.
+    pub(super) fn has_all(&self) -> bool {
+        matches!(self.stage, Stage::Leaving { is_shut: true, .. })
     }
 
     fn is_leaving(&self) -> bool {
@@ -111,8 +123,19 @@ impl Shell {
     }
 
     fn add_client(&mut self, accepted: Accepted, token: Option<Token>, pool: Option<Arc<str>>) {
-        if self.clients.len() >= self.switch.limits().max_clients + N_TO_BE_TURNED_AWAY {
-            return;
+        // Strangers share places of their own: they can only crowd out each other.
+        if self.clients.len() >= MAX_STRANGERS {
+            let strangers = self.clients.iter().filter(|(_, client)| client.is_stranger());
+            let n_strangers = strangers.clone().count();
+            let n_known = self.clients.len() - n_strangers;
+            if token.is_some() && n_strangers >= MAX_STRANGERS {
+                let oldest = strangers.map(|(id, _)| *id).min();
+                if let Some(id) = oldest {
+                    self.lose_client(id);
+                }
+            } else if n_known >= self.switch.limits().max_clients + N_TO_BE_TURNED_AWAY {
+                return;
+            }
         }
         self.n_clients += 1;
         let id = ClientId(self.n_clients);
@@ -165,6 +188,7 @@ impl Shell {
             Err(_) => return self.lose_client(id),
         };
         client.last_read = self.now;
+        self.n_read_bytes += n;
         if n == 0 {
             self.buffer.give_back(buffer);
             return self.client_stream_ended(id, is_gone);
@@ -279,7 +303,13 @@ impl Shell {
                     Via::Tcp(_) => Some(self.edges.half_close_wait),
                     Via::Unix { .. } | Via::Port => None,
                 };
+                let is_tcp = wait.is_some();
                 self.feed(Input::ClientFinished { client: id, wait });
+                if is_tcp && self.clients.get(&id).is_some_and(ClientEdge::is_served) {
+                    // A peer that is gone altogether looks the same, until something is sent
+                    // to it. A space before the next line changes no message.
+                    self.write_to_client(id, Bytes::from_static(b" "));
+                }
                 self.touch_client(id);
             }
             Stage::Guest { .. } => self.lose_client(id),

@@ -29,6 +29,9 @@ use crate::switch::{ClientId, Command, IdMap, Input, Millis, Output, Switch, Wor
 
 /// Events per wait: enough that a thousand busy clients take a few system calls.
 const MAX_EVENTS: usize = 512;
+/// What one wake-up may read before it writes: a flood of many must not hold up the answers of
+/// the rest for long.
+const MAX_UNWRITTEN_BYTES: usize = 1 << 20;
 /// How often parties that may be late are looked at, while there are any.
 pub(super) const TICK: u64 = 250;
 /// How long all clients together may take to read their last answers when the bus ends.
@@ -44,6 +47,8 @@ pub(super) struct Shell {
     pub(super) listeners: BTreeMap<u64, Listener>,
     pub(super) n_clients: u64,
     pub(super) n_unfinished_bytes: usize,
+    /// Since something was last written.
+    pub(super) n_read_bytes: usize,
     pub(super) buffer: ReadBuffer,
     /// Parties with something to write, or to be read no more or again.
     pub(super) touched: Vec<Party>,
@@ -108,6 +113,7 @@ impl Shell {
             listeners: BTreeMap::new(),
             n_clients: 0,
             n_unfinished_bytes: 0,
+            n_read_bytes: 0,
             buffer: ReadBuffer::default(),
             touched: Vec::new(),
             mailbox,
@@ -148,6 +154,9 @@ impl Shell {
             self.look_at_clock();
             for event in &events {
                 self.event(Party::of(event.data), event.flags);
+                if self.n_read_bytes > MAX_UNWRITTEN_BYTES {
+                    self.settle();
+                }
             }
             self.on_time();
         }
@@ -213,6 +222,7 @@ impl Shell {
 
     /// Writes what waits and asks for the events that are now of interest.
     fn settle(&mut self) {
+        self.n_read_bytes = 0;
         while !self.touched.is_empty() {
             let touched = std::mem::take(&mut self.touched);
             for party in &touched {
@@ -279,7 +289,8 @@ impl Shell {
             self.say_goodbye(id);
         }
         self.settle();
-        self.clients.is_empty() || until <= self.now
+        // Who has been told all there is need not be waited for.
+        self.clients.values().all(ClientEdge::has_all) || until <= self.now
     }
 
     fn read_notes(&mut self) {

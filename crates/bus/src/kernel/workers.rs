@@ -5,6 +5,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use rustix::event::epoll::{self, EventFlags};
@@ -26,6 +27,8 @@ use crate::worker::{StopLadder, Worker, WorkerHandle};
 const HALF_ENDED: u64 = 2_000;
 /// How much of what a dying worker wrote to stderr is told.
 const LAST_WORDS: usize = 300;
+/// How long an exit is held back for them.
+const LAST_WORDS_WAIT: Duration = Duration::from_millis(100);
 
 pub(super) struct WorkerEdge {
     pool: Arc<str>,
@@ -257,8 +260,10 @@ impl Shell {
             if let Some(cut) = worker.inbox.finish(max_line_bytes) {
                 self.worker_cut(id, cut);
             }
+            self.feed(Input::WorkerMute { worker: id });
             return self.worker_half_ended(id);
         }
+        self.n_read_bytes += n;
         let mut chunk = buffer.slice(..n);
         while let Some(worker) = self.workers.get_mut(&id)
             && let Some(cut) = worker.inbox.cut(&mut chunk, max_line_bytes)
@@ -388,6 +393,8 @@ async fn watch_worker(id: WorkerId, name: String, launch: Launch, mailbox: Mailb
     let log = log_stderr(name, stderr);
     let life = async {
         let report = handle.exited().await;
+        // Its stderr is whole when nothing is left of it, most often at once.
+        let _told_without = tokio::time::timeout(LAST_WORDS_WAIT, handle.ended()).await;
         let last_words = last_words(&handle.stderr_tail());
         let note = Note::WorkerExited { worker: id, report, last_words };
         let _bus_ended = mailbox.send(note).await;

@@ -122,6 +122,7 @@ pub fn input_text(input: &Input) -> String {
             let how = if *is_success { "worker-ended" } else { "worker-died" };
             format!("{how} {} {}", worker.0, shown(status.as_bytes()))
         }
+        Input::WorkerMute { worker } => format!("worker-mute {}", worker.0),
         Input::WorkerStuck { worker } => format!("worker-stuck {}", worker.0),
         Input::WorkerMemory { worker, n_bytes } => format!("worker-memory {} {n_bytes}", worker.0),
         Input::WorkerOutbox { worker, level } => {
@@ -219,6 +220,7 @@ fn read_input(text: &str) -> Result<Input, String> {
             is_success: word == "worker-ended",
             status: said()?,
         },
+        "worker-mute" => Input::WorkerMute { worker: worker()? },
         "worker-stuck" => Input::WorkerStuck { worker: worker()? },
         "worker-memory" => Input::WorkerMemory {
             worker: worker()?,

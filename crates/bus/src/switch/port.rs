@@ -92,6 +92,10 @@ pub enum Input {
         worker: WorkerId,
         head: Bytes,
     },
+    /// It has closed its output: it can answer nothing more, and most often exits next.
+    WorkerMute {
+        worker: WorkerId,
+    },
     /// After everything it had said was handed over.
     WorkerExited {
         worker: WorkerId,

@@ -214,6 +214,15 @@ impl Switch {
         self.fail_calls(id, &refusal, out);
     }
 
+    /// Nothing new goes to a worker that cannot answer; what it has is failed by its exit, which
+    /// also says why, or by the shell, which does not wait long for that.
+    pub(super) fn worker_mute(&mut self, id: WorkerId) {
+        let is_live = |worker: &&mut Worker| matches!(worker.stage, Stage::Running);
+        let Some(worker) = self.workers.get_mut(&id).filter(is_live) else { return };
+        worker.stage = Stage::Draining { until: Millis(u64::MAX) };
+        self.retries.push(worker.pool);
+    }
+
     /// Ends a worker that does not do its part.
     pub(super) fn worker_stuck(&mut self, id: WorkerId, fault: &'static str, out: &mut Out) {
         let Some(worker) = self.workers.get_mut(&id).filter(|w| w.stage != Stage::Stopping) else {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::serve::Source;
 use super::status;
 use crate::control::{Listening, ask, listen_at, sockets};
-use crate::outcome::{Failure, NOT_FOUND};
+use crate::outcome::{ERROR, Failure, NOT_FOUND};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -36,9 +36,8 @@ pub(super) fn listen(bus: &Bus, source: &Arc<Source>, places: Vec<String>) -> Re
     listen_at(&dir(source.run_dir()), move |order: Order| {
         let (bus, source, places) = (bus.clone(), Arc::clone(&source), Arc::clone(&places));
         async move {
-            carry_out(order, &bus, &source, &places)
-                .await
-                .unwrap_or_else(|why| json!({"error": why}))
+            let answer = carry_out(order, &bus, &source, &places).await;
+            answer.unwrap_or_else(|refused| json!({"error": refused.why, "exitCode": refused.code}))
         }
     })
 }
@@ -52,13 +51,16 @@ async fn carry_out(
     bus: &Bus,
     source: &Source,
     places: &[String],
-) -> Result<Value, String> {
-    let picture = bus.picture().await.map_err(|error| error.to_string())?;
+) -> Result<Value, Refused> {
+    let picture = bus.picture().await.map_err(Refused::by_bus)?;
     let pool = |name: String| {
         let names: Vec<&str> = picture.status.pools.iter().map(|pool| &*pool.name).collect();
         match names.contains(&name.as_str()) {
             true => Ok(Arc::from(name)),
-            false => Err(format!("there is no pool `{name}`; there is: {}", names.join(", "))),
+            false => Err(Refused {
+                code: NOT_FOUND,
+                why: format!("there is no pool `{name}`; there is: {}", names.join(", ")),
+            }),
         }
     };
     let command = match order {
@@ -70,15 +72,28 @@ async fn carry_out(
             return Ok(shown);
         }
         Order::Reload => {
-            source.reload(bus).await.map_err(|failure| failure.to_string())?;
+            let reloaded = source.reload(bus).await;
+            reloaded.map_err(|failure| Refused { code: ERROR, why: failure.to_string() })?;
             return Ok(json!({}));
         }
         Order::Drain { pool: name } => Command::DrainPool(pool(name)?),
         Order::Recover { pool: name } => Command::RecoverPool(pool(name)?),
         Order::Restart { pool: name } => Command::RestartPool(pool(name)?),
     };
-    bus.command(command).await.map_err(|error| error.to_string())?;
+    bus.command(command).await.map_err(Refused::by_bus)?;
     Ok(json!({}))
+}
+
+/// Why an order was not carried out, and what its sender ends with.
+struct Refused {
+    code: u8,
+    why: String,
+}
+
+impl Refused {
+    fn by_bus(error: bus::BusError) -> Self {
+        Self { code: ERROR, why: error.to_string() }
+    }
 }
 
 /// The answer of the bus that was started with `file`, or of the only one that runs.
@@ -120,7 +135,10 @@ pub(super) async fn send(
     };
     let answer: Value = ask(socket, order, PATIENCE).await?;
     match answer["error"].as_str() {
-        Some(why) => Err(Failure::new(NOT_FOUND, why)),
+        Some(why) => {
+            let code = answer["exitCode"].as_u64().and_then(|code| u8::try_from(code).ok());
+            Err(Failure::new(code.unwrap_or(ERROR), why))
+        }
         None => Ok(answer),
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use bus::{Bus, Listen, Token};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::event::{PollFd, PollFlags, poll};
 use tokio::io::AsyncWriteExt as _;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -42,7 +42,7 @@ pub(super) async fn serve(
         true if !args.no_token => Some(token::open(token_file.as_deref(), &source.config)?),
         _ => None,
     };
-    raise_descriptor_limit();
+    bus::raise_descriptor_limit();
     let max_line_bytes = setup.edges.max_client_line_bytes;
     let bus = Bus::start(setup)?;
     let mut places = Vec::new();
@@ -176,19 +176,28 @@ async fn talk(client: Option<tokio::net::UnixStream>) {
         let _client_gone: io::Result<u64> = tokio::io::copy(&mut from_bus, &mut stdout).await;
         let _client_gone = stdout.flush().await;
     };
-    // Its answers may take longer than its questions.
-    tokio::pin!(said, heard);
+    // Its answers may take longer than its questions, unless nobody is there to read them.
     tokio::select! {
-        () = &mut heard => {}
-        () = &mut said => heard.await,
+        ((), ()) = async { tokio::join!(said, heard) } => {}
+        () = stdout_closed() => {}
     }
 }
 
-/// A thousand clients need more descriptors than most shells allow at first.
-fn raise_descriptor_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    let _as_before =
-        setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+/// Resolves when nobody reads our stdout any more; writing would tell, but there may be
+/// nothing to write for long.
+async fn stdout_closed() {
+    let (closed, on_closed) = tokio::sync::oneshot::channel();
+    let watch = move || {
+        let stdout = rustix::stdio::stdout();
+        let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+        while poll(&mut watched, None).is_err() {}
+        let _nobody_waits = closed.send(());
+    };
+    // It waits for longer than the runtime may wait for it.
+    let watches = std::thread::Builder::new().name("stdout".into()).spawn(watch);
+    if watches.is_err() || on_closed.await.is_err() {
+        std::future::pending::<()>().await;
+    }
 }
 
 pub(super) fn say(text: &str) {

@@ -405,3 +405,15 @@ fn descriptors_of_clients_that_left_are_closed() {
     assert_served(&mut other);
     bus.finish([other]);
 }
+
+#[test]
+fn a_tcp_client_that_closes_is_missed_before_its_time_to_read_is_over() {
+    let limits = "[limits]\nhalf_close_wait = \"1h\"\n";
+    let bus = bus(&format!("{}{limits}", pool("workers = 1")));
+    let (mut one, mut other) = (bus.tcp_client(), bus.client());
+    one.start("x/late", &json!({}));
+    pid_of(&mut one, json!({}));
+    drop(one);
+    wait_until_heard(&mut other, &json!({}), |heard| heard["method"] == "$/cancel_request");
+    bus.finish([other]);
+}

@@ -4,7 +4,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
-use crate::bus::{Bus, OVERLOADED, Stage, assert_refused, assert_served, bus, pool, session};
+use crate::bus::{
+    Bus, OVERLOADED, Stage, assert_refused, assert_served, bus, pid_of, pool, session,
+};
 use serde_json::{Value, json};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use testkit::line_client::LineClient;
@@ -337,4 +339,32 @@ fn a_configuration_of_stdio_bus_works_as_it_is() {
         assert_eq!(client.answer_to(&json!(n))["result"]["echo"], n);
     }
     bus.finish([client]);
+}
+
+#[test]
+fn a_worker_has_the_descriptor_limit_that_the_bus_was_started_with() {
+    let stage = Stage::new(&pool("workers = 1")).with_sockets();
+    let command = stage.command_after("ulimit -Sn 1024");
+    let bus = stage.start_with(command).ready();
+    let mut client = bus.client();
+    let worker = pid_of(&mut client, json!({}));
+    let limits = std::fs::read_to_string(format!("/proc/{worker}/limits")).unwrap();
+    let soft = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    assert_eq!(soft.split_whitespace().nth(3), Some("1024"), "{soft}");
+    bus.finish([client]);
+}
+
+#[test]
+fn those_who_say_no_hello_do_not_keep_out_those_who_belong_here() {
+    let stage = Stage::new(&format!("{}[limits]\nmax_clients = 3\n", pool("workers = 1")));
+    let socket = stage.socket();
+    let stage = stage.arg("--tcp").arg("127.0.0.1:0").arg("--unix").arg(socket);
+    let bus = stage.start().ready();
+    let strangers: Vec<LineClient> = (0..200).map(|_| bus.tcp_client()).collect();
+    let is_in = wait_until(PATIENCE, || bus.n_descriptors() > 60);
+    assert!(is_in);
+    let mut own = bus.client();
+    assert_served(&mut own);
+    drop(strangers);
+    bus.finish([own]);
 }

@@ -245,3 +245,13 @@ fn a_reload_touches_only_what_changed() {
     assert_eq!(client.answer_to(&held)["result"]["held"], true);
     bus.finish([client]);
 }
+
+#[test]
+fn a_client_on_stdio_that_goes_away_in_the_middle_of_a_request_ends_the_bus() {
+    let (mut bus, mut client) = Stage::new(&pool("workers = 1")).start_on_stdio();
+    client.start("x/silent", &json!({}));
+    pid_of(&mut client, json!({}));
+    drop(client);
+    bus.exit();
+    bus.assert_left_nothing();
+}

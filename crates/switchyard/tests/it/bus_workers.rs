@@ -344,3 +344,15 @@ fn a_worker_is_told_when_the_client_that_it_asked_leaves() {
     assert_served(&mut other);
     bus.finish([other]);
 }
+
+#[test]
+fn a_worker_that_has_closed_its_stdout_gets_no_more_requests() {
+    let settings = "workers = 1\nbackoff = { initial = \"10ms\", max = \"50ms\" }";
+    let bus = bus(&pool(settings));
+    let mut client = bus.client();
+    for _ in 0..3 {
+        assert_refused(&client.ask("x/cut", &json!({})), WORKER_LOST, "worker_died");
+        assert_served(&mut client);
+    }
+    bus.finish([client]);
+}

@@ -111,11 +111,8 @@ fn pages_of_other_hosts_are_refused_where_no_token_keeps_them_out() {
     let bus = bus(false, "");
     assert_served(&mut connect(&bus, &[]).unwrap());
     assert_served(&mut connect(&bus, &[("origin", "http://localhost:5173")]).unwrap());
-    let foreign = [
-        ("origin", "https://evil.example"),
-        ("origin", "null"),
-        ("host", "rebound.example:80"),
-    ];
+    let foreign =
+        [("origin", "https://evil.example"), ("origin", "null"), ("host", "rebound.example:80")];
     for header in foreign {
         match connect(&bus, &[header]) {
             Err(Error::Http(response)) => assert_eq!(response.status(), 403, "{header:?}"),

@@ -19,6 +19,29 @@ fn workers_start_ahead_and_requests_wait_for_them() {
 }
 
 #[test]
+fn nothing_new_goes_to_a_worker_that_cannot_answer_any_more() {
+    check(
+        fixed(1),
+        r#"
+        > 0 time-passed
+        < start-worker 1 p/0
+        > 1 worker-runs 1
+        > 2 client-came 1
+        > 2 client-line 1 {"id":1,"method":"m"}
+        < to-worker 1 {"id":1,"method":"m"}
+        > 3 worker-mute 1
+        > 3 client-line 1 {"id":2,"method":"m"}
+        > 4 worker-died 1 exit 1
+        < to-client 1 {"jsonrpc":"2.0","id":1,"error":{"code":-32010,"message":"the worker was lost: exit 1","data":{"reason":"worker_died","pool":"p","worker":1}}}
+        > 200 time-passed
+        < start-worker 2 p/0
+        > 201 worker-runs 2
+        < to-worker 2 {"id":1,"method":"m"}
+        "#,
+    );
+}
+
+#[test]
 fn restarts_wait_longer_each_time_and_then_the_pool_fails_and_is_probed() {
     let intensity = Intensity { n_deaths: 3, window: 100_000, cool_down: 5000 };
     let plan = plan_of(vec![PoolPlan { intensity, ..pool("p", 1) }]);
