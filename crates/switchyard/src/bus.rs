@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use serde_json::Value;
+
 use crate::cli_bus::{BusArgs, BusVerb, StatusForm};
 use crate::config::Config;
 use crate::format::print;
 use crate::outcome::Failure;
 use crate::paint::Paint;
-use control::Order;
+use control::{Order, Which};
 
 mod check;
 mod control;
@@ -31,7 +33,7 @@ pub(crate) async fn dispatch(
     named: Option<PathBuf>,
     config: Config,
 ) -> Result<ExitCode, Failure> {
-    let BusArgs { verb, file, serve } = args;
+    let BusArgs { verb, file, pid, serve } = args;
     if let (Some(_), Some(flag)) = (&verb, serve.given()) {
         return Err(Failure::usage(format!("{flag} is for serving, not for this command")));
     }
@@ -42,10 +44,11 @@ pub(crate) async fn dispatch(
                 .hint("docs/bus.md has one to begin with")
         })
     };
+    let which = Which { file: file.clone(), pid };
     match verb {
         Some(BusVerb::Check { json }) => check::check(&needed()?, json, &config).await,
         Some(BusVerb::Status(form)) => {
-            let status = control::send(&config.home.run, file.as_deref(), &Order::Status).await?;
+            let status = control::send(&config.home.run, &which, &Order::Status).await?;
             print(&match form.form() {
                 StatusForm::Text => status::text(&status, Paint::on_stdout()),
                 StatusForm::Json => format!("{status:#}\n"),
@@ -54,19 +57,19 @@ pub(crate) async fn dispatch(
             Ok(ExitCode::SUCCESS)
         }
         Some(BusVerb::Reload) => {
-            tell(&config, file, Order::Reload, "the file was read again").await
+            tell(&config, &which, Order::Reload, "the file was read again").await
         }
         Some(BusVerb::Drain { pool }) => {
             let done = format!("pool `{pool}` takes no more requests and ends those it has");
-            tell(&config, file, Order::Drain { pool }, &done).await
+            tell(&config, &which, Order::Drain { pool }, &done).await
         }
         Some(BusVerb::Recover { pool }) => {
             let done = format!("pool `{pool}` serves again");
-            tell(&config, file, Order::Recover { pool }, &done).await
+            tell(&config, &which, Order::Recover { pool }, &done).await
         }
         Some(BusVerb::Restart { pool }) => {
             let done = format!("the workers of pool `{pool}` are replaced one by one");
-            tell(&config, file, Order::Restart { pool }, &done).await
+            tell(&config, &which, Order::Restart { pool }, &done).await
         }
         None => serve::serve(needed()?, serve, config).await,
     }
@@ -74,12 +77,15 @@ pub(crate) async fn dispatch(
 
 async fn tell(
     config: &Config,
-    file: Option<PathBuf>,
+    which: &Which,
     order: Order,
     done: &str,
 ) -> Result<ExitCode, Failure> {
-    control::send(&config.home.run, file.as_deref(), &order).await?;
+    let answer = control::send(&config.home.run, which, &order).await?;
     serve::say(done);
+    for note in answer["notes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        serve::say(note);
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -32,6 +32,9 @@ pub(crate) struct BusArgs {
     /// recover and restart, which bus is meant if several run
     #[arg(short = 'c', global = true, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// With status, reload, drain, recover and restart: the bus with this process id
+    #[arg(long, global = true, value_name = "PID")]
+    pub(crate) pid: Option<u32>,
     #[command(flatten)]
     pub(crate) serve: ServeArgs,
 }

@@ -182,7 +182,7 @@ impl Shell {
 
     fn read_client(&mut self, id: ClientId, is_gone: bool) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        let (buffer, n) = match self.buffer.read(&client.socket) {
+        let (buffer, n) = match self.buffer.receive(&client.socket) {
             Ok(read) => read,
             Err(Errno::AGAIN | Errno::INTR) if !is_gone => return,
             Err(_) => return self.lose_client(id),
@@ -261,6 +261,7 @@ impl Shell {
             }
             Greeting::Refused { answer, why } => {
                 let via = self.clients.get(&id).map(|client| client.via.to_string());
+                self.n_not_let_in += 1;
                 tracing::warn!(via, why, "a client was not let in");
                 self.write_to_client(id, answer);
                 self.say_goodbye(id);
@@ -347,7 +348,7 @@ impl Shell {
         client.outbox.push(line);
         if client.outbox.n_bytes() > marks.high
             && !client.is_blocked
-            && client.outbox.flush(&client.socket) == Flushed::Blocked
+            && client.outbox.send(&client.socket) == Flushed::Blocked
         {
             client.is_blocked = true;
         }
@@ -378,7 +379,7 @@ impl Shell {
         let Some(client) = self.clients.get_mut(&id) else { return };
         client.is_touched = false;
         let n_before = client.outbox.n_bytes();
-        let flushed = client.outbox.flush(&client.socket);
+        let flushed = client.outbox.send(&client.socket);
         client.is_blocked = flushed == Flushed::Blocked;
         if flushed == Flushed::Broken {
             return self.lose_client(id);

@@ -4,10 +4,12 @@
 //! ones are kept as they are, and all pieces go out with one system call per wake-up.
 
 use std::collections::VecDeque;
-use std::io::{self, IoSlice};
+use std::io::IoSlice;
 use std::os::fd::AsFd;
 
 use bytes::{Buf as _, Bytes};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
 
 use crate::switch::{Level, QueueMarks};
 
@@ -69,12 +71,27 @@ impl Outbox {
         *self = Self { level: self.level, ..Self::new() };
     }
 
-    /// Writes what can be written now. A short write means that the party is full: asking
-    /// once more would only cost a system call.
-    pub(super) fn flush(&mut self, fd: impl AsFd) -> Flushed {
+    /// Writes what can be written to a pipe now.
+    pub(super) fn flush(&mut self, pipe: impl AsFd) -> Flushed {
+        self.flush_by(&pipe, |pipe, bytes| rustix::io::write(pipe, bytes))
+    }
+
+    /// The same for a socket, for which the system has a shorter way.
+    pub(super) fn send(&mut self, socket: impl AsFd) -> Flushed {
+        const FLAGS: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+        self.flush_by(&socket, |socket, bytes| rustix::net::send(socket, bytes, FLAGS))
+    }
+
+    /// A short write means that the party is full: asking once more would only cost a system
+    /// call.
+    fn flush_by<F: AsFd>(
+        &mut self,
+        fd: &F,
+        write: impl Fn(&F, &[u8]) -> Result<usize, Errno>,
+    ) -> Flushed {
         while self.n_bytes > 0 {
             let written = match self.pieces.is_empty() {
-                true => rustix::io::write(&fd, &self.tail),
+                true => write(fd, &self.tail),
                 false => {
                     self.seal();
                     let mut slices = [IoSlice::new(&[]); MAX_PIECES];
@@ -82,22 +99,22 @@ impl Outbox {
                         *slice = IoSlice::new(piece);
                     }
                     let n_slices = self.pieces.len().min(MAX_PIECES);
-                    rustix::io::writev(&fd, slices.get(..n_slices).unwrap_or_default())
+                    rustix::io::writev(fd, slices.get(..n_slices).unwrap_or_default())
                 }
             };
             let n_tried = match self.pieces.is_empty() {
                 true => self.tail.len(),
                 false => self.pieces.iter().take(MAX_PIECES).map(Bytes::len).sum(),
             };
-            match written.map_err(io::Error::from) {
+            match written {
                 Ok(n) => {
                     self.written(n);
                     if n < n_tried {
                         return Flushed::Blocked;
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Flushed::Blocked,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(Errno::AGAIN) => return Flushed::Blocked,
+                Err(Errno::INTR) => {}
                 Err(_) => return Flushed::Broken,
             }
         }

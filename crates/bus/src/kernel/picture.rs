@@ -16,6 +16,8 @@ pub struct Picture {
     pub workers: Vec<WorkerPicture>,
     /// Connections that have not said who they are.
     pub n_guests: usize,
+    /// Clients that were refused for want of the token, since the start.
+    pub n_not_let_in: u64,
     pub n_unfinished_bytes: usize,
     pub listeners: Vec<String>,
 }
@@ -68,6 +70,7 @@ impl Shell {
             limits: self.switch.limits().clone(),
             edges: self.edges.clone(),
             n_guests: self.clients.len() - clients.len(),
+            n_not_let_in: self.n_not_let_in,
             clients,
             workers,
             n_unfinished_bytes: self.n_unfinished_bytes,

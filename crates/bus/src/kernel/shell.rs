@@ -4,7 +4,7 @@
 //! switch could decide. Everything that one wake-up brings is read first and written last,
 //! so that a burst costs one write per party however many lines it holds.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
@@ -25,7 +25,7 @@ use super::note::{Mailbox, Note, silence};
 use super::workers::WorkerEdge;
 use super::{BusError, Edges, PoolSetup, Setup};
 use crate::switch::history::Recorder;
-use crate::switch::{ClientId, Command, IdMap, Input, Millis, Output, Switch, WorkerId};
+use crate::switch::{ClientId, Command, IdMap, Input, Millis, Output, PoolState, Switch, WorkerId};
 
 /// Events per wait: enough that a thousand busy clients take a few system calls.
 const MAX_EVENTS: usize = 512;
@@ -46,6 +46,10 @@ pub(super) struct Shell {
     pub(super) workers: IdMap<WorkerId, WorkerEdge>,
     pub(super) listeners: BTreeMap<u64, Listener>,
     pub(super) n_clients: u64,
+    pub(super) n_not_let_in: u64,
+    /// Pools that somebody should look after.
+    failed: BTreeSet<Arc<str>>,
+    n_failures: u64,
     pub(super) n_unfinished_bytes: usize,
     /// Since something was last written.
     pub(super) n_read_bytes: usize,
@@ -112,6 +116,9 @@ impl Shell {
             workers: IdMap::default(),
             listeners: BTreeMap::new(),
             n_clients: 0,
+            n_not_let_in: 0,
+            failed: BTreeSet::new(),
+            n_failures: 0,
             n_unfinished_bytes: 0,
             n_read_bytes: 0,
             buffer: ReadBuffer::default(),
@@ -159,6 +166,7 @@ impl Shell {
                 }
             }
             self.on_time();
+            self.look_at_pools();
         }
         has_ended_well.store(true, Ordering::Release);
     }
@@ -267,6 +275,32 @@ impl Shell {
         }
         if is_due(self.memory_at, self.now) {
             self.look_at_memory();
+        }
+    }
+
+    /// Says when a pool has failed, and when it serves again.
+    fn look_at_pools(&mut self) {
+        let n_failures = self.switch.counters().pool_failures;
+        if n_failures == self.n_failures && self.failed.is_empty() {
+            return;
+        }
+        self.n_failures = n_failures;
+        for pool in self.switch.status().pools {
+            match pool.state {
+                PoolState::Failed { until } if !self.failed.contains(&pool.name) => {
+                    let why = pool.last_failure.unwrap_or_default();
+                    let seconds = until.since(self.now).div_ceil(1000);
+                    tracing::error!(
+                        "pool `{}` has failed, one worker is tried in {seconds} s: {why}",
+                        pool.name
+                    );
+                    self.failed.insert(pool.name);
+                }
+                PoolState::Serving if self.failed.remove(&pool.name) => {
+                    tracing::error!("pool `{}` serves again", pool.name);
+                }
+                _ => {}
+            }
         }
     }
 

@@ -425,8 +425,17 @@ async fn log_stderr(name: String, lines: Option<StderrLines>) {
     }
 }
 
-/// The last line on stderr that says something.
+/// The line on stderr that says most: among the last ones the first that speaks of an error,
+/// because what follows is a trace or a farewell; else the last one.
 fn last_words(stderr: &str) -> String {
-    let line = stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    const N_LINES: usize = 30;
+    let mut lines: Vec<&str> =
+        stderr.lines().rev().filter(|line| !line.trim().is_empty()).take(N_LINES).collect();
+    lines.reverse();
+    let tells = |line: &&&str| {
+        let line = line.to_ascii_lowercase();
+        ["error", "panicked", "fatal"].iter().any(|word| line.contains(word))
+    };
+    let line = lines.iter().find(tells).or(lines.last()).copied().unwrap_or_default();
     line.trim().chars().filter(|c| !c.is_control()).take(LAST_WORDS).collect()
 }

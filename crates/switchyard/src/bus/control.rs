@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use bus::Bus;
-use bus::switch::Command;
+use bus::switch::{Command, PoolState, PoolStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use super::status;
 use crate::control::{Listening, ask, listen_at, sockets};
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "do")]
@@ -73,15 +73,59 @@ async fn carry_out(
         }
         Order::Reload => {
             let reloaded = source.reload(bus).await;
-            reloaded.map_err(|failure| Refused { code: ERROR, why: failure.to_string() })?;
-            return Ok(json!({}));
+            let notes = reloaded.map_err(|failure| Refused {
+                code: ERROR,
+                why: format!("{failure}; the bus goes on as before"),
+            })?;
+            return Ok(json!({ "notes": notes }));
         }
         Order::Drain { pool: name } => Command::DrainPool(pool(name)?),
         Order::Recover { pool: name } => Command::RecoverPool(pool(name)?),
-        Order::Restart { pool: name } => Command::RestartPool(pool(name)?),
+        Order::Restart { pool: name } => {
+            let name = pool(name)?;
+            let of_pool = |pool: &&PoolStatus| pool.name == name;
+            if let Some(PoolState::Stopped) =
+                picture.status.pools.iter().find(of_pool).map(|pool| pool.state)
+            {
+                let why = format!("pool `{name}` is drained; `bus recover {name}` starts it");
+                return Err(Refused { code: ERROR, why });
+            }
+            Command::RestartPool(name)
+        }
     };
     bus.command(command).await.map_err(Refused::by_bus)?;
     Ok(json!({}))
+}
+
+fn nobody(which: &Which, all: &[String], mute: &[String]) -> Failure {
+    let what = match which {
+        Which { pid: Some(pid), .. } => format!("no bus runs with pid {pid}"),
+        Which { file: Some(file), .. } => format!("no bus runs with {}", file.display()),
+        Which { .. } => "no bus runs".to_owned(),
+    };
+    match (mute, all) {
+        ([], []) => Failure::new(NOT_FOUND, what).hint("`switchyard bus -c FILE` starts one"),
+        ([], all) => Failure::new(NOT_FOUND, what).hint(format!("there is: {}", all.join("; "))),
+        (mute, _) => {
+            let mute = mute.join(", ");
+            Failure::new(ERROR, format!("the bus with pid {mute} does not answer"))
+                .hint("it is stopped or has too much to do; `kill` ends it")
+        }
+    }
+}
+
+fn in_short(status: &Value) -> String {
+    let listeners: Vec<&str> =
+        status["listeners"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let file = status["file"].as_str().unwrap_or_default();
+    format!(
+        "pid {} with {file} on {}",
+        status["pid"],
+        match listeners.is_empty() {
+            true => "stdin".to_owned(),
+            false => listeners.join(", "),
+        }
+    )
 }
 
 /// Why an order was not carried out, and what its sender ends with.
@@ -96,41 +140,39 @@ impl Refused {
     }
 }
 
-/// The answer of the bus that was started with `file`, or of the only one that runs.
-pub(super) async fn send(
-    run_dir: &Path,
-    file: Option<&Path>,
-    order: &Order,
-) -> Result<Value, Failure> {
-    let mut found = Vec::new();
+/// Which of the buses that run is meant: the only one, if nothing is said.
+#[derive(Debug, Default)]
+pub(super) struct Which {
+    pub(super) file: Option<PathBuf>,
+    pub(super) pid: Option<u32>,
+}
+
+/// The answer of the bus that is meant.
+pub(super) async fn send(run_dir: &Path, which: &Which, order: &Order) -> Result<Value, Failure> {
+    let (mut found, mut mute) = (Vec::new(), Vec::new());
     for socket in sockets(&dir(run_dir)) {
-        // One that does not answer has just ended, or is another user's.
-        if let Ok(status) = ask::<Value>(&socket, &Order::Status, PATIENCE).await {
-            found.push((socket, status));
+        match ask::<Value>(&socket, &Order::Status, PATIENCE).await {
+            Ok(status) => found.push((socket, status)),
+            Err(_) => mute.extend(socket.file_stem().map(|pid| pid.to_string_lossy().into_owned())),
         }
     }
-    if let Some(file) = file {
-        let file = std::path::absolute(file).context("cannot tell where this is")?;
-        found.retain(|(_, status)| status["file"].as_str().is_some_and(|f| Path::new(f) == file));
+    let all: Vec<String> = found.iter().map(|(_, status)| in_short(status)).collect();
+    if let Some(file) = &which.file {
+        let real = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
+        let file = real(file);
+        found.retain(|(_, status)| status["file"].as_str().map(Path::new).and_then(real) == file);
+    }
+    if let Some(pid) = which.pid {
+        found.retain(|(_, status)| status["pid"] == pid);
     }
     let socket = match found.as_slice() {
-        [] => {
-            return Err(Failure::new(
-                NOT_FOUND,
-                match file {
-                    None => "no bus runs".to_owned(),
-                    Some(file) => format!("no bus runs with {}", file.display()),
-                },
-            )
-            .hint("`switchyard bus -c FILE` starts one"));
-        }
+        [] => return Err(nobody(which, &all, &mute)),
         [(_, status)] if *order == Order::Status => return Ok(status.clone()),
         [(socket, _)] => socket,
         several => {
-            let files = several.iter().filter_map(|(_, status)| status["file"].as_str());
-            let files: Vec<_> = files.collect();
+            let several: Vec<_> = several.iter().map(|(_, status)| in_short(status)).collect();
             return Err(Failure::usage(format!("{} buses run", several.len()))
-                .hint(format!("say which with -c: {}", files.join(", "))));
+                .hint(format!("say which with -c FILE or --pid PID: {}", several.join("; "))));
         }
     };
     let answer: Value = ask(socket, order, PATIENCE).await?;

@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
 use bus::{Bus, Listen, Token};
@@ -20,7 +20,7 @@ use super::setup::{BusSetup, prepare, warnings};
 use super::{control, token, ws};
 use crate::cli_bus::ServeArgs;
 use crate::config::Config;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, NOT_FOUND};
 use crate::{stdio, terminal, world};
 
 pub(super) async fn serve(
@@ -30,13 +30,16 @@ pub(super) async fn serve(
 ) -> Result<ExitCode, Failure> {
     let here = std::env::current_dir().context("cannot tell where this is")?;
     let path = here.join(path);
-    let source = Source { path, here, record: args.record.clone(), config };
+    let source = Source::new(path, here, args.record.clone(), config);
     world::sweep(&source.config).await;
     let (setup, mut listeners, token_file) = source.read().await?;
+    let _first = source.listeners.set(listeners.clone());
     listeners.extend(args.listeners());
     if args.stdio {
         listeners.clear();
     }
+    check_pool(args.pool.as_deref(), &setup)?;
+    tell_beforehand(&setup, listeners.is_empty());
     let token_file = args.token_file.clone().or(token_file);
     let token = match listeners.iter().any(|listener| listener.at.needs_token()) {
         true if !args.no_token => Some(token::open(token_file.as_deref(), &source.config)?),
@@ -86,7 +89,12 @@ async fn run(
         };
         match wish {
             Wish::Reload => match source.reload(bus).await {
-                Ok(()) => say("read its file again"),
+                Ok(notes) => {
+                    say("read its file again");
+                    for note in &notes {
+                        say(note);
+                    }
+                }
                 Err(failure) => say(&format!("goes on as before: {failure}")),
             },
             Wish::End if is_ending => {
@@ -94,6 +102,7 @@ async fn run(
             }
             Wish::End => {
                 is_ending = true;
+                tell_what_is_waited_for(bus, &source.path).await;
                 let bus = bus.clone();
                 tokio::spawn(async move { bus.drain().await });
             }
@@ -112,9 +121,15 @@ pub(super) struct Source {
     here: PathBuf,
     record: Option<PathBuf>,
     config: Config,
+    /// Those of the file at the start.
+    listeners: OnceLock<Vec<Listener>>,
 }
 
 impl Source {
+    fn new(path: PathBuf, here: PathBuf, record: Option<PathBuf>, config: Config) -> Self {
+        Self { path, here, record, config, listeners: OnceLock::new() }
+    }
+
     async fn read(&self) -> Result<(bus::Setup, Vec<Listener>, Option<PathBuf>), Failure> {
         let file = BusFile::read(&self.path, &self.here)?;
         for warning in warnings(&file) {
@@ -125,10 +140,15 @@ impl Source {
         Ok((bus::Setup { record: self.record.clone(), ..setup }, listeners, token_file))
     }
 
-    /// Pools and limits; listeners stay as they are.
-    pub(super) async fn reload(&self, bus: &Bus) -> Result<(), Failure> {
-        let (setup, ..) = self.read().await?;
-        Ok(bus.reload(setup).await?)
+    /// Pools and limits; listeners stay as they are. What is to be said about it comes back.
+    pub(super) async fn reload(&self, bus: &Bus) -> Result<Vec<String>, Failure> {
+        let (setup, listeners, _) = self.read().await?;
+        bus.reload(setup).await?;
+        let mut notes = Vec::new();
+        if self.listeners.get().is_some_and(|first| *first != listeners) {
+            notes.push("other listeners take effect when the bus is started again".to_owned());
+        }
+        Ok(notes)
     }
 
     pub(super) fn run_dir(&self) -> &Path {
@@ -161,6 +181,46 @@ async fn listen(
     };
     say(&format!("listening on {place}"));
     Ok(place)
+}
+
+fn check_pool(pool: Option<&str>, setup: &bus::Setup) -> Result<(), Failure> {
+    let names: Vec<&str> = setup.pools.iter().map(|pool| &*pool.plan.name).collect();
+    match pool {
+        Some(pool) if !names.contains(&pool) => {
+            Err(Failure::new(NOT_FOUND, format!("there is no pool `{pool}`"))
+                .hint(format!("there is: {}", names.join(", "))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What somebody would otherwise wonder about.
+fn tell_beforehand(setup: &bus::Setup, is_on_stdio: bool) {
+    for pool in &setup.pools {
+        if let Err(error) = pool.launch.find_program() {
+            say(&format!("pool `{}` cannot start: {error}", pool.plan.name));
+        }
+    }
+    let stdin = rustix::stdio::stdin();
+    if is_on_stdio && rustix::termios::isatty(stdin) {
+        say("serves one client, on stdin and stdout; --unix, --tcp and --ws are for others");
+    }
+    let is_piped = rustix::fs::fstat(stdin)
+        .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_fifo());
+    if !is_on_stdio && is_piped {
+        say("does not read stdin, because there are listeners; --stdio serves stdin alone");
+    }
+}
+
+async fn tell_what_is_waited_for(bus: &Bus, path: &Path) {
+    let n_open = bus.picture().await.map_or(0, |picture| picture.status.n_open);
+    if n_open > 0 {
+        say(&format!(
+            "ends; waits for {n_open} requests, as long as `drain_timeout` in {} allows; \
+             a second signal ends it at once",
+            path.display()
+        ));
+    }
 }
 
 /// The client on stdin and stdout, until the bus has nothing more to tell it.

@@ -15,6 +15,7 @@ pub(super) fn json(picture: &Picture) -> Value {
         "sessions": status.n_sessions,
         "openRequests": status.n_open,
         "guests": picture.n_guests,
+        "notLetIn": picture.n_not_let_in,
         "unfinishedBytes": picture.n_unfinished_bytes,
         "pools": status.pools.iter().map(|pool| pool_json(pool, picture)).collect::<Vec<_>>(),
         "clients": clients.iter().map(|client| json!({
@@ -111,12 +112,16 @@ pub(super) fn text(status: &Value, paint: Paint) -> String {
         if let Some(why) = pool["lastFailure"].as_str() {
             let _ = writeln!(text, "  last failure: {}", sessions::projection::sanitize(why));
         }
-        for worker in pool["workers"].as_array().into_iter().flatten() {
+        let workers = pool["workers"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if workers.is_empty() {
+            text.push_str("  no worker runs\n");
+        }
+        for worker in workers {
+            let pid = worker["pid"].as_u64().map_or_else(|| "-".to_owned(), |pid| pid.to_string());
             let _ = writeln!(
                 text,
-                "  {:<3} pid {:<8} {:<9} {} sessions, {} requests, {} bytes queued{}",
+                "  {:<3} pid {pid:<8} {:<9} {} sessions, {} requests, {} bytes queued{}",
                 number(&worker["slot"]),
-                number(&worker["pid"]),
                 worker["state"].as_str().unwrap_or_default(),
                 number(&worker["sessions"]),
                 number(&worker["requests"]),
@@ -147,6 +152,7 @@ pub(super) fn prometheus(status: &Value) -> String {
     let gauges = [
         ("clients", &n_clients),
         ("guests", &status["guests"]),
+        ("not_let_in", &status["notLetIn"]),
         ("sessions", &status["sessions"]),
         ("open_requests", &status["openRequests"]),
         ("unfinished_bytes", &status["unfinishedBytes"]),
@@ -168,7 +174,10 @@ pub(super) fn prometheus(status: &Value) -> String {
     };
     of_pools("up", |pool| u64::from(pool["state"] == "serving"));
     of_pools("waiting", |pool| pool["waiting"].as_u64().unwrap_or_default());
-    of_pools("workers", |pool| pool["workers"].as_array().map_or(0, |all| all.len() as u64));
+    of_pools("workers_running", |pool| {
+        let workers = pool["workers"].as_array().into_iter().flatten();
+        workers.filter(|worker| worker["state"] == "running").count() as u64
+    });
     of_pools("worker_queued_bytes", |pool| {
         let workers = pool["workers"].as_array().into_iter().flatten();
         workers.filter_map(|worker| worker["queuedBytes"].as_u64()).sum()

@@ -78,8 +78,8 @@ fn make(path: &Path) -> io::Result<String> {
 }
 
 fn too_short(path: &Path) -> Failure {
-    Failure::new(ERROR, format!("the token in {} is too short", path.display()))
-        .hint("`openssl rand -hex 32` makes a good one")
+    let message = format!("the token in {} has less than 16 characters", path.display());
+    Failure::new(ERROR, message).hint("`openssl rand -hex 32` makes a good one")
 }
 
 fn unusable(path: &Path, error: &io::Error) -> Failure {

@@ -30,7 +30,6 @@ const GOODBYE: Duration = Duration::from_secs(2);
 /// not answer for as long again.
 const SILENCE: Duration = Duration::from_secs(30);
 const TOKEN_PROTOCOL: &str = "switchyard.token.";
-const ACP_PROTOCOL: &str = "acp";
 
 /// Who is let in, and where to.
 #[derive(Clone)]
@@ -86,7 +85,12 @@ async fn serve(stream: TcpStream, door: Door) -> Result<()> {
         .max_message_size(Some(door.max_line_bytes))
         .max_frame_size(Some(door.max_line_bytes));
     let check = |request: &Request, response| {
-        is_let_in = shown_token(request, door.token.as_ref());
+        is_let_in = match (&door.token, said_token(request)) {
+            (None, _) => true,
+            (Some(token), Some(said)) if token.is(said) => true,
+            (Some(_), Some(_)) => return Err(refusal(StatusCode::UNAUTHORIZED, "wrong token\n")),
+            (Some(_), None) => false,
+        };
         check_handshake(request, response, door.token.is_some())
     };
     let socket = tokio_tungstenite::accept_hdr_async_with_config(stream, check, Some(config));
@@ -96,15 +100,14 @@ async fn serve(stream: TcpStream, door: Door) -> Result<()> {
     bridge(socket, port).await
 }
 
-/// Whether the handshake itself held the token.
-fn shown_token(request: &Request, token: Option<&Token>) -> bool {
-    let Some(token) = token else { return true };
+/// The token that the handshake itself holds.
+fn said_token(request: &Request) -> Option<&str> {
     let bearer = request
         .headers()
         .get(header::AUTHORIZATION)
         .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     let from_protocol = protocols(request).find_map(|name| name.strip_prefix(TOKEN_PROTOCOL));
-    bearer.or(from_protocol).is_some_and(|said| token.is(said.trim()))
+    bearer.or(from_protocol).map(str::trim)
 }
 
 /// A browser lets any page connect anywhere and says only where the page is from. Without a
@@ -122,18 +125,23 @@ fn check_handshake(
                 .and_then(|origin| origin.split_once("://"))
                 .is_some_and(|(_, host)| is_loopback_name(host));
         if !is_local_host || !is_local_page {
-            let mut refusal = ErrorResponse::new(Some("not for pages of other hosts\n".into()));
-            *refusal.status_mut() = StatusCode::FORBIDDEN;
-            return Err(refusal);
+            return Err(refusal(StatusCode::FORBIDDEN, "not for pages of other hosts\n"));
         }
     }
-    // One of those offered must be chosen; the token is not to be said aloud.
-    let chosen = protocols(request).find(|name| !name.starts_with(TOKEN_PROTOCOL));
-    if chosen == Some(ACP_PROTOCOL) {
-        let chosen = HeaderValue::from_static(ACP_PROTOCOL);
+    // Browsers want one of those that they offered: rather not the one with the token.
+    let chosen = protocols(request)
+        .find(|name| !name.starts_with(TOKEN_PROTOCOL))
+        .or_else(|| protocols(request).next());
+    if let Some(chosen) = chosen.and_then(|name| HeaderValue::from_str(name).ok()) {
         response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, chosen);
     }
     Ok(response)
+}
+
+fn refusal(status: StatusCode, why: &str) -> ErrorResponse {
+    let mut refusal = ErrorResponse::new(Some(why.to_owned()));
+    *refusal.status_mut() = status;
+    refusal
 }
 
 fn protocols(request: &Request) -> impl Iterator<Item = &str> {

@@ -84,6 +84,7 @@ fn the_token_opens_the_door_in_three_ways() {
     let bearer = format!("Bearer {TOKEN}");
     assert_served(&mut connect(&bus, &[("authorization", &bearer)]).unwrap());
 
+    // As a page in a browser can say it; a token in a header's list cannot hold commas.
     let mut socket = connect(&bus, &[]).unwrap();
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "switchyard/hello",
                         "params": { "token": TOKEN } });
@@ -96,12 +97,14 @@ fn the_token_opens_the_door_in_three_ways() {
 #[test]
 fn without_the_token_a_client_is_told_why_and_closed() {
     let bus = bus(true, "");
-    for headers in [&[][..], &[("authorization", "Bearer wrong")]] {
-        let mut socket = connect(&bus, headers).unwrap();
-        let answer = ask(&mut socket, r#"{"jsonrpc":"2.0","id":"x","method":"any/thing"}"#);
-        let answer: Value = serde_json::from_str(&answer).unwrap();
-        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("x"), &json!(-32000)));
-        assert_eq!(next_text(&mut socket), None);
+    let mut socket = connect(&bus, &[]).unwrap();
+    let answer = ask(&mut socket, r#"{"jsonrpc":"2.0","id":"x","method":"any/thing"}"#);
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("x"), &json!(-32000)));
+    assert_eq!(next_text(&mut socket), None);
+    match connect(&bus, &[("authorization", "Bearer wrong")]) {
+        Err(Error::Http(response)) => assert_eq!(response.status(), 401),
+        other => panic!("{other:?}"),
     }
     bus.finish([]);
 }

@@ -3,7 +3,7 @@ use super::*;
 fn status() -> Value {
     json!({
         "pid": 7, "file": "/x/bus.toml", "uptimeMs": 61_000, "listeners": ["tcp 127.0.0.1:9000"],
-        "sessions": 3, "openRequests": 1, "guests": 0, "unfinishedBytes": 0,
+        "sessions": 3, "openRequests": 1, "guests": 0, "notLetIn": 2, "unfinishedBytes": 0,
         "clients": [{"id": 1, "via": "tcp", "queuedBytes": 10, "paused": false}],
         "counters": {"requests": 5, "answeredByWorkers": 4, "answeredBySwitch": 0},
         "pools": [{

@@ -59,7 +59,7 @@ fn a_token_that_is_none_is_refused() {
     assert!(told().ends_with("others can read it; `chmod 600` it"), "{}", told());
     for text in ["", "secret\n"] {
         write(&path, text, 0o600);
-        assert!(told().ends_with("is too short"), "{}", told());
+        assert!(told().ends_with("has less than 16 characters"), "{}", told());
     }
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
