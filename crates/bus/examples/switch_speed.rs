@@ -1,8 +1,7 @@
 //! How long the switch takes for one line, without pipes around it.
 //!
-//! One client with many sessions on one worker; each session has one request open. Lines are
-//! slices of a read buffer, as the shell hands them over, and outputs are dropped as the shell
-//! does after copying them.
+//! One client with many sessions on one worker; each session has one request open. Outputs are
+//! gathered after every line, as around a real switch.
 //!
 //! `cargo run --release -p bus --example switch_speed`, or with `BYTES ROUNDS` for one size, as
 //! in `valgrind --tool=callgrind …/examples/switch_speed 200 100`.
@@ -11,20 +10,24 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use bus::switch::{ClientId, Input, Limits, Millis, Output, Plan, PoolPlan, Switch, WorkerId};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
 const N_SESSIONS: usize = 256;
 /// What is read at once.
 const BUFFER: usize = 256 << 10;
+/// Lines that are shorter are copied to be written together.
+const SMALL: usize = 8 << 10;
 const CLIENT: ClientId = ClientId(1);
 const WORKER: WorkerId = WorkerId(1);
 
-/// Where `sessionId` stands.
-#[derive(Clone, Copy)]
+/// What the lines look like.
+#[derive(Clone, Copy, PartialEq)]
 enum Shape {
-    /// In `params`, and not in answers.
+    /// `sessionId` is in `params`, and not in answers; the text has an escape now and then.
     Acp,
-    /// In `params`, and beside the method and the result too.
+    /// The same without escapes.
+    Plain,
+    /// `sessionId` also stands beside the method and the result.
     Doubled,
 }
 
@@ -35,7 +38,9 @@ fn main() {
         _ => vec![(200, 4000), (2048, 4000), (16 << 10, 4000), (256 << 10, 1000)],
     };
     for (n_bytes, n_rounds) in sizes {
-        for (name, shape) in [("acp", Shape::Acp), ("doubled", Shape::Doubled)] {
+        for (name, shape) in
+            [("acp", Shape::Acp), ("plain", Shape::Plain), ("doubled", Shape::Doubled)]
+        {
             let [asks, answers] = measure(n_bytes, n_rounds, shape);
             let (ask, answer) = (asks.as_nanos(), answers.as_nanos());
             let _ = writeln!(
@@ -57,27 +62,27 @@ fn measure(n_bytes: usize, n_rounds: usize, shape: Shape) -> [Duration; 2] {
     switch.take(Millis(0), Input::ClientCame { client: CLIENT, pool: None }, &mut out);
 
     let n_lines = (BUFFER / n_bytes).clamp(1, N_SESSIONS);
+    let mut outbox = Outbox::default();
     let mut times = [Vec::new(), Vec::new()];
     for round in 0..n_rounds {
         let ids = round * n_lines..(round + 1) * n_lines;
-        let lines = buffered(ids.clone().map(|id| request(id, n_bytes, shape)));
-        out.clear();
+        let requests: Vec<_> = ids.clone().map(|id| request(id, n_bytes, shape)).collect();
         let start = Instant::now();
-        for line in &lines {
-            let input = Input::ClientLine { client: CLIENT, line: line.clone() };
-            switch.take(Millis(0), input, &mut out);
+        for line in &requests {
+            switch.take_client_line(Millis(0), CLIENT, line.as_bytes(), &mut out);
+            outbox.fill(&mut out);
         }
         times[0].push(start.elapsed());
+        outbox.check(n_lines, n_bytes);
 
-        let answers = ids.zip(&out).map(|(id, output)| answer(id, output, n_bytes, shape));
-        let lines = buffered(answers);
+        let answers: Vec<_> = ids.map(|id| answer(id, n_bytes, shape)).collect();
         let start = Instant::now();
-        out.clear();
-        for line in &lines {
-            let input = Input::WorkerLine { worker: WORKER, line: line.clone() };
-            switch.take(Millis(0), input, &mut out);
+        for line in &answers {
+            switch.take_worker_line(Millis(0), WORKER, line.as_bytes(), &mut out);
+            outbox.fill(&mut out);
         }
         times[1].push(start.elapsed());
+        outbox.check(n_lines, n_bytes);
     }
     times.map(|mut times| {
         times.sort_unstable();
@@ -86,15 +91,41 @@ fn measure(n_bytes: usize, n_rounds: usize, shape: Shape) -> [Duration; 2] {
     })
 }
 
-/// The lines as slices of one buffer.
-fn buffered(lines: impl Iterator<Item = String>) -> Vec<Bytes> {
-    let lines: Vec<String> = lines.collect();
-    let mut buffer: BytesMut = lines.concat().as_str().into();
-    lines.iter().map(|line| buffer.split_to(line.len()).freeze()).collect()
+/// What waits to be written: small lines in one buffer, large ones as they are.
+#[derive(Default)]
+struct Outbox {
+    small: Vec<u8>,
+    large: Vec<Bytes>,
+}
+
+impl Outbox {
+    fn fill(&mut self, out: &mut Vec<Output>) {
+        for output in out.drain(..) {
+            match output {
+                Output::ToClient { line, .. } | Output::ToWorker { line, .. } => {
+                    if line.len() < SMALL {
+                        self.small.extend_from_slice(&line);
+                    } else {
+                        self.large.push(line);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether everything came through; empties it.
+    fn check(&mut self, n_lines: usize, n_bytes: usize) {
+        let n_large: usize = self.large.iter().map(Bytes::len).sum();
+        let n_found = self.small.len() + n_large;
+        assert!(n_found > n_lines * n_bytes / 2, "{n_found} bytes of {n_lines} lines");
+        self.small.clear();
+        self.large.clear();
+    }
 }
 
 fn request(id: usize, n_bytes: usize, shape: Shape) -> String {
-    let (session, text) = (id % N_SESSIONS, text(n_bytes));
+    let (session, text) = (id % N_SESSIONS, text(n_bytes, shape));
     let params = format!("{{\"sessionId\":\"sess-{session}\",\"text\":\"{text}\"}}");
     let beside = beside(id, shape);
     format!(
@@ -102,26 +133,25 @@ fn request(id: usize, n_bytes: usize, shape: Shape) -> String {
     )
 }
 
-fn answer(asked: usize, request: &Output, n_bytes: usize, shape: Shape) -> String {
-    let Output::ToWorker { line, .. } = request else { return String::new() };
-    let line = String::from_utf8_lossy(line);
-    let id = line.split("\"id\":").nth(1).and_then(|rest| rest.split(',').next());
-    let (id, text, beside) = (id.unwrap_or_default(), text(n_bytes), beside(asked, shape));
+/// The worker sees requests counted from 1.
+fn answer(asked: usize, n_bytes: usize, shape: Shape) -> String {
+    let (id, text, beside) = (asked + 1, text(n_bytes, shape), beside(asked, shape));
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id}{beside},\"result\":{{\"text\":\"{text}\"}}}}")
 }
 
 fn beside(id: usize, shape: Shape) -> String {
     match shape {
-        Shape::Acp => String::new(),
+        Shape::Acp | Shape::Plain => String::new(),
         Shape::Doubled => format!(",\"sessionId\":\"sess-{}\"", id % N_SESSIONS),
     }
 }
 
-/// Some text with an escape now and then, as code has them.
-fn text(n_bytes: usize) -> String {
-    let mut text =
-        "let sum = a + b; // the sum of both, and a little more of it\\n".repeat(n_bytes / 60 + 1);
-    text.truncate((n_bytes.saturating_sub(110)).max(1));
+/// Some text, as code is.
+fn text(n_bytes: usize, shape: Shape) -> String {
+    let end = if shape == Shape::Plain { "; " } else { "\\n" };
+    let line = format!("let sum = a + b; // the sum of both, and a little more of it{end}");
+    let mut text = line.repeat(n_bytes / line.len() + 1);
+    text.truncate(n_bytes.saturating_sub(110).max(1));
     while text.ends_with('\\') {
         text.pop();
     }

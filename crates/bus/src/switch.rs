@@ -153,8 +153,8 @@ impl Switch {
     pub fn take(&mut self, now: Millis, input: Input, out: &mut Vec<Output>) {
         self.now = self.now.max(now);
         match input {
-            Input::ClientLine { client, line } => self.client_line(client, line, out),
-            Input::WorkerLine { worker, line } => self.worker_line(worker, line, out),
+            Input::ClientLine { client, line } => self.client_line(client, &line, out),
+            Input::WorkerLine { worker, line } => self.worker_line(worker, &line, out),
             Input::ClientCame { client, pool } => self.client_came(client, pool, out),
             Input::ClientLineTooLong { client, head } => {
                 self.client_line_too_long(client, &head, out);
@@ -180,6 +180,38 @@ impl Switch {
             Input::NewPlan(plan) => self.new_plan(*plan, out),
             Input::Command(command) => self.command(command, out),
         }
+        self.end_step(out);
+    }
+
+    /// The same as [`take`](Self::take) of an [`Input::ClientLine`], for a line that stands in a
+    /// buffer of the caller.
+    pub fn take_client_line(
+        &mut self,
+        now: Millis,
+        client: ClientId,
+        line: &[u8],
+        out: &mut Vec<Output>,
+    ) {
+        self.now = self.now.max(now);
+        self.client_line(client, line, out);
+        self.end_step(out);
+    }
+
+    /// The same for an [`Input::WorkerLine`].
+    pub fn take_worker_line(
+        &mut self,
+        now: Millis,
+        worker: WorkerId,
+        line: &[u8],
+        out: &mut Vec<Output>,
+    ) {
+        self.now = self.now.max(now);
+        self.worker_line(worker, line, out);
+        self.end_step(out);
+    }
+
+    /// What became possible by an input.
+    fn end_step(&mut self, out: &mut Vec<Output>) {
         self.retry_waiting(out);
         while self.close_done(out) {
             self.retry_waiting(out);

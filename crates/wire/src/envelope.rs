@@ -9,24 +9,32 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::MessageKind;
-use scan::{Fault, Scanner};
+use scan::{Fault, Member, Scanner};
+use strings::Survey;
 
 mod scan;
+mod strings;
 
 /// Where a part stands in its line; a part that is not there is empty.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Span {
-    start: u32,
-    end: u32,
-}
+///
+/// Start and end are one number, so that a span is written and read at once: reading two halves
+/// together that were just written apart makes the processor wait.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Span(u64);
 
 impl Span {
+    /// Both fit: longer lines are not read.
+    const fn new(start: u32, end: u32) -> Self {
+        Self((end as u64) << 32 | start as u64)
+    }
+
     pub fn is_some(self) -> bool {
-        self.end > self.start
+        self.0 != 0
     }
 
     pub fn range(self) -> Range<usize> {
-        self.start as usize..self.end as usize
+        let half = |n: u64| usize::try_from(n & u64::from(u32::MAX)).unwrap_or(usize::MAX);
+        half(self.0)..half(self.0 >> 32)
     }
 
     /// The bytes; empty where the part is not there.
@@ -36,12 +44,26 @@ impl Span {
 
     /// The text of a part that is a JSON string. Borrowed where it has no escapes.
     pub fn text(self, line: &[u8]) -> Option<Cow<'_, str>> {
-        let quoted = self.of(line);
-        let inner = quoted.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-        if memchr::memchr(b'\\', inner).is_none() {
-            return std::str::from_utf8(inner).ok().map(Cow::Borrowed);
+        match self.bytes(line)? {
+            Cow::Borrowed(bytes) => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
+            Cow::Owned(bytes) => String::from_utf8(bytes).ok().map(Cow::Owned),
         }
-        serde_json::from_slice::<String>(quoted).ok().map(Cow::Owned)
+    }
+
+    /// The same as bytes, for comparison: the line is known to be UTF-8.
+    pub fn bytes(self, line: &[u8]) -> Option<Cow<'_, [u8]>> {
+        let [b'"', inner @ .., b'"'] = self.of(line) else { return None };
+        if !inner.contains(&b'\\') {
+            return Some(Cow::Borrowed(inner));
+        }
+        let decoded = serde_json::from_slice::<String>(self.of(line)).ok()?;
+        Some(Cow::Owned(decoded.into_bytes()))
+    }
+}
+
+impl std::fmt::Debug for Span {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.range().fmt(f)
     }
 }
 
@@ -83,16 +105,15 @@ pub struct Unreadable {
 impl Envelope {
     pub fn read(line: &[u8]) -> Result<Self, Unreadable> {
         let mut head = Head::default();
-        let faulty = |head: &Head, fault: Fault| {
-            let id = if is_id(head.id.of(line)) { head.id } else { Span::default() };
-            let Fault { why, is_parse_error } = fault;
-            Unreadable { is_parse_error, why, id, has_method: head.method.is_some() }
-        };
-        if u32::try_from(line.len()).is_err() || std::str::from_utf8(line).is_err() {
-            return Err(faulty(&head, Fault::json("the line is not UTF-8 text")));
+        let is_short = u32::try_from(line.len()).is_ok();
+        let survey = Survey::of(line);
+        if !is_short || !(survey.is_ascii || std::str::from_utf8(line).is_ok()) {
+            return Err(head.unreadable(line, true, "the line is not UTF-8 text"));
         }
-        head.fill(line).map_err(|fault| faulty(&head, fault))?;
-        let (kind, body) = head.classify(line).map_err(|why| faulty(&head, Fault::message(why)))?;
+        if let Err(fault) = head.fill(Scanner::new(line, survey.has_control)) {
+            return Err(head.unreadable(line, fault.is_parse_error(), fault.why()));
+        }
+        let (kind, body) = head.classify(line).map_err(|why| head.unreadable(line, false, why))?;
         let session = match kind {
             MessageKind::Request | MessageKind::Notification => head.params.session,
             MessageKind::Response => head.result.session,
@@ -136,25 +157,32 @@ struct Body {
 }
 
 impl Head {
-    fn fill(&mut self, line: &[u8]) -> Result<(), Fault> {
-        let mut scanner = Scanner::new(line);
-        if !scanner.open_object()? {
+    fn fill(&mut self, mut scanner: Scanner<'_>) -> Result<(), Fault> {
+        if let Some(version) = scanner.usual_opening() {
+            self.jsonrpc = version;
+        } else if !scanner.open_object()? {
             return Err(scanner.not_an_object());
         }
-        while let Some(key) = scanner.next_key()? {
-            match &*scanner.key_text(key) {
-                b"params" => self.params.fill(&mut scanner)?,
-                b"result" => self.result.fill(&mut scanner)?,
-                b"id" => once(&mut self.id, scanner.value(1)?)?,
-                b"method" => once(&mut self.method, scanner.value(1)?)?,
-                b"jsonrpc" => once(&mut self.jsonrpc, scanner.value(1)?)?,
-                b"error" => once(&mut self.error, scanner.value(1)?)?,
-                b"sessionId" => once(&mut self.session, scanner.value(1)?)?,
-                b"pool" => once(&mut self.pool, scanner.value(1)?)?,
-                _ => _ = scanner.value(1)?,
+        while let Some(member) = scanner.next_member()? {
+            match member {
+                Member::Params => self.params.fill(&mut scanner)?,
+                Member::Result => self.result.fill(&mut scanner)?,
+                Member::Id => once(&mut self.id, scanner.value(1)?)?,
+                Member::Method => once(&mut self.method, scanner.value(1)?)?,
+                Member::Jsonrpc => once(&mut self.jsonrpc, scanner.value(1)?)?,
+                Member::Error => once(&mut self.error, scanner.value(1)?)?,
+                Member::Session => once(&mut self.session, scanner.value(1)?)?,
+                Member::Pool => once(&mut self.pool, scanner.value(1)?)?,
+                Member::Request | Member::Meta | Member::Other => _ = scanner.value(1)?,
             }
         }
         scanner.end()
+    }
+
+    #[cold]
+    fn unreadable(&self, line: &[u8], is_parse_error: bool, why: &'static str) -> Unreadable {
+        let id = if is_id(self.id.of(line)) { self.id } else { Span::default() };
+        Unreadable { is_parse_error, why, id, has_method: self.method.is_some() }
     }
 
     fn classify(&self, line: &[u8]) -> Result<(MessageKind, Span), &'static str> {
@@ -189,7 +217,7 @@ impl Head {
 impl Body {
     fn fill(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Fault> {
         if self.whole.is_some() {
-            return Err(TWICE);
+            return Err(Fault::Twice);
         }
         if !scanner.is_at(b'{') {
             self.whole = scanner.value(1)?;
@@ -197,11 +225,11 @@ impl Body {
         }
         let start = scanner.position();
         scanner.open_object()?;
-        while let Some(key) = scanner.next_key()? {
-            match &*scanner.key_text(key) {
-                b"sessionId" => once(&mut self.session, scanner.value(2)?)?,
-                b"requestId" => once(&mut self.request_id, scanner.value(2)?)?,
-                b"_meta" => once(&mut self.meta, scanner.value(2)?)?,
+        while let Some(member) = scanner.next_member()? {
+            match member {
+                Member::Session => once(&mut self.session, scanner.value(2)?)?,
+                Member::Request => once(&mut self.request_id, scanner.value(2)?)?,
+                Member::Meta => once(&mut self.meta, scanner.value(2)?)?,
                 _ => _ = scanner.value(2)?,
             }
         }
@@ -210,11 +238,9 @@ impl Body {
     }
 }
 
-const TWICE: Fault = Fault::message("a member occurs twice");
-
 fn once(slot: &mut Span, value: Span) -> Result<(), Fault> {
     if slot.is_some() {
-        return Err(TWICE);
+        return Err(Fault::Twice);
     }
     *slot = value;
     Ok(())

@@ -3,33 +3,36 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use wire::{Envelope, MessageKind};
+use wire::{Envelope, MessageKind, Span};
 
 use super::client::CallKind;
+use super::hash::Name;
 use super::line::{Edits, number, quoted};
 use super::pool::PoolId;
 use super::session::SessionKey;
 use super::timers::Timer;
-use super::worker::Call;
+use super::worker::{Call, Stage};
 use super::{ClientId, Out, Output, Switch, WorkerId};
 
 impl Switch {
     pub(super) fn worker_answer(
         &mut self,
         from: WorkerId,
-        line: &Bytes,
+        line: &[u8],
         envelope: &Envelope,
         out: &mut Out,
     ) {
         let n = number(envelope.id.of(line));
-        let Some(call) = n.and_then(|n| self.close_call(from, n)) else {
-            let is_ping = self.workers.get(&from).is_some_and(|w| n == Some(w.ping));
+        let Some(worker) = self.workers.get_mut(&from) else { return };
+        let (is_ping, is_proved) = (n == Some(worker.ping), worker.is_proved);
+        let Some((n, call)) = n.and_then(|n| Some((n, worker.take_call(n, self.now)?))) else {
             let is_ours = is_ping || n.is_some_and(|n| self.session_closed(from, n));
             self.counters.unasked += u64::from(!is_ours);
             return;
         };
+        self.unlist_call(from, n, &call);
         let is_ok = envelope.kind == MessageKind::Response;
-        if self.workers.get(&from).is_some_and(|worker| !worker.is_proved) {
+        if !is_proved {
             self.worker_proved(from, out);
         }
         match call.kind {
@@ -47,14 +50,14 @@ impl Switch {
             }
             CallKind::Initialize => {
                 self.note_capabilities(from, line, envelope);
-                self.pass_answer(from, call, line, envelope, out);
+                self.pass_answer(from, &call, line, envelope, out);
             }
             CallKind::Plain | CallKind::Prompt | CallKind::Open | CallKind::Load => {
-                self.pass_answer(from, call, line, envelope, out);
+                self.pass_answer(from, &call, line, envelope, out);
             }
             CallKind::Close => {
                 let session = call.session.filter(|_| is_ok);
-                self.pass_answer(from, call, line, envelope, out);
+                self.pass_answer(from, &call, line, envelope, out);
                 if let Some(session) = session {
                     self.forget_session(session);
                 }
@@ -67,63 +70,92 @@ impl Switch {
     fn pass_answer(
         &mut self,
         from: WorkerId,
-        call: Call,
-        line: &Bytes,
+        call: &Call,
+        line: &[u8],
         envelope: &Envelope,
         out: &mut Out,
     ) {
-        let Call { client, id: raw_id, kind, session, is_first_use, load, .. } = call;
-        let Some(id) = client else { return self.note_orphan(from, line, envelope, out) };
+        let Some(id) = call.client else { return self.note_orphan(from, line, envelope, out) };
         let is_ok = envelope.kind == MessageKind::Response;
-        let mut aliases = [None, None];
-        if envelope.session.is_some() || envelope.top_session.is_some() {
-            let is_opened = kind == CallKind::Open && is_ok;
-            aliases = [envelope.session, envelope.top_session].map(|span| {
-                let name = span.text(line)?;
-                let key = match self.workers.get(&from)?.sessions.get(&*name) {
-                    Some(key) => *key,
-                    None => self.learn(from, &name)?,
-                };
-                self.claim(id, key, is_opened);
-                if is_opened && let Some(session) = self.sessions.get_mut(key) {
-                    session.load.clone_from(&load);
-                }
-                self.deliver_early(from, &name, out);
-                let session = self.sessions.get(key)?;
-                session.has_alias().then(|| (span, quoted(&session.name)))
-            });
-        }
-        if kind == CallKind::Load
+        let alias = self.name_in_answer(from, call, line, envelope.session, is_ok, out);
+        let top_alias = self.name_in_answer(from, call, line, envelope.top_session, is_ok, out);
+        if call.kind == CallKind::Load
             && is_ok
-            && let Some(session) = session.and_then(|key| self.sessions.get_mut(key))
+            && let Some(session) = call.session.and_then(|key| self.sessions.get_mut(key))
         {
-            session.load = load;
+            session.load.clone_from(&call.load);
         }
         let mut edits = Edits::default();
-        edits.set(envelope.id, raw_id.as_bytes());
-        for (span, name) in aliases.iter().flatten() {
-            edits.set(*span, name.as_bytes());
+        edits.set(envelope.id, call.id.as_bytes());
+        if let Some(name) = &alias {
+            edits.set(envelope.session, name.as_bytes());
+        }
+        if let Some(name) = &top_alias {
+            edits.set(envelope.top_session, name.as_bytes());
         }
         self.counters.answered_by_workers += 1;
-        if let Some(client) = self.clients.get_mut(&id) {
-            client.n_open = client.n_open.saturating_sub(1);
-        }
+        self.count_answer(id);
         out.push(Output::ToClient { client: id, line: edits.apply(line) });
-        self.maybe_done(id);
         if !is_ok
-            && is_first_use
-            && let Some(session) = session
+            && call.is_first_use
+            && let Some(session) = call.session
         {
             self.forget_unused(session);
         }
     }
 
+    /// Looks at a session that an answer names, which may be new; its alias if it has one.
+    fn name_in_answer(
+        &mut self,
+        from: WorkerId,
+        call: &Call,
+        line: &[u8],
+        span: Span,
+        is_ok: bool,
+        out: &mut Out,
+    ) -> Option<String> {
+        let name = span.bytes(line)?;
+        let is_opened = call.kind == CallKind::Open && is_ok;
+        // Nearly always it is the one that the request was about.
+        let asked = call.session.and_then(|key| self.sessions.get(key));
+        let is_asked = asked.is_some_and(|session| {
+            session.owner == call.client && *session.worker_name.as_bytes() == *name
+        });
+        let key = match call.session {
+            Some(key) if is_asked && !is_opened => key,
+            _ => {
+                let name = span.text(line)?;
+                let key = match self.workers.get(&from)?.sessions.get(name.as_bytes()) {
+                    Some(key) => *key,
+                    None => self.learn(from, &name)?,
+                };
+                self.claim(call.client?, key, is_opened);
+                if is_opened && let Some(session) = self.sessions.get_mut(key) {
+                    session.load.clone_from(&call.load);
+                }
+                self.deliver_early(from, &name, out);
+                key
+            }
+        };
+        let session = self.sessions.get(key).filter(|session| session.has_alias());
+        session.map(|session| quoted(&session.name))
+    }
+
+    /// One request less of a client is open.
+    pub(super) fn count_answer(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        client.n_open = client.n_open.saturating_sub(1);
+        if client.finish.is_some() {
+            self.finishing.push(id);
+        }
+    }
+
     /// Enters a session whose client left before it was opened: it can be claimed by name.
-    fn note_orphan(&mut self, from: WorkerId, line: &Bytes, envelope: &Envelope, out: &mut Out) {
+    fn note_orphan(&mut self, from: WorkerId, line: &[u8], envelope: &Envelope, out: &mut Out) {
         self.counters.unasked += 1;
         let Some(name) = envelope.session.text(line) else { return };
         let worker = self.workers.get(&from);
-        if worker.is_none_or(|worker| worker.sessions.contains_key(&*name)) {
+        if worker.is_none_or(|worker| worker.sessions.contains_key(name.as_bytes())) {
             return;
         }
         let until = self.now.after(self.limits.session_grace);
@@ -144,7 +176,7 @@ impl Switch {
         let worker = self.workers.get_mut(&at)?;
         let name: Arc<str> = name.into();
         let key = self.sessions.add(name.clone(), worker.pool, at);
-        worker.sessions.insert(name, key);
+        worker.sessions.insert(Name(name), key);
         Some(key)
     }
 
@@ -162,7 +194,7 @@ impl Switch {
         worker.early = rest;
         let due: Vec<(Bytes, Envelope)> = due;
         for (line, envelope) in due {
-            self.worker_notification(from, line, &envelope, out);
+            self.worker_notification(from, &line, &envelope, out);
         }
     }
 
@@ -171,14 +203,16 @@ impl Switch {
         let Some(worker) = self.workers.get_mut(&at) else { return };
         if worker.n_opening == 0 && !worker.early.is_empty() {
             for (line, envelope) in std::mem::take(&mut worker.early) {
-                self.worker_notification(at, line, &envelope, out);
+                self.worker_notification(at, &line, &envelope, out);
             }
+            self.stop_if_drained(at, out);
+        } else if worker.stage != Stage::Running {
+            self.stop_if_drained(at, out);
         }
-        self.stop_if_drained(at, out);
     }
 
     /// Remembers whether sessions can be loaded again, and whether they can be closed.
-    fn note_capabilities(&mut self, at: WorkerId, line: &Bytes, envelope: &Envelope) {
+    fn note_capabilities(&mut self, at: WorkerId, line: &[u8], envelope: &Envelope) {
         let body = std::str::from_utf8(envelope.body.of(line)).unwrap_or_default();
         let result: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
         let is_object = |path: &str| result.pointer(path).is_some_and(serde_json::Value::is_object);

@@ -1,5 +1,6 @@
 //! A client as the switch knows it, and its messages on their way.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -88,7 +89,7 @@ impl Client {
     }
 
     /// Messages of it are no longer held.
-    pub(super) fn release<'a>(&mut self, parcels: impl IntoIterator<Item = &'a Parcel>) {
+    pub(super) fn release<'a>(&mut self, parcels: impl IntoIterator<Item = &'a Parcel<'static>>) {
         for parcel in parcels {
             self.n_held_bytes = self.n_held_bytes.saturating_sub(parcel.line.len());
         }
@@ -109,7 +110,7 @@ pub(super) struct Link {
     /// Whether the worker still has to answer the client's `initialize`; what the client says
     /// meanwhile is held.
     pub(super) is_opening: bool,
-    pub(super) held: VecDeque<Parcel>,
+    pub(super) held: VecDeque<Parcel<'static>>,
 }
 
 /// A request at a worker.
@@ -148,8 +149,8 @@ pub(super) enum CallKind {
 
 /// A message of a client on its way to a worker.
 #[derive(Debug)]
-pub(super) struct Parcel {
-    pub(super) line: Bytes,
+pub(super) struct Parcel<'a> {
+    pub(super) line: Cow<'a, [u8]>,
     pub(super) envelope: Envelope,
     pub(super) kind: CallKind,
     pub(super) session: Option<SessionKey>,
@@ -158,9 +159,14 @@ pub(super) struct Parcel {
     pub(super) came: Millis,
 }
 
-impl Parcel {
-    pub(super) fn new(line: Bytes, envelope: Envelope, kind: CallKind, came: Millis) -> Self {
-        Self { line, envelope, kind, session: None, is_first_use: false, came }
+impl<'a> Parcel<'a> {
+    pub(super) fn new(
+        line: impl Into<Cow<'a, [u8]>>,
+        envelope: Envelope,
+        kind: CallKind,
+        came: Millis,
+    ) -> Self {
+        Self { line: line.into(), envelope, kind, session: None, is_first_use: false, came }
     }
 
     pub(super) fn is_request(&self) -> bool {
@@ -176,9 +182,8 @@ impl Parcel {
         self.is_request() && !matches!(self.kind, CallKind::Fan(..) | CallKind::Move)
     }
 
-    /// Ready to wait: without the read buffer that its line was a part of.
-    pub(super) fn detached(mut self) -> Self {
-        self.line = Bytes::copy_from_slice(&self.line);
-        self
+    /// Ready to wait: without the read buffer that its line is a part of.
+    pub(super) fn detached(self) -> Parcel<'static> {
+        Parcel { line: Cow::Owned(self.line.into_owned()), ..self }
     }
 }

@@ -65,7 +65,7 @@ impl Switch {
     }
 
     /// Takes a link away; what was held in it.
-    fn unlink(&mut self, client: ClientId, worker: WorkerId) -> Vec<Parcel> {
+    fn unlink(&mut self, client: ClientId, worker: WorkerId) -> Vec<Parcel<'static>> {
         let Some(client) = self.clients.get_mut(&client) else { return Vec::new() };
         let Some(at) = client.links.iter().position(|link| link.worker == worker) else {
             return Vec::new();

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use wire::{Envelope, Json, codes};
+use wire::{Envelope, Json, Span, codes};
 
 use super::choice::Choice;
 use super::client::{CallKind, Parcel};
+use super::hash::Name;
 use super::pool::{Pool, PoolId};
 use super::refusal::Refusal;
 use super::session::{Place, SessionKey};
@@ -29,7 +29,7 @@ enum Destination {
 
 impl Switch {
     /// Sends a message of a client on its way; a request that has none is answered.
-    pub(super) fn route(&mut self, client: ClientId, mut parcel: Parcel, out: &mut Out) {
+    pub(super) fn route(&mut self, client: ClientId, mut parcel: Parcel<'_>, out: &mut Out) {
         match self.destination(client, &parcel, out) {
             Ok(Destination::At(worker, session)) => {
                 parcel.session = session;
@@ -52,7 +52,7 @@ impl Switch {
     fn destination(
         &mut self,
         client: ClientId,
-        parcel: &Parcel,
+        parcel: &Parcel<'_>,
         out: &mut Out,
     ) -> Result<Destination, Refusal> {
         match self.named_session(parcel) {
@@ -62,24 +62,24 @@ impl Switch {
     }
 
     /// The session that a message names, if it is known.
-    fn named_session(&self, parcel: &Parcel) -> Option<SessionKey> {
+    fn named_session(&self, parcel: &Parcel<'_>) -> Option<SessionKey> {
         let Parcel { line, envelope, .. } = parcel;
-        let find = |name: Option<_>| {
-            name.and_then(|name: std::borrow::Cow<'_, str>| self.sessions.find(&name))
-        };
-        find(envelope.session.text(line)).or_else(|| find(envelope.top_session.text(line)))
+        let find = |name: Span| self.sessions.find(&name.bytes(line)?);
+        find(envelope.session).or_else(|| find(envelope.top_session))
     }
 
     fn destination_in(
         &mut self,
         client: ClientId,
         key: SessionKey,
-        parcel: &Parcel,
+        parcel: &Parcel<'_>,
         out: &mut Out,
     ) -> Result<Destination, Refusal> {
         let is_request = parcel.is_request();
-        self.check_owner(client, key)?;
-        self.claim(client, key, is_request && parcel.kind == CallKind::Load);
+        if self.sessions.get(key).is_some_and(|session| session.owner != Some(client)) {
+            self.check_owner(client, key)?;
+            self.claim(client, key, is_request && parcel.kind == CallKind::Load);
+        }
         let Some(session) = self.sessions.get(key) else {
             return Err(Refusal::no_route("the session is gone"));
         };
@@ -127,7 +127,7 @@ impl Switch {
     fn destination_without(
         &mut self,
         client: ClientId,
-        parcel: &Parcel,
+        parcel: &Parcel<'_>,
         out: &mut Out,
     ) -> Result<Destination, Refusal> {
         let pool = self.pool_for(client, parcel)?;
@@ -173,17 +173,18 @@ impl Switch {
         }
     }
 
-    fn has_own_session(&self, worker: WorkerId, parcel: &Parcel) -> bool {
+    fn has_own_session(&self, worker: WorkerId, parcel: &Parcel<'_>) -> bool {
         let Some(worker) = self.workers.get(&worker) else { return false };
         let Parcel { line, envelope, .. } = parcel;
         let mut names = [envelope.session, envelope.top_session].into_iter();
-        names.any(|span| span.text(line).is_some_and(|name| worker.sessions.contains_key(&*name)))
+        names.any(|span| span.bytes(line).is_some_and(|name| worker.sessions.contains_key(&*name)))
     }
 
-    fn is_fan_out(&self, pool: PoolId, parcel: &Parcel) -> bool {
-        let method = parcel.envelope.method.text(&parcel.line).unwrap_or_default();
+    fn is_fan_out(&self, pool: PoolId, parcel: &Parcel<'_>) -> bool {
+        let method = parcel.envelope.method.bytes(&parcel.line).unwrap_or_default();
         self.pools.get(&pool).is_some_and(|pool| {
-            !pool.is_private() && pool.plan.fan_out.iter().any(|name| **name == *method)
+            let mut fan_out = pool.plan.fan_out.iter();
+            !pool.is_private() && fan_out.any(|name| name.as_bytes() == &*method)
         })
     }
 
@@ -204,7 +205,7 @@ impl Switch {
     }
 
     /// The pool of a message that names no known session.
-    fn pool_for(&mut self, client: ClientId, parcel: &Parcel) -> Result<PoolId, Refusal> {
+    fn pool_for(&mut self, client: ClientId, parcel: &Parcel<'_>) -> Result<PoolId, Refusal> {
         let Parcel { line, envelope, .. } = parcel;
         let Some(known) = self.clients.get(&client) else {
             return Err(Refusal::no_route("the client is gone"));
@@ -242,13 +243,13 @@ impl Switch {
         client: ClientId,
         worker_id: WorkerId,
         pool: PoolId,
-        parcel: &mut Parcel,
+        parcel: &mut Parcel<'_>,
     ) -> Result<(), Refusal> {
         let Parcel { line, envelope, .. } = parcel;
         for span in [envelope.top_session, envelope.session] {
             let Some(name) = span.text(line) else { continue };
             let Some(worker) = self.workers.get_mut(&worker_id) else { continue };
-            let known = self.sessions.find(&name);
+            let known = self.sessions.find(name.as_bytes());
             let own_name: Arc<str> = match known.and_then(|key| self.sessions.get(key)) {
                 Some(session) if session.worker() == Some(worker_id) => {
                     parcel.session = known;
@@ -261,11 +262,12 @@ impl Switch {
                 None => (&*name).into(),
             };
             // The worker uses this name for another session, which has an alias.
-            if worker.sessions.get(&own_name).is_some_and(|other| Some(*other) != known) {
+            let used_for = worker.sessions.get(own_name.as_bytes());
+            if used_for.is_some_and(|other| Some(*other) != known) {
                 return Err(Refusal::session_lost(&name));
             }
             let key = known.unwrap_or_else(|| self.sessions.add(own_name.clone(), pool, worker_id));
-            worker.sessions.insert(own_name, key);
+            worker.sessions.insert(Name(own_name), key);
             if let Some(session) = self.sessions.get_mut(key) {
                 session.place = Place::At(worker_id);
             }
@@ -286,7 +288,7 @@ impl Switch {
 }
 
 /// The pool that a message asks for: beside `method`, or in `params._meta`.
-fn said_pool(line: &Bytes, envelope: &Envelope) -> Option<Arc<str>> {
+fn said_pool(line: &[u8], envelope: &Envelope) -> Option<Arc<str>> {
     if let Some(name) = envelope.pool.text(line) {
         return Some((*name).into());
     }

@@ -9,6 +9,8 @@
 //! worker's own; with it the next request goes to just those workers. A cursor that is none of
 //! ours goes to the client's home. An answer of a pool's only worker is passed on as it is.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use wire::{Envelope, Json, MessageKind, codes};
@@ -50,7 +52,7 @@ impl Switch {
         &mut self,
         client: ClientId,
         pool: PoolId,
-        parcel: Parcel,
+        parcel: Parcel<'_>,
         out: &mut Out,
     ) {
         let workers = self.running_workers(pool);
@@ -77,8 +79,8 @@ impl Switch {
         self.fans.insert(fan, Fan { client, id, parts: parts.collect() });
         for (n, (worker, cursor)) in (0..).zip(targets) {
             let line = match &cursor {
-                Some(cursor) => with_cursor(&parcel, cursor),
-                None => parcel.line.clone(),
+                Some(cursor) => Cow::Owned(with_cursor(&parcel, cursor)),
+                None => Cow::Borrowed(&*parcel.line),
             };
             match Envelope::read(&line) {
                 Ok(envelope) => {
@@ -103,7 +105,7 @@ impl Switch {
         &mut self,
         fan: FanId,
         part: u32,
-        line: &Bytes,
+        line: &[u8],
         envelope: &Envelope,
         out: &mut Out,
     ) {
@@ -160,10 +162,10 @@ impl Switch {
     }
 
     fn answer_asker(&mut self, id: ClientId, line: Bytes, out: &mut Out) {
-        let Some(client) = self.clients.get_mut(&id) else { return };
-        client.n_open = client.n_open.saturating_sub(1);
-        out.push(Output::ToClient { client: id, line });
-        self.maybe_done(id);
+        if self.clients.contains_key(&id) {
+            self.count_answer(id);
+            out.push(Output::ToClient { client: id, line });
+        }
     }
 
     fn merged(&self, parts: &[Part]) -> Option<String> {
@@ -179,7 +181,7 @@ impl Switch {
         let result = std::str::from_utf8(envelope.body.of(line)).ok()?;
         let sessions = self.workers.get(&part.worker).map(|worker| &worker.sessions);
         let name_of = Box::new(move |name: &str| {
-            let key = *sessions?.get(name)?;
+            let key = *sessions?.get(name.as_bytes())?;
             let session = self.sessions.get(key)?;
             session.has_alias().then(|| session.name.clone())
         });
@@ -192,17 +194,17 @@ impl Switch {
     }
 }
 
-fn under_id(id: &RawId, line: &Bytes, envelope: &Envelope) -> Bytes {
+fn under_id(id: &RawId, line: &[u8], envelope: &Envelope) -> Bytes {
     let mut edits = Edits::default();
     edits.set(envelope.id, id.as_bytes());
     edits.apply(line)
 }
 
-fn params(parcel: &Parcel) -> &str {
+fn params<'a>(parcel: &'a Parcel<'_>) -> &'a str {
     std::str::from_utf8(parcel.envelope.body.of(&parcel.line)).unwrap_or_default()
 }
 
-fn cursor_of(parcel: &Parcel) -> Option<String> {
+fn cursor_of(parcel: &Parcel<'_>) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Params<'a> {
         #[serde(borrow)]
@@ -213,13 +215,13 @@ fn cursor_of(parcel: &Parcel) -> Option<String> {
 }
 
 /// The request with a worker's own cursor in the place of ours.
-fn with_cursor(parcel: &Parcel, cursor: &str) -> Bytes {
+fn with_cursor(parcel: &Parcel<'_>, cursor: &str) -> Vec<u8> {
     let params = Json::trusted(params(parcel));
     let Ok(params) = wire::set_member(&params, &["cursor"], &Json::trusted(cursor)) else {
-        return parcel.line.clone();
+        return parcel.line.to_vec();
     };
     let mut edits = Edits::default();
     edits.set(parcel.envelope.body, params.as_str().as_bytes());
     let line = edits.apply(&parcel.line);
-    line.slice(..line.len().saturating_sub(1))
+    line.strip_suffix(b"\n").unwrap_or(&line).to_vec()
 }

@@ -4,7 +4,7 @@
 //! read. A client is closed for bad lines only if it never said anything else.
 
 use bytes::Bytes;
-use wire::{Envelope, MessageKind, Unreadable};
+use wire::{Envelope, MessageKind, Span, Unreadable};
 
 use super::client::{CallKey, CallKind, Parcel};
 use super::line::{Digits, Edits, number};
@@ -17,28 +17,32 @@ use super::{ClientId, CloseReason, Out, Output, Switch, WorkerId};
 const MAX_LINES_OF_GARBAGE: u32 = 8;
 
 impl Switch {
-    pub(super) fn client_line(&mut self, id: ClientId, line: Bytes, out: &mut Out) {
+    pub(super) fn client_line(&mut self, id: ClientId, line: &[u8], out: &mut Out) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         self.counters.lines_from_clients += 1;
         self.counters.bytes_from_clients += line.len() as u64;
-        let envelope = match Envelope::read(&line) {
+        let envelope = match Envelope::read(line) {
             Ok(envelope) => envelope,
             Err(error) => {
                 let refusal = Refusal::bad_line(error.is_parse_error, error.why);
-                return self.bad_client_line(id, &line, error, &refusal, out);
+                return self.bad_client_line(id, line, error, &refusal, out);
             }
         };
         client.has_made_sense = true;
         match envelope.kind {
-            MessageKind::Request => self.client_request(id, line, envelope, out),
+            MessageKind::Request => {
+                let is_one_too_many = client.n_open >= self.limits.max_open_per_client;
+                client.n_open += 1;
+                self.client_request(id, line, envelope, is_one_too_many, out);
+            }
             MessageKind::Notification => self.client_notification(id, line, envelope, out),
             MessageKind::Response | MessageKind::Error => {
-                self.client_answer(id, &line, &envelope, out);
+                self.client_answer(id, line, &envelope, out);
             }
         }
     }
 
-    pub(super) fn client_line_too_long(&mut self, id: ClientId, head: &Bytes, out: &mut Out) {
+    pub(super) fn client_line_too_long(&mut self, id: ClientId, head: &[u8], out: &mut Out) {
         if !self.clients.contains_key(&id) {
             return;
         }
@@ -50,7 +54,7 @@ impl Switch {
     fn bad_client_line(
         &mut self,
         id: ClientId,
-        line: &Bytes,
+        line: &[u8],
         error: Unreadable,
         refusal: &Refusal,
         out: &mut Out,
@@ -62,7 +66,7 @@ impl Switch {
             && let Some(n) = number(raw_id)
             && self.has_ask(id, n)
         {
-            return self.answer_ask(id, n, &Bytes::new(), None, Some(refusal), out);
+            return self.answer_ask(id, n, &[], None, Some(refusal), out);
         }
         out.push(Output::ToClient { client: id, line: refusal.to_line(raw_id) });
         let Some(client) = self.clients.get_mut(&id) else { return };
@@ -72,48 +76,49 @@ impl Switch {
         }
     }
 
-    fn client_request(&mut self, id: ClientId, line: Bytes, envelope: Envelope, out: &mut Out) {
-        let max_open = self.limits.max_open_per_client;
-        let Some(client) = self.clients.get_mut(&id) else { return };
-        let refusal = match () {
-            () if self.is_draining => Some(Refusal::draining()),
-            () if client.n_open >= max_open => {
-                Some(Refusal::overloaded("too many requests of this client are open"))
-            }
-            () => None,
-        };
+    fn client_request(
+        &mut self,
+        id: ClientId,
+        line: &[u8],
+        envelope: Envelope,
+        is_one_too_many: bool,
+        out: &mut Out,
+    ) {
         self.counters.requests += 1;
-        client.n_open += 1;
-        let kind = kind_of(&envelope.method.text(&line).unwrap_or_default());
+        let kind = kind_of(line, envelope.method);
         let parcel = Parcel::new(line, envelope, kind, self.now);
-        match refusal {
-            Some(refusal) => self.refuse(id, &parcel, &refusal, out),
-            None => self.route(id, parcel, out),
-        }
+        let refusal = match () {
+            () if self.is_draining => Refusal::draining(),
+            () if is_one_too_many => {
+                Refusal::overloaded("too many requests of this client are open")
+            }
+            () => return self.route(id, parcel, out),
+        };
+        self.refuse(id, &parcel, &refusal, out);
     }
 
     fn client_notification(
         &mut self,
         id: ClientId,
-        line: Bytes,
+        line: &[u8],
         envelope: Envelope,
         out: &mut Out,
     ) {
         if envelope.request_id.is_some()
-            && is_cancellation(&envelope.method.text(&line).unwrap_or_default())
+            && is_cancellation(&envelope.method.bytes(line).unwrap_or_default())
         {
-            return self.client_cancels(id, &line, &envelope, out);
+            return self.client_cancels(id, line, &envelope, out);
         }
-        if envelope.method.of(&line) == b"\"notifications/initialized\""
+        if envelope.method.of(line) == b"\"notifications/initialized\""
             && let Some(client) = self.clients.get_mut(&id)
         {
-            client.initialized = Some(Bytes::copy_from_slice(&line));
+            client.initialized = Some(Bytes::copy_from_slice(line));
         }
         self.route(id, Parcel::new(line, envelope, CallKind::Plain, self.now), out);
     }
 
     /// A cancellation goes where its request went, with the id that it has there.
-    fn client_cancels(&mut self, id: ClientId, line: &Bytes, envelope: &Envelope, out: &mut Out) {
+    fn client_cancels(&mut self, id: ClientId, line: &[u8], envelope: &Envelope, out: &mut Out) {
         let raw_id = envelope.request_id.of(line);
         let calls = self.calls_of_request(id, raw_id);
         if calls.is_empty() {
@@ -142,7 +147,7 @@ impl Switch {
         calls
     }
 
-    fn client_answer(&mut self, id: ClientId, line: &Bytes, envelope: &Envelope, out: &mut Out) {
+    fn client_answer(&mut self, id: ClientId, line: &[u8], envelope: &Envelope, out: &mut Out) {
         match number(envelope.id.of(line)) {
             Some(n) if self.has_ask(id, n) => {
                 self.answer_ask(id, n, line, Some(envelope), None, out);
@@ -160,7 +165,7 @@ impl Switch {
         &mut self,
         id: ClientId,
         n: u64,
-        line: &Bytes,
+        line: &[u8],
         envelope: Option<&Envelope>,
         refusal: Option<&Refusal>,
         out: &mut Out,
@@ -218,17 +223,21 @@ pub(super) fn beginning_of(head: &[u8]) -> Unreadable {
 }
 
 /// Notifications whose `requestId` is the id of a request of their sender.
-pub(super) fn is_cancellation(method: &str) -> bool {
-    matches!(method, "$/cancel_request" | "notifications/cancelled")
+pub(super) fn is_cancellation(method: &[u8]) -> bool {
+    matches!(method, b"$/cancel_request" | b"notifications/cancelled")
 }
 
-fn kind_of(method: &str) -> CallKind {
-    match method {
-        "session/prompt" => CallKind::Prompt,
-        "session/new" | "session/fork" => CallKind::Open,
-        "session/load" | "session/resume" => CallKind::Load,
-        "session/close" | "session/delete" => CallKind::Close,
-        "initialize" => CallKind::Initialize,
+fn kind_of(line: &[u8], method: Span) -> CallKind {
+    // As it nearly always stands there; the quotes tell a name from a longer one.
+    if method.of(line) == b"\"session/prompt\"" {
+        return CallKind::Prompt;
+    }
+    match &*method.bytes(line).unwrap_or_default() {
+        b"session/prompt" => CallKind::Prompt,
+        b"session/new" | b"session/fork" => CallKind::Open,
+        b"session/load" | b"session/resume" => CallKind::Load,
+        b"session/close" | b"session/delete" => CallKind::Close,
+        b"initialize" => CallKind::Initialize,
         _ => CallKind::Plain,
     }
 }

@@ -29,23 +29,23 @@ enum Recipient {
 }
 
 impl Switch {
-    pub(super) fn worker_line(&mut self, from: WorkerId, line: Bytes, out: &mut Out) {
+    pub(super) fn worker_line(&mut self, from: WorkerId, line: &[u8], out: &mut Out) {
         let Some(worker) = self.workers.get_mut(&from) else { return };
         worker.heard = self.now;
         self.counters.lines_from_workers += 1;
         self.counters.bytes_from_workers += line.len() as u64;
-        match Envelope::read(&line) {
+        match Envelope::read(line) {
             Ok(envelope) => match envelope.kind {
                 MessageKind::Response | MessageKind::Error => {
-                    self.worker_answer(from, &line, &envelope, out);
+                    self.worker_answer(from, line, &envelope, out);
                 }
                 MessageKind::Notification => self.worker_notification(from, line, &envelope, out),
-                MessageKind::Request => self.worker_request(from, &line, &envelope, out),
+                MessageKind::Request => self.worker_request(from, line, &envelope, out),
             },
             Err(error) => {
                 self.counters.bad_lines_from_workers += 1;
                 let refusal = Refusal::worker_lost("its answer cannot be read");
-                let raw_id = error.id.of(&line);
+                let raw_id = error.id.of(line);
                 if error.has_method && !raw_id.is_empty() {
                     let refusal = Refusal::bad_line(error.is_parse_error, error.why);
                     out.push(Output::ToWorker { worker: from, line: refusal.to_line(raw_id) });
@@ -57,7 +57,7 @@ impl Switch {
     }
 
     /// An answer that was too long is still the end of its request.
-    pub(super) fn worker_line_too_long(&mut self, from: WorkerId, head: &Bytes, out: &mut Out) {
+    pub(super) fn worker_line_too_long(&mut self, from: WorkerId, head: &[u8], out: &mut Out) {
         let Some(worker) = self.workers.get_mut(&from) else { return };
         worker.heard = self.now;
         self.counters.lines_from_workers += 1;
@@ -80,18 +80,18 @@ impl Switch {
     pub(super) fn worker_notification(
         &mut self,
         from: WorkerId,
-        line: Bytes,
+        line: &[u8],
         envelope: &Envelope,
         out: &mut Out,
     ) {
         if envelope.request_id.is_some()
-            && is_cancellation(&envelope.method.text(&line).unwrap_or_default())
+            && is_cancellation(&envelope.method.bytes(line).unwrap_or_default())
         {
-            return self.worker_cancels(from, &line, envelope, out);
+            return self.worker_cancels(from, line, envelope, out);
         }
-        match self.recipient(from, &line, envelope) {
+        match self.recipient(from, line, envelope) {
             Recipient::Client(client, session) => {
-                let line = self.for_client(session, &line, envelope, None);
+                let line = self.for_client(session, line, envelope, None);
                 out.push(Output::ToClient { client, line });
             }
             Recipient::Swallow(_) => self.counters.swallowed += 1,
@@ -100,17 +100,17 @@ impl Switch {
         }
     }
 
-    fn keep_early(&mut self, from: WorkerId, line: Bytes, envelope: Envelope) {
+    fn keep_early(&mut self, from: WorkerId, line: &[u8], envelope: Envelope) {
         let Some(worker) = self.workers.get_mut(&from) else { return };
         let n_bytes: usize = worker.early.iter().map(|(line, _)| line.len()).sum();
         if n_bytes + line.len() > MAX_EARLY_BYTES {
             self.counters.undelivered += 1;
             return;
         }
-        worker.early.push((Bytes::copy_from_slice(&line), envelope));
+        worker.early.push((Bytes::copy_from_slice(line), envelope));
     }
 
-    fn recipient(&self, from: WorkerId, line: &Bytes, envelope: &Envelope) -> Recipient {
+    fn recipient(&self, from: WorkerId, line: &[u8], envelope: &Envelope) -> Recipient {
         let Some(worker) = self.workers.get(&from) else { return Recipient::Nobody };
         let sole = || match worker.sole_client() {
             Some(client) => Recipient::Client(client, None),
@@ -120,7 +120,7 @@ impl Switch {
             return sole();
         }
         let spans = [envelope.session, envelope.top_session];
-        let known = spans.iter().find_map(|span| worker.sessions.get(&*span.text(line)?).copied());
+        let known = spans.iter().find_map(|span| worker.sessions.get(&*span.bytes(line)?).copied());
         match known.map(|key| (key, self.sessions.get(key))) {
             // It was opened elsewhere since.
             Some((_, None)) => Recipient::Nobody,
@@ -143,7 +143,7 @@ impl Switch {
     fn for_client(
         &self,
         session: Option<SessionKey>,
-        line: &Bytes,
+        line: &[u8],
         envelope: &Envelope,
         id: Option<&[u8]>,
     ) -> Bytes {
@@ -164,7 +164,7 @@ impl Switch {
         edits.apply(line)
     }
 
-    fn worker_request(&mut self, from: WorkerId, line: &Bytes, envelope: &Envelope, out: &mut Out) {
+    fn worker_request(&mut self, from: WorkerId, line: &[u8], envelope: &Envelope, out: &mut Out) {
         let raw_id = envelope.id.of(line);
         let Some(worker) = self.workers.get(&from) else { return };
         if worker.asks.len() >= MAX_ASKS {
@@ -210,7 +210,7 @@ impl Switch {
     fn whom_to_ask(
         &mut self,
         from: WorkerId,
-        line: &Bytes,
+        line: &[u8],
         envelope: &Envelope,
     ) -> Option<(ClientId, Option<SessionKey>)> {
         if !envelope.session.is_some() && is_about_request(line, envelope) {
@@ -243,7 +243,7 @@ impl Switch {
     }
 
     /// A worker takes a request of its own back.
-    fn worker_cancels(&mut self, from: WorkerId, line: &Bytes, envelope: &Envelope, out: &mut Out) {
+    fn worker_cancels(&mut self, from: WorkerId, line: &[u8], envelope: &Envelope, out: &mut Out) {
         let raw_id = envelope.request_id.of(line);
         let asks = self.workers.get(&from).map(|worker| &worker.asks[..]).unwrap_or_default();
         let ask = asks.iter().find(|(client, n)| {
@@ -262,6 +262,6 @@ impl Switch {
 }
 
 /// Whether `requestId` is the id of a request that the worker is working on.
-fn is_about_request(line: &Bytes, envelope: &Envelope) -> bool {
+fn is_about_request(line: &[u8], envelope: &Envelope) -> bool {
     envelope.request_id.is_some() && envelope.method.of(line) == b"\"elicitation/create\""
 }

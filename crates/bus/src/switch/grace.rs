@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use wire::{Json, RpcId};
 
+use super::hash::Name;
 use super::session::{Place, SessionKey};
 use super::timers::Timer;
 use super::worker::Stage;
@@ -53,7 +54,7 @@ impl Switch {
         if !(is_up && worker.can_close && worker.closing.len() < MAX_CLOSING) {
             return;
         }
-        worker.sessions.insert(name.clone(), key);
+        worker.sessions.insert(Name(name.clone()), key);
         worker.n_called += 1;
         let n = worker.n_called;
         let params = format!("{{\"sessionId\":{}}}", Json::of(&&*name).as_str());
@@ -70,7 +71,7 @@ impl Switch {
             return false;
         };
         let closing = worker.closing.swap_remove(place);
-        worker.sessions.remove(&closing.name);
+        worker.sessions.remove(closing.name.as_bytes());
         worker.used = self.now;
         self.retries.push(worker.pool);
         true

@@ -7,7 +7,12 @@ use wire::{Json, Span};
 /// would keep the whole read buffer alive as long as the request is open.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum RawId {
-    Short { text: [u8; Self::SHORT], n_bytes: u8 },
+    /// As most clients count.
+    Number(Digits),
+    Short {
+        text: [u8; Self::SHORT],
+        n_bytes: u8,
+    },
     Long(Box<[u8]>),
 }
 
@@ -16,6 +21,9 @@ impl RawId {
     const SHORT: usize = 38;
 
     pub(super) fn new(raw: &[u8]) -> Self {
+        if let Some(n) = number(raw) {
+            return Self::Number(Digits::of(n));
+        }
         let raw = if raw.is_empty() { b"null" } else { raw };
         let mut text = [0; Self::SHORT];
         match (text.get_mut(..raw.len()), u8::try_from(raw.len())) {
@@ -29,6 +37,7 @@ impl RawId {
 
     pub(super) fn as_bytes(&self) -> &[u8] {
         match self {
+            Self::Number(digits) => digits.as_bytes(),
             Self::Short { text, n_bytes } => text.get(..usize::from(*n_bytes)).unwrap_or_default(),
             Self::Long(text) => text,
         }
@@ -41,35 +50,40 @@ impl std::fmt::Debug for RawId {
     }
 }
 
-/// The decimal digits of a number, on the stack.
+/// The decimal digits of a number.
+///
+/// They are gathered in one register: bytes that are written one by one and read together soon
+/// after make the processor wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Digits {
-    text: [u8; 20],
-    start: usize,
+    text: [u8; Self::MAX],
+    n_bytes: u8,
 }
 
 impl Digits {
+    /// More requests than anybody will count; longer numbers are cut off.
+    const MAX: usize = 16;
+
     pub(super) fn of(mut n: u64) -> Self {
-        let (mut text, mut start) = ([b'0'; 20], 20);
-        for slot in text.iter_mut().rev() {
-            // The remainder is below ten.
-            *slot = b'0' + u8::try_from(n % 10).unwrap_or_default();
-            start -= 1;
+        let (mut text, mut n_bytes) = (0_u128, 0);
+        loop {
+            text = text << 8 | u128::from(b'0') | u128::from(n % 10);
             n /= 10;
-            if n == 0 {
-                break;
+            n_bytes += 1;
+            if n == 0 || usize::from(n_bytes) == Self::MAX {
+                return Self { text: text.to_le_bytes(), n_bytes };
             }
         }
-        Self { text, start }
     }
 
     pub(super) fn as_bytes(&self) -> &[u8] {
-        self.text.get(self.start..).unwrap_or_default()
+        self.text.get(..usize::from(self.n_bytes)).unwrap_or_default()
     }
 }
 
 /// The number of a raw id that we could have given out.
 pub(super) fn number(raw: &[u8]) -> Option<u64> {
-    if raw.is_empty() || raw.len() > 19 || (raw.len() > 1 && raw.starts_with(b"0")) {
+    if raw.is_empty() || raw.len() > Digits::MAX || (raw.len() > 1 && raw.starts_with(b"0")) {
         return None;
     }
     raw.iter()
@@ -98,9 +112,14 @@ impl<'a> Edits<'a> {
     /// The line with its places replaced, every other byte untouched, and its newline.
     pub(super) fn apply(&mut self, line: &[u8]) -> Bytes {
         let places = self.places.get_mut(..self.n_places).unwrap_or_default();
-        places.sort_unstable_by_key(|(at, _)| at.range().start);
-        let n_added: usize = places.iter().map(|(_, with)| with.len()).sum();
-        let mut out = Vec::with_capacity(line.len() + n_added + 1);
+        if places.len() > 1 {
+            places.sort_unstable_by_key(|(at, _)| at.range().start);
+        }
+        // Exactly what it takes: a buffer with room to spare would be allocated twice.
+        let n_bytes = places.iter().fold(line.len() + 1, |n_bytes, (at, with)| {
+            (n_bytes + with.len()).saturating_sub(at.range().len())
+        });
+        let mut out = Vec::with_capacity(n_bytes);
         let mut copied = 0;
         for (at, with) in places {
             out.extend_from_slice(line.get(copied..at.range().start).unwrap_or_default());

@@ -5,11 +5,11 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use wire::{Envelope, RpcId};
 
 use super::choice::Choice;
 use super::client::{CallKind, Parcel};
+use super::hash::Name;
 use super::refusal::Refusal;
 use super::session::{Place, SessionKey};
 use super::{ClientId, Out, Switch};
@@ -19,7 +19,7 @@ impl Switch {
         &mut self,
         client: ClientId,
         key: SessionKey,
-        parcel: Parcel,
+        parcel: Parcel<'_>,
         out: &mut Out,
     ) {
         let Some(session) = self.sessions.get(key) else { return };
@@ -31,7 +31,8 @@ impl Switch {
             Choice::Wait => return self.wait_for_worker(client, pool, parcel, out),
             Choice::Refuse(refusal) => return self.refuse(client, &parcel, &refusal, out),
         };
-        let used_for = self.workers.get(&to).and_then(|worker| worker.sessions.get(&own_name));
+        let used_for =
+            self.workers.get(&to).and_then(|worker| worker.sessions.get(own_name.as_bytes()));
         let is_name_taken = used_for.is_some_and(|other| *other != key);
         let load = params.filter(|_| !is_name_taken).and_then(|params| self.load_parcel(&params));
         let Some(mut load) = load else {
@@ -40,7 +41,7 @@ impl Switch {
         };
         load.session = Some(key);
         if let Some(worker) = self.workers.get_mut(&to) {
-            worker.sessions.insert(own_name, key);
+            worker.sessions.insert(Name(own_name), key);
         }
         if let Some(session) = self.sessions.get_mut(key) {
             session.place = Place::Moving { to, held: VecDeque::new() };
@@ -49,9 +50,9 @@ impl Switch {
         self.send(client, to, load, out);
     }
 
-    fn load_parcel(&self, params: &str) -> Option<Parcel> {
+    fn load_parcel(&self, params: &str) -> Option<Parcel<'static>> {
         let line = wire::request_line(&RpcId::null(), "session/load", params);
-        let line = Bytes::from(line.trim_end().to_owned());
+        let line = line.trim_end().as_bytes().to_vec();
         let envelope = Envelope::read(&line).ok()?;
         Some(Parcel::new(line, envelope, CallKind::Move, self.now))
     }
@@ -60,7 +61,7 @@ impl Switch {
         &mut self,
         client: ClientId,
         key: SessionKey,
-        mut parcel: Parcel,
+        mut parcel: Parcel<'_>,
         out: &mut Out,
     ) {
         let max_held = self.limits.client_queue.full;
@@ -111,7 +112,7 @@ impl Switch {
         }
     }
 
-    fn end_move(&mut self, key: SessionKey, place: Place) -> VecDeque<(ClientId, Parcel)> {
+    fn end_move(&mut self, key: SessionKey, place: Place) -> VecDeque<(ClientId, Parcel<'static>)> {
         let Some(session) = self.sessions.get_mut(key) else { return VecDeque::new() };
         let Place::Moving { held, .. } = std::mem::replace(&mut session.place, place) else {
             return VecDeque::new();

@@ -18,7 +18,7 @@ pub(super) struct Pool {
     pub(super) deaths: VecDeque<Millis>,
     pub(super) last_failure: Option<String>,
     /// Messages for which there is no worker yet.
-    pub(super) waiting: VecDeque<(ClientId, Parcel)>,
+    pub(super) waiting: VecDeque<(ClientId, Parcel<'static>)>,
     pub(super) n_waiting_bytes: usize,
     /// Workers that are still to be replaced, one after the other.
     pub(super) replacing: VecDeque<WorkerId>,

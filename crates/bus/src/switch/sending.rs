@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use wire::{Envelope, Json, Span, codes};
+use wire::{Envelope, Json, codes};
 
 use super::client::{CallKey, CallKind, Link, Parcel};
 use super::line::{Digits, Edits, RawId, quoted};
-use super::pool::Pool;
+use super::pool::{Pool, PoolId};
 use super::refusal::Refusal;
 use super::session::{Place, Session, SessionKey};
 use super::timers::Timer;
@@ -21,7 +21,7 @@ const MAX_LOAD_PARAMS: usize = 64 << 10;
 impl Switch {
     /// Brings a message to a worker, behind the client's `initialize` if the worker has not
     /// yet answered it.
-    pub(super) fn send(&mut self, id: ClientId, to: WorkerId, parcel: Parcel, out: &mut Out) {
+    pub(super) fn send(&mut self, id: ClientId, to: WorkerId, parcel: Parcel<'_>, out: &mut Out) {
         let Some(worker) = self.workers.get(&to).filter(|worker| worker.stage != Stage::Stopping)
         else {
             let refusal = Refusal::worker_lost("it is stopping").of_worker(to);
@@ -38,7 +38,7 @@ impl Switch {
             None => self.attach(id, to, parcel.kind, out),
         };
         if !is_held {
-            return self.transmit(id, to, parcel, out);
+            return self.transmit(id, to, &parcel, out);
         }
         let max_held = self.limits.client_queue.full;
         let Some(client) = self.clients.get_mut(&id) else { return };
@@ -77,8 +77,8 @@ impl Switch {
         let Some(line) = initialize else { return false };
         match Envelope::read(&line) {
             Ok(envelope) => {
-                let parcel = Parcel::new(line, envelope, CallKind::Replay, self.now);
-                self.transmit(id, to, parcel, out);
+                let parcel = Parcel::new(&*line, envelope, CallKind::Replay, self.now);
+                self.transmit(id, to, &parcel, out);
                 true
             }
             // It was read before.
@@ -117,60 +117,46 @@ impl Switch {
         }
     }
 
-    fn transmit(&mut self, id: ClientId, to: WorkerId, parcel: Parcel, out: &mut Out) {
+    fn transmit(&mut self, id: ClientId, to: WorkerId, parcel: &Parcel<'_>, out: &mut Out) {
+        let session = parcel.session.and_then(|key| self.sessions.get(key));
         // It may have been forgotten while the message was held.
-        let is_there = |key| self.sessions.get(key).is_some_and(|s| s.worker() == Some(to));
-        if parcel.session.is_some_and(|key| !is_there(key)) {
+        if parcel.session.is_some() && session.is_none_or(|session| session.worker() != Some(to)) {
             let refusal = Refusal::new(codes::NOT_FOUND, "session_lost", "the session is gone");
-            return self.refuse(id, &parcel, &refusal.of_worker(to), out);
+            return self.refuse(id, parcel, &refusal.of_worker(to), out);
         }
-        let Parcel { line, envelope, kind, session, is_first_use, came } = parcel;
-        if kind == CallKind::Initialize
-            && let Some(client) = self.clients.get_mut(&id)
-        {
-            client.initialize = Some(Bytes::copy_from_slice(&line));
-        }
+        let alias = session.filter(|session| session.has_alias());
+        let alias = alias.map(|session| (quoted(&session.worker_name), session.name.clone()));
+        let Parcel { line, envelope, kind, .. } = parcel;
         let mut edits = Edits::default();
-        let alias = session
-            .and_then(|key| self.sessions.get(key))
-            .filter(|session| session.has_alias())
-            .map(|session| (quoted(&session.worker_name), session.name.clone()));
         if let Some((worker_name, name)) = &alias {
             for span in [envelope.session, envelope.top_session] {
-                if span.text(&line).is_some_and(|text| *text == **name) {
+                if span.bytes(line).is_some_and(|text| *text == *name.as_bytes()) {
                     edits.set(span, worker_name.as_bytes());
                 }
             }
         }
-        let is_request = envelope.id.is_some();
+        if *kind == CallKind::Initialize
+            && let Some(client) = self.clients.get_mut(&id)
+        {
+            client.initialize = Some(Bytes::copy_from_slice(line));
+        }
         let digits;
-        if is_request {
-            let load = self.load_params(to, kind, &line, envelope.body);
-            let raw_id = RawId::new(envelope.id.of(&line));
-            let client = (kind != CallKind::Move).then_some(id);
-            let call = Call { client, id: raw_id, kind, session, is_first_use, came, load };
-            digits = Digits::of(self.open_call(to, call));
+        if envelope.id.is_some() {
+            digits = Digits::of(self.open_call(id, to, parcel));
             edits.set(envelope.id, digits.as_bytes());
         } else {
             self.maybe_done(id);
         }
-        let line = edits.apply(&line);
+        let line = edits.apply(line);
         self.say_to_worker(id, to, line, out);
     }
 
     /// What another worker would need to load the session, if workers of this pool can.
-    fn load_params(
-        &self,
-        to: WorkerId,
-        kind: CallKind,
-        line: &Bytes,
-        body: Span,
-    ) -> Option<Box<str>> {
-        if !matches!(kind, CallKind::Open | CallKind::Load) {
+    fn load_params(&self, pool: PoolId, parcel: &Parcel<'_>) -> Option<Box<str>> {
+        if !matches!(parcel.kind, CallKind::Open | CallKind::Load) {
             return None;
         }
-        let pool = self.workers.get(&to)?.pool;
-        let params = body.of(line);
+        let params = parcel.envelope.body.of(&parcel.line);
         let is_kept = self.pools.get(&pool)?.can_load
             && params.starts_with(b"{")
             && params.len() <= MAX_LOAD_PARAMS;
@@ -178,34 +164,33 @@ impl Switch {
     }
 
     /// Enters a request at a worker; its id there.
-    pub(super) fn open_call(&mut self, to: WorkerId, call: Call) -> u64 {
+    fn open_call(&mut self, id: ClientId, to: WorkerId, parcel: &Parcel<'_>) -> u64 {
+        let Some(pool) = self.workers.get(&to).map(|worker| worker.pool) else { return 0 };
+        let load = self.load_params(pool, parcel);
         let Some(worker) = self.workers.get_mut(&to) else { return 0 };
         worker.n_called += 1;
         worker.used = self.now;
         let n = worker.n_called;
-        if let Some(client) = call.client.and_then(|id| self.clients.get_mut(&id)) {
+        let Parcel { kind, session, is_first_use, came, .. } = *parcel;
+        let client = (kind != CallKind::Move).then_some(id);
+        if let Some(client) = client.and_then(|id| self.clients.get_mut(&id)) {
             client.calls.insert(CallKey { worker: to, n });
         }
-        if let Some(session) = call.session.and_then(|key| self.sessions.get_mut(key)) {
+        if let Some(session) = session.and_then(|key| self.sessions.get_mut(key)) {
             session.n_calls += 1;
         }
-        worker.n_opening += usize::from(call.kind == CallKind::Open);
-        let due = worker.timeouts.of(call.kind).map(|limit| call.came.after(limit));
-        let pool = worker.pool;
-        worker.calls.insert(n, call);
-        if let Some(due) = due {
-            self.set_sweep(pool, due);
+        worker.n_opening += usize::from(kind == CallKind::Open);
+        let id = RawId::new(parcel.raw_id());
+        worker.calls.insert(n, Call { client, id, kind, session, is_first_use, came, load });
+        if let Some(limit) = worker.timeouts.of(kind) {
+            self.set_sweep(pool, came.after(limit));
         }
         n
     }
 
     /// Takes a request off the books.
     pub(super) fn close_call(&mut self, at: WorkerId, n: u64) -> Option<Call> {
-        let worker = self.workers.get_mut(&at)?;
-        let call = worker.calls.remove(&n)?;
-        worker.used = self.now;
-        worker.n_opening =
-            worker.n_opening.saturating_sub(usize::from(call.kind == CallKind::Open));
+        let call = self.workers.get_mut(&at)?.take_call(n, self.now)?;
         self.unlist_call(at, n, &call);
         Some(call)
     }
@@ -269,8 +254,9 @@ impl Switch {
         for worker in workers.unwrap_or_default() {
             let Some(worker) = self.workers.get_mut(&worker) else { continue };
             // One on the way out keeps the name: what it still says about it is for nobody.
-            if worker.stage == Stage::Running && worker.sessions.get(&worker_name) == Some(&key) {
-                worker.sessions.remove(&worker_name);
+            let name = worker_name.as_bytes();
+            if worker.stage == Stage::Running && worker.sessions.get(name) == Some(&key) {
+                worker.sessions.remove(name);
                 worker.used = self.now;
             }
         }
@@ -292,11 +278,11 @@ impl Switch {
         refusal: &Refusal,
         out: &mut Out,
     ) {
-        let Some(client) = self.clients.get_mut(&id) else { return };
-        client.n_open = client.n_open.saturating_sub(1);
-        self.counters.answered_by_switch += 1;
-        out.push(Output::ToClient { client: id, line: refusal.to_line(raw_id) });
-        self.maybe_done(id);
+        if self.clients.contains_key(&id) {
+            self.count_answer(id);
+            self.counters.answered_by_switch += 1;
+            out.push(Output::ToClient { client: id, line: refusal.to_line(raw_id) });
+        }
     }
 
     /// The params with another session, for `session/load`.

@@ -8,12 +8,17 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::client::Parcel;
-use super::hash::{IdMap, NameHash, NameMap};
+use super::hash::{Name, NameHash, NameMap};
 use super::pool::PoolId;
 use super::{ClientId, Millis, WorkerId};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct SessionKey(u64);
+/// Keys are in the order in which their sessions were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SessionKey {
+    n: u64,
+    /// Its place in the table, where another session may have followed it.
+    place: usize,
+}
 
 #[derive(Debug)]
 pub(super) struct Session {
@@ -40,7 +45,7 @@ pub(super) enum Place {
     /// On the way to another worker; what clients say meanwhile is held.
     Moving {
         to: WorkerId,
-        held: VecDeque<(ClientId, Parcel)>,
+        held: VecDeque<(ClientId, Parcel<'static>)>,
     },
 }
 
@@ -60,44 +65,55 @@ impl Session {
 
 #[derive(Debug)]
 pub(super) struct Sessions {
-    table: IdMap<SessionKey, Session>,
-    by_name: NameMap<Arc<str>, SessionKey>,
+    table: Vec<Option<(u64, Session)>>,
+    free: Vec<usize>,
+    by_name: NameMap<SessionKey>,
     n_made: u64,
 }
 
 impl Sessions {
     pub(super) fn new(names: NameHash) -> Self {
         let by_name = NameMap::with_hasher(names);
-        Self { table: IdMap::default(), by_name, n_made: 0 }
+        Self { table: Vec::new(), free: Vec::new(), by_name, n_made: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.table.len()
+        self.by_name.len()
     }
 
     #[cfg(test)]
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&SessionKey, &Session)> {
-        self.table.iter()
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SessionKey, &Session)> {
+        let key = |place, n| SessionKey { n, place };
+        let table = self.table.iter().enumerate();
+        table.filter_map(move |(place, slot)| slot.as_ref().map(|(n, s)| (key(place, *n), s)))
     }
 
-    pub(super) fn find(&self, name: &str) -> Option<SessionKey> {
+    pub(super) fn find(&self, name: &[u8]) -> Option<SessionKey> {
         self.by_name.get(name).copied()
     }
 
     pub(super) fn get(&self, key: SessionKey) -> Option<&Session> {
-        self.table.get(&key)
+        match self.table.get(key.place) {
+            Some(Some((n, session))) if *n == key.n => Some(session),
+            _ => None,
+        }
     }
 
     pub(super) fn get_mut(&mut self, key: SessionKey) -> Option<&mut Session> {
-        self.table.get_mut(&key)
+        match self.table.get_mut(key.place) {
+            Some(Some((n, session))) if *n == key.n => Some(session),
+            _ => None,
+        }
     }
 
     /// Adds a session of `worker` under its own name, or under an alias if that is taken.
     pub(super) fn add(&mut self, worker_name: Arc<str>, pool: PoolId, at: WorkerId) -> SessionKey {
         let name = self.free_name(&worker_name);
         self.n_made += 1;
-        let key = SessionKey(self.n_made);
-        self.by_name.insert(name.clone(), key);
+        let n = self.n_made;
+        let place = self.free.pop().unwrap_or(self.table.len());
+        let key = SessionKey { n, place };
+        self.by_name.insert(Name(name.clone()), key);
         let session = Session {
             name,
             worker_name,
@@ -108,25 +124,30 @@ impl Sessions {
             n_calls: 0,
             load: None,
         };
-        self.table.insert(key, session);
+        match self.table.get_mut(place) {
+            Some(slot) => *slot = Some((n, session)),
+            None => self.table.push(Some((n, session))),
+        }
         key
     }
 
     pub(super) fn remove(&mut self, key: SessionKey) -> Option<Session> {
-        let session = self.table.remove(&key)?;
-        self.by_name.remove(&session.name);
+        let slot = self.table.get_mut(key.place)?;
+        let (_, session) = slot.take_if(|(n, _)| *n == key.n)?;
+        self.free.push(key.place);
+        self.by_name.remove(session.name.as_bytes());
         Some(session)
     }
 
     fn free_name(&self, wanted: &Arc<str>) -> Arc<str> {
-        if !self.by_name.contains_key(wanted) {
+        if !self.by_name.contains_key(wanted.as_bytes()) {
             return wanted.clone();
         }
         // Ends: the table is finite.
         let mut n = 2_u64;
         loop {
             let alias: Arc<str> = format!("{wanted}~{n}").into();
-            if !self.by_name.contains_key(&alias) {
+            if !self.by_name.contains_key(alias.as_bytes()) {
                 return alias;
             }
             n += 1;

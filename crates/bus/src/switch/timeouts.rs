@@ -39,7 +39,7 @@ impl Timeouts {
         self.of(call.kind).filter(|_| is_watched)
     }
 
-    fn of_parcel(self, parcel: &Parcel) -> Option<u64> {
+    fn of_parcel(self, parcel: &Parcel<'_>) -> Option<u64> {
         self.of(parcel.kind).filter(|_| parcel.is_request())
     }
 }
@@ -105,7 +105,11 @@ impl Switch {
     }
 
     /// The requests that have waited too long for a worker to start, and how long they had.
-    fn take_overdue(&mut self, id: PoolId, timeouts: Timeouts) -> Vec<(ClientId, Parcel, u64)> {
+    fn take_overdue(
+        &mut self,
+        id: PoolId,
+        timeouts: Timeouts,
+    ) -> Vec<(ClientId, Parcel<'static>, u64)> {
         let now = self.now;
         let Some(pool) = self.pools.get_mut(&id) else { return Vec::new() };
         let (mut overdue, mut n_bytes) = (Vec::new(), 0);

@@ -18,7 +18,7 @@ impl Switch {
         &mut self,
         client: ClientId,
         id: PoolId,
-        parcel: Parcel,
+        parcel: Parcel<'_>,
         out: &mut Out,
     ) {
         let max_bytes = self.limits.worker_queue.full;
@@ -58,7 +58,7 @@ impl Switch {
         }
     }
 
-    fn take_waiting(&mut self, id: PoolId) -> VecDeque<(ClientId, Parcel)> {
+    fn take_waiting(&mut self, id: PoolId) -> VecDeque<(ClientId, Parcel<'static>)> {
         let Some(pool) = self.pools.get_mut(&id) else { return VecDeque::new() };
         pool.n_waiting_bytes = 0;
         let waiting = std::mem::take(&mut pool.waiting);
@@ -85,8 +85,8 @@ impl Switch {
         true
     }
 
-    fn find_unsent(&mut self, id: ClientId, raw_id: &[u8]) -> Option<Parcel> {
-        let is_it = |parcel: &Parcel| parcel.is_clients() && parcel.raw_id() == raw_id;
+    fn find_unsent(&mut self, id: ClientId, raw_id: &[u8]) -> Option<Parcel<'static>> {
+        let is_it = |parcel: &Parcel<'_>| parcel.is_clients() && parcel.raw_id() == raw_id;
         let client = self.clients.get_mut(&id)?;
         for link in &mut client.links {
             if let Some(at) = link.held.iter().position(is_it) {
@@ -124,7 +124,7 @@ impl Switch {
     pub(super) fn refuse(
         &mut self,
         client: ClientId,
-        parcel: &Parcel,
+        parcel: &Parcel<'_>,
         refusal: &Refusal,
         out: &mut Out,
     ) {

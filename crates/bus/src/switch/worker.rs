@@ -1,7 +1,5 @@
 //! A worker as the switch knows it: one life of one process.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use wire::Envelope;
 
@@ -30,7 +28,7 @@ pub(super) struct Worker {
     pub(super) calls: IdMap<u64, Call>,
     pub(super) n_called: u64,
     /// Its sessions by its own names for them.
-    pub(super) sessions: NameMap<Arc<str>, SessionKey>,
+    pub(super) sessions: NameMap<SessionKey>,
     /// Requests at it whose answer will name a session.
     pub(super) n_opening: usize,
     /// What it said about sessions that none of those answers has named yet.
@@ -137,6 +135,14 @@ impl Worker {
         let mut numbers: Vec<u64> = self.calls.keys().copied().collect();
         numbers.sort_unstable();
         numbers
+    }
+
+    /// Takes a request off its books.
+    pub(super) fn take_call(&mut self, n: u64, now: Millis) -> Option<Call> {
+        let call = self.calls.remove(&n)?;
+        self.used = now;
+        self.n_opening = self.n_opening.saturating_sub(usize::from(call.kind == CallKind::Open));
+        Some(call)
     }
 
     /// Its only client.

@@ -1,60 +1,134 @@
 //! Walks over JSON text without decoding it.
 //!
 //! Checks the grammar as it goes: strings, numbers, literals, nesting, and that nothing
-//! follows. The text is known to be UTF-8. No recursion, no allocation: what is open stands
-//! in the bits of one integer.
+//! follows. No recursion, no allocation: what is open stands in the bits of one integer.
 
-use std::borrow::Cow;
+use std::ops::Range;
 
 use super::Span;
+use super::strings::string_end;
 use crate::limits::NESTING;
 
 /// What stopped the walk.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Fault {
-    pub(super) why: &'static str,
-    pub(super) is_parse_error: bool,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    CutOff,
+    BadValue,
+    BadString,
+    BadNumber,
+    BadObject,
+    BadArray,
+    Followed,
+    TooDeep,
+    Batch,
+    NoObject,
+    Twice,
 }
 
 impl Fault {
-    pub(super) const fn json(why: &'static str) -> Self {
-        Self { why, is_parse_error: true }
+    pub(super) fn why(self) -> &'static str {
+        match self {
+            Self::CutOff => "the line ends inside a value",
+            Self::BadValue => "a value is not JSON",
+            Self::BadString => "a string is not JSON",
+            Self::BadNumber => "a number is not JSON",
+            Self::BadObject => "an object is not JSON",
+            Self::BadArray => "an array is not JSON",
+            Self::Followed => "something follows the message",
+            Self::TooDeep => "it is nested too deeply",
+            Self::Batch => "batches are not supported",
+            Self::NoObject => "it is not an object",
+            Self::Twice => "a member occurs twice",
+        }
     }
 
-    pub(super) const fn message(why: &'static str) -> Self {
-        Self { why, is_parse_error: false }
+    /// Whether the line is not even JSON.
+    pub(super) fn is_parse_error(self) -> bool {
+        !matches!(self, Self::TooDeep | Self::Batch | Self::NoObject | Self::Twice)
     }
 }
 
-const CUT_OFF: Fault = Fault::json("the line ends inside a value");
-const BAD_VALUE: Fault = Fault::json("a value is not JSON");
-const BAD_STRING: Fault = Fault::json("a string is not JSON");
-const BAD_NUMBER: Fault = Fault::json("a number is not JSON");
-const BAD_OBJECT: Fault = Fault::json("an object is not JSON");
-const BAD_ARRAY: Fault = Fault::json("an array is not JSON");
-const TOO_DEEP: Fault = Fault::message("it is nested too deeply");
+/// The members that routing looks at, wherever they stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Member {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    Session,
+    Pool,
+    Request,
+    Meta,
+    Other,
+}
 
-/// A string of at least this many bytes is searched with wide registers instead of words.
-const LONG_STRING: usize = 64;
+impl Member {
+    /// The member that `rest` starts with, if it is a frequent one written as nearly always;
+    /// and how long its name is, with the colon.
+    fn frequent(rest: &[u8]) -> Option<(Self, usize)> {
+        match rest.get(1)? {
+            b'i' if rest.starts_with(b"\"id\":") => Some((Self::Id, 5)),
+            b'm' if rest.starts_with(b"\"method\":") => Some((Self::Method, 9)),
+            b'p' if rest.starts_with(b"\"params\":") => Some((Self::Params, 9)),
+            b'r' if rest.starts_with(b"\"result\":") => Some((Self::Result, 9)),
+            b's' if rest.starts_with(b"\"sessionId\":") => Some((Self::Session, 12)),
+            b'j' if rest.starts_with(b"\"jsonrpc\":") => Some((Self::Jsonrpc, 10)),
+            _ => None,
+        }
+    }
 
-/// A string, with its quotes.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Key {
-    span: Span,
-    has_escapes: bool,
+    fn named(name: &[u8]) -> Self {
+        match name {
+            b"jsonrpc" => Self::Jsonrpc,
+            b"id" => Self::Id,
+            b"method" => Self::Method,
+            b"params" => Self::Params,
+            b"result" => Self::Result,
+            b"error" => Self::Error,
+            b"sessionId" => Self::Session,
+            b"pool" => Self::Pool,
+            b"requestId" => Self::Request,
+            b"_meta" => Self::Meta,
+            _ => Self::Other,
+        }
+    }
 }
 
 pub(super) struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
-    /// Whether the object that is read member by member has just been opened.
-    is_first: bool,
+    last: Last,
+    /// Whether the line has control characters, if only as space.
+    has_control: bool,
+}
+
+/// What was read last of the object that is read member by member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Brace,
+    Member,
+    Comma,
 }
 
 impl<'a> Scanner<'a> {
-    pub(super) fn new(line: &'a [u8]) -> Self {
+    pub(super) fn new(line: &'a [u8], has_control: bool) -> Self {
         let at = if line.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
-        Self { text: line, at, is_first: false }
+        Self { text: line, at, last: Last::Brace, has_control }
+    }
+
+    /// Steps over the beginning that nearly every line has, and behind its comma; where its
+    /// version stands.
+    pub(super) fn usual_opening(&mut self) -> Option<Span> {
+        const OPENING: &[u8] = b"{\"jsonrpc\":\"2.0\",";
+        const VERSION: Span = Span::new(11, 16);
+        let is_usual = self.text.starts_with(OPENING);
+        if is_usual {
+            self.at = OPENING.len();
+            self.last = Last::Comma;
+        }
+        is_usual.then_some(VERSION)
     }
 
     pub(super) fn position(&self) -> usize {
@@ -64,63 +138,66 @@ impl<'a> Scanner<'a> {
     pub(super) fn span_from(&self, start: usize) -> Span {
         // The line's length was checked to fit.
         let narrow = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
-        Span { start: narrow(start), end: narrow(self.at) }
+        Span::new(narrow(start), narrow(self.at))
     }
 
     /// Whether the next value starts with `byte`.
     pub(super) fn is_at(&mut self, byte: u8) -> bool {
-        self.skip_space();
-        self.peek() == Some(byte)
+        self.next_byte() == Some(byte)
     }
 
     /// Enters an object; `false` if something else stands there.
     pub(super) fn open_object(&mut self) -> Result<bool, Fault> {
-        self.skip_space();
-        match self.peek() {
-            None => Err(CUT_OFF),
+        match self.next_byte() {
+            None => Err(Fault::CutOff),
             Some(b'{') => {
                 self.at += 1;
-                self.is_first = true;
+                self.last = Last::Brace;
                 Ok(true)
             }
             Some(_) => Ok(false),
         }
     }
 
-    /// The next member's name, with the colon consumed; `None` after the last one.
-    pub(super) fn next_key(&mut self) -> Result<Option<Key>, Fault> {
-        self.skip_space();
-        let is_first = std::mem::take(&mut self.is_first);
-        match (self.peek(), is_first) {
-            (Some(b'}'), _) => {
+    /// The next member, with its name and the colon consumed; `None` after the last one.
+    pub(super) fn next_member(&mut self) -> Result<Option<Member>, Fault> {
+        let last = std::mem::replace(&mut self.last, Last::Member);
+        match (self.next_byte(), last) {
+            (Some(b'}'), Last::Brace | Last::Member) => {
                 self.at += 1;
                 return Ok(None);
             }
-            (Some(b','), false) => self.at += 1,
-            (Some(_), true) => {}
-            (Some(_), false) => return Err(BAD_OBJECT),
-            (None, _) => return Err(CUT_OFF),
+            (Some(b','), Last::Member) => self.at += 1,
+            (Some(_), Last::Brace | Last::Comma) => {}
+            (Some(_), Last::Member) => return Err(Fault::BadObject),
+            (None, _) => return Err(Fault::CutOff),
         }
-        self.key().map(Some)
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        if let Some((member, n_bytes)) = Member::frequent(rest) {
+            self.at += n_bytes;
+            return Ok(Some(member));
+        }
+        self.any_member().map(Some)
     }
 
-    /// A name as it is meant, for comparison.
-    pub(super) fn key_text(&self, key: Key) -> Cow<'a, [u8]> {
-        let quoted = self.text.get(key.span.range()).unwrap_or_default();
-        let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
-        if !key.has_escapes {
-            return Cow::Borrowed(inner);
+    /// A member however it is written. Apart, so that frequent ones do not pay for it.
+    #[inline(never)]
+    fn any_member(&mut self) -> Result<Member, Fault> {
+        let name = self.key()?;
+        let name = self.text.get(name).unwrap_or_default();
+        if !name.contains(&b'\\') {
+            let name = name.get(1..name.len() - 1).unwrap_or_default();
+            return Ok(Member::named(name));
         }
-        let decoded = serde_json::from_slice::<String>(quoted);
-        decoded.map_or(Cow::Borrowed(inner), |text| Cow::Owned(text.into_bytes()))
+        let name = serde_json::from_slice::<String>(name).unwrap_or_default();
+        Ok(Member::named(name.as_bytes()))
     }
 
     /// Nothing but space may follow.
     pub(super) fn end(&mut self) -> Result<(), Fault> {
-        self.skip_space();
-        match self.peek() {
+        match self.next_byte() {
             None => Ok(()),
-            Some(_) => Err(Fault::json("something follows the message")),
+            Some(_) => Err(Fault::Followed),
         }
     }
 
@@ -129,24 +206,32 @@ impl<'a> Scanner<'a> {
         let is_array = self.is_at(b'[');
         match self.value(0).and_then(|_| self.end()) {
             Err(fault) => fault,
-            Ok(()) if is_array => Fault::message("batches are not supported"),
-            Ok(()) => Fault::message("it is not an object"),
+            Ok(()) if is_array => Fault::Batch,
+            Ok(()) => Fault::NoObject,
         }
     }
 
     /// Walks over one value that stands inside `outer` other ones.
     pub(super) fn value(&mut self, outer: usize) -> Result<Span, Fault> {
-        self.skip_space();
+        let first = self.next_byte().ok_or(Fault::CutOff)?;
         let start = self.at;
+        match first {
+            b'"' => self.string()?,
+            b'{' | b'[' => self.nested(outer)?,
+            _ => self.scalar(first)?,
+        }
+        Ok(self.span_from(start))
+    }
+
+    /// Walks over an object or an array.
+    fn nested(&mut self, outer: usize) -> Result<(), Fault> {
         // One bit for each open value: 1 for an object, 0 for an array.
         let (mut open, mut depth) = (0_u128, 0_usize);
         'value: loop {
-            self.skip_space();
-            match self.peek().ok_or(CUT_OFF)? {
-                b'"' => _ = self.string()?,
+            match self.next_byte().ok_or(Fault::CutOff)? {
                 byte @ (b'{' | b'[') => {
                     if outer + depth >= NESTING {
-                        return Err(TOO_DEEP);
+                        return Err(Fault::TooDeep);
                     }
                     self.at += 1;
                     let is_object = byte == b'{';
@@ -161,17 +246,12 @@ impl<'a> Scanner<'a> {
                         continue 'value;
                     }
                 }
-                b'-' | b'0'..=b'9' => self.number()?,
-                b't' => self.literal(b"true")?,
-                b'f' => self.literal(b"false")?,
-                b'n' => self.literal(b"null")?,
-                _ => return Err(BAD_VALUE),
+                byte => self.scalar(byte)?,
             }
             // A value is complete; so are those that end with it.
             while depth > 0 {
-                self.skip_space();
                 let is_object = open & 1 == 1;
-                match (self.peek().ok_or(CUT_OFF)?, is_object) {
+                match (self.next_byte().ok_or(Fault::CutOff)?, is_object) {
                     (b',', _) => {
                         self.at += 1;
                         if is_object {
@@ -184,86 +264,56 @@ impl<'a> Scanner<'a> {
                         open >>= 1;
                         depth -= 1;
                     }
-                    (_, true) => return Err(BAD_OBJECT),
-                    (_, false) => return Err(BAD_ARRAY),
+                    (_, true) => return Err(Fault::BadObject),
+                    (_, false) => return Err(Fault::BadArray),
                 }
             }
-            return Ok(self.span_from(start));
+            return Ok(());
         }
     }
 
-    fn key(&mut self) -> Result<Key, Fault> {
-        if !self.is_at(b'"') {
-            return Err(if self.peek().is_none() { CUT_OFF } else { BAD_OBJECT });
+    /// Walks over a value without parts that starts with `first`.
+    fn scalar(&mut self, first: u8) -> Result<(), Fault> {
+        match first {
+            b'"' => self.string()?,
+            b'-' | b'0'..=b'9' => self.number()?,
+            b't' => self.literal(b"true")?,
+            b'f' => self.literal(b"false")?,
+            b'n' => self.literal(b"null")?,
+            _ => return Err(Fault::BadValue),
         }
-        let key = self.string()?;
-        if !self.is_at(b':') {
-            return Err(if self.peek().is_none() { CUT_OFF } else { BAD_OBJECT });
-        }
-        self.at += 1;
-        Ok(key)
-    }
-
-    fn string(&mut self) -> Result<Key, Fault> {
-        let (start, mut has_escapes) = (self.at, false);
-        self.at += 1;
-        loop {
-            self.at += self.plain_length();
-            match self.peek().ok_or(CUT_OFF)? {
-                b'"' => {
-                    self.at += 1;
-                    return Ok(Key { span: self.span_from(start), has_escapes });
-                }
-                b'\\' => {
-                    has_escapes = true;
-                    self.escape()?;
-                }
-                _ => return Err(BAD_STRING),
-            }
-        }
-    }
-
-    /// How many bytes from here on stand for themselves inside a string.
-    fn plain_length(&self) -> usize {
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        let mut n_plain = 0;
-        for chunk in rest.chunks_exact(8).take(LONG_STRING / 8) {
-            let word = chunk.try_into().map_or(0, u64::from_le_bytes);
-            let stops = special_bytes(word);
-            if stops != 0 {
-                return n_plain + stops.trailing_zeros() as usize / 8;
-            }
-            n_plain += 8;
-        }
-        let rest = rest.get(n_plain..).unwrap_or_default();
-        let n_more = if rest.len() < 8 {
-            rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).unwrap_or(rest.len())
-        } else {
-            memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())
-        };
-        let run = rest.get(..n_more).unwrap_or_default();
-        // Without an early exit, so that it becomes vector code; control bytes are rare.
-        let has_control = run.iter().fold(0, |seen, byte| seen | u8::from(*byte < b' ')) != 0;
-        match has_control {
-            false => n_plain + n_more,
-            true => n_plain + run.iter().position(|byte| *byte < b' ').unwrap_or(n_more),
-        }
-    }
-
-    fn escape(&mut self) -> Result<(), Fault> {
-        let rest = self.text.get(self.at + 1..).unwrap_or_default();
-        let n_escaped = match rest {
-            [b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => 1,
-            [b'u', hex @ ..] => match hex.get(..4) {
-                Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => 5,
-                Some(_) => return Err(BAD_STRING),
-                None => return Err(CUT_OFF),
-            },
-            [] => return Err(CUT_OFF),
-            _ => return Err(BAD_STRING),
-        };
-        self.at += 1 + n_escaped;
         Ok(())
+    }
+
+    /// Walks over a name and its colon; where the name stands, with its quotes.
+    fn key(&mut self) -> Result<Range<usize>, Fault> {
+        self.expect(b'"')?;
+        let start = self.at;
+        self.string()?;
+        let end = self.at;
+        self.expect(b':')?;
+        self.at += 1;
+        Ok(start..end)
+    }
+
+    fn string(&mut self) -> Result<(), Fault> {
+        let start = self.at;
+        self.at = string_end(self.text, start)?;
+        if self.has_control {
+            let string = self.text.get(start..self.at).unwrap_or_default();
+            if string.iter().any(|byte| *byte < b' ') {
+                return Err(Fault::BadString);
+            }
+        }
+        Ok(())
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), Fault> {
+        match self.next_byte() {
+            Some(found) if found == byte => Ok(()),
+            Some(_) => Err(Fault::BadObject),
+            None => Err(Fault::CutOff),
+        }
     }
 
     fn number(&mut self) -> Result<(), Fault> {
@@ -290,19 +340,21 @@ impl<'a> Scanner<'a> {
     }
 
     fn digits(&mut self) -> Result<(), Fault> {
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        let n_digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if n_digits == 0 {
-            return Err(if rest.is_empty() { CUT_OFF } else { BAD_NUMBER });
+        let start = self.at;
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
         }
-        self.at += n_digits;
-        Ok(())
+        match self.peek() {
+            _ if self.at > start => Ok(()),
+            Some(_) => Err(Fault::BadNumber),
+            None => Err(Fault::CutOff),
+        }
     }
 
     fn literal(&mut self, word: &[u8]) -> Result<(), Fault> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         if !rest.starts_with(word) {
-            return Err(BAD_VALUE);
+            return Err(Fault::BadValue);
         }
         self.at += word.len();
         Ok(())
@@ -312,21 +364,13 @@ impl<'a> Scanner<'a> {
         self.text.get(self.at).copied()
     }
 
-    fn skip_space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
-            self.at += 1;
+    /// The next byte that is no space; the scanner stands there.
+    fn next_byte(&mut self) -> Option<u8> {
+        loop {
+            match self.text.get(self.at) {
+                Some(b' ' | b'\t' | b'\r' | b'\n') => self.at += 1,
+                byte => return byte.copied(),
+            }
         }
     }
-}
-
-/// Marks, in the top bit of its place, the first byte that is a quote, a backslash or a
-/// control character. Marks above the first one may be wrong.
-fn special_bytes(word: u64) -> u64 {
-    const ONES: u64 = u64::from_le_bytes([1; 8]);
-    const TOPS: u64 = u64::from_le_bytes([0x80; 8]);
-    let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word & TOPS;
-    let quotes = zero_bytes(word ^ (ONES * u64::from(b'"')));
-    let backslashes = zero_bytes(word ^ (ONES * u64::from(b'\\')));
-    let controls = word.wrapping_sub(ONES * 0x20) & !word & TOPS;
-    quotes | backslashes | controls
 }

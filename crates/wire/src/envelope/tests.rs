@@ -101,6 +101,31 @@ fn control_bytes_and_bad_utf8_in_strings_are_refused_wherever_they_stand() {
     }
 }
 
+#[test]
+fn escapes_are_checked_wherever_they_stand() {
+    for (escape, is_fine) in [
+        (r"\n", true),
+        (r#"\""#, true),
+        (r"\\", true),
+        (r"\u00e9", true),
+        (r"\x", false),
+        (r"\u00g9", false),
+        ("\\", false),
+    ] {
+        for at in 0..150 {
+            for n_after in [0, 3, 100] {
+                let (before, after) = ("a".repeat(at), "a".repeat(n_after));
+                let line = format!(r#"{{"method":"m","params":["{before}{escape}{after}"]}}"#);
+                assert_eq!(Envelope::read(line.as_bytes()).is_ok(), is_fine, "{line}");
+                agrees_with_message(line.as_bytes());
+                agrees_with_message(line.replace(escape, &escape.repeat(40)).as_bytes());
+                // Cut off inside.
+                agrees_with_message(&line.as_bytes()[..at + escape.len() + 24]);
+            }
+        }
+    }
+}
+
 /// The other reader of the same lines must agree about all of it.
 fn agrees_with_message(line: &[u8]) {
     let message = Message::parse(Bytes::copy_from_slice(line));
@@ -121,7 +146,7 @@ fn agrees_with_message(line: &[u8]) {
         }
         (Err(_), Err(_)) => {}
         // Only this reader looks at these members, so only it minds seeing them twice.
-        (Ok(_), Err(error)) if error == Unreadable { why: TWICE.why, ..error } => {}
+        (Ok(_), Err(error)) if error == Unreadable { why: Fault::Twice.why(), ..error } => {}
         (Err(MessageError::Invalid { why, .. }), Ok(_)) if why.contains("surrogate") => {}
         (message, envelope) => {
             panic!("{}: {message:?} against {envelope:?}", String::from_utf8_lossy(line))

@@ -176,7 +176,7 @@ impl World {
             "session/new" if is_ok => {
                 // Every worker uses the same few names, but none that it is asked to load.
                 let taken = &self.switch.workers[&WorkerId(id)].sessions;
-                while taken.contains_key(&*agent.n_names.to_string()) {
+                while taken.contains_key(agent.n_names.to_string().as_bytes()) {
                     agent.n_names += 1;
                 }
                 let name = agent.n_names.to_string();
@@ -248,7 +248,7 @@ impl World {
         let line = json!({ "jsonrpc": "2.0", "method": "session/update", "params": params });
         let is_up = self.switch.workers[&WorkerId(id)].stage == Stage::Running;
         // A worker that took too long to load a session has it when nobody wants it from there.
-        let key = self.switch.workers[&WorkerId(id)].sessions.get(&*name);
+        let key = self.switch.workers[&WorkerId(id)].sessions.get(name.as_bytes());
         let place =
             key.and_then(|key| self.switch.sessions.get(*key)).map(|session| &session.place);
         let is_given_up = matches!(place, Some(Place::Lost | Place::Moving { .. }));

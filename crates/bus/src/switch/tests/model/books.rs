@@ -32,8 +32,8 @@ pub(super) fn check(world: &World) {
     }
     for (key, session) in switch.sessions.iter() {
         let worker = session.worker().map(|worker| &switch.workers[&worker]);
-        assert!(worker.is_none_or(|worker| worker.sessions[&session.worker_name] == *key));
-        assert_eq!(switch.sessions.find(&session.name), Some(*key));
+        assert!(worker.is_none_or(|worker| worker.sessions[session.worker_name.as_bytes()] == key));
+        assert_eq!(switch.sessions.find(session.name.as_bytes()), Some(key));
         assert!(session.owner.is_some() || session.grace_until.is_some());
     }
     assert!(switch.retries.is_empty() && switch.finishing.is_empty());
@@ -93,16 +93,16 @@ fn check_workers(world: &World) {
         let is_spent = worker.has_served && worker.clients.is_empty();
         assert!(!(world.agents[&id.0].is_private && is_up && is_spent));
         for (name, key) in worker.sessions.iter().filter(|_| is_up) {
-            if worker.closing.iter().any(|closing| closing.name == *name) {
+            if worker.closing.iter().any(|closing| closing.name == name.0) {
                 assert!(switch.sessions.get(*key).is_none());
                 continue;
             }
             let session = switch.sessions.get(*key).expect("a session that is gone");
-            assert_eq!(session.worker_name, *name);
+            assert_eq!(session.worker_name, name.0);
             if session.worker() != Some(*id) {
                 continue;
             }
-            assert_eq!(switch.sessions.find(&session.name), Some(*key));
+            assert_eq!(switch.sessions.find(session.name.as_bytes()), Some(*key));
             let is_moving = matches!(session.place, Place::Moving { .. });
             assert!(is_moving || matches!(session.place, Place::At(_)));
             if let Some(owner) = session.owner {

@@ -171,7 +171,7 @@ impl World {
     fn adopt(&mut self) {
         for session in self.sessions.values_mut().filter(|session| session.owner.is_none()) {
             let Some(name) = &session.name else { continue };
-            let key = self.switch.sessions.find(name);
+            let key = self.switch.sessions.find(name.as_bytes());
             let owner = key.and_then(|key| self.switch.sessions.get(key)?.owner);
             let has_named = |id: &u64| self.people.get(id).is_some_and(|p| p.named.contains(name));
             if let Some(owner) = owner.map(|owner| owner.0).filter(has_named) {
@@ -200,7 +200,10 @@ impl World {
             self.agents.values().any(|a| a.sessions.values().any(|(had, _)| *had == tag))
         };
         let is_known = |session: &Tagged| {
-            session.name.as_ref().is_some_and(|name| self.switch.sessions.find(name).is_some())
+            session
+                .name
+                .as_ref()
+                .is_some_and(|name| self.switch.sessions.find(name.as_bytes()).is_some())
         };
         let is_gone = |(tag, session): &(&u64, &Tagged)| {
             is_over(session) || (!is_had(**tag) && !is_known(session))

@@ -1,0 +1,152 @@
+//! Finds the end of JSON strings, and checks them on the way.
+//!
+//! Most of a line is inside strings, so this decides how fast a line is read. Short strings are
+//! searched by words. Longer ones are searched by blocks, of which one number says where quotes
+//! and backslashes are: text full of escapes costs little more than plain text. Plain text is
+//! skipped with wide registers. What must not be in a string, and hardly ever is, is looked for
+//! in the whole line at once.
+
+use super::scan::Fault;
+
+/// Behind the opening quote: this many words before it counts as a long string.
+const SHORT_WORDS: usize = 2;
+const BLOCK: usize = 64;
+
+/// What kinds of bytes a line has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Survey {
+    pub(super) is_ascii: bool,
+    pub(super) has_control: bool,
+}
+
+impl Survey {
+    pub(super) fn of(line: &[u8]) -> Self {
+        const LANES: usize = 16;
+        // In lanes and without an early exit, so that it becomes vector code.
+        let (mut lowest, mut bits) = ([u8::MAX; LANES], [0_u8; LANES]);
+        let (blocks, rest) = line.as_chunks::<LANES>();
+        let mut add = |block: &[u8; LANES]| {
+            for ((lowest, bits), byte) in lowest.iter_mut().zip(&mut bits).zip(block) {
+                *lowest = (*lowest).min(*byte);
+                *bits |= *byte;
+            }
+        };
+        for block in blocks {
+            add(block);
+        }
+        // The last block may overlap the one before it.
+        match line.last_chunk::<LANES>() {
+            Some(last) => add(last),
+            None => rest.iter().for_each(|byte| add(&[*byte; LANES])),
+        }
+        let lowest = lowest.iter().fold(u8::MAX, |lowest, lane| lowest.min(*lane));
+        let bits = bits.iter().fold(0, |bits, lane| bits | lane);
+        Self { is_ascii: bits < 0x80, has_control: lowest < b' ' }
+    }
+}
+
+/// Where the string that starts at `start` ends, behind its closing quote. The text is known to
+/// have a quote at `start`. Control characters are not looked for.
+pub(super) fn string_end(text: &[u8], start: usize) -> Result<usize, Fault> {
+    let mut at = start + 1;
+    let rest = text.get(at..).unwrap_or_default();
+    for word in rest.as_chunks::<8>().0.iter().take(SHORT_WORDS) {
+        let stops = stops_in_word(u64::from_le_bytes(*word));
+        if stops != 0 {
+            at += stops.trailing_zeros() as usize / 8;
+            return match text.get(at) {
+                Some(b'"') => Ok(at + 1),
+                _ => long_string_end(text, at),
+            };
+        }
+        at += 8;
+    }
+    long_string_end(text, at)
+}
+
+fn long_string_end(text: &[u8], mut at: usize) -> Result<usize, Fault> {
+    'blocks: while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
+        let mut stops = stops_in_block(block);
+        if stops == 0 {
+            let rest = text.get(at + BLOCK..).unwrap_or_default();
+            at += BLOCK + memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+            continue;
+        }
+        while stops != 0 {
+            let place = stops.trailing_zeros() as usize;
+            match block.get(place) {
+                Some(b'"') => return Ok(at + place + 1),
+                _ => {
+                    let next = place + escape_length(text, at + place)?;
+                    if next >= BLOCK {
+                        at += next;
+                        continue 'blocks;
+                    }
+                    stops &= u64::MAX << next;
+                }
+            }
+        }
+        at += BLOCK;
+    }
+    // Less than a block is left of the line.
+    loop {
+        while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+            let stops = stops_in_word(u64::from_le_bytes(*word));
+            at += stops.trailing_zeros() as usize / 8;
+            if stops != 0 {
+                break;
+            }
+        }
+        match text.get(at) {
+            Some(b'"') => return Ok(at + 1),
+            Some(b'\\') => at += escape_length(text, at)?,
+            Some(_) => at += 1,
+            None => return Err(Fault::CutOff),
+        }
+    }
+}
+
+/// How long the escape is that starts at `at` with a backslash.
+fn escape_length(text: &[u8], at: usize) -> Result<usize, Fault> {
+    match text.get(at + 1) {
+        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
+        Some(b'u') => match text.get(at + 2..at + 6) {
+            Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => Ok(6),
+            Some(_) => Err(Fault::BadString),
+            None => Err(Fault::CutOff),
+        },
+        Some(_) => Err(Fault::BadString),
+        None => Err(Fault::CutOff),
+    }
+}
+
+const ONES: u64 = u64::from_le_bytes([1; 8]);
+const TOPS: u64 = u64::from_le_bytes([0x80; 8]);
+
+/// Marks, in the top bit of its place, every quote and backslash.
+fn stops_in_word(word: u64) -> u64 {
+    // With its top bit away a byte cannot carry into the next one.
+    let low = word & !TOPS;
+    let not_quote = (low ^ (ONES * u64::from(b'"'))) + !TOPS;
+    let not_backslash = (low ^ (ONES * u64::from(b'\\'))) + !TOPS;
+    let plain = (not_quote & not_backslash) | word;
+    !plain & TOPS
+}
+
+/// The same for a block, one bit for each byte.
+fn stops_in_block(block: &[u8; BLOCK]) -> u64 {
+    let mut flags = [0_u8; BLOCK];
+    for (flag, byte) in flags.iter_mut().zip(block) {
+        *flag = u8::from(matches!(byte, b'"' | b'\\'));
+    }
+    // The product has the lowest bits of all bytes of the word side by side in its top byte.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let mut bits = 0;
+    for word in flags.as_chunks::<8>().0.iter().rev() {
+        bits = bits << 8 | u64::from_le_bytes(*word).wrapping_mul(GATHER) >> 56;
+    }
+    bits
+}
+
+#[cfg(test)]
+mod tests;
