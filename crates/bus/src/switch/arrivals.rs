@@ -101,7 +101,7 @@ impl Switch {
     }
 
     fn abandon_calls(&mut self, client: &Client, out: &mut Out) {
-        let mut calls: Vec<_> = client.calls.iter().copied().collect();
+        let mut calls: Vec<_> = client.calls.keys().copied().collect();
         calls.sort_unstable();
         for key in calls {
             if self.leave_open(key) {
@@ -128,10 +128,10 @@ impl Switch {
     /// its answer says which name the worker uses from then on. Whether it is one.
     pub(super) fn leave_open(&mut self, key: CallKey) -> bool {
         let Some(worker) = self.workers.get_mut(&key.worker) else { return false };
-        let n_left = worker.calls.values().filter(|call| call.client.is_none()).count();
         match worker.calls.get_mut(&key.n) {
-            Some(call) if call.kind == CallKind::Open && n_left < MAX_LEFT_OPEN => {
+            Some(call) if call.kind == CallKind::Open && worker.n_left_open < MAX_LEFT_OPEN => {
                 let client = call.client.take();
+                worker.n_left_open += usize::from(client.is_some());
                 if let Some(client) = client.and_then(|id| self.clients.get_mut(&id)) {
                     client.calls.remove(&key);
                 }

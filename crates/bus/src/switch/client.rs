@@ -9,7 +9,7 @@ use wire::{Envelope, MessageKind};
 
 use super::fan::FanId;
 use super::finishing::Finish;
-use super::hash::{IdMap, IdSet};
+use super::hash::IdMap;
 use super::line::RawId;
 use super::pool::PoolId;
 use super::session::SessionKey;
@@ -27,7 +27,8 @@ pub(super) struct Client {
     pub(super) initialized: Option<Bytes>,
     pub(super) links: Vec<Link>,
     /// Requests of it (or for its sake) that are at a worker.
-    pub(super) calls: IdSet<CallKey>,
+    /// With the print of the id that it gave them.
+    pub(super) calls: IdMap<CallKey, u64>,
     /// Requests that were taken and not yet answered, wherever they are.
     pub(super) n_open: usize,
     /// Requests of workers that it has not answered, under the ids that it knows.
@@ -58,7 +59,7 @@ impl Client {
             initialize: None,
             initialized: None,
             links: Vec::new(),
-            calls: IdSet::default(),
+            calls: IdMap::default(),
             n_open: 0,
             asks: IdMap::default(),
             n_asked: 0,

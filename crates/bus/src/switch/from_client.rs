@@ -3,6 +3,8 @@
 //! Every line that is meant as a request gets exactly one answer, also one that cannot be
 //! read. A client is closed for bad lines only if it never said anything else.
 
+use std::hash::BuildHasher as _;
+
 use bytes::Bytes;
 use wire::{Envelope, MessageKind, Span, Unreadable};
 
@@ -15,6 +17,10 @@ use super::{ClientId, CloseReason, Out, Output, Switch, WorkerId};
 /// So many lines without a single message, and the peer speaks another protocol: more than
 /// the header of an HTTP request has lines to waste, few enough to be rid of it soon.
 const MAX_LINES_OF_GARBAGE: u32 = 8;
+/// What is kept of a client for as long as it is there: what it said to begin with …
+const MAX_KEPT_BYTES: usize = 64 << 10;
+/// … and, for as long as they are open or known, ids of requests and names of sessions.
+const MAX_NAME_BYTES: usize = 1024;
 
 impl Switch {
     pub(super) fn client_line(&mut self, id: ClientId, line: &[u8], out: &mut Out) {
@@ -92,7 +98,10 @@ impl Switch {
             () if is_one_too_many => {
                 Refusal::overloaded("too many requests of this client are open")
             }
-            () => return self.route(id, parcel, out),
+            () => match too_long(&parcel) {
+                Some(refusal) => refusal,
+                None => return self.route(id, parcel, out),
+            },
         };
         self.refuse(id, &parcel, &refusal, out);
     }
@@ -112,7 +121,8 @@ impl Switch {
         if envelope.method.of(line) == b"\"notifications/initialized\""
             && let Some(client) = self.clients.get_mut(&id)
         {
-            client.initialized = Some(Bytes::copy_from_slice(line));
+            client.initialized =
+                (line.len() <= MAX_KEPT_BYTES).then(|| Bytes::copy_from_slice(line));
         }
         self.route(id, Parcel::new(line, envelope, CallKind::Plain, self.now), out);
     }
@@ -138,11 +148,14 @@ impl Switch {
     /// The calls that a client's request became, in order.
     fn calls_of_request(&self, id: ClientId, raw_id: &[u8]) -> Vec<CallKey> {
         let Some(client) = self.clients.get(&id) else { return Vec::new() };
+        // A flood of cancellations must not look up every request for each of them.
+        let print = self.names.hash_one(raw_id);
         let is_it = |key: &CallKey| {
             let call = self.workers.get(&key.worker).and_then(|worker| worker.calls.get(&key.n));
             call.is_some_and(|call| call.kind != CallKind::Replay && call.id.as_bytes() == raw_id)
         };
-        let mut calls: Vec<_> = client.calls.iter().copied().filter(is_it).collect();
+        let alike = client.calls.iter().filter(|(_, of_call)| **of_call == print);
+        let mut calls: Vec<_> = alike.map(|(key, _)| *key).filter(is_it).collect();
         calls.sort_unstable();
         calls
     }
@@ -220,6 +233,21 @@ pub(super) fn beginning_of(head: &[u8]) -> Unreadable {
             has_method: envelope.method.is_some(),
         },
     }
+}
+
+/// Why a request is not taken that would have to be kept in memory in a size that nobody needs.
+fn too_long(parcel: &Parcel<'_>) -> Option<Refusal> {
+    let Envelope { id, session, top_session, .. } = parcel.envelope;
+    let is_long = |span: Span| span.range().len() > MAX_NAME_BYTES;
+    let what = match () {
+        () if is_long(id) => "an id",
+        () if is_long(session) || is_long(top_session) => "the name of a session",
+        () if parcel.kind == CallKind::Initialize && parcel.line.len() > MAX_KEPT_BYTES => {
+            return Some(Refusal::not_kept("`initialize`", MAX_KEPT_BYTES));
+        }
+        () => return None,
+    };
+    Some(Refusal::not_kept(what, MAX_NAME_BYTES))
 }
 
 /// Notifications whose `requestId` is the id of a request of their sender.

@@ -5,12 +5,11 @@
 //! the switch says depends on the order of a map: where it walks over one, it sorts.
 
 use std::borrow::Borrow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 
 pub(crate) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
-pub(super) type IdSet<K> = HashSet<K, BuildHasherDefault<IdHasher>>;
 pub(super) type NameMap<V> = HashMap<Name, V, NameHash>;
 
 /// A name that is looked up by the bytes in which it comes.

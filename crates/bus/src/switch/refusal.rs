@@ -35,6 +35,12 @@ impl Refusal {
         Self { code, reason, message, pool: None, worker: None, retry_after: None }
     }
 
+    /// A part of a request that would have to be remembered is too long for that.
+    pub(super) fn not_kept(what: &str, max_bytes: usize) -> Self {
+        let why = format!("{what} may have {max_bytes} bytes at most");
+        Self::new(codes::INVALID_REQUEST, "invalid_request", why)
+    }
+
     pub(super) fn bad_line(is_parse_error: bool, why: &str) -> Self {
         match is_parse_error {
             true => Self::new(codes::PARSE, "parse_error", format!("not JSON: {why}")),

@@ -1,5 +1,7 @@
 //! The last step of a client's message: links, ids and names of the hop to a worker.
 
+use std::hash::BuildHasher as _;
+
 use std::collections::VecDeque;
 
 use bytes::Bytes;
@@ -174,7 +176,8 @@ impl Switch {
         let Parcel { kind, session, is_first_use, came, .. } = *parcel;
         let client = (kind != CallKind::Move).then_some(id);
         if let Some(client) = client.and_then(|id| self.clients.get_mut(&id)) {
-            client.calls.insert(CallKey { worker: to, n });
+            let print = self.names.hash_one(parcel.raw_id());
+            client.calls.insert(CallKey { worker: to, n }, print);
         }
         if let Some(session) = session.and_then(|key| self.sessions.get_mut(key)) {
             session.n_calls += 1;

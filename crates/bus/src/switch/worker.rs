@@ -31,6 +31,8 @@ pub(super) struct Worker {
     pub(super) sessions: NameMap<SessionKey>,
     /// Requests at it whose answer will name a session.
     pub(super) n_opening: usize,
+    /// Those of them for which nobody waits any more.
+    pub(super) n_left_open: usize,
     /// What it said about sessions that none of those answers has named yet.
     pub(super) early: Vec<(Bytes, Envelope)>,
     /// Clients that it serves.
@@ -105,6 +107,7 @@ impl Worker {
             n_called: 0,
             sessions: NameMap::with_hasher(names),
             n_opening: 0,
+            n_left_open: 0,
             early: Vec::new(),
             clients: Vec::new(),
             has_served: false,
@@ -141,7 +144,10 @@ impl Worker {
     pub(super) fn take_call(&mut self, n: u64, now: Millis) -> Option<Call> {
         let call = self.calls.remove(&n)?;
         self.used = now;
-        self.n_opening = self.n_opening.saturating_sub(usize::from(call.kind == CallKind::Open));
+        let is_open = call.kind == CallKind::Open;
+        self.n_opening = self.n_opening.saturating_sub(usize::from(is_open));
+        let is_left = is_open && call.client.is_none();
+        self.n_left_open = self.n_left_open.saturating_sub(usize::from(is_left));
         Some(call)
     }
 

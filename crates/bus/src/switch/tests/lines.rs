@@ -106,3 +106,23 @@ fn an_answer_over_the_limit_that_could_be_anybodys_ends_the_worker() {
         "#,
     );
 }
+
+#[test]
+fn what_would_have_to_be_kept_in_a_size_that_nobody_needs_is_refused() {
+    let mut switch = running(fixed(1), 1);
+    let long = "x".repeat(1100);
+    let said = |switch: &mut Switch, line: String| {
+        let mut out = Vec::new();
+        let input = Input::ClientLine { client: ClientId(1), line: line.into() };
+        switch.take(Millis(2), input, &mut out);
+        out.iter().map(history::output_text).collect::<Vec<_>>().join("\n")
+    };
+    let name = format!(r#"{{"id":1,"method":"m","params":{{"sessionId":"{long}"}}}}"#);
+    assert!(said(&mut switch, name).contains("the name of a session may have 1024 bytes"));
+    let answer = said(&mut switch, format!(r#"{{"id":"{long}","method":"m"}}"#));
+    assert!(answer.contains(&long) && answer.contains("an id may have 1024 bytes"), "{answer}");
+    let pad = "x".repeat(70_000);
+    let hello = format!(r#"{{"id":2,"method":"initialize","params":{{"x":"{pad}"}}}}"#);
+    assert!(said(&mut switch, hello).contains("`initialize` may have 65536 bytes"));
+    assert_eq!(switch.status().n_open, 0);
+}

@@ -48,7 +48,7 @@ fn check_clients(world: &World) {
         assert_eq!(client.is_paused(), person.is_paused);
         assert!(!client.is_done(), "client {id:?} has everything and is not closed");
         assert_eq!(client.finish, person.finished);
-        for CallKey { worker, n } in &client.calls {
+        for CallKey { worker, n } in client.calls.keys() {
             assert_eq!(switch.workers[worker].calls[n].client, Some(*id));
         }
         for (n, ask) in &client.asks {
@@ -79,7 +79,7 @@ fn check_workers(world: &World) {
         for (n, call) in &worker.calls {
             if let Some(client) = call.client {
                 let key = CallKey { worker: *id, n: *n };
-                assert!(switch.clients[&client].calls.contains(&key));
+                assert!(switch.clients[&client].calls.contains_key(&key));
             }
         }
         for (client, n) in &worker.asks {
