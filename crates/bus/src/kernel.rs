@@ -87,7 +87,6 @@ pub struct Bus {
 struct Shared {
     mailbox: Mailbox,
     tracker: TaskTracker,
-    max_line_bytes: usize,
     has_ended_well: Arc<AtomicBool>,
 }
 
@@ -98,7 +97,6 @@ impl Bus {
         getrandom::fill(&mut seed).map_err(|error| BusError::NoResources(error.into()))?;
         let (mailbox, notes) = Mailbox::new().map_err(BusError::NoResources)?;
         let tracker = TaskTracker::new();
-        let max_line_bytes = setup.edges.max_worker_line_bytes;
         let seed = u64::from_ne_bytes(seed);
         let has_ended_well = Arc::new(AtomicBool::new(false));
         let ended_well = Arc::clone(&has_ended_well);
@@ -107,7 +105,7 @@ impl Bus {
             .name("bus".into())
             .spawn(move || shell.run(&ended_well))
             .map_err(BusError::NoResources)?;
-        let shared = Shared { mailbox, tracker, max_line_bytes, has_ended_well };
+        let shared = Shared { mailbox, tracker, has_ended_well };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -130,8 +128,7 @@ impl Bus {
         pool: Option<&str>,
         token: Option<Token>,
     ) -> Result<Port, BusError> {
-        let (port, socket) =
-            Port::open(self.shared.max_line_bytes).map_err(BusError::NoResources)?;
+        let (port, socket) = Port::open(setup::MAX_LINE_BYTES).map_err(BusError::NoResources)?;
         let pool = pool.map(Into::into);
         self.shared.mailbox.send(Note::Port { socket, token, pool }).await?;
         Ok(port)

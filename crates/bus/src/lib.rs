@@ -33,6 +33,7 @@ mod pipes;
 mod procs;
 mod program;
 mod record;
+mod secret;
 mod spawn;
 mod stderr;
 mod supervisor;

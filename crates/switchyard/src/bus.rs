@@ -17,6 +17,7 @@ mod control;
 pub(crate) mod file;
 mod limits_table;
 pub(crate) mod listener;
+mod meter;
 mod pool_table;
 mod report;
 mod serve;

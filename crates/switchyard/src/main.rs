@@ -29,6 +29,8 @@ mod world;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
 
 use cli::{Cli, Verb};
 use outcome::Failure;
@@ -110,10 +112,13 @@ fn start_logging(n_verbose: u8) {
         2 => Some("debug"),
         _ => Some("trace"),
     };
-    let filter = match (level, std::env::var("SWITCHYARD_LOG")) {
-        (Some(level), _) => tracing_subscriber::EnvFilter::new(level),
-        (None, Ok(wanted)) => tracing_subscriber::EnvFilter::new(wanted),
-        (None, Err(_)) => tracing_subscriber::EnvFilter::new("error"),
+    let wanted = match (level, std::env::var("SWITCHYARD_LOG")) {
+        (Some(level), _) => level.to_owned(),
+        (None, Ok(wanted)) => wanted,
+        (None, Err(_)) => String::new(),
     };
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let errors = Targets::new().with_default(tracing::Level::ERROR);
+    let filter = wanted.parse::<Targets>().ok().filter(|_| !wanted.is_empty()).unwrap_or(errors);
+    let to_stderr = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(to_stderr.with_filter(filter)).init();
 }

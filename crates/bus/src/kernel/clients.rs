@@ -212,14 +212,27 @@ impl Shell {
         let n_after = client.inbox.n_unfinished();
         let n_all = (self.n_unfinished_bytes + n_after).saturating_sub(n_before);
         self.n_unfinished_bytes = n_all;
-        if n_after > 0 && n_all > self.edges.max_unfinished_bytes {
-            self.n_unfinished_bytes -= n_after;
-            cut = Some(client.inbox.skip());
-        }
         if n_after > 0 {
             self.watch();
         }
+        if n_after > 0 && n_all > self.edges.max_unfinished_bytes {
+            cut = cut.or(self.skip_largest(id));
+        }
         cut
+    }
+
+    /// Whoever holds most of what unfinished lines may hold together gives it up; what is cut
+    /// off if that is `id` itself.
+    fn skip_largest(&mut self, id: ClientId) -> Option<Cut> {
+        let sizes = self.clients.iter().map(|(id, client)| (client.inbox.n_unfinished(), *id));
+        let (n_bytes, largest) = sizes.max()?;
+        self.n_unfinished_bytes = self.n_unfinished_bytes.saturating_sub(n_bytes);
+        let cut = self.clients.get_mut(&largest)?.inbox.skip();
+        if largest == id {
+            return Some(cut);
+        }
+        self.client_cut(largest, cut);
+        None
     }
 
     fn client_cut(&mut self, id: ClientId, cut: Cut) {

@@ -2,7 +2,8 @@
 //!
 //! Either a message of its own, `switchyard/hello` with `params {token?, pool?}`, or the
 //! `initialize` of a client that cannot say more than its protocol has, with
-//! `params._meta.switchyard.token`. The token goes no further than here.
+//! `params._meta.switchyard.token`. A hello goes no further than here; the switch sees to it
+//! that no token does.
 
 use std::fmt;
 use std::hint::black_box;
@@ -10,10 +11,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use wire::{Envelope, MessageKind};
 
-pub(super) const HELLO: &str = "switchyard/hello";
+use crate::secret;
+use crate::switch::HELLO;
 
 /// A secret that lets a client in.
 #[derive(Clone, PartialEq, Eq)]
@@ -83,10 +84,10 @@ pub(super) fn greet(line: Bytes, token: Option<&Token>) -> Greeting {
         };
     }
     let Some(token) = token else { return Greeting::Message(line) };
-    let meta = envelope.meta.of(&line);
-    let said = serde_json::from_slice::<Meta<'_>>(meta).ok().and_then(Meta::token);
-    match said.map(|said| (said, serde_json::from_str::<String>(said.get()))) {
-        Some((raw, Ok(said))) if token.is(&said) => Greeting::Message(without(&line, raw.get())),
+    let said = secret::token_in(envelope.meta.of(&line));
+    match said.map(|said| serde_json::from_str::<String>(said.get())) {
+        // The switch blanks it.
+        Some(Ok(said)) if token.is(&said) => Greeting::Message(line),
         _ => Greeting::refused(raw_id, "its token is wrong or missing"),
     }
 }
@@ -95,32 +96,6 @@ pub(super) fn greet(line: Bytes, token: Option<&Token>) -> Greeting {
 struct Params {
     token: Option<String>,
     pool: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Meta<'a> {
-    #[serde(borrow)]
-    switchyard: Option<Own<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Own<'a> {
-    #[serde(borrow)]
-    token: Option<&'a RawValue>,
-}
-
-impl<'a> Meta<'a> {
-    fn token(self) -> Option<&'a RawValue> {
-        self.switchyard?.token
-    }
-}
-
-/// The line with an empty string in place of a part of it.
-fn without(line: &Bytes, part: &str) -> Bytes {
-    let at = (part.as_ptr() as usize).saturating_sub(line.as_ptr() as usize);
-    let (before, rest) = line.split_at(at.min(line.len()));
-    let after = rest.get(part.len()..).unwrap_or_default();
-    Bytes::from([before, b"\"\"", after].concat())
 }
 
 fn welcome(raw_id: &[u8]) -> Bytes {

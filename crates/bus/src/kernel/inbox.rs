@@ -12,6 +12,7 @@ use rustix::net::RecvFlags;
 /// How much is taken from one party before it is the next one's turn. Sixteen messages of
 /// 16 KiB, as a full pipe may hold.
 const READ_BYTES: usize = 256 << 10;
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// How much of a line over the limit is looked at for its id.
 const HEAD_BYTES: usize = 4096;
 
@@ -85,6 +86,10 @@ impl Inbox {
 }
 
 fn check(mut line: Bytes, max_line_bytes: usize) -> Option<Cut> {
+    // Some programs begin every file with it; no worker would understand it here.
+    if line.starts_with(BYTE_ORDER_MARK) {
+        line.advance(BYTE_ORDER_MARK.len());
+    }
     if line.last() == Some(&b'\r') {
         line.truncate(line.len() - 1);
     }

@@ -48,6 +48,9 @@ pub struct Edges {
     pub memory_interval: u64,
 }
 
+/// Places in a line are counted in 32 bits, and one line in memory is enough of this.
+pub(super) const MAX_LINE_BYTES: usize = 1 << 30;
+
 impl Default for Edges {
     fn default() -> Self {
         Self {
@@ -69,6 +72,9 @@ impl Setup {
         let edges = &self.edges;
         if edges.max_client_line_bytes == 0 || edges.max_worker_line_bytes == 0 {
             return Err(PlanError::Limits("lines may not be empty"));
+        }
+        if edges.max_client_line_bytes.max(edges.max_worker_line_bytes) > MAX_LINE_BYTES {
+            return Err(PlanError::Limits("a line may not have more than 1 GiB"));
         }
         let pools = self.pools.iter().map(PoolSetup::plan).collect();
         let plan = Plan { pools, limits: self.limits.clone() };

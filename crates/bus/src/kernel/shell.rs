@@ -427,8 +427,8 @@ impl Party {
     }
 }
 
-/// What is said may be secret.
+/// What is said may be secret, and what is there may be of use.
 fn private_file(path: &std::path::Path) -> std::io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
-    File::options().write(true).create(true).truncate(true).mode(0o600).open(path)
+    File::options().write(true).create_new(true).mode(0o600).open(path)
 }

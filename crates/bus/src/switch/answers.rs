@@ -190,9 +190,10 @@ impl Switch {
                 .iter()
                 .any(|span| span.text(line).is_some_and(|text| text == name))
         };
-        let (due, rest) = std::mem::take(&mut worker.early).into_iter().partition(is_about);
+        let early = std::mem::take(&mut worker.early);
+        let (due, rest): (Vec<_>, Vec<_>) = early.into_iter().partition(is_about);
+        worker.n_early_bytes = rest.iter().map(|(line, _)| line.len()).sum();
         worker.early = rest;
-        let due: Vec<(Bytes, Envelope)> = due;
         for (line, envelope) in due {
             self.worker_notification(from, &line, &envelope, out);
         }
@@ -202,6 +203,7 @@ impl Switch {
     pub(super) fn call_ended(&mut self, at: WorkerId, out: &mut Out) {
         let Some(worker) = self.workers.get_mut(&at) else { return };
         if worker.n_opening == 0 && !worker.early.is_empty() {
+            worker.n_early_bytes = 0;
             for (line, envelope) in std::mem::take(&mut worker.early) {
                 self.worker_notification(at, &line, &envelope, out);
             }

@@ -76,6 +76,7 @@ impl Switch {
         out: &mut Out,
     ) -> Result<Destination, Refusal> {
         let is_request = parcel.is_request();
+        self.check_fence(client, key)?;
         if self.sessions.get(key).is_some_and(|session| session.owner != Some(client)) {
             self.check_owner(client, key)?;
             self.claim(client, key, is_request && parcel.kind == CallKind::Load);
@@ -124,6 +125,20 @@ impl Switch {
         }
     }
 
+    /// Who came for one pool has no business with the sessions of another.
+    fn check_fence(&self, client: ClientId, key: SessionKey) -> Result<(), Refusal> {
+        let fence = self.clients.get(&client).and_then(|client| client.came_with.as_ref());
+        let (Some(fence), Some(session)) = (fence, self.sessions.get(key)) else { return Ok(()) };
+        let pool = self.pools.get(&session.pool).map(|pool| &pool.plan.name);
+        match pool == Some(fence) {
+            true => Ok(()),
+            false => {
+                let message = format!("not found: session {} is of another pool", session.name);
+                Err(Refusal::new(codes::NOT_FOUND, "session_of_another", message))
+            }
+        }
+    }
+
     fn destination_without(
         &mut self,
         client: ClientId,
@@ -131,8 +146,8 @@ impl Switch {
         out: &mut Out,
     ) -> Result<Destination, Refusal> {
         let pool = self.pool_for(client, parcel)?;
-        let (is_waiting, home) =
-            self.clients.get(&client).map_or((false, None), |c| (c.n_waiting > 0, c.home(pool)));
+        let is_waiting = self.is_waiting(client, pool);
+        let home = self.clients.get(&client).and_then(|client| client.home(pool));
         let is_running = |worker: &WorkerId| {
             self.workers.get(worker).is_some_and(|worker| worker.stage == Stage::Running)
         };

@@ -8,12 +8,16 @@ use std::hash::BuildHasher as _;
 use bytes::Bytes;
 use wire::{Envelope, MessageKind, Span, Unreadable};
 
+use crate::secret;
+
 use super::client::{CallKey, CallKind, Parcel};
 use super::line::{Digits, Edits, number};
 use super::refusal::Refusal;
 use super::worker::Stage;
 use super::{ClientId, CloseReason, Out, Output, Switch, WorkerId};
 
+/// What a client may say first, to show its token and to choose its pool.
+pub(crate) const HELLO: &str = "switchyard/hello";
 /// So many lines without a single message, and the peer speaks another protocol: more than
 /// the header of an HTTP request has lines to waste, few enough to be rid of it soon.
 const MAX_LINES_OF_GARBAGE: u32 = 8;
@@ -24,9 +28,15 @@ const MAX_NAME_BYTES: usize = 1024;
 
 impl Switch {
     pub(super) fn client_line(&mut self, id: ClientId, line: &[u8], out: &mut Out) {
-        let Some(client) = self.clients.get_mut(&id) else { return };
+        if !self.clients.contains_key(&id) {
+            return;
+        }
         self.counters.lines_from_clients += 1;
         self.counters.bytes_from_clients += line.len() as u64;
+        self.client_message(id, line, out);
+    }
+
+    fn client_message(&mut self, id: ClientId, line: &[u8], out: &mut Out) {
         let envelope = match Envelope::read(line) {
             Ok(envelope) => envelope,
             Err(error) => {
@@ -34,6 +44,15 @@ impl Switch {
                 return self.bad_client_line(id, line, error, &refusal, out);
             }
         };
+        if envelope.meta.is_some()
+            && let Some(blanked) = secret::blanked(line, envelope.meta.of(line))
+        {
+            return self.client_message(id, &blanked, out);
+        }
+        if is_hello(line, &envelope) {
+            return late_hello(id, line, &envelope, out);
+        }
+        let Some(client) = self.clients.get_mut(&id) else { return };
         client.has_made_sense = true;
         match envelope.kind {
             MessageKind::Request => {
@@ -233,6 +252,21 @@ pub(super) fn beginning_of(head: &[u8]) -> Unreadable {
             has_method: envelope.method.is_some(),
         },
     }
+}
+
+/// A client that says hello again, or late, is greeted; its worker does not hear of it.
+fn late_hello(id: ClientId, line: &[u8], envelope: &Envelope, out: &mut Out) {
+    if envelope.kind == MessageKind::Request {
+        let raw_id = envelope.id.of(line);
+        let answer = [br#"{"jsonrpc":"2.0","id":"#, raw_id, br#","result":{}}"#, b"\n"].concat();
+        out.push(Output::ToClient { client: id, line: Bytes::from(answer) });
+    }
+}
+
+fn is_hello(line: &[u8], envelope: &Envelope) -> bool {
+    // Hardly any method begins like this, so that the rest is hardly ever looked at.
+    envelope.method.of(line).starts_with(b"\"switchyard")
+        && envelope.method.text(line).is_some_and(|method| method == HELLO)
 }
 
 /// Why a request is not taken that would have to be kept in memory in a size that nobody needs.

@@ -102,11 +102,11 @@ impl Switch {
 
     fn keep_early(&mut self, from: WorkerId, line: &[u8], envelope: Envelope) {
         let Some(worker) = self.workers.get_mut(&from) else { return };
-        let n_bytes: usize = worker.early.iter().map(|(line, _)| line.len()).sum();
-        if n_bytes + line.len() > MAX_EARLY_BYTES {
+        if worker.n_early_bytes + line.len() > MAX_EARLY_BYTES {
             self.counters.undelivered += 1;
             return;
         }
+        worker.n_early_bytes += line.len();
         worker.early.push((Bytes::copy_from_slice(line), envelope));
     }
 

@@ -127,6 +127,9 @@ pub struct QueueMarks {
     pub full: usize,
 }
 
+/// Of one pool; more would be a slip of the keyboard.
+const MAX_WORKERS: u32 = 4096;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     #[error("there is no pool")]
@@ -182,6 +185,7 @@ impl PoolPlan {
     fn check(&self) -> Result<(), &'static str> {
         match self {
             _ if self.name.is_empty() => Err("its name is empty"),
+            _ if self.max > MAX_WORKERS => Err("it may have too many workers; 4096 are enough"),
             _ if self.max == 0 => Err("it may have no workers; `max` must be at least 1"),
             _ if self.min > self.max => Err("`min` is larger than `max`"),
             _ if self.min == 0 && self.start == Start::Ahead => {

@@ -146,7 +146,8 @@ impl Switch {
         if envelope.id.is_some() {
             digits = Digits::of(self.open_call(id, to, parcel));
             edits.set(envelope.id, digits.as_bytes());
-        } else {
+        }
+        if !parcel.is_clients() {
             self.maybe_done(id);
         }
         let line = edits.apply(line);

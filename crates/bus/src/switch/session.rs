@@ -88,6 +88,10 @@ impl Sessions {
         table.filter_map(move |(place, slot)| slot.as_ref().map(|(n, s)| (key(place, *n), s)))
     }
 
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Session> {
+        self.table.iter_mut().flatten().map(|(_, session)| session)
+    }
+
     pub(super) fn find(&self, name: &[u8]) -> Option<SessionKey> {
         self.by_name.get(name).copied()
     }

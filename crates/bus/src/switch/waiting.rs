@@ -41,6 +41,15 @@ impl Switch {
         }
     }
 
+    /// Whether something of a client waits for a worker of the pool.
+    pub(super) fn is_waiting(&self, client: ClientId, id: PoolId) -> bool {
+        self.clients.get(&client).is_some_and(|client| client.n_waiting > 0)
+            // What came last is the most likely.
+            && self.pools.get(&id).is_some_and(|pool| {
+                pool.waiting.iter().rev().any(|(waiting, _)| *waiting == client)
+            })
+    }
+
     /// Routes again what waits for the pools for which something has changed.
     pub(super) fn retry_waiting(&mut self, out: &mut Out) {
         while let Some(id) = self.retries.pop() {
@@ -105,10 +114,9 @@ impl Switch {
                 return Some(parcel);
             }
         }
-        let mut owned = client.sessions.clone();
-        owned.sort_unstable();
-        for key in owned {
-            let Some(session) = self.sessions.get_mut(key) else { continue };
+        // Sessions of others too; but most clients have nothing held.
+        let sessions = (client.n_held_bytes > 0).then(|| self.sessions.iter_mut());
+        for session in sessions.into_iter().flatten() {
             let Place::Moving { held, .. } = &mut session.place else { continue };
             if let Some(at) = held.iter().position(|(whose, parcel)| *whose == id && is_it(parcel))
             {
@@ -128,11 +136,11 @@ impl Switch {
         refusal: &Refusal,
         out: &mut Out,
     ) {
+        if !parcel.is_clients() {
+            self.maybe_done(client);
+        }
         match parcel.kind {
-            _ if !parcel.is_request() => {
-                self.counters.undelivered += 1;
-                self.maybe_done(client);
-            }
+            _ if !parcel.is_request() => self.counters.undelivered += 1,
             CallKind::Fan(fan, part) => self.fan_refused(fan, part, refusal, out),
             CallKind::Move => {
                 if let Some(session) = parcel.session {

@@ -35,6 +35,7 @@ pub(super) struct Worker {
     pub(super) n_left_open: usize,
     /// What it said about sessions that none of those answers has named yet.
     pub(super) early: Vec<(Bytes, Envelope)>,
+    pub(super) n_early_bytes: usize,
     /// Clients that it serves.
     pub(super) clients: Vec<ClientId>,
     /// Whether it ever had a client.
@@ -109,6 +110,7 @@ impl Worker {
             n_opening: 0,
             n_left_open: 0,
             early: Vec::new(),
+            n_early_bytes: 0,
             clients: Vec::new(),
             has_served: false,
             asks: Vec::new(),

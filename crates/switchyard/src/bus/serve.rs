@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
-use bus::{Bus, Listen, Token};
+use bus::{Bus, Edges, Listen, Token};
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::io::AsyncWriteExt as _;
 use tokio::signal::unix::{SignalKind, signal};
@@ -46,11 +46,11 @@ pub(super) async fn serve(
         _ => None,
     };
     bus::raise_descriptor_limit();
-    let max_line_bytes = setup.edges.max_client_line_bytes;
+    let edges = setup.edges.clone();
     let bus = Bus::start(setup)?;
     let mut places = Vec::new();
     for listener in &listeners {
-        places.push(listen(&bus, listener, token.as_ref(), max_line_bytes).await?);
+        places.push(listen(&bus, listener, token.as_ref(), &edges).await?);
     }
     let source = Arc::new(source);
     let _control = control::listen(&bus, &source, places)?;
@@ -160,7 +160,7 @@ async fn listen(
     bus: &Bus,
     listener: &Listener,
     token: Option<&Token>,
-    max_line_bytes: usize,
+    edges: &Edges,
 ) -> Result<String, Failure> {
     let pool: Option<Arc<str>> = listener.pool.as_deref().map(Into::into);
     let token = token.cloned();
@@ -175,7 +175,13 @@ async fn listen(
             format!("unix {}", path.display())
         }
         Place::Ws(address) => {
-            let door = ws::Door { bus: bus.clone(), token, pool, max_line_bytes };
+            let door = ws::Door {
+                bus: bus.clone(),
+                token,
+                pool,
+                max_line_bytes: edges.max_client_line_bytes,
+                max_unfinished_bytes: edges.max_unfinished_bytes,
+            };
             format!("ws {}", ws::listen(door, *address).await?)
         }
     };

@@ -16,6 +16,7 @@ use bus::{Bus, Port, PortReceiver, PortSender, Token};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
@@ -24,6 +25,10 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
+use super::meter::{Budget, Meter, Metered};
+
+/// Connections that are still at their handshake.
+const MAX_HANDSHAKES: usize = 256;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const GOODBYE: Duration = Duration::from_secs(2);
 /// A client that says nothing for so long is asked whether it is there, and gone if it does
@@ -38,6 +43,8 @@ pub(super) struct Door {
     pub(super) token: Option<Token>,
     pub(super) pool: Option<Arc<str>>,
     pub(super) max_line_bytes: usize,
+    /// What unfinished messages may hold, of all its connections together.
+    pub(super) max_unfinished_bytes: usize,
 }
 
 /// Serves until the bus has ended. The address is the one that a port of 0 became.
@@ -59,12 +66,16 @@ pub(super) async fn listen(door: Door, address: SocketAddr) -> Result<SocketAddr
 }
 
 async fn accept(listener: TcpListener, door: Door) {
+    let budget = Budget::new(door.max_unfinished_bytes);
+    let handshakes = Arc::new(Semaphore::new(MAX_HANDSHAKES));
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                let door = door.clone();
+                // Strangers must not take the descriptors of those who are known.
+                let Ok(handshake) = Arc::clone(&handshakes).try_acquire_owned() else { continue };
+                let (door, meter) = (door.clone(), Meter::new(&budget));
                 tokio::spawn(async move {
-                    if let Err(error) = serve(stream, door).await {
+                    if let Err(error) = serve(stream, door, meter, handshake).await {
                         tracing::info!(%peer, "a WebSocket ended: {error:#}");
                     }
                 });
@@ -78,8 +89,14 @@ async fn accept(listener: TcpListener, door: Door) {
     }
 }
 
-async fn serve(stream: TcpStream, door: Door) -> Result<()> {
+async fn serve(
+    stream: TcpStream,
+    door: Door,
+    meter: Arc<Meter>,
+    handshake: OwnedSemaphorePermit,
+) -> Result<()> {
     let _slower = stream.set_nodelay(true);
+    let stream = Metered { stream, meter: Arc::clone(&meter) };
     let mut is_let_in = false;
     let config = WebSocketConfig::default()
         .max_message_size(Some(door.max_line_bytes))
@@ -95,9 +112,14 @@ async fn serve(stream: TcpStream, door: Door) -> Result<()> {
     };
     let socket = tokio_tungstenite::accept_hdr_async_with_config(stream, check, Some(config));
     let socket = timeout(HANDSHAKE, socket).await.context("no handshake in time")??;
+    drop(handshake);
+    meter.reset();
+    if is_let_in {
+        meter.let_in(door.max_line_bytes);
+    }
     let token = door.token.filter(|_| !is_let_in);
     let port = door.bus.guarded_port(door.pool.as_deref(), token).await?;
-    bridge(socket, port).await
+    bridge(socket, port, &meter, door.max_line_bytes).await
 }
 
 /// The token that the handshake itself holds.
@@ -119,7 +141,10 @@ fn check_handshake(
 ) -> Result<Response, ErrorResponse> {
     let said = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
     if !has_token {
-        let is_local_host = said(header::HOST).is_none_or(is_loopback_name);
+        let n_said = |name| request.headers().get_all(name).iter().count();
+        let is_local_host = n_said(header::HOST) == 1
+            && said(header::HOST).is_some_and(is_loopback_name)
+            && n_said(header::ORIGIN) <= 1;
         let is_local_page = request.headers().get(header::ORIGIN).is_none()
             || said(header::ORIGIN)
                 .and_then(|origin| origin.split_once("://"))
@@ -151,6 +176,10 @@ fn protocols(request: &Request) -> impl Iterator<Item = &str> {
 
 /// Whether a host, with or without a port, is this machine by its own names.
 fn is_loopback_name(host: &str) -> bool {
+    // Nobody on this machine needs a name before it.
+    if host.contains('@') {
+        return false;
+    }
     let without_port = match host.strip_prefix('[') {
         Some(v6) => v6.split(']').next().unwrap_or_default(),
         None => host.split(':').next().unwrap_or_default(),
@@ -159,15 +188,20 @@ fn is_loopback_name(host: &str) -> bool {
         || without_port.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-type Socket = WebSocketStream<TcpStream>;
+type Socket = WebSocketStream<Metered>;
 
 /// Ends when either side does; what the client had asked is then cancelled by the bus.
-async fn bridge(socket: Socket, port: Port) -> Result<()> {
+async fn bridge(socket: Socket, port: Port, meter: &Meter, max_line_bytes: usize) -> Result<()> {
     let (mut sink, stream) = socket.split();
     let (to_bus, from_bus) = port.into_split();
-    let (heard, last_heard) = tokio::sync::watch::channel(Instant::now());
+    let (heard, last_heard) = watch::channel(Some(Instant::now()));
+    // The first message shows the token, or the bus closes the port.
+    let on_message = || {
+        meter.reset();
+        meter.let_in(max_line_bytes);
+    };
     let ended = tokio::select! {
-        ended = upstream(stream, to_bus, heard) => ended,
+        ended = upstream(stream, to_bus, heard, on_message) => ended,
         ended = downstream(&mut sink, from_bus, last_heard) => ended,
     };
     // The other half of the closing handshake.
@@ -178,16 +212,21 @@ async fn bridge(socket: Socket, port: Port) -> Result<()> {
 async fn upstream(
     mut stream: SplitStream<Socket>,
     mut to_bus: PortSender,
-    heard: tokio::sync::watch::Sender<Instant>,
+    heard: watch::Sender<Option<Instant>>,
+    on_message: impl Fn(),
 ) -> Result<()> {
     while let Some(message) = stream.next().await {
-        let _nobody_waits = heard.send(Instant::now());
-        match message? {
+        let message = message?;
+        on_message();
+        // While the bus does not take what it said, it cannot be heard and is not missed.
+        let _nobody_waits = heard.send(None);
+        match message {
             Message::Text(text) => to_bus.send(&one_line(&text)).await?,
             Message::Binary(bytes) => to_bus.send(&one_line(std::str::from_utf8(&bytes)?)).await?,
             Message::Close(_) => break,
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
         }
+        let _nobody_waits = heard.send(Some(Instant::now()));
     }
     Ok(())
 }
@@ -200,7 +239,7 @@ fn one_line(text: &str) -> Vec<u8> {
 async fn downstream(
     sink: &mut SplitSink<Socket, Message>,
     mut from_bus: PortReceiver,
-    last_heard: tokio::sync::watch::Receiver<Instant>,
+    last_heard: watch::Receiver<Option<Instant>>,
 ) -> Result<()> {
     let mut look_at = Instant::now() + SILENCE;
     loop {
@@ -210,7 +249,7 @@ async fn downstream(
                 None => break,
             },
             () = sleep_until(look_at) => {
-                let silent_for = last_heard.borrow().elapsed();
+                let silent_for = last_heard.borrow().map_or(Duration::ZERO, |at| at.elapsed());
                 anyhow::ensure!(silent_for < 2 * SILENCE, "it does not answer any more");
                 if silent_for >= SILENCE {
                     sink.send(Message::Ping(bytes::Bytes::new())).await?;

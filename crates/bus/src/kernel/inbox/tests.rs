@@ -28,6 +28,11 @@ fn lines_are_cut_at_newlines_only() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_a_line() {
+    assert_eq!(cut_all(&[b"\xEF\xBB", b"\xBF{}\n"]), [line("{}")]);
+}
+
+#[test]
 fn a_line_over_the_limit_is_told_once_and_the_next_one_is_whole() {
     let long = [b"{\"id\":7,".as_slice(), &[b'x'; 100]].concat();
     let cuts = cut_all(&[&long, &long, b"x\n{\"ok\":1}\n"]);

@@ -188,3 +188,91 @@ fn the_last_words_of_a_client_reach_their_worker() {
         "#,
     );
 }
+
+#[test]
+fn a_client_is_not_kept_for_a_session_that_it_no_longer_waits_for() {
+    run(
+        &mut running(fixed(2), 2),
+        r#"
+        > 1 client-line 2 {"id":1,"method":"initialize"}
+        < to-worker 1 {"id":1,"method":"initialize"}
+        > 1 worker-line 1 {"id":1,"result":{"agentCapabilities":{"loadSession":true}}}
+        < to-client 2 {"id":1,"result":{"agentCapabilities":{"loadSession":true}}}
+        > 1 client-line 1 {"id":1,"method":"session/new","params":{}}
+        < to-worker 1 {"id":2,"method":"session/new","params":{}}
+        > 1 worker-line 1 {"id":2,"result":{"sessionId":"s"}}
+        < to-client 1 {"id":1,"result":{"sessionId":"s"}}
+        > 2 worker-died 1 signal 9
+        > 3 client-line 2 {"id":2,"method":"session/prompt","params":{"sessionId":"s"}}
+        < to-worker 2 {"id":1,"method":"initialize"}
+        > 3 client-line 2 {"method":"$/cancel_request","params":{"requestId":2}}
+        < to-client 2 {"jsonrpc":"2.0","id":2,"error":{"code":-32800,…
+        > 4 client-finished 2
+        > 5 worker-line 2 {"id":1,"result":{}}
+        < to-worker 2 {"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":"s"}}
+        < close-client 2 finished
+        "#,
+    );
+}
+
+#[test]
+fn who_came_for_one_pool_cannot_reach_the_sessions_of_another() {
+    check(
+        plan_of(vec![pool("a", 1), pool("b", 1)]),
+        r#"
+        > 0 time-passed
+        < start-worker 1 a/0
+        < start-worker 2 b/0
+        > 0 worker-runs 1
+        > 0 worker-runs 2
+        > 1 client-came 1 a
+        > 1 client-came 2 b
+        > 2 client-line 1 {"id":1,"method":"m","params":{"sessionId":"s"}}
+        < to-worker 1 {"id":1,"method":"m","params":{"sessionId":"s"}}
+        > 3 client-line 2 {"id":1,"method":"session/load","params":{"sessionId":"s"}}
+        < to-client 2 {"jsonrpc":"2.0","id":1,"error":{"code":-32002,…"reason":"session_of_another"}}}
+        > 4 client-line 2 {"method":"session/cancel","params":{"sessionId":"s"}}
+        > 5 worker-line 1 {"method":"session/update","params":{"sessionId":"s"}}
+        < to-client 1 {"method":"session/update","params":{"sessionId":"s"}}
+        "#,
+    );
+}
+
+#[test]
+fn a_pool_that_does_not_start_holds_up_only_what_is_for_it() {
+    check(
+        plan_of(vec![pool("a", 1), pool("b", 1)]),
+        r#"
+        > 0 time-passed
+        < start-worker 1 a/0
+        < start-worker 2 b/0
+        > 0 worker-runs 2
+        > 1 client-came 1
+        > 2 client-line 1 {"id":1,"method":"m","pool":"a"}
+        > 3 client-line 1 {"id":2,"method":"m","pool":"b"}
+        < to-worker 2 {"id":1,"method":"m","pool":"b"}
+        > 4 client-line 1 {"id":3,"method":"n","pool":"a"}
+        > 5 worker-runs 1
+        < to-worker 1 {"id":1,"method":"m","pool":"a"}
+        < to-worker 1 {"id":2,"method":"n","pool":"a"}
+        "#,
+    );
+}
+
+#[test]
+fn neither_a_hello_nor_a_token_reaches_a_worker() {
+    check(
+        fixed(1),
+        r#"
+        > 0 time-passed
+        < start-worker 1 p/0
+        > 0 worker-runs 1
+        > 1 client-came 1
+        > 2 client-line 1 {"id":"h","method":"switchyard\/hello","params":{"token":"secret"}}
+        < to-client 1 {"jsonrpc":"2.0","id":"h","result":{}}
+        > 3 client-line 1 {"method":"switchyard/hello","params":{"token":"secret"}}
+        > 4 client-line 1 {"id":1,"method":"initialize","params":{"_meta":{"switchyard":{"token":"secret"}}}}
+        < to-worker 1 {"id":1,"method":"initialize","params":{"_meta":{"switchyard":{"token":""}}}}
+        "#,
+    );
+}

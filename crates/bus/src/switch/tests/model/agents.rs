@@ -129,7 +129,11 @@ impl World {
                 (Some(_), Some(n)) => {
                     assert!(n > agent.last_id, "ids of a worker rise");
                     agent.last_id = n;
-                    agent.heard.extend(message["params"]["from"].as_u64());
+                    // What moves a session may have been said by who had it before a reload.
+                    let is_move = message["method"] == "session/load"
+                        && message["params"].get("by").is_none();
+                    let from = message["params"]["from"].as_u64();
+                    agent.heard.extend(from.filter(|_| !is_move));
                     assert!(!agent.is_private || agent.heard.len() <= 1, "of another client");
                     agent.check_place(&message["params"], &self.sessions);
                     agent.open.push((n, message));

@@ -1,0 +1,115 @@
+//! Bounds what unfinished WebSocket messages hold.
+//!
+//! The library gathers a message until it is whole and does not say how much it has. So the
+//! bytes are counted where they come in: a connection may read so much before it has become a
+//! message, and all connections together may too. Before a client is let in, it is little.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// What a connection may send before it is let in, handshake included.
+const MAX_STRANGER_BYTES: usize = 128 << 10;
+/// Headers of frames and the library's own buffer, beside the message.
+const SLACK_BYTES: usize = 256 << 10;
+
+/// What all connections of a listener hold together.
+#[derive(Debug)]
+pub(super) struct Budget {
+    n_bytes: AtomicUsize,
+    max_bytes: usize,
+}
+
+impl Budget {
+    pub(super) fn new(max_bytes: usize) -> Arc<Self> {
+        Arc::new(Self { n_bytes: AtomicUsize::new(0), max_bytes })
+    }
+}
+
+/// What one connection has read since its last whole message.
+#[derive(Debug)]
+pub(super) struct Meter {
+    n_bytes: AtomicUsize,
+    max_bytes: AtomicUsize,
+    budget: Arc<Budget>,
+}
+
+impl Meter {
+    pub(super) fn new(budget: &Arc<Budget>) -> Arc<Self> {
+        Arc::new(Self {
+            n_bytes: AtomicUsize::new(0),
+            max_bytes: AtomicUsize::new(MAX_STRANGER_BYTES),
+            budget: Arc::clone(budget),
+        })
+    }
+
+    /// From now on messages may be as long as this.
+    pub(super) fn let_in(&self, max_message_bytes: usize) {
+        self.max_bytes.store(max_message_bytes.saturating_add(SLACK_BYTES), Ordering::Relaxed);
+    }
+
+    /// A message is whole.
+    pub(super) fn reset(&self) {
+        let n_bytes = self.n_bytes.swap(0, Ordering::Relaxed);
+        self.budget.n_bytes.fetch_sub(n_bytes, Ordering::Relaxed);
+    }
+
+    fn add(&self, n_bytes: usize) -> io::Result<()> {
+        let own = self.n_bytes.fetch_add(n_bytes, Ordering::Relaxed) + n_bytes;
+        let all = self.budget.n_bytes.fetch_add(n_bytes, Ordering::Relaxed) + n_bytes;
+        let why = match () {
+            () if own > self.max_bytes.load(Ordering::Relaxed) => "its message is too long",
+            () if all > self.budget.max_bytes => "unfinished messages hold too much",
+            () => return Ok(()),
+        };
+        Err(io::Error::other(why))
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        self.reset();
+    }
+}
+
+/// A connection whose bytes are counted.
+#[derive(Debug)]
+pub(super) struct Metered {
+    pub(super) stream: TcpStream,
+    pub(super) meter: Arc<Meter>,
+}
+
+impl AsyncRead for Metered {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let n_before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        Poll::Ready(self.meter.add(buffer.filled().len() - n_before))
+    }
+}
+
+impl AsyncWrite for Metered {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
