@@ -99,6 +99,10 @@ impl World {
     }
 
     fn agent_ends(&mut self, id: u64, is_success: bool) {
+        // Its pipe ends before it does, or both are seen at once.
+        if !is_success {
+            self.give(Input::WorkerMute { worker: WorkerId(id) });
+        }
         self.agents.remove(&id);
         let status = "exit".into();
         self.give(Input::WorkerExited { worker: WorkerId(id), is_success, status });
