@@ -238,7 +238,7 @@ impl Shell {
     fn client_cut(&mut self, id: ClientId, cut: Cut) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         match (&client.stage, cut) {
-            (Stage::Served, Cut::Line(line)) => self.feed(Input::ClientLine { client: id, line }),
+            (Stage::Served, Cut::Line(line)) => self.feed_client_line(id, line),
             (Stage::Served, Cut::TooLong(head)) => {
                 self.feed(Input::ClientLineTooLong { client: id, head });
             }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
@@ -193,6 +194,27 @@ impl Shell {
         }
     }
 
+    /// The same for what comes most, without the detour.
+    pub(super) fn feed_client_line(&mut self, client: ClientId, line: Bytes) {
+        if self.recording.is_some() {
+            return self.feed(Input::ClientLine { client, line });
+        }
+        let mut outputs = std::mem::take(&mut self.outputs);
+        self.switch.take_client_line(self.now, client, &line, &mut outputs);
+        self.carry_out_all(outputs);
+        self.feed_rest();
+    }
+
+    pub(super) fn feed_worker_line(&mut self, worker: WorkerId, line: Bytes) {
+        if self.recording.is_some() {
+            return self.feed(Input::WorkerLine { worker, line });
+        }
+        let mut outputs = std::mem::take(&mut self.outputs);
+        self.switch.take_worker_line(self.now, worker, &line, &mut outputs);
+        self.carry_out_all(outputs);
+        self.feed_rest();
+    }
+
     fn step(&mut self, input: Input) {
         let mut outputs = std::mem::take(&mut self.outputs);
         let recorded = self.recording.is_some().then(|| input.clone());
@@ -200,6 +222,10 @@ impl Shell {
         if let Some(input) = recorded {
             self.record(&input, &outputs);
         }
+        self.carry_out_all(outputs);
+    }
+
+    fn carry_out_all(&mut self, mut outputs: Vec<Output>) {
         for output in outputs.drain(..) {
             self.carry_out(output);
         }

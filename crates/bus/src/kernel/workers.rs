@@ -275,10 +275,10 @@ impl Shell {
     }
 
     fn worker_cut(&mut self, worker: WorkerId, cut: Cut) {
-        self.feed(match cut {
-            Cut::Line(line) => Input::WorkerLine { worker, line },
-            Cut::TooLong(head) => Input::WorkerLineTooLong { worker, head },
-        });
+        match cut {
+            Cut::Line(line) => self.feed_worker_line(worker, line),
+            Cut::TooLong(head) => self.feed(Input::WorkerLineTooLong { worker, head }),
+        }
     }
 
     pub(super) fn worker_exited(&mut self, id: WorkerId, report: ExitReport, last_words: &str) {

@@ -78,6 +78,9 @@ impl Switch {
             if let Some(session) = session.filter(|session| session.owner == Some(id)) {
                 session.owner = None;
                 if self.pools.get(&session.pool).is_some_and(Pool::is_private) {
+                    // Others may wait for it from before a reload.
+                    let refusal = Refusal::session_lost(&session.name);
+                    self.move_failed(key, &refusal, out);
                     self.forget_session(key);
                     continue;
                 }

@@ -1,6 +1,6 @@
 //! Clients of the world.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -24,8 +24,8 @@ pub(super) struct Person {
     pub(super) known: Vec<(String, u64)>,
     /// The number of its last message in a session.
     n_said: BTreeMap<u64, u64>,
-    /// Names of sessions that it has used.
-    pub(super) named: BTreeSet<String>,
+    /// Names of sessions that it has used, and whether to load them.
+    pub(super) named: BTreeMap<String, bool>,
 }
 
 #[derive(Debug)]
@@ -95,7 +95,7 @@ impl World {
             asked: Vec::new(),
             known: Vec::new(),
             n_said: BTreeMap::new(),
-            named: BTreeSet::new(),
+            named: BTreeMap::new(),
         };
         self.people.insert(id, person);
         self.give(Input::ClientCame { client: ClientId(id), pool: Some("p".into()) });
@@ -133,7 +133,7 @@ impl World {
         if !person.known.contains(&(name.clone(), tag)) {
             person.known.push((name.clone(), tag));
         }
-        person.named.insert(name.clone());
+        *person.named.entry(name.clone()).or_default() |= matches!(op, Op::Load(..));
         let n_said = person.n_said.entry(tag).or_default();
         *n_said += 1;
         let params = json!({ "tag": tag, "by": id, "n": *n_said, "sessionId": name });

@@ -167,13 +167,17 @@ impl World {
         }
     }
 
-    /// A message that waited when the owner of its session left gives it to its sender.
+    /// A message that has waited counts when it is sent: it gives a session whose owner left to
+    /// its sender, and one that loads it does so in any case.
     fn adopt(&mut self) {
-        for session in self.sessions.values_mut().filter(|session| session.owner.is_none()) {
+        for session in self.sessions.values_mut() {
             let Some(name) = &session.name else { continue };
             let key = self.switch.sessions.find(name.as_bytes());
             let owner = key.and_then(|key| self.switch.sessions.get(key)?.owner);
-            let has_named = |id: &u64| self.people.get(id).is_some_and(|p| p.named.contains(name));
+            let has_named = |id: &u64| match self.people.get(id).and_then(|p| p.named.get(name)) {
+                Some(has_loaded) => session.owner.is_none() || *has_loaded,
+                None => false,
+            };
             if let Some(owner) = owner.map(|owner| owner.0).filter(has_named) {
                 session.owner = Some(owner);
                 session.expires = None;
