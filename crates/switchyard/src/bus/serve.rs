@@ -7,12 +7,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use bus::{Bus, Edges, Listen, Token};
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::io::AsyncWriteExt as _;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::task::TaskTracker;
 
 use super::file::BusFile;
 use super::listener::{Listener, Place};
@@ -22,6 +24,8 @@ use crate::cli_bus::ServeArgs;
 use crate::config::Config;
 use crate::outcome::{Failure, NOT_FOUND};
 use crate::{stdio, terminal, world};
+
+const FAREWELL: Duration = Duration::from_secs(2);
 
 pub(super) async fn serve(
     path: PathBuf,
@@ -48,9 +52,10 @@ pub(super) async fn serve(
     bus::raise_descriptor_limit();
     let edges = setup.edges.clone();
     let bus = Bus::start(setup)?;
+    let connections = TaskTracker::new();
     let mut places = Vec::new();
     for listener in &listeners {
-        places.push(listen(&bus, listener, token.as_ref(), &edges).await?);
+        places.push(listen(&bus, listener, token.as_ref(), &edges, &connections).await?);
     }
     let source = Arc::new(source);
     let _control = control::listen(&bus, &source, places)?;
@@ -61,7 +66,11 @@ pub(super) async fn serve(
         }
         false => None,
     };
-    run(&bus, &source, client).await
+    let code = run(&bus, &source, client).await?;
+    // Clients by WebSocket are told that it is over.
+    connections.close();
+    let _gone = tokio::time::timeout(FAREWELL, connections.wait()).await;
+    Ok(code)
 }
 
 /// Until the bus has ended.
@@ -161,6 +170,7 @@ async fn listen(
     listener: &Listener,
     token: Option<&Token>,
     edges: &Edges,
+    connections: &TaskTracker,
 ) -> Result<String, Failure> {
     let pool: Option<Arc<str>> = listener.pool.as_deref().map(Into::into);
     let token = token.cloned();
@@ -181,6 +191,7 @@ async fn listen(
                 pool,
                 max_line_bytes: edges.max_client_line_bytes,
                 max_unfinished_bytes: edges.max_unfinished_bytes,
+                connections: connections.clone(),
             };
             format!("ws {}", ws::listen(door, *address).await?)
         }

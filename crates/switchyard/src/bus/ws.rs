@@ -24,6 +24,7 @@ use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode, header};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
+use tokio_util::task::TaskTracker;
 
 use super::meter::{Budget, Meter, Metered};
 
@@ -45,6 +46,8 @@ pub(super) struct Door {
     pub(super) max_line_bytes: usize,
     /// What unfinished messages may hold, of all its connections together.
     pub(super) max_unfinished_bytes: usize,
+    /// What is to be waited for before the process ends.
+    pub(super) connections: TaskTracker,
 }
 
 /// Serves until the bus has ended. The address is the one that a port of 0 became.
@@ -74,7 +77,8 @@ async fn accept(listener: TcpListener, door: Door) {
                 // Strangers must not take the descriptors of those who are known.
                 let Ok(handshake) = Arc::clone(&handshakes).try_acquire_owned() else { continue };
                 let (door, meter) = (door.clone(), Meter::new(&budget));
-                tokio::spawn(async move {
+                let connections = door.connections.clone();
+                connections.spawn(async move {
                     if let Err(error) = serve(stream, door, meter, handshake).await {
                         tracing::info!(%peer, "a WebSocket ended: {error:#}");
                     }
