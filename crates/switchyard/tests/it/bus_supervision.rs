@@ -48,7 +48,9 @@ fn a_worker_that_cannot_speak_or_hear_any_more_is_replaced() {
         // Whether it hears is seen when it is told something.
         let told = client.start("any/thing", &json!({}));
         assert_refused(&client.answer_to(&held), WORKER_LOST, "worker_died");
-        assert!(client.answer_to(&told).get("error").is_some());
+        // One that was seen to be mute in time got nothing more: its successor answers.
+        let answer = client.answer_to(&told);
+        assert!(method == "x/mute" || answer.get("error").is_some(), "{answer}");
         wait_for_another(&mut client, before);
         bus.finish([client]);
     }
