@@ -37,7 +37,7 @@ use tokio_util::task::TaskTracker;
 use crate::switch::{Command, PlanError};
 
 mod clients;
-mod hello;
+mod greeting;
 mod inbox;
 mod listener;
 mod note;
@@ -48,7 +48,7 @@ mod setup;
 mod shell;
 mod workers;
 
-pub use hello::Token;
+pub use greeting::Token;
 pub use listener::Listen;
 pub use picture::{ClientPicture, Picture, WorkerPicture};
 pub use port::{Port, PortReceiver, PortSender};

@@ -72,7 +72,6 @@ mod waiting;
 mod worker;
 
 pub use counters::{Counters, PoolState, PoolStatus, Status, WorkerState, WorkerStatus};
-pub(crate) use from_client::HELLO;
 pub use plan::{
     Backoff, Intensity, Limits, Ping, Plan, PlanError, PoolPlan, QueueMarks, Restart, Sharing,
     Start,

@@ -22,7 +22,7 @@ pub(crate) struct Cli {
     /// More about what happens, on stderr (-v, -vv, -vvv)
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Configuration file to use instead of the usual one
+    /// Configuration file to use instead of the usual one; with `bus`, its file
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     #[command(subcommand)]

@@ -8,7 +8,7 @@ use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 use rustix::net::Shutdown;
 
-use super::hello::{Greeting, Token, greet};
+use super::greeting::{Greeting, Token, greet};
 use super::inbox::{Cut, Inbox};
 use super::listener::{Accepted, Via};
 use super::outbox::{Flushed, Outbox};
@@ -208,7 +208,7 @@ impl Shell {
             _ => self.edges.max_client_line_bytes,
         };
         let n_before = client.inbox.n_unfinished();
-        let mut cut = client.inbox.cut(chunk, max_line_bytes);
+        let cut = client.inbox.cut(chunk, max_line_bytes);
         let n_after = client.inbox.n_unfinished();
         let n_all = (self.n_unfinished_bytes + n_after).saturating_sub(n_before);
         self.n_unfinished_bytes = n_all;
@@ -216,7 +216,7 @@ impl Shell {
             self.watch();
         }
         if n_after > 0 && n_all > self.edges.max_unfinished_bytes {
-            cut = cut.or(self.skip_largest(id));
+            return self.skip_largest(id);
         }
         cut
     }

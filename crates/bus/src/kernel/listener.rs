@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, sockopt};
 
 use super::BusError;
-use super::hello::Token;
+use super::greeting::Token;
 
 /// Where to listen, and for whom.
 #[derive(Debug, Clone)]

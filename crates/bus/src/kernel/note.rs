@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::event::{EventfdFlags, eventfd};
 use tokio::sync::{mpsc, oneshot};
 
-use super::hello::Token;
+use super::greeting::Token;
 use super::listener::Listener;
 use super::picture::Picture;
 use super::{BusError, Setup};

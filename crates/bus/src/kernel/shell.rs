@@ -167,7 +167,9 @@ impl Shell {
                 }
             }
             self.on_time();
-            self.look_at_pools();
+            if self.switch.counters().pool_failures != self.n_failures {
+                self.look_at_pools();
+            }
         }
         has_ended_well.store(true, Ordering::Release);
     }
@@ -199,9 +201,7 @@ impl Shell {
         if self.recording.is_some() {
             return self.feed(Input::ClientLine { client, line });
         }
-        let mut outputs = std::mem::take(&mut self.outputs);
-        self.switch.take_client_line(self.now, client, &line, &mut outputs);
-        self.carry_out_all(outputs);
+        self.step_by(|switch, now, out| switch.take_client_line(now, client, &line, out));
         self.feed_rest();
     }
 
@@ -209,23 +209,27 @@ impl Shell {
         if self.recording.is_some() {
             return self.feed(Input::WorkerLine { worker, line });
         }
-        let mut outputs = std::mem::take(&mut self.outputs);
-        self.switch.take_worker_line(self.now, worker, &line, &mut outputs);
-        self.carry_out_all(outputs);
+        self.step_by(|switch, now, out| switch.take_worker_line(now, worker, &line, out));
         self.feed_rest();
     }
 
     fn step(&mut self, input: Input) {
-        let mut outputs = std::mem::take(&mut self.outputs);
-        let recorded = self.recording.is_some().then(|| input.clone());
-        self.switch.take(self.now, input, &mut outputs);
-        if let Some(input) = recorded {
-            self.record(&input, &outputs);
+        let Some(recording) = &mut self.recording else {
+            return self.step_by(|switch, now, out| switch.take(now, input, out));
+        };
+        let mut outputs = Vec::new();
+        self.switch.take(self.now, input.clone(), &mut outputs);
+        if let Err(error) = recording.note(self.now, &input, &outputs) {
+            tracing::error!(%error, "the run is no longer recorded");
+            self.recording = None;
         }
-        self.carry_out_all(outputs);
+        self.step_by(|_, _, out| out.append(&mut outputs));
     }
 
-    fn carry_out_all(&mut self, mut outputs: Vec<Output>) {
+    /// Lets the switch do something and carries out what it says.
+    fn step_by(&mut self, act: impl FnOnce(&mut Switch, Millis, &mut Vec<Output>)) {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        act(&mut self.switch, self.now, &mut outputs);
         for output in outputs.drain(..) {
             self.carry_out(output);
         }
@@ -298,20 +302,24 @@ impl Shell {
             self.tick_clients();
             self.tick_workers();
             self.wake_listeners();
+            self.look_at_pools();
         }
         if is_due(self.memory_at, self.now) {
             self.look_at_memory();
         }
     }
 
-    /// Says when a pool has failed, and when it serves again.
+    /// Says when a pool has failed, and when it serves again; both as errors, because these are
+    /// shown to whoever asked for nothing.
     fn look_at_pools(&mut self) {
-        let n_failures = self.switch.counters().pool_failures;
+        let n_failures =
+            std::mem::replace(&mut self.n_failures, self.switch.counters().pool_failures);
         if n_failures == self.n_failures && self.failed.is_empty() {
             return;
         }
-        self.n_failures = n_failures;
-        for pool in self.switch.status().pools {
+        let pools = self.switch.status().pools;
+        self.failed.retain(|name| pools.iter().any(|pool| pool.name == *name));
+        for pool in pools {
             match pool.state {
                 PoolState::Failed { until } if !self.failed.contains(&pool.name) => {
                     let why = pool.last_failure.unwrap_or_default();
@@ -327,6 +335,9 @@ impl Shell {
                 }
                 _ => {}
             }
+        }
+        if !self.failed.is_empty() {
+            self.watch();
         }
     }
 
@@ -407,15 +418,12 @@ impl Shell {
         }
         self.listeners.insert(self.n_listeners, listener);
     }
+}
 
-    fn record(&mut self, input: &Input, outputs: &[Output]) {
-        let Some(recording) = &mut self.recording else { return };
-        recording.recorder.step(self.now, input, outputs);
-        let text = recording.recorder.take();
-        if let Err(error) = recording.file.write_all(text.as_bytes()) {
-            tracing::error!(%error, "the run is no longer recorded");
-            self.recording = None;
-        }
+impl Recording {
+    fn note(&mut self, at: Millis, input: &Input, outputs: &[Output]) -> std::io::Result<()> {
+        self.recorder.step(at, input, outputs);
+        self.file.write_all(self.recorder.take().as_bytes())
     }
 }
 

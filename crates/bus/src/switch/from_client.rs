@@ -8,7 +8,7 @@ use std::hash::BuildHasher as _;
 use bytes::Bytes;
 use wire::{Envelope, MessageKind, Span, Unreadable};
 
-use crate::secret;
+use crate::hello::{blanked, is_hello, welcome};
 
 use super::client::{CallKey, CallKind, Parcel};
 use super::line::{Digits, Edits, number};
@@ -16,8 +16,6 @@ use super::refusal::Refusal;
 use super::worker::Stage;
 use super::{ClientId, CloseReason, Out, Output, Switch, WorkerId};
 
-/// What a client may say first, to show its token and to choose its pool.
-pub(crate) const HELLO: &str = "switchyard/hello";
 /// So many lines without a single message, and the peer speaks another protocol: more than
 /// the header of an HTTP request has lines to waste, few enough to be rid of it soon.
 const MAX_LINES_OF_GARBAGE: u32 = 8;
@@ -45,9 +43,9 @@ impl Switch {
             }
         };
         if envelope.meta.is_some()
-            && let Some(blanked) = secret::blanked(line, envelope.meta.of(line))
+            && let Some(line) = blanked(line, envelope.meta.of(line))
         {
-            return self.client_message(id, &blanked, out);
+            return self.client_message(id, &line, out);
         }
         if is_hello(line, &envelope) {
             return late_hello(id, line, &envelope, out);
@@ -257,16 +255,8 @@ pub(super) fn beginning_of(head: &[u8]) -> Unreadable {
 /// A client that says hello again, or late, is greeted; its worker does not hear of it.
 fn late_hello(id: ClientId, line: &[u8], envelope: &Envelope, out: &mut Out) {
     if envelope.kind == MessageKind::Request {
-        let raw_id = envelope.id.of(line);
-        let answer = [br#"{"jsonrpc":"2.0","id":"#, raw_id, br#","result":{}}"#, b"\n"].concat();
-        out.push(Output::ToClient { client: id, line: Bytes::from(answer) });
+        out.push(Output::ToClient { client: id, line: welcome(envelope.id.of(line)) });
     }
-}
-
-fn is_hello(line: &[u8], envelope: &Envelope) -> bool {
-    // Hardly any method begins like this, so that the rest is hardly ever looked at.
-    envelope.method.of(line).starts_with(b"\"switchyard")
-        && envelope.method.text(line).is_some_and(|method| method == HELLO)
 }
 
 /// Why a request is not taken that would have to be kept in memory in a size that nobody needs.

@@ -14,6 +14,7 @@ use bus::{Bus, Edges, Listen, Token};
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::io::AsyncWriteExt as _;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::file::BusFile;
@@ -22,9 +23,12 @@ use super::setup::{BusSetup, prepare, warnings};
 use super::{control, token, ws};
 use crate::cli_bus::ServeArgs;
 use crate::config::Config;
-use crate::outcome::{Failure, NOT_FOUND};
+use crate::outcome::{ERROR, Failure, NOT_FOUND};
 use crate::{stdio, terminal, world};
 
+/// How long killing everything may take.
+const ABORT: Duration = Duration::from_secs(10);
+/// How long the last ones may take to go.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 pub(super) async fn serve(
@@ -69,7 +73,7 @@ pub(super) async fn serve(
     let code = run(&bus, &source, client).await?;
     // Clients by WebSocket are told that it is over.
     connections.close();
-    let _gone = tokio::time::timeout(FAREWELL, connections.wait()).await;
+    let _gone = timeout(FAREWELL, connections.wait()).await;
     Ok(code)
 }
 
@@ -106,14 +110,20 @@ async fn run(
                 }
                 Err(failure) => say(&format!("goes on as before: {failure}")),
             },
+            // If it cannot even do that, its workers' keepers see to them when it is gone.
             Wish::End if is_ending => {
-                let _told_by_the_other = bus.abort().await;
+                return match timeout(ABORT, bus.abort()).await {
+                    Ok(ended) => Ok(ended.map(|()| ExitCode::SUCCESS)?),
+                    Err(_) => Err(Failure::new(ERROR, "the bus hangs and was left behind")),
+                };
             }
             Wish::End => {
                 is_ending = true;
-                tell_what_is_waited_for(bus, &source.path).await;
-                let bus = bus.clone();
-                tokio::spawn(async move { bus.drain().await });
+                let (bus, path) = (bus.clone(), source.path.clone());
+                tokio::spawn(async move {
+                    tell_what_is_waited_for(&bus, &path).await;
+                    bus.drain().await
+                });
             }
         }
     }

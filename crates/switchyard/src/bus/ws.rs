@@ -221,7 +221,10 @@ async fn upstream(
 ) -> Result<()> {
     while let Some(message) = stream.next().await {
         let message = message?;
-        on_message();
+        // Not for a ping, which may come between the parts of a message.
+        if message.is_text() || message.is_binary() {
+            on_message();
+        }
         // While the bus does not take what it said, it cannot be heard and is not missed.
         let _nobody_waits = heard.send(None);
         match message {

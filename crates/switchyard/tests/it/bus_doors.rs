@@ -21,8 +21,9 @@ fn guarded(limits: &str) -> Bus {
     let file = stage.home().join("token");
     std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let recording = stage.home().join("recording");
     let stage = stage.arg("--tcp").arg("127.0.0.1:0").arg("--token-file").arg(file);
-    let bus = stage.start();
+    let bus = stage.arg("--record").arg(recording).start();
     bus.listens("tcp");
     bus
 }
@@ -42,6 +43,8 @@ fn assert_shut_out(mut client: LineClient, id: &Value) {
 fn assert_token_stayed_outside(bus: &Bus) {
     let heard = std::fs::read_to_string(bus.yard().work().join("heard")).unwrap();
     assert!(!heard.contains(TOKEN), "{heard}");
+    let recorded = std::fs::read_to_string(bus.yard().home().join("recording")).unwrap();
+    assert!(!recorded.contains(TOKEN), "{recorded}");
     assert!(!bus.said().contains(TOKEN), "{}", bus.said());
 }
 

@@ -8,11 +8,14 @@
 use crate::bus::{Bus, Stage, pool, wait_until_heard};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use testkit::process::PATIENCE;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::handshake::HandshakeError;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{Error, Message, WebSocket, client};
 
 const TOKEN: &str = "a token that nobody guesses, 0123456789abcdef";
@@ -141,6 +144,28 @@ fn large_messages_pass_and_endless_ones_end_their_client_only() {
     let _refused = endless.send(Message::text(request(&"x".repeat(3 << 20))));
     assert!(!matches!(endless.read(), Ok(Message::Text(_))));
     assert_served(&mut socket);
+    bus.finish([]);
+}
+
+#[test]
+fn who_has_shown_no_token_cannot_fill_memory_also_with_pings_in_between() {
+    let bus = bus(true, "");
+    let mut socket = connect(&bus, &[]).unwrap();
+    let part = |opcode| Message::Frame(Frame::message("x".repeat(32 << 10), opcode, false));
+    let mut is_open = socket.send(part(OpCode::Data(Data::Text))).is_ok();
+    for _ in 0..16 {
+        is_open = is_open
+            && socket.send(Message::Ping("?".into())).is_ok()
+            && socket.send(part(OpCode::Data(Data::Continue))).is_ok();
+    }
+    let end = loop {
+        match socket.read() {
+            Ok(Message::Pong(_)) => {}
+            other => break other,
+        }
+    };
+    let is_waiting = matches!(&end, Err(Error::Io(error)) if error.kind() == ErrorKind::WouldBlock);
+    assert!(!is_waiting && !matches!(end, Ok(Message::Text(_))), "{end:?}");
     bus.finish([]);
 }
 

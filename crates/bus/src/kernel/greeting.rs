@@ -2,8 +2,7 @@
 //!
 //! Either a message of its own, `switchyard/hello` with `params {token?, pool?}`, or the
 //! `initialize` of a client that cannot say more than its protocol has, with
-//! `params._meta.switchyard.token`. A hello goes no further than here; the switch sees to it
-//! that no token does.
+//! `params._meta.switchyard.token`. Neither goes further than here.
 
 use std::fmt;
 use std::hint::black_box;
@@ -13,8 +12,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use wire::{Envelope, MessageKind};
 
-use crate::secret;
-use crate::switch::HELLO;
+use crate::hello::{HELLO, blanked, is_hello, token_in, welcome};
 
 /// A secret that lets a client in.
 #[derive(Clone, PartialEq, Eq)]
@@ -70,8 +68,7 @@ pub(super) fn greet(line: Bytes, token: Option<&Token>) -> Greeting {
         };
     };
     let raw_id = envelope.id.of(&line);
-    let is_hello = envelope.method.text(&line).is_some_and(|method| method == HELLO);
-    if is_hello {
+    if is_hello(&line, &envelope) {
         let params = serde_json::from_slice::<Params>(envelope.body.of(&line)).unwrap_or_default();
         return match token {
             Some(token) if !params.token.as_deref().is_some_and(|said| token.is(said)) => {
@@ -84,10 +81,12 @@ pub(super) fn greet(line: Bytes, token: Option<&Token>) -> Greeting {
         };
     }
     let Some(token) = token else { return Greeting::Message(line) };
-    let said = secret::token_in(envelope.meta.of(&line));
-    match said.map(|said| serde_json::from_str::<String>(said.get())) {
-        // The switch blanks it.
-        Some(Ok(said)) if token.is(&said) => Greeting::Message(line),
+    let meta = envelope.meta.of(&line);
+    match token_in(meta).map(|said| serde_json::from_str::<String>(said.get())) {
+        // Here already, so that a recording of the switch's inputs does not hold it.
+        Some(Ok(said)) if token.is(&said) => {
+            Greeting::Message(blanked(&line, meta).map_or(line, Bytes::from))
+        }
         _ => Greeting::refused(raw_id, "its token is wrong or missing"),
     }
 }
@@ -96,10 +95,6 @@ pub(super) fn greet(line: Bytes, token: Option<&Token>) -> Greeting {
 struct Params {
     token: Option<String>,
     pool: Option<String>,
-}
-
-fn welcome(raw_id: &[u8]) -> Bytes {
-    Bytes::from([br#"{"jsonrpc":"2.0","id":"#, raw_id, br#","result":{}}"#, b"\n"].concat())
 }
 
 impl Greeting {

@@ -1,9 +1,26 @@
-//! The token that a client may put into its `initialize`: `params._meta.switchyard.token`.
+//! What a client says to the bus itself and to no worker: a hello, and its token.
 //!
-//! It is for the bus alone. Whoever reads a line blanks it before the line goes on.
+//! The token stands in the hello, or in `params._meta.switchyard.token` of any other message;
+//! there it is blanked before the line goes on.
 
+use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use wire::Envelope;
+
+/// What a client may say first, to show its token and to choose its pool.
+pub(crate) const HELLO: &str = "switchyard/hello";
+
+pub(crate) fn is_hello(line: &[u8], envelope: &Envelope) -> bool {
+    // Hardly any method begins like this, so that the rest is hardly ever looked at.
+    envelope.method.of(line).starts_with(b"\"switchyard")
+        && envelope.method.text(line).is_some_and(|method| method == HELLO)
+}
+
+/// The answer to a hello that asked for one.
+pub(crate) fn welcome(raw_id: &[u8]) -> Bytes {
+    Bytes::from([br#"{"jsonrpc":"2.0","id":"#, raw_id, br#","result":{}}"#, b"\n"].concat())
+}
 
 #[derive(Deserialize)]
 struct Meta<'a> {
