@@ -4,5 +4,10 @@
 //! whoever holds a token. One guard stands on every way in. Nothing here knows an agent's
 //! dialect or SQL.
 
+mod acp;
+mod api;
+pub mod daemon;
+mod events;
+mod open_design;
 pub mod principal;
 pub mod problem;
