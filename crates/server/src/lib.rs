@@ -6,6 +6,7 @@
 
 mod acp;
 mod api;
+mod attachments;
 pub mod daemon;
 mod events;
 mod open_design;

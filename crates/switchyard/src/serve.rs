@@ -42,6 +42,7 @@ pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, F
         projects_dir: config.home.state.join("projects"),
     };
     let daemon = Daemon::new(desk, settings);
+    daemon.sweep_attachments().await;
     let admitted = router(&daemon).layer(axum::Extension(Principal::local()));
     let listener = tokio::net::TcpListener::bind(args.host)
         .await
