@@ -4,5 +4,11 @@
 //! whoever holds a token. One guard stands on every way in. Nothing here knows an agent's
 //! dialect or SQL.
 
+pub mod guard;
+pub mod limits;
+pub mod listen;
+pub mod login;
 pub mod principal;
 pub mod problem;
+pub mod tls;
+pub mod tokens;
