@@ -116,7 +116,7 @@ async fn who_does_not_speak_tls_is_not_served() {
     issue(dir.path());
     let tls = Some(load(dir.path()).unwrap());
     let limits = HttpLimits { head_timeout: Duration::from_millis(300), ..HttpLimits::default() };
-    let stage = Stage::with(Setup { tls, limits, ..Setup::default() }).await;
+    let stage = Stage::with(Setup { limits, tls, ..Setup::default() }).await;
     let answer = stage.say(stage.head("GET", "/v1/things", &[&stage.bearer()])).await;
     assert_eq!(answer.status(), 0, "{}", answer.0);
     // Returns only because a handshake that never starts has an end.
