@@ -128,15 +128,15 @@ async fn status(config: &Config, as_json: bool) -> Result<ExitCode, Failure> {
     // Writing to a String cannot fail.
     let mut text = format!("http      {}\n", at.http);
     for address in &at.tcp {
-        _ = write!(text, "acp       tcp {address}\n");
+        _ = writeln!(text, "acp       tcp {address}");
     }
     for path in &at.unix {
-        _ = write!(text, "acp       unix {}\n", path.display());
+        _ = writeln!(text, "acp       unix {}", path.display());
     }
-    _ = write!(text, "process   {}\nversion   {}\n", at.pid, at.version);
+    _ = writeln!(text, "process   {}\nversion   {}", at.pid, at.version);
     for (name, value) in health.as_object().into_iter().flatten() {
         if name != "version" {
-            _ = write!(text, "{name:<9} {value}\n");
+            _ = writeln!(text, "{name:<9} {value}");
         }
     }
     print(&text)?;
