@@ -10,7 +10,7 @@ mod caller;
 mod document;
 mod enclosed;
 mod health;
-mod input;
+pub(crate) mod input;
 mod list;
 mod made;
 mod pending;
@@ -55,8 +55,12 @@ impl Memory {
     }
 }
 
-pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
-    let (router, document) = OpenApiRouter::with_openapi(document::Document::openapi())
+/// The routes, and the document of these and the `others`.
+pub(crate) fn router(
+    daemon: &Arc<Daemon>,
+    others: impl IntoIterator<Item = utoipa::openapi::OpenApi>,
+) -> Router {
+    let (router, mut document) = OpenApiRouter::with_openapi(document::Document::openapi())
         .routes(routes!(health::alive))
         .routes(routes!(health::health))
         .routes(routes!(health::capabilities))
@@ -78,6 +82,9 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
         .routes(routes!(attachments::get, attachments::delete))
         .with_state(daemon.clone())
         .split_for_parts();
+    for other in others {
+        document.merge(other);
+    }
     let document = Arc::new(document);
     let serve = async move || Json(document.as_ref().clone());
     router.route("/v1/openapi.json", axum::routing::get(serve))

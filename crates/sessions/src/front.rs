@@ -8,6 +8,7 @@
 //! that waits for the agent never holds up the next message of the client.
 
 mod feed;
+mod introduction;
 mod list;
 mod open;
 mod visit;
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -106,7 +107,8 @@ struct Front {
     own: Option<Own>,
     visit: Option<Visit>,
     client: Connection,
-    initialized: OnceLock<()>,
+    /// Whether the client offers to read and write files; set by `initialize`.
+    initialized: OnceLock<bool>,
     /// Where an agent of its own runs; set by `initialize`.
     slot: OnceLock<Arc<HostSlot>>,
     /// Whose stray messages are being passed on.
@@ -164,6 +166,8 @@ impl Front {
             return self.respond(&id, Err(error)).await;
         }
         match message.method() {
+            // Some clients ask it to keep the connection up.
+            "$/ping" => self.respond(&id, Ok(Json::trusted("{}"))).await,
             // Prompts keep the order in which they came, so they are not run on the side.
             "session/prompt" => self.prompt(message).await,
             "session/new" => self.spawn(id, Self::new_session, message),
@@ -184,6 +188,9 @@ impl Front {
                 }
             }
             "$/cancel_request" => self.cancel_request(message).await,
+            // What is about the connection itself is no business of the agent.
+            method if method.starts_with("$/") => {}
+            "_switchyard/order" => self.take_order(message),
             _ => self.pass_notification(message).await,
         }
     }
@@ -227,7 +234,7 @@ impl Front {
                 ))
             });
         }
-        self.initialized.get_or_init(|| ());
+        self.initialized.get_or_init(|| introduction::offers_files(&message.body_json()));
         Ok(())
     }
 
@@ -236,7 +243,8 @@ impl Front {
             Some(visit) => visit.introduction().await?,
             None => self.host().await?.initialized().clone(),
         };
-        with_own_capabilities(&answer, self.visit.is_some()).map_err(RpcError::internal)
+        introduction::with_own_capabilities(&answer, self.visit.is_some())
+            .map_err(RpcError::internal)
     }
 
     async fn prompt(self: &Arc<Self>, message: Message) {
@@ -441,24 +449,6 @@ async fn pass_stray(message: FromAgent, client: &Connection, agent: &Connection)
         }
         _ => {}
     }
-}
-
-/// The agent's answer to `initialize`, with what the log adds to it.
-fn with_own_capabilities(initialized: &Json, is_desk: bool) -> Result<Json, wire::NotJson> {
-    let yes = Json::trusted("{}");
-    let sessions = ["list", "resume", "close", "delete"].into_iter();
-    let sessions = sessions.chain(is_desk.then_some("fork"));
-    let mut answer = wire::set_member(
-        initialized,
-        &["agentCapabilities", "loadSession"],
-        &Json::trusted("true"),
-    )?;
-    for capability in sessions {
-        let path = ["agentCapabilities", "sessionCapabilities", capability];
-        answer = wire::set_member(&answer, &path, &yes)?;
-    }
-    let version = Json::of(&json!({ "version": env!("CARGO_PKG_VERSION") }));
-    wire::set_member(&answer, &["_meta", "switchyard"], &version)
 }
 
 /// `sessionId` of params.

@@ -18,7 +18,8 @@ use store::{EventLog, MemoryLog, NewSession};
 use tower::ServiceExt as _;
 use wire::SessionId;
 
-use crate::daemon::{Daemon, Settings, router};
+use super::router;
+use crate::daemon::{Daemon, Settings};
 use crate::principal::{Principal, Role};
 
 struct NoAgents;
@@ -79,7 +80,7 @@ impl Served {
         };
         let request = Request::builder().method(method).uri(path);
         let request = request.header(header::CONTENT_TYPE, kind).body(Body::from("{}")).unwrap();
-        let router = router(&self.daemon).layer(Extension(who.clone()));
+        let router = router(&self.daemon, []).layer(Extension(who.clone()));
         let response = router.oneshot(request).await.unwrap();
         let status = response.status();
         let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
@@ -170,7 +171,7 @@ async fn commands_are_for_the_daemons_own_user() {
         let request =
             Request::post("/v1/sessions").header(header::CONTENT_TYPE, "application/json");
         let request = request.body(Body::from(order.to_string())).unwrap();
-        let router = router(&served.daemon).layer(Extension(who));
+        let router = router(&served.daemon, []).layer(Extension(who));
         router.oneshot(request).await.unwrap().status()
     };
     assert_eq!(ask(somebody(Role::Admin)).await, StatusCode::FORBIDDEN);
