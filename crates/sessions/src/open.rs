@@ -16,6 +16,7 @@ use crate::details::Details;
 use crate::host::{Host, HostError, HostSlot};
 use crate::link::{self, How, Known, Link, LinkError, ResumeReport};
 use crate::permission::Policy;
+use crate::pools::Prepared;
 use crate::session::{Linked, RootsError, ServedBy, SessionHandle, SessionSetup, reseed_preamble};
 use crate::trouble::Trouble;
 use crate::yard::Yard;
@@ -88,7 +89,22 @@ impl Place {
 
 /// A new session. `params` are those of `session/new`.
 pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
+    new_with(yard, terms, params, None).await
+}
+
+/// As [`new`]; a session that stands `prepared` in the agent with the same params is used
+/// instead of a new one, if the agent still lives.
+pub async fn new_with(
+    yard: &Yard,
+    terms: &Terms,
+    params: &Json,
+    prepared: Option<Prepared>,
+) -> Result<Opened, OpenError> {
     Place::read(params)?;
+    if let Some(prepared) = prepared.filter(Prepared::is_usable) {
+        let (id, link) = prepared.into_parts();
+        return begin(yard, terms, id, params, link, None).await;
+    }
     let host = terms.slot.host().await?;
     let id = mint::session_id();
     let link = link::open_new(&host, id.as_str(), params).await?;

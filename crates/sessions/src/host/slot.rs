@@ -21,6 +21,10 @@ pub struct HostSlot {
     settings: Settings,
     initialize: Json,
     state: Mutex<State>,
+    /// Several sessions use it, so that none of them may end it.
+    is_shared: bool,
+    /// Set when the first process has said hello.
+    started: CancellationToken,
     /// Ends a start that is under way.
     closing: CancellationToken,
 }
@@ -60,7 +64,42 @@ impl HostSlot {
             }
             false => initialize,
         };
-        Self { command, setup, settings, initialize, state: Mutex::default(), closing }
+        Self {
+            command,
+            setup,
+            settings,
+            initialize,
+            state: Mutex::default(),
+            is_shared: false,
+            started: CancellationToken::new(),
+            closing,
+        }
+    }
+
+    /// The same place, for several sessions at once.
+    #[must_use]
+    pub(crate) fn shared(self) -> Self {
+        Self { is_shared: true, ..self }
+    }
+
+    /// Whether a session that is done with its agent lets go of it instead of ending it.
+    pub fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// Is cancelled as soon as an agent has been started here.
+    pub(crate) fn started(&self) -> CancellationToken {
+        self.started.clone()
+    }
+
+    /// No agent is started here any more.
+    pub(crate) fn refuse(&self) {
+        self.closing.cancel();
+    }
+
+    /// The agent if it runs; nothing is started, and one that is just starting is not seen.
+    pub(crate) fn running(&self) -> Option<Arc<Host>> {
+        self.state.try_lock().ok()?.host.clone().filter(|host| host.is_running())
     }
 
     pub fn command(&self) -> &AgentCommand {
@@ -78,7 +117,8 @@ impl HostSlot {
 
     async fn running_host(&self) -> Result<Arc<Host>, HostError> {
         let mut state = self.state.lock().await;
-        if let Some(host) = state.host.as_ref().filter(|host| host.is_running()) {
+        // Looked at, because its end may not have been told yet.
+        if let Some(host) = state.host.as_ref().filter(|host| host.is_present()) {
             return Ok(host.clone());
         }
         if let Some(gone) = state.host.take() {
@@ -90,6 +130,7 @@ impl HostSlot {
         let host =
             Host::start(&self.command, &self.setup, &self.settings, &self.initialize).await?;
         state.host = Some(host.clone());
+        self.started.cancel();
         Ok(host)
     }
 

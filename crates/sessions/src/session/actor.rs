@@ -151,6 +151,7 @@ impl Actor {
                 Some(halt.0)
             }
         };
+        self.abandon_shared();
         if let Some(services) = &self.services {
             services.end().await;
         }
@@ -188,6 +189,9 @@ impl Actor {
         loop {
             self.start_next_turn().await?;
             self.publish_phase();
+            if self.finishing.is_some() {
+                self.leave_shared();
+            }
             if self.finishing.is_some() && matches!(self.link, LinkState::Unlinked) {
                 return Ok(());
             }
