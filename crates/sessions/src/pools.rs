@@ -31,7 +31,8 @@ use crate::host::{AgentCommand, HostSlot};
 use crate::settings::{Settings, WorkerSetup};
 
 use key::Key;
-pub use lease::Lease;
+pub(crate) use lease::Backing;
+use lease::Lease;
 pub use picture::{KeyPicture, Picture};
 use prepared::Kept;
 pub use prepared::Prepared;
@@ -43,16 +44,6 @@ use state::{Shared, State, Warm};
 #[derive(Debug)]
 pub struct Pools {
     inner: Arc<Inner>,
-}
-
-/// A place for a session's agent.
-#[derive(Debug)]
-pub struct PoolSlot {
-    pub slot: Arc<HostSlot>,
-    /// A session that stands open in it, with the params that were asked for.
-    pub prepared: Option<Prepared>,
-    /// To be kept with the session; see [`Lease`].
-    pub lease: Lease,
 }
 
 #[derive(Debug)]
@@ -85,36 +76,34 @@ impl Pools {
         Self { inner }
     }
 
-    /// A slot for a session. `new_params` are those of its `session/new`; without them only
-    /// an initialized agent is wanted, for a session that is brought back.
+    /// A slot for one session; shutting it down or dropping it ends its use.
     ///
-    /// Never fails and never waits for an agent: a slot without a worker starts one when it
-    /// is used.
+    /// `new_params` are those of the `session/new` that follows at once: the slot may come
+    /// with an agent in which that is done already. Without them the session is opened later,
+    /// or brought back, and an agent that stands ready is taken when it is needed.
+    ///
+    /// Never fails and never waits for an agent: a slot without one starts it when it is used.
     pub async fn slot(
         &self,
         command: AgentCommand,
         initialize: Json,
         new_params: Option<&Json>,
         model: Option<&str>,
-    ) -> PoolSlot {
+    ) -> Arc<HostSlot> {
         let inner = &self.inner;
         if key::can_be_shared(&command) {
             return inner.shared_slot(command, initialize).await;
         }
         let key = Arc::new(Key::new(&command, &initialize, model));
         inner.note_use(&key, &command, &initialize, new_params);
-        let taken = inner.take_ready(&key, &command, new_params).await;
-        let is_hit = taken.is_some();
+        let taken = match new_params {
+            Some(_) => inner.take_ready(&key, &command, new_params).await,
+            None => None,
+        };
         let (slot, prepared) =
             taken.unwrap_or_else(|| (Arc::new(inner.cold_slot(command, initialize)), None));
-        let lease = inner.lease(&key, &slot, is_hit);
-        if is_hit {
-            inner.state().order(&key);
-            inner.kick();
-        } else {
-            inner.order_when_started(&key, &slot);
-        }
-        PoolSlot { slot, prepared, lease }
+        inner.lease(&key, &slot, prepared);
+        slot
     }
 
     /// Starts a worker before its first use, if such workers are kept warm at all.
@@ -204,13 +193,13 @@ impl Inner {
     }
 
     /// A warm worker that lives and is what a new one would be; the oldest first, so that
-    /// none waits for long.
+    /// none waits for long. Another one is ordered for it.
     async fn take_ready(
         self: &Arc<Self>,
         key: &Arc<Key>,
         command: &AgentCommand,
         new_params: Option<&Json>,
-    ) -> Option<(Arc<HostSlot>, Option<Prepared>)> {
+    ) -> Option<(Arc<HostSlot>, Option<(Json, Prepared)>)> {
         loop {
             let warm = self.state().keys.get_mut(key)?.warm.pop_front()?;
             if self.fingerprint(command).await != warm.fingerprint {
@@ -228,54 +217,50 @@ impl Inner {
                 self.tasks.spawn(async move { slot.shut_down().await });
                 continue;
             }
+            self.note_hit(key);
             let Kept::Session(prepared) = kept else { return Some((slot, None)) };
-            let is_wanted = match (&params, new_params) {
-                (Some(had), Some(wanted)) => key::are_same(had, wanted),
-                _ => false,
+            return match (params, new_params) {
+                (Some(had), Some(wanted)) if key::are_same(&had, wanted) => {
+                    Some((slot, Some((had, *prepared))))
+                }
+                _ => {
+                    self.tasks.spawn(prepared.discard());
+                    Some((slot, None))
+                }
             };
-            if is_wanted {
-                return Some((slot, Some(*prepared)));
-            }
-            self.tasks.spawn(prepared.discard());
-            return Some((slot, None));
         }
     }
 
-    fn lease(self: &Arc<Self>, key: &Arc<Key>, slot: &Arc<HostSlot>, is_hit: bool) -> Lease {
+    fn note_hit(self: &Arc<Self>, key: &Arc<Key>) {
         let mut state = self.state();
-        state.count(key, |counts| match is_hit {
-            true => counts.hits += 1,
-            false => counts.misses += 1,
-        });
+        state.count(key, |counts| counts.hits += 1);
+        if let Some(entry) = state.keys.get_mut(key) {
+            entry.forgive();
+        }
+        state.order(key);
+        drop(state);
+        self.kick();
+    }
+
+    fn lease(
+        self: &Arc<Self>,
+        key: &Arc<Key>,
+        slot: &Arc<HostSlot>,
+        prepared: Option<(Json, Prepared)>,
+    ) {
+        let mut state = self.state();
+        let id = state.next_id();
+        state.leased.insert(id, Arc::downgrade(slot));
         if let Some(entry) = state.keys.get_mut(key) {
             entry.n_in_use += 1;
-            if is_hit {
-                entry.forgive();
-            }
         }
-        let id = state.next_id();
+        drop(state);
+        let lease = Lease::new(self, id, key.clone(), None);
+        slot.back(Backing::new(self, lease, None, prepared));
         if self.closing.is_cancelled() {
             let slot = slot.clone();
             self.tasks.spawn(async move { slot.shut_down().await });
         }
-        state.leased.insert(id, Arc::downgrade(slot));
-        Lease::new(self, id, key.clone(), slot.clone(), None)
-    }
-
-    /// Orders a warm worker once the session's own has started: somebody waits for that one,
-    /// and an agent that does not start at all needs no second try.
-    fn order_when_started(self: &Arc<Self>, key: &Arc<Key>, slot: &Arc<HostSlot>) {
-        let (inner, key, started) = (self.clone(), key.clone(), slot.started());
-        let patience = self.settings.initialize_within;
-        self.tasks.spawn(async move {
-            tokio::select! {
-                () = inner.closing.cancelled() => return,
-                () = tokio::time::sleep(patience) => return,
-                () = started.cancelled() => {}
-            }
-            inner.state().order(&key);
-            inner.kick();
-        });
     }
 
     fn end(&self, warm: Vec<Warm>, why: &str) {

@@ -1,86 +1,143 @@
-//! The use of a slot by one session, and its end.
+//! A slot's ties to the pools: what stands ready for it, and that it is in use.
 //!
-//! Whoever has a session keeps its lease for as long as the session may need its agent.
-//! Letting go of it ends the worker of a session that had one for itself; a shared worker
-//! goes on, and is ended when nobody has used it for the idle time.
+//! A session that is done with its agent shuts its slot down or drops it; either ends the
+//! lease. That ends a worker which the session had for itself. A shared worker goes on, and
+//! is ended when nobody has used it for the idle time.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
-use super::Inner;
-use super::key::Key;
-use crate::host::HostSlot;
+use wire::Json;
 
+use super::key::{self, Key};
+use super::{Inner, Prepared};
+use crate::host::{AgentCommand, Host, HostSlot};
+
+/// Where a slot that came from the pools looks before it starts an agent itself.
 #[derive(Debug)]
-pub struct Lease {
+pub(crate) struct Backing {
     pools: Weak<Inner>,
-    held: Option<Held>,
+    key: Arc<Key>,
+    /// The slot that has the worker, if several sessions share it.
+    shared: Option<Arc<HostSlot>>,
+    lease: Mutex<Option<Lease>>,
+    /// A session that stands open in the slot's agent, and what it was opened with.
+    prepared: Mutex<Option<(Json, Prepared)>>,
 }
 
+impl Backing {
+    pub(super) fn new(
+        pools: &Arc<Inner>,
+        lease: Lease,
+        shared: Option<Arc<HostSlot>>,
+        prepared: Option<(Json, Prepared)>,
+    ) -> Self {
+        Self {
+            pools: Arc::downgrade(pools),
+            key: lease.key.clone(),
+            shared,
+            lease: Mutex::new(Some(lease)),
+            prepared: Mutex::new(prepared),
+        }
+    }
+
+    pub(crate) fn shared(&self) -> Option<&Arc<HostSlot>> {
+        self.shared.as_ref()
+    }
+
+    /// An agent that stands ready, instead of one that would have to be started.
+    pub(crate) async fn ready(
+        &self,
+        command: &AgentCommand,
+        initialize: &Json,
+    ) -> Option<Arc<Host>> {
+        let pools = self.pools.upgrade()?;
+        pools.note_use(&self.key, command, initialize, None);
+        if let Some((slot, _)) = pools.take_ready(&self.key, command, None).await {
+            return slot.give_up().await;
+        }
+        pools.state().count(&self.key, |counts| counts.misses += 1);
+        None
+    }
+
+    /// The slot had to start one, and it runs: the next one need not wait.
+    pub(crate) fn started(&self) {
+        if let Some(pools) = self.pools.upgrade() {
+            pools.state().order(&self.key);
+            pools.kick();
+        }
+    }
+
+    /// The session that stands open, if it was opened with these params and its agent lives.
+    pub(crate) fn take_prepared(&self, params: &Json) -> Option<Prepared> {
+        let (had, prepared) = self.take_any_prepared()?;
+        if key::are_same(&had, params) && prepared.is_usable() {
+            return Some(prepared);
+        }
+        self.discard(prepared);
+        None
+    }
+
+    /// Nobody will want the session that stands open.
+    pub(crate) fn discard_prepared(&self) {
+        if let Some((_, prepared)) = self.take_any_prepared() {
+            self.discard(prepared);
+        }
+    }
+
+    fn take_any_prepared(&self) -> Option<(Json, Prepared)> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn discard(&self, prepared: Prepared) {
+        if let Some(pools) = self.pools.upgrade() {
+            pools.tasks.spawn(prepared.discard());
+        }
+    }
+
+    /// The slot is not used any more.
+    pub(crate) fn let_go(&self) {
+        drop(self.lease.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.take_any_prepared());
+    }
+}
+
+/// That one session uses a slot, until dropped.
 #[derive(Debug)]
-struct Held {
+pub(super) struct Lease {
+    pools: Weak<Inner>,
     id: u64,
     key: Arc<Key>,
-    slot: Arc<HostSlot>,
     /// The shared worker's id.
     shared: Option<u64>,
 }
 
 impl Lease {
-    pub(super) fn new(
-        pools: &Arc<Inner>,
-        id: u64,
-        key: Arc<Key>,
-        slot: Arc<HostSlot>,
-        shared: Option<u64>,
-    ) -> Self {
-        Self { pools: Arc::downgrade(pools), held: Some(Held { id, key, slot, shared }) }
-    }
-
-    /// Whether other sessions may be using the same worker.
-    pub fn is_shared(&self) -> bool {
-        self.held.as_ref().is_some_and(|held| held.shared.is_some())
-    }
-
-    /// Lets go, and waits until the worker has ended if it was the session's own.
-    pub async fn let_go(mut self) {
-        if let Some(slot) = self.give_back() {
-            slot.shut_down().await;
-        }
-    }
-
-    /// The slot that nobody wants any more, if it is so.
-    fn give_back(&mut self) -> Option<Arc<HostSlot>> {
-        let Held { id, key, slot, shared } = self.held.take()?;
-        let Some(pools) = self.pools.upgrade() else { return Some(slot) };
-        let mut state = pools.state();
-        state.leased.remove(&id);
-        let Some(shared_id) = shared else {
-            if let Some(entry) = state.keys.get_mut(&key) {
-                entry.n_in_use = entry.n_in_use.saturating_sub(1);
-            }
-            return Some(slot);
-        };
-        let shared = state.shared.get_mut(&shared_id)?;
-        shared.n_users = shared.n_users.saturating_sub(1);
-        shared.since = Instant::now();
-        let is_over = shared.is_retired && shared.n_users == 0;
-        is_over.then(|| state.shared.remove(&shared_id)).flatten().map(|shared| shared.slot)
+    pub(super) fn new(pools: &Arc<Inner>, id: u64, key: Arc<Key>, shared: Option<u64>) -> Self {
+        Self { pools: Arc::downgrade(pools), id, key, shared }
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let Some(slot) = self.give_back() else { return };
-        match (self.pools.upgrade(), tokio::runtime::Handle::try_current()) {
-            (Some(pools), Ok(_)) => {
-                pools.tasks.spawn(async move { slot.shut_down().await });
+        let Some(pools) = self.pools.upgrade() else { return };
+        let mut state = pools.state();
+        state.leased.remove(&self.id);
+        let Some(shared_id) = self.shared else {
+            if let Some(entry) = state.keys.get_mut(&self.key) {
+                entry.n_in_use = entry.n_in_use.saturating_sub(1);
             }
-            (None, Ok(runtime)) => {
-                runtime.spawn(async move { slot.shut_down().await });
-            }
-            // Dropping the slot ends its worker at once.
-            (_, Err(_)) => {}
+            return;
+        };
+        let Some(shared) = state.shared.get_mut(&shared_id) else { return };
+        shared.n_users = shared.n_users.saturating_sub(1);
+        shared.since = Instant::now();
+        let is_over = shared.is_retired && shared.n_users == 0;
+        let over = is_over.then(|| state.shared.remove(&shared_id)).flatten();
+        drop(state);
+        // Outside a runtime its end comes with its last handle.
+        if tokio::runtime::Handle::try_current().is_ok() {
+            pools.end_shared(over.into_iter().collect());
         }
     }
 }

@@ -24,9 +24,9 @@ const MAX_STDERR: usize = 64;
 /// A session that nobody used is not worth more waiting.
 const DISCARD_WITHIN: Duration = Duration::from_secs(2);
 
-/// A new session in a running agent, for [`open::new_with`](crate::open::new_with).
+/// A new session in a running agent.
 #[derive(Debug)]
-pub struct Prepared {
+pub(crate) struct Prepared {
     id: SessionId,
     link: Link,
     n_bytes: usize,
@@ -38,10 +38,6 @@ impl Prepared {
         let id = mint::session_id();
         let link = link::open_new(host, id.as_str(), params).await?;
         Ok(Self { id, link, n_bytes: 0, n_stderr: 0 })
-    }
-
-    pub fn id(&self) -> SessionId {
-        self.id
     }
 
     pub(crate) fn is_usable(&self) -> bool {

@@ -8,37 +8,40 @@ use wire::Json;
 use super::fingerprint::Fingerprint;
 use super::key::Key;
 use super::state::{Counts, Shared};
-use super::{Inner, Lease, PoolSlot, blocking};
+use super::{Backing, Inner, Lease, blocking};
 use crate::host::{AgentCommand, HostSlot};
 
 impl Inner {
+    /// A slot of one session in front of the one that they share.
     pub(super) async fn shared_slot(
         self: &Arc<Self>,
         command: AgentCommand,
         initialize: Json,
-    ) -> PoolSlot {
-        let (shared, slot) = self.join(command, initialize).await;
-        let mut state = self.state();
-        let id = state.next_id();
-        state.leased.insert(id, Arc::downgrade(&slot));
-        let key = state.shared.get(&shared).map(|shared| shared.key.clone());
-        drop(state);
-        let key = key.unwrap_or_else(|| {
-            // Closed meanwhile; the slot starts nothing any more.
+    ) -> Arc<HostSlot> {
+        let slot = Arc::new(self.cold_slot(command.clone(), initialize.clone()));
+        let key = Arc::new(Key::shared(&command, &initialize));
+        let (shared_id, shared) = self.join(&key, command, initialize).await;
+        let id = {
+            let mut state = self.state();
+            let id = state.next_id();
+            state.leased.insert(id, Arc::downgrade(&slot));
+            id
+        };
+        let lease = Lease::new(self, id, key, Some(shared_id));
+        slot.back(Backing::new(self, lease, Some(shared), None));
+        if self.closing.is_cancelled() {
             slot.refuse();
-            Arc::new(Key::shared(slot.command(), &Json::trusted("{}")))
-        });
-        let lease = Lease::new(self, id, key, slot.clone(), Some(shared));
-        PoolSlot { slot, prepared: None, lease }
+        }
+        slot
     }
 
     /// Starts the shared worker before anybody needs it.
     pub(super) fn prestart_shared(self: &Arc<Self>, command: AgentCommand, initialize: Json) {
         let inner = self.clone();
         self.tasks.spawn(async move {
-            let joined = inner.shared_slot(command, initialize).await;
-            if let Err(error) = joined.slot.host().await {
-                tracing::info!(agent = joined.slot.command().name, %error, "no shared worker");
+            let slot = inner.shared_slot(command, initialize).await;
+            if let Err(error) = slot.host().await {
+                tracing::info!(agent = slot.command().name, %error, "no shared worker");
             }
         });
     }
@@ -46,16 +49,16 @@ impl Inner {
     /// One more user of the worker for this command, which is made if need be.
     async fn join(
         self: &Arc<Self>,
+        key: &Arc<Key>,
         mut command: AgentCommand,
         initialize: Json,
     ) -> (u64, Arc<HostSlot>) {
-        let key = Arc::new(Key::shared(&command, &initialize));
         if let Some(dir) = self.state().warm.shared_cwd.clone() {
             command.cwd = dir;
         }
         let current = {
             let state = self.state();
-            let current = state.shared.values().find(|it| it.key == key && !it.is_retired);
+            let current = state.shared.values().find(|it| it.key == *key && !it.is_retired);
             current.map(|shared| shared.slot.command().clone())
         };
         // As the worker that runs would be started now, or as the new one will be.
@@ -67,7 +70,7 @@ impl Inner {
 
         let mut state = self.state();
         let mut outdated = Vec::new();
-        let found = state.shared.iter_mut().find(|(_, it)| it.key == key && !it.is_retired);
+        let found = state.shared.iter_mut().find(|(_, it)| it.key == *key && !it.is_retired);
         if let Some((id, shared)) = found {
             if shared.fingerprint == now {
                 let is_hit = shared.slot.running().is_some();
@@ -88,11 +91,11 @@ impl Inner {
                 outdated.extend(state.shared.remove(&id));
             }
         }
-        let slot = Arc::new(self.cold_slot(command, initialize).shared());
+        let slot = Arc::new(self.cold_slot(command, initialize));
         let id = state.next_id();
         state.total.misses += 1;
         let shared = Shared {
-            key,
+            key: key.clone(),
             slot: slot.clone(),
             fingerprint: own,
             n_users: 1,

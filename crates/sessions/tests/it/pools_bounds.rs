@@ -92,7 +92,7 @@ async fn an_agent_that_does_not_start_is_left_alone_after_three_tries() {
     // Neither by itself nor for the next one who wants it.
     stage.prewarm(&agent);
     let slot = stage.slot(&agent, &plain(&agent)).await;
-    assert!(slot.slot.host().await.is_err());
+    assert!(slot.host().await.is_err());
     assert_eq!(stage.pools.picture().total.starts, 3);
     assert_eq!(stage.starts().len(), 4, "three, and the session's own");
     stage.pools.shut_down().await;
@@ -158,7 +158,7 @@ async fn a_shut_down_leaves_no_process() {
     stage.pools.shut_down().await;
     stage.until_none_left().await;
     let late = stage.slot(&a, &plain(&a)).await;
-    assert!(matches!(late.slot.host().await, Err(HostError::ShuttingDown)));
+    assert!(matches!(late.host().await, Err(HostError::ShuttingDown)));
     assert_eq!(stage.starts().len(), 3);
     drop(session);
 }

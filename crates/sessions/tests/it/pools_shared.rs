@@ -22,14 +22,14 @@ async fn sessions_in_different_directories_share_a_worker_that_outlives_each() {
     let stage = Stage::new(quiet());
     let first = stage.open(&shared(&stage, "a")).await;
     let second = stage.open(&shared(&stage, "b")).await;
-    assert!(first.lease.is_shared());
+    assert!(first.slot.is_shared());
     assert_eq!(first.pid().await, second.pid().await);
     assert_eq!(stage.starts().len(), 1);
     assert_eq!(stage.pools.picture().keys[0].in_use, 2);
 
     // A session that ends lets go of the worker without ending it.
     first.opened.handle.finish().await.unwrap();
-    first.lease.let_go().await;
+    first.slot.shut_down().await;
     assert_eq!(stage.pools.picture().keys[0].in_use, 1);
     assert_eq!(second.prompt("say hello").await, "end_turn");
     let third = stage.open(&shared(&stage, "c")).await;
@@ -82,7 +82,7 @@ async fn a_session_that_is_dropped_frees_its_place_in_the_worker() {
     let stage = Stage::new(quiet());
     let [a, b] = ["a", "b"].map(|dir| shared(&stage, dir));
     let slot = stage.slot(&a, &plain(&a)).await;
-    let host = slot.slot.host().await.unwrap();
+    let host = slot.host().await.unwrap();
     let (first, second) = (stage.open_in(slot, &plain(&a)).await, stage.open(&b).await);
     let (turn, id) = (mint::turn_id(), first.opened.handle.id());
     let params = json!({ "prompt": [{ "type": "text", "text": "slow 100000 50" }] });

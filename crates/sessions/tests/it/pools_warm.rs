@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sessions::pools::WarmSettings;
 use wire::{Event, Json, Kind};
 
-use crate::stage::{Stage, is_alive, kill9, plain, quiet, replace, until};
+use crate::stage::{Stage, initialize, is_alive, kill9, plain, quiet, replace, until};
 
 fn commands_updates(events: &[Event]) -> Vec<Value> {
     let is_it = |event: &&Event| event.kind.update_name() == Some("available_commands_update");
@@ -24,10 +24,7 @@ async fn a_second_session_uses_a_worker_that_was_ready_before() {
 
     // Nothing that is started now gets ready: what works, works without waiting for a start.
     stage.close_gate();
-    let slot = stage.slot(&agent, &plain(&agent)).await;
-    let id = slot.prepared.as_ref().unwrap().id();
-    let second = stage.open_in(slot, &plain(&agent)).await;
-    assert_eq!(second.opened.handle.id(), id);
+    let second = stage.open(&agent).await;
     assert_eq!(second.prompt("say hello").await, "end_turn");
     assert_eq!(second.pid().await, stage.starts()[1]);
     assert_eq!(stage.n_agent_sessions(), 2, "no other session was opened for it");
@@ -109,7 +106,6 @@ async fn other_params_take_the_worker_and_leave_its_session() {
     let params = json!({ "cwd": agent.cwd, "mcpServers": [], "_meta": { "client": "special" } });
     let params = Json::of(&params);
     let slot = stage.slot(&agent, &params).await;
-    assert!(slot.prepared.is_none());
     until("the unused session is deleted", || stage.n_agent_sessions() == 0).await;
     let session = stage.open_in(slot, &params).await;
     assert_eq!(session.pid().await, stage.starts()[0]);
@@ -128,9 +124,10 @@ async fn another_directory_or_environment_has_its_own_workers() {
     let mut with_variable = agent.clone();
     with_variable.env.set.insert("COLOUR".into(), "red".into());
     for other in [stage.agent("elsewhere"), with_variable] {
-        assert!(stage.slot(&other, &plain(&other)).await.prepared.is_none());
+        let session = stage.open(&other).await;
+        assert_ne!(session.pid().await, stage.starts()[0]);
     }
-    assert!(stage.slot(&agent, &plain(&agent)).await.prepared.is_some());
+    assert_eq!(stage.open(&agent).await.pid().await, stage.starts()[0]);
     stage.pools.shut_down().await;
 }
 
@@ -148,7 +145,7 @@ async fn a_killed_worker_is_replaced_and_never_handed_out() {
     stage.close_gate();
     kill9(stage.starts()[1]).await;
     let slot = stage.slot(&agent, &plain(&agent)).await;
-    assert!(slot.prepared.is_none());
+    assert_eq!(stage.pools.picture().total.hits, 0);
     stage.open_gate();
     let session = stage.open_in(slot, &plain(&agent)).await;
     assert!(!stage.starts()[..2].contains(&session.pid().await));
@@ -163,7 +160,7 @@ async fn a_worker_that_dies_on_the_way_to_its_session_is_started_anew() {
     stage.prewarm(&agent);
     stage.until_warm(1).await;
     let slot = stage.slot(&agent, &plain(&agent)).await;
-    assert!(slot.prepared.is_some());
+    assert_eq!(stage.pools.picture().total.hits, 1);
     kill9(stage.starts()[0]).await;
     let session = stage.open_in(slot, &plain(&agent)).await;
     assert_ne!(session.pid().await, stage.starts()[0]);
@@ -189,7 +186,7 @@ async fn a_worker_of_a_replaced_program_is_not_handed_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_that_is_let_go_ends_the_worker() {
+async fn a_slot_that_is_shut_down_or_dropped_ends_its_worker() {
     let stage = Stage::new(WarmSettings { is_on: false, ..quiet() });
     let agent = stage.agent("work");
     let (first, second) = (stage.open(&agent).await, stage.open(&agent).await);
@@ -201,4 +198,42 @@ async fn a_lease_that_is_let_go_ends_the_worker() {
     drop(second);
     stage.until_none_left().await;
     assert_eq!((stage.pools.picture().keys[0].in_use, stage.starts().len()), (0, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slot_for_later_takes_a_worker_only_when_it_is_used() {
+    let stage = Stage::new(quiet());
+    let agent = stage.agent("work");
+    stage.prewarm(&agent);
+    stage.until_warm(1).await;
+    let slot = stage.pools.slot(agent.clone(), initialize(), None, None).await;
+    let picture = stage.pools.picture();
+    assert_eq!((picture.warm, picture.total.hits), (1, 0));
+
+    stage.close_gate();
+    let host = slot.host().await.unwrap();
+    assert_eq!(host.pid(), stage.starts()[0]);
+    let picture = stage.pools.picture();
+    assert_eq!((picture.warm, picture.total.hits, picture.total.misses), (0, 1, 0));
+    until("the session in it is deleted", || stage.n_agent_sessions() == 0).await;
+    stage.pools.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_whose_worker_crashed_goes_on_in_one_that_is_ready() {
+    let stage = Stage::new(quiet());
+    let agent = stage.agent("work");
+    let session = stage.open(&agent).await;
+    assert_eq!(session.prompt("remember the milk").await, "end_turn");
+    stage.until_warm(1).await;
+    stage.close_gate();
+    kill9(session.pid().await).await;
+    session.until_event("it is told", |event| event.kind == Kind::WorkerExited).await;
+    assert_eq!(session.prompt("recall").await, "end_turn");
+    let events = session.events().await;
+    let started = events.iter().rev().find(|event| event.kind == Kind::WorkerStarted).unwrap();
+    let started: Value = started.payload.read().unwrap();
+    assert_eq!(started["pid"], stage.starts()[1]);
+    assert!(events.iter().any(|event| event.payload.as_str().contains("milk")));
+    stage.pools.shut_down().await;
 }

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sessions::host::{AgentCommand, Manners, own_client_capabilities};
+use sessions::host::{AgentCommand, HostSlot, Manners, own_client_capabilities};
 use sessions::mint;
-use sessions::open::{self, Opened, Terms};
+use sessions::open::{self, Notes, Opened, Terms};
 use sessions::permission::Policy;
-use sessions::pools::{Lease, PoolSlot, Pools, WarmSettings};
+use sessions::pools::{Pools, WarmSettings};
 use sessions::session::ServedBy;
 use sessions::settings::{Settings, WorkerSetup};
 use sessions::yard::Yard;
@@ -98,7 +98,7 @@ impl Stage {
         }
     }
 
-    pub(crate) async fn slot(&self, command: &AgentCommand, params: &Json) -> PoolSlot {
+    pub(crate) async fn slot(&self, command: &AgentCommand, params: &Json) -> Arc<HostSlot> {
         self.pools.slot(command.clone(), initialize(), Some(params), None).await
     }
 
@@ -116,11 +116,15 @@ impl Stage {
         self.open_in(slot, params).await
     }
 
-    pub(crate) async fn open_in(&self, slot: PoolSlot, params: &Json) -> Session {
-        let PoolSlot { slot, prepared, lease } = slot;
-        let terms = Terms { slot, policy: Policy::default(), services: ServedBy::Switchyard };
-        let opened = open::new_with(&self.yard, &terms, params, prepared).await.unwrap();
-        Session { opened, lease, yard: self.yard.clone() }
+    pub(crate) async fn open_in(&self, slot: Arc<HostSlot>, params: &Json) -> Session {
+        let terms = Terms {
+            slot: slot.clone(),
+            policy: Policy::default(),
+            services: ServedBy::Switchyard,
+            notes: Notes::default(),
+        };
+        let opened = open::new(&self.yard, &terms, params).await.unwrap();
+        Session { opened, slot, yard: self.yard.clone() }
     }
 
     /// Pids of the workers that were started, in order.
@@ -168,7 +172,7 @@ impl Stage {
 
 pub(crate) struct Session {
     pub(crate) opened: Opened,
-    pub(crate) lease: Lease,
+    pub(crate) slot: Arc<HostSlot>,
     yard: Yard,
 }
 
@@ -208,7 +212,7 @@ impl Session {
     }
 
     pub(crate) async fn end(self) {
-        self.lease.let_go().await;
+        self.slot.shut_down().await;
         self.opened.handle.finish().await.unwrap();
     }
 }
