@@ -35,7 +35,7 @@ pub(crate) use lease::Backing;
 use lease::Lease;
 pub use picture::{KeyPicture, Picture};
 use prepared::Kept;
-pub use prepared::Prepared;
+pub(crate) use prepared::Prepared;
 pub use settings::WarmSettings;
 pub use state::Counts;
 use state::{Shared, State, Warm};
