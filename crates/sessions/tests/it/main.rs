@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod pools_bounds;
+mod pools_desk;
 mod pools_shared;
 mod pools_warm;
 mod stage;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sessions::pools::WarmSettings;
 use wire::{Event, Json, Kind};
 
-use crate::stage::{Stage, initialize, is_alive, kill9, plain, quiet, replace, until};
+use crate::stage::{Stage, initialize, is_alive, kill9, plain, quiet, replace, until, until_async};
 
 fn commands_updates(events: &[Event]) -> Vec<Value> {
     let is_it = |event: &&Event| event.kind.update_name() == Some("available_commands_update");
@@ -49,6 +49,9 @@ async fn what_the_agent_said_before_is_heard_once_and_under_our_id() {
     stage.until_warm(1).await;
     let session = stage.open(&agent).await;
     assert_eq!(stage.pools.picture().total.hits, 1);
+    // The second one may still be on its way.
+    until_async("both are told", async || commands_updates(&session.events().await).len() >= 2)
+        .await;
     assert_eq!(session.prompt("say hello").await, "end_turn");
 
     let events = session.events().await;
