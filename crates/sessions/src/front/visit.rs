@@ -72,7 +72,7 @@ impl Visit {
         let slot = match &*spare {
             Some(terms) => terms.slot.clone(),
             None => {
-                let terms = self.desk.terms(&self.order()).await?;
+                let terms = self.desk.terms(&self.order(), None).await?;
                 let slot = terms.slot.clone();
                 *spare = Some(terms);
                 slot

@@ -171,6 +171,7 @@ impl Actor {
                 Phase::Over(Some(halt.0))
             }
         };
+        self.abandon_shared();
         if let Some(services) = &self.services {
             services.end().await;
         }
@@ -210,6 +211,9 @@ impl Actor {
         loop {
             self.start_next_turn().await?;
             self.publish_phase();
+            if self.finishing.is_some() {
+                self.leave_shared();
+            }
             if self.finishing.is_some() && matches!(self.link, LinkState::Unlinked) {
                 return Ok(End::Finished);
             }
