@@ -41,6 +41,8 @@ const LEAVE_GRACE: Duration = Duration::from_secs(2);
 pub struct FrontSetup {
     pub agent: AgentCommand,
     pub policy: Policy,
+    /// Who the client is, for the record of decisions: `acp stdio`, `token:phone ws`.
+    pub client: String,
 }
 
 /// Serves one client until it closes its side or `stop` is cancelled; then ends the turns

@@ -5,14 +5,17 @@
 //! to ACP clients, and only a session's own task appends to its log. Nothing here knows
 //! HTTP or SQL.
 
+pub mod audit;
 pub mod details;
 pub mod files;
 pub mod front;
 pub mod host;
 pub mod link;
 pub mod mint;
+pub mod news;
 pub mod open;
 pub mod options;
+pub mod pending;
 pub mod permission;
 pub mod projection;
 pub mod session;

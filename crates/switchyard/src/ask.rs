@@ -66,7 +66,7 @@ impl Asker {
                 Kind::ElicitationRequested => asker.form(&payload["request"]).await,
                 _ => return,
             };
-            let _ = handle.answer(id, answer, Decider::detailed("client", "terminal")).await;
+            let _ = handle.answer(id, answer, Decider::client("terminal")).await;
         });
     }
 

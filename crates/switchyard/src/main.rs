@@ -6,6 +6,7 @@ mod adapter;
 mod agents;
 mod agents_verbs;
 mod ask;
+mod audit;
 mod bus;
 mod cli;
 mod cli_bus;

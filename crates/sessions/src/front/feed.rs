@@ -51,6 +51,8 @@ pub(super) struct Feed {
     pub(super) log: Arc<dyn EventLog>,
     pub(super) handle: SessionHandle,
     pub(super) attachment: Attachment,
+    /// Who decides when the client answers.
+    pub(super) decider: Decider,
     /// What the client calls the session, if that is not our id.
     pub(super) alias: Option<String>,
     pub(super) cursor: Seq,
@@ -144,7 +146,7 @@ impl Feed {
         }
         let Ok(Asked { request_id, ask: true, request }) = event.payload.read() else { return };
         let params = self.named(&request);
-        let (client, handle) = (self.client.clone(), self.handle.clone());
+        let (client, handle, by) = (self.client.clone(), self.handle.clone(), self.decider.clone());
         let task = tokio::spawn(async move {
             let answer = match client.call(method, &params).await {
                 Ok(response) => read_answer(method, response),
@@ -152,7 +154,6 @@ impl Feed {
                 Err(CallError::Closed | CallError::Full) => return,
                 Err(_) => Answer::Reject,
             };
-            let by = Decider::new("client");
             if handle.answer(request_id, answer, by.clone()).await.is_ok_and(|taken| !taken) {
                 // Not one of the options, or too late; in the first case it means no.
                 let _ = handle.answer(request_id, Answer::Reject, by).await;

@@ -10,6 +10,7 @@ use wire::{Json, Message, RpcError, Seq, SessionId};
 use super::{Feed, Front, Open, feed, no_such_session, session_of};
 use crate::link;
 use crate::open::{self, OpenError, Opened, Terms};
+use crate::permission::Decider;
 use crate::projection::AcpReplay;
 use crate::session::ServedBy;
 use bus::connection::Outcome;
@@ -150,6 +151,7 @@ impl Front {
             log: self.yard.log.clone(),
             handle: handle.clone(),
             attachment,
+            decider: Decider::client(&self.setup.client),
             alias,
             cursor,
             prompts: prompts.clone(),

@@ -64,7 +64,8 @@ pub(super) fn listing(filter: &DecisionFilter) -> (String, Vec<Box<dyn ToSql + '
     }
     if let Some(session) = filter.session {
         // By number, which the index knows: events of other sessions are not looked at.
-        sql += &format!(" AND e.key >> {SEQ_BITS} = (SELECT key FROM sessions WHERE id = ?)");
+        sql += " AND e.key >> ? = (SELECT key FROM sessions WHERE id = ?)";
+        values.push(Box::new(SEQ_BITS));
         values.push(Box::new(session.as_str().to_owned()));
     }
     sql += " ORDER BY e.at, e.key LIMIT ?";

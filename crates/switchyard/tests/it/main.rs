@@ -7,6 +7,7 @@ mod adapters;
 mod adapters_turns;
 mod agents;
 mod attacks;
+mod audit;
 mod bus;
 mod bus_acp;
 mod bus_clients;
