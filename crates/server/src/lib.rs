@@ -6,3 +6,4 @@
 
 pub mod principal;
 pub mod problem;
+pub mod webhook;

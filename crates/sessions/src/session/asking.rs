@@ -52,7 +52,7 @@ impl Actor {
         let deadline = asked_at + self.yard.settings.permission_within;
         let mut pending = Pending { id, rpc_id, asks, brief, asked_at, deadline, listed: None };
         if let Some((settled, by)) = decided {
-            return self.settle(&pending, &settled, &by).await;
+            return self.settle(pending, &settled, &by).await;
         }
         match self.yard.pending.add(self.listing(&pending, params)) {
             Ok(listed) => {
@@ -62,7 +62,7 @@ impl Actor {
             }
             Err(_) => {
                 let settled = pending.asks.reject();
-                self.settle(&pending, &settled, &too_many()).await
+                self.settle(pending, &settled, &too_many()).await
             }
         }
     }
@@ -101,23 +101,25 @@ impl Actor {
         let Some((pending, settled)) = self.questions.take(request, answer) else {
             return Ok(false);
         };
-        self.settle(&pending, &settled, &by).await?;
+        self.settle(pending, &settled, &by).await?;
         Ok(true)
     }
 
     /// Logs who decided what, durably, and then tells the agent.
     pub(super) async fn settle(
         &mut self,
-        pending: &Pending,
+        pending: Pending,
         settled: &Settled,
         by: &Decider,
     ) -> Result<(), Halt> {
-        let (kind, payload) = decision(pending, settled, by);
+        let (kind, payload) = decision(&pending, settled, by);
         let drafts = vec![self.raw_draft(kind.clone(), Json::of(&payload))];
         let batch = Batch::new(self.id, drafts).durable(Durability::Power);
         self.head = self.yard.log.append(batch).await?.last;
         self.respond(&pending.rpc_id, Ok(settled.response.clone()));
-        if pending.listed.is_some() {
+        // Whoever hears of the answer must not find the question in the list any more.
+        let Pending { listed, .. } = pending;
+        if listed.map(drop).is_some() {
             self.yard.tell(self.id, &kind, self.head);
         }
         Ok(())
