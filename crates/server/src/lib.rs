@@ -4,6 +4,11 @@
 //! whoever holds a token. One guard stands on every way in. Nothing here knows an agent's
 //! dialect or SQL.
 
+pub mod acp;
+mod api;
+pub mod daemon;
+mod events;
+mod open_design;
 pub mod principal;
 pub mod problem;
 pub mod webhook;

@@ -6,6 +6,7 @@
 //! HTTP or SQL.
 
 pub mod audit;
+pub mod desk;
 pub mod details;
 pub mod files;
 pub mod front;

@@ -12,9 +12,6 @@ use crate::launching::{Wanted, agent_command};
 use crate::outcome::Failure;
 use crate::{control, stdio, world};
 
-/// How decisions of the editor's user are recorded.
-const CLIENT: &str = "acp stdio";
-
 pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Failure> {
     let cwd = world::working_directory(args.agent.cwd.as_deref())?;
     let name = args.name.as_deref().or(args.agent.agent.as_deref());
@@ -32,7 +29,7 @@ pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Fai
     let _listening = control::listen(&config.home.run, &yard)?;
     let stop = CancellationToken::new();
     stop_on_signals(&stop)?;
-    let setup = FrontSetup { agent, policy, client: CLIENT.to_owned() };
+    let setup = FrontSetup::Own { agent, policy };
     let (reader, writer) = stdio::open();
     front::serve(yard, setup, reader, writer, stop).await;
     Ok(ExitCode::SUCCESS)

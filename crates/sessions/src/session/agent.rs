@@ -76,6 +76,7 @@ impl Actor {
                 self.learn_tool(payload);
             }
             Some("agent_message_chunk" | "agent_thought_chunk" | "plan") => self.unheard = None,
+            Some("current_mode_update" | "config_option_update") => self.learn_options(payload),
             Some("session_info_update") => {
                 let payload: Value = payload.read().unwrap_or_default();
                 let update = &payload["update"];
@@ -89,6 +90,18 @@ impl Actor {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The agent changed what can be set, or what is.
+    fn learn_options(&mut self, payload: &Json) {
+        let payload: Value = payload.read().unwrap_or_default();
+        let update = &payload["update"];
+        if update["currentModeId"].is_string() {
+            self.answer_has(&["modes", "currentModeId"], &Json::of(&update["currentModeId"]));
+        }
+        if update["configOptions"].is_array() {
+            self.answer_has(&["configOptions"], &Json::of(&update["configOptions"]));
         }
     }
 

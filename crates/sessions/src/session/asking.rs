@@ -31,7 +31,9 @@ impl Actor {
         let is_cancelling = self.turns.running().is_some_and(|running| running.is_cancelling);
         let decided = match decided {
             _ if is_cancelling => Some((asks.cancel(), Decider::new("cancel"))),
-            None if self.clients.is_empty() => Some((asks.reject(), Decider::new("unattended"))),
+            None if self.clients.is_empty() && !self.yard.settings.questions_wait => {
+                Some((asks.reject(), Decider::new("unattended")))
+            }
             None if self.questions.is_full() => Some((asks.reject(), too_many())),
             decided => decided,
         };

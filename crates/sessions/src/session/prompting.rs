@@ -20,7 +20,7 @@ const SYNC_AFTER: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) struct Prompt {
     params: Json,
-    text: String,
+    pub(super) text: String,
 }
 
 impl Actor {
@@ -66,8 +66,7 @@ impl Actor {
         match &self.link {
             LinkState::Linking => return Ok(()),
             LinkState::Unlinked => {
-                self.link = LinkState::Linking;
-                self.spawn_link();
+                self.start_linking();
                 return Ok(());
             }
             LinkState::Linked { .. } => {}
@@ -146,6 +145,7 @@ impl Actor {
             return Ok(());
         }
         (self.prompt_tag, self.unheard) = (None, None);
+        self.used_at = Instant::now();
         tracing::info!(session = %self.id, %turn, "turn ended");
         let batch = Batch::new(self.id, vec![draft(Kind::TurnEnded, Some(turn), payload)])
             .durable(Durability::Power)
