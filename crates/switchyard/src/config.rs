@@ -37,6 +37,7 @@ pub(crate) struct File {
     pub(crate) waits: Waits,
     pub(crate) permissions: Permissions,
     pub(crate) workers: Workers,
+    pub(crate) webhook: Option<server::webhook::Table>,
     pub(crate) agents: BTreeMap<String, Own>,
     /// The shape that editors share.
     pub(crate) agent_servers: BTreeMap<String, Own>,
@@ -212,6 +213,7 @@ pub(crate) fn dispatch(verb: &ConfigVerb, config: &Config) -> Result<ExitCode, F
             if let Some(file) = config.rules_file() {
                 file.load().map_err(anyhow::Error::from)?;
             }
+            crate::serve::announce::checked(config)?;
             crate::agents::catalogue(config)?;
             match config.home.config.exists() {
                 true => format!("{} is fine\n", config.home.config.display()),
@@ -276,6 +278,9 @@ fn show(config: &Config) -> String {
         let _ = writeln!(text, "rules = {}", wire::Json::of(rules).as_str());
     }
     let _ = writeln!(text, "\n[workers]\ncgroups = {}", config.file.workers.cgroups);
+    if let Some(webhook) = &config.file.webhook {
+        let _ = write!(text, "\n{}", webhook.shown());
+    }
     for (table, agents) in
         [("agents", &config.file.agents), ("agent_servers", &config.file.agent_servers)]
     {

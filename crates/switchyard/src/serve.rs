@@ -1,6 +1,7 @@
 //! `switchyard serve`: the place where sessions live.
 
 mod agents;
+pub(crate) mod announce;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ const PUT_ASIDE_AFTER: Duration = Duration::from_secs(60);
 pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let config = Arc::new(config);
+    let webhook = announce::checked(&config)?;
     let mut yard = world::open_yard(&config).await?;
     yard.settings.questions_wait = true;
     yard.settings.worker_idle = Some(WORKER_IDLE);
@@ -48,6 +50,7 @@ pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, F
         .await
         .with_context(|| format!("cannot listen on {}", args.host))?;
     let address = listener.local_addr().context("cannot tell where it listens")?;
+    announce::start(webhook, &daemon, &format!("http://{address}"))?;
     format::print(&format!("switchyard serve: http://{address}\n"))?;
     let stopping = daemon.stopping.clone();
     let serving = axum::serve(listener, admitted)

@@ -28,3 +28,4 @@ mod faults_tree;
 mod front;
 mod schema_run;
 mod tidy;
+mod webhook;
