@@ -12,7 +12,7 @@ mod brief;
 mod question;
 mod rules;
 
-pub use book::{RuleBook, RulesFile, RulesWatcher};
+pub use book::{RuleBook, RulesFile};
 pub use brief::Brief;
 pub(crate) use question::resolve_path;
 pub use question::{PermissionOption, Question};

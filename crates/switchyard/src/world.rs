@@ -62,20 +62,10 @@ pub(crate) async fn open_yard(config: &Config) -> Result<Yard, Failure> {
         cgroups: config.file.workers.cgroups,
     };
     let yard = Yard::new(log, config.settings(), setup);
-    follow_rules(config, &yard)?;
+    yard.rules.follow(config.rules_file()).map_err(anyhow::Error::from)?;
     yard.recover().await?;
     prune(config, &yard).await?;
     Ok(yard)
-}
-
-/// Puts the configuration's rules in force, and whatever their file says later.
-fn follow_rules(config: &Config, yard: &Yard) -> Result<(), Failure> {
-    let Some(file) = config.rules_file() else { return Ok(()) };
-    let (rules, watcher) = file.load_and_watch().map_err(anyhow::Error::from)?;
-    yard.reload_rules(rules);
-    // It ends with the runtime, as everything that only listens.
-    tokio::spawn(watcher.run(yard.rules.clone()));
-    Ok(())
 }
 
 /// Ends what an earlier crash left.

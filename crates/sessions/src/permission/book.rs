@@ -7,10 +7,11 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
+use tokio::task::AbortHandle;
 
 use super::{RuleError, Rules};
 
@@ -26,7 +27,14 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The rules in force.
 #[derive(Debug, Clone)]
-pub struct RuleBook(Arc<watch::Sender<Arc<Rules>>>);
+pub struct RuleBook(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    rules: watch::Sender<Arc<Rules>>,
+    /// The task that looks at the file.
+    watching: Mutex<Option<AbortHandle>>,
+}
 
 impl Default for RuleBook {
     fn default() -> Self {
@@ -36,18 +44,40 @@ impl Default for RuleBook {
 
 impl RuleBook {
     pub fn new(rules: Rules) -> Self {
-        Self(Arc::new(watch::Sender::new(Arc::new(rules))))
+        let rules = watch::Sender::new(Arc::new(rules));
+        Self(Arc::new(Inner { rules, watching: Mutex::default() }))
     }
 
     pub fn current(&self) -> Arc<Rules> {
-        self.0.borrow().clone()
+        self.0.rules.borrow().clone()
     }
 
     /// Puts other rules in force: the next question of every session is judged by them.
     pub fn replace(&self, rules: Rules) {
         let n_rules = rules.len();
-        self.0.send_replace(Arc::new(rules));
+        self.0.rules.send_replace(Arc::new(rules));
         tracing::info!(n_rules, "other permission rules are in force");
+    }
+
+    /// Puts the rules of `file` in force, and from now on what it comes to say; no other
+    /// file is looked at any more. Without a file there are no rules. Nothing changes if
+    /// the file cannot be used.
+    pub fn follow(&self, file: Option<RulesFile>) -> Result<(), RuleError> {
+        let (rules, watcher) = match file {
+            Some(file) => {
+                let (rules, watcher) = file.load_and_watch()?;
+                (rules, Some(watcher))
+            }
+            None => (Rules::default(), None),
+        };
+        let mut watching = self.0.watching.lock().unwrap_or_else(PoisonError::into_inner);
+        let book = Arc::downgrade(&self.0);
+        let next = watcher.map(|watcher| tokio::spawn(watcher.run(book)).abort_handle());
+        if let Some(former) = std::mem::replace(&mut *watching, next) {
+            former.abort();
+        }
+        self.replace(rules);
+        Ok(())
     }
 }
 
@@ -82,7 +112,7 @@ impl RulesFile {
     }
 
     /// Loads the rules, and gives what will load them again.
-    pub fn load_and_watch(self) -> Result<(Rules, RulesWatcher), RuleError> {
+    fn load_and_watch(self) -> Result<(Rules, RulesWatcher), RuleError> {
         let stamp = self.stamp();
         let text = self.read()?;
         let rules = self.parse(&text)?;
@@ -134,7 +164,7 @@ impl Stamp {
 
 /// Loads a rules file again whenever it changes.
 #[derive(Debug)]
-pub struct RulesWatcher {
+struct RulesWatcher {
     file: RulesFile,
     stamp: Option<Stamp>,
     is_young: bool,
@@ -151,10 +181,13 @@ enum Found {
 }
 
 impl RulesWatcher {
-    /// Until it is dropped.
-    pub async fn run(mut self, book: RuleBook) {
+    /// Until the book is gone.
+    async fn run(mut self, book: Weak<Inner>) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
+            if book.strong_count() == 0 {
+                return;
+            }
             // The disk may be slow, or far away.
             let looked = tokio::task::spawn_blocking(move || {
                 let found = self.look(std::thread::sleep);
@@ -164,7 +197,10 @@ impl RulesWatcher {
             self = watcher;
             match found {
                 Found::Nothing => {}
-                Found::Rules(rules) => book.replace(rules),
+                Found::Rules(rules) => match book.upgrade() {
+                    Some(inner) => RuleBook(inner).replace(rules),
+                    None => return,
+                },
                 Found::Trouble(error) => {
                     let path = self.file.shown();
                     tracing::error!(path, %error, "the permission rules in force stay as they are");

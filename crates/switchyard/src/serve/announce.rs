@@ -4,6 +4,8 @@ use std::path::Path;
 
 use server::daemon::Daemon;
 use server::webhook::{self, Webhook};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::outcome::Failure;
@@ -16,16 +18,57 @@ pub(crate) fn checked(config: &Config) -> Result<Option<Webhook>, Failure> {
     Ok(Some(webhook))
 }
 
-/// Announces until the daemon stops. `base_url` is where the daemon is reached.
-pub(crate) fn start(
-    webhook: Option<Webhook>,
-    daemon: &Daemon,
-    base_url: &str,
-) -> Result<(), Failure> {
-    let Some(webhook) = webhook else { return Ok(()) };
-    let yard = daemon.desk.yard().clone();
-    // From the first note on: turns that an earlier daemon left have been ended by now.
-    webhook::start(yard, webhook, base_url, 0, daemon.stopping.clone())
-        .map_err(|error| Failure::new(1, error.to_string()))?;
-    Ok(())
+/// What announces, until it is ended or replaced.
+#[derive(Debug)]
+pub(super) struct Announcing {
+    /// Where the daemon is reached.
+    base_url: String,
+    running: Option<(CancellationToken, JoinHandle<()>)>,
+}
+
+impl Announcing {
+    pub(super) fn start(
+        webhook: Option<Webhook>,
+        daemon: &Daemon,
+        base_url: String,
+    ) -> Result<Self, Failure> {
+        let mut announcing = Self { base_url, running: None };
+        // From the first note on: turns that an earlier daemon left were ended just now.
+        announcing.run(webhook, daemon, 0)?;
+        Ok(announcing)
+    }
+
+    /// Goes on with another webhook, or with none. Questions that wait are announced there.
+    pub(super) fn replace(
+        &mut self,
+        webhook: Option<Webhook>,
+        daemon: &Daemon,
+    ) -> Result<(), Failure> {
+        if let Some((stop, _)) = self.running.take() {
+            stop.cancel();
+        }
+        self.run(webhook, daemon, daemon.desk.yard().news.now())
+    }
+
+    /// To be called when nothing happens any more.
+    pub(super) async fn end(self) {
+        if let Some((stop, task)) = self.running {
+            stop.cancel();
+            let _ = task.await;
+        }
+    }
+
+    fn run(
+        &mut self,
+        webhook: Option<Webhook>,
+        daemon: &Daemon,
+        after_note: u64,
+    ) -> Result<(), Failure> {
+        let Some(webhook) = webhook else { return Ok(()) };
+        let (yard, stop) = (daemon.desk.yard().clone(), CancellationToken::new());
+        let task = webhook::start(yard, webhook, &self.base_url, after_note, stop.clone())
+            .map_err(|error| Failure::new(1, error.to_string()))?;
+        self.running = Some((stop, task));
+        Ok(())
+    }
 }

@@ -118,7 +118,8 @@ fn a_file_without_end_is_refused() {
 #[tokio::test]
 async fn every_holder_of_the_book_judges_by_the_new_rules_and_keeps_its_own() {
     let stage = Stage::with(ALLOW);
-    let book = RuleBook::new(stage.watcher.file.load().unwrap());
+    let book = RuleBook::default();
+    book.follow(Some(stage.watcher.file.clone())).unwrap();
     let own = Rules::parse("[[rules]]\naction = \"deny\"\ncommands = [\"rm*\"]", Path::new("/"));
     let policy = Policy { rules: own.unwrap(), mode: Mode::Ask };
     let session = book.clone();
@@ -132,8 +133,6 @@ async fn every_holder_of_the_book_judges_by_the_new_rules_and_keeps_its_own() {
     assert_eq!(judged("ls"), Verdict::Allow(by));
 
     stage.write(DENY);
-    let Stage { dir: _dir, watcher } = stage;
-    let watching = tokio::spawn(watcher.run(book.clone()));
     let denied = Verdict::Deny(Decider { rule: Some(place), ..Decider::detailed("rule", "#1") });
     let found = async {
         while judged("ls") != denied {
@@ -145,5 +144,9 @@ async fn every_holder_of_the_book_judges_by_the_new_rules_and_keeps_its_own() {
     assert!(
         matches!(judged("rm x"), Verdict::Deny(by) if by.rule.as_ref().unwrap().file.is_none())
     );
-    watching.abort();
+
+    book.follow(None).unwrap();
+    assert_eq!(judged("ls"), Verdict::Ask);
+    let gone = RulesFile::new(stage.dir.path().join("none.toml"), stage.dir.path());
+    assert!(book.follow(Some(gone)).is_err());
 }
