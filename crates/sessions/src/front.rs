@@ -27,7 +27,7 @@ use wire::{Json, Message, RpcError, RpcId, codes};
 use crate::desk::{Desk, Presence};
 use crate::host::{AgentCommand, FromAgent, Host, HostError, HostSlot};
 use crate::mint;
-use crate::permission::{Decider, Policy};
+use crate::permission::Policy;
 use crate::session::SessionHandle;
 use crate::trouble::Trouble;
 use crate::yard::Yard;
@@ -348,15 +348,6 @@ impl Front {
     /// Who the client is, as the log names it.
     fn by(&self) -> &str {
         self.visit.as_ref().map_or("client", |visit| &visit.visitor.by)
-    }
-
-    /// Who decides when the client answers a question.
-    fn decider(&self) -> Decider {
-        match &self.visit {
-            // Only an editor that started us has an agent of its own here.
-            None => Decider::client("acp stdio"),
-            Some(visit) => Decider::client(&visit.visitor.client),
-        }
     }
 
     fn is_observer(&self) -> bool {
