@@ -6,6 +6,7 @@
 
 mod agents;
 mod attachments;
+mod audit;
 mod caller;
 mod document;
 mod enclosed;
@@ -76,6 +77,7 @@ pub(crate) fn router(
         .routes(routes!(permissions::list))
         .routes(routes!(permissions::answer))
         .routes(routes!(permissions::list_all))
+        .routes(routes!(audit::audit))
         .routes(routes!(transcript::transcript))
         .routes(routes!(transcript::export))
         .routes(routes!(attachments::list, attachments::upload))
