@@ -87,6 +87,7 @@ async fn assemble(
     base: String,
 ) -> Result<Arc<Daemon>, Failure> {
     let mut yard = world::open_yard(config).await?;
+    yard.settings.own_dirs = Some(config.home.state.join("sessions"));
     yard.settings.questions_wait = true;
     yard.settings.worker_idle = Some(wanted.worker_idle);
     yard.settings.put_aside_after = Some(wanted.put_aside);
