@@ -129,7 +129,7 @@ impl Patience {
 
     /// Whether a wait that began at `count` may be called a stall.
     fn has_run_out(&self, count: u64) -> bool {
-        count % 2 == 0 && self.count() == count
+        count.is_multiple_of(2) && self.count() == count
     }
 }
 

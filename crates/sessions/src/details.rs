@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use wire::Json;
 
+use crate::budget::Budget;
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Details {
@@ -25,6 +27,9 @@ pub struct Details {
     /// The beginning of the last prompt that reached the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_prompt: Option<String>,
+    /// What the session may use, and has used.
+    #[serde(default, skip_serializing_if = "Budget::is_default")]
+    pub budget: Budget,
 }
 
 /// A request that set something, to be made again when the agent has forgotten.
@@ -39,7 +44,14 @@ const PROMPT_EXCERPT_CHARS: usize = 200;
 
 impl Details {
     pub fn new(command: Vec<String>, new_params: Json) -> Self {
-        Self { command, is_named: false, new_params, settings: BTreeMap::new(), last_prompt: None }
+        Self {
+            command,
+            is_named: false,
+            new_params,
+            settings: BTreeMap::new(),
+            last_prompt: None,
+            budget: Budget::default(),
+        }
     }
 
     pub fn read(record: &store::SessionRecord) -> Self {

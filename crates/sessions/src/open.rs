@@ -12,6 +12,7 @@ use serde_json::json;
 use store::{Batch, Changes, Claim, NewSession, SessionRecord, StoreError};
 use wire::{Json, Kind, RpcError, Seq, SessionId, codes};
 
+use crate::budget::{Budget, Limits};
 use crate::details::Details;
 use crate::host::{Host, HostError, HostSlot};
 use crate::link::{self, How, Known, Link, LinkError, ResumeReport};
@@ -27,6 +28,8 @@ pub struct Terms {
     pub slot: Arc<HostSlot>,
     pub policy: Policy,
     pub services: ServedBy,
+    /// What a new session may use; an earlier one keeps its own.
+    pub limits: Limits,
 }
 
 /// A session that is ready for prompts.
@@ -121,13 +124,17 @@ async fn begin(
 ) -> Result<Opened, OpenError> {
     let place = Place::read(params)?;
     let agent = terms.slot.command();
+    let details = Details {
+        is_named: agent.is_named,
+        budget: Budget::new(terms.limits),
+        ..Details::new(agent.argv(), params.clone())
+    };
     let new = NewSession {
         id,
         agent: agent.name.clone(),
         cwd: place.cwd.to_string_lossy().into_owned(),
         created: mint::now(),
-        details: Details { is_named: agent.is_named, ..Details::new(agent.argv(), params.clone()) }
-            .to_json(),
+        details: details.to_json(),
     };
     yard.log.create(new).await?;
     let claim = yard.log.claim(id).await?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sessions::budget::Limit;
 use sessions::host::{AgentCommand, HostSlot, own_client_capabilities};
 use sessions::open::{self, Opened, Terms};
 use sessions::options::{Choice, NotOffered, request_for};
@@ -17,6 +18,7 @@ use sessions::{details::Details, mint};
 use store::SessionRecord;
 use wire::{Event, Json, Kind, Seq, TurnId};
 
+use crate::allowance::{self, stop_unattended};
 use crate::ask::Asker;
 use crate::cli::{Format, RunArgs};
 use crate::config::Config;
@@ -66,7 +68,8 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
         yard.settings.clone(),
         own_client_capabilities(can_ask),
     ));
-    let terms = Terms { slot: slot.clone(), policy, services: ServedBy::Switchyard };
+    let limits = args.limits.limits();
+    let terms = Terms { slot: slot.clone(), policy, services: ServedBy::Switchyard, limits };
     let _listening = control::listen(&config.home.run, &yard)?;
 
     let opened = tokio::select! {
@@ -168,7 +171,12 @@ async fn open_session(
     let opened = match earlier {
         Some(record) => {
             let taken = open::take(yard, record.id).await?;
-            open::earlier(yard, terms, taken, None).await?
+            let before = Details::read(&taken.record).budget.limits();
+            let opened = open::earlier(yard, terms, taken, None).await?;
+            if !terms.limits.is_empty() {
+                opened.handle.set_limits(terms.limits.or(before), "run").await?;
+            }
+            opened
         }
         None => open::new(yard, terms, new_params).await?,
     };
@@ -260,6 +268,8 @@ struct Turn<'a> {
 struct Seen {
     until: Seq,
     was_denied_unattended: bool,
+    /// The limit at which it was stopped, because nobody was there to ask.
+    limit: Option<Limit>,
     end: Option<Value>,
 }
 
@@ -287,6 +297,7 @@ impl Seen {
     fn exit_code(&self) -> u8 {
         match self.end.as_ref().and_then(|end| end["stopReason"].as_str()) {
             Some("error") | None => outcome::ERROR,
+            Some("cancelled") if self.limit.is_some() => outcome::DENIED,
             Some("cancelled") => outcome::INTERRUPTED,
             _ if self.was_denied_unattended => outcome::DENIED,
             _ => 0,
@@ -323,8 +334,9 @@ impl Turn<'_> {
         seen.until = cursor;
         let following = async {
             let look = |event: &Event| {
-                if let Some(asker) = &asker {
-                    asker.consider(event, &handle);
+                match &asker {
+                    Some(asker) => asker.consider(event, &handle),
+                    None => seen.limit = stop_unattended(event, &handle).or(seen.limit.take()),
                 }
                 seen.look(event, turn)
             };
@@ -382,6 +394,11 @@ impl Turn<'_> {
             Followed::Enough => forced.unwrap_or_else(|| seen.exit_code()),
         };
         self.name_session();
+        if let (outcome::DENIED, Some(limit)) = (code, seen.limit) {
+            let flag = allowance::flag(limit);
+            return Err(Failure::new(code, "a limit is reached, and nobody was there to ask")
+                .hint(format!("go on with a higher {flag}, or at a terminal")));
+        }
         if code == outcome::DENIED && self.args.format == Format::Text {
             terminal::say(
                 "hint: nobody was there to ask; see --approve-reads, --permissions and --policy",

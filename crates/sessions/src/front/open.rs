@@ -8,6 +8,7 @@ use store::{Filter, SessionRecord};
 use wire::{Json, Message, RpcError, Seq, SessionId};
 
 use super::{Feed, Front, Open, feed, no_such_session, session_of};
+use crate::budget::Limits;
 use crate::link;
 use crate::open::{self, OpenError, Opened, Terms};
 use crate::projection::AcpReplay;
@@ -205,7 +206,8 @@ impl Front {
     fn terms(&self) -> Result<Terms, RpcError> {
         let slot = self.slot.get().cloned();
         let slot = slot.ok_or_else(|| RpcError::invalid_request("`initialize` comes first"))?;
-        Ok(Terms { slot, policy: self.setup.policy.clone(), services: ServedBy::Client })
+        let policy = self.setup.policy.clone();
+        Ok(Terms { slot, policy, services: ServedBy::Client, limits: Limits::default() })
     }
 }
 

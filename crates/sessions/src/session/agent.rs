@@ -5,6 +5,7 @@ use store::{Batch, Changes, Durability};
 use wire::{CallId, Draft, Json, Kind, Message, RpcError, RpcId};
 
 use super::actor::{Actor, Halt, LinkState};
+use super::limits::Held;
 use super::question::{Asks, Pending, Settled, permission};
 use super::services::Services;
 use super::{Answer, ClientCall, params_for_client};
@@ -62,6 +63,9 @@ impl Actor {
         if drafts.is_empty() {
             return Ok(());
         }
+        if changes.details.is_none() {
+            changes.details = self.details_if_old();
+        }
         self.append(std::mem::take(drafts), std::mem::take(changes)).await
     }
 
@@ -76,6 +80,10 @@ impl Actor {
                 self.learn_tool(payload);
             }
             Some("agent_message_chunk" | "agent_thought_chunk" | "plan") => self.unheard = None,
+            Some("usage_update") => {
+                self.details.budget.hear(payload);
+                changes.details = Some(self.details.to_json());
+            }
             Some("session_info_update") => {
                 let payload: Value = payload.read().unwrap_or_default();
                 let update = &payload["update"];
@@ -128,7 +136,10 @@ impl Actor {
     }
 
     /// Every request of the agent is answered: here, by a service, or by a client.
-    async fn requested(&mut self, message: Message) -> Result<(), Halt> {
+    pub(super) async fn requested(&mut self, message: Message) -> Result<(), Halt> {
+        let Some(Held::Request(message)) = self.hold(Held::Request(message)) else {
+            return Ok(());
+        };
         match message.method() {
             "session/request_permission" => self.asked_permission(&message).await,
             "elicitation/create" => self.asked_elicitation(&message).await,
@@ -155,7 +166,7 @@ impl Actor {
         });
     }
 
-    fn pass_to_client(&self, message: &Message) {
+    fn pass_to_client(&mut self, message: &Message) {
         let LinkState::Linked { linkage, .. } = &self.link else { return };
         let client = self.clients.first().filter(|_| self.services.is_none());
         let Some((_, calls)) = client else {
@@ -215,12 +226,13 @@ impl Actor {
             params.as_str()
         );
         let kind = match asks {
-            Asks::Permission(_) => Kind::PermissionRequested,
+            Asks::Permission(_) | Asks::Limit(_) => Kind::PermissionRequested,
             Asks::Elicitation => Kind::ElicitationRequested,
         };
         let drafts = vec![self.raw_draft(kind, Json::trusted(payload))];
         self.append(drafts, Changes::default()).await?;
         let deadline = std::time::Instant::now() + self.yard.settings.permission_within;
+        let (rpc_id, deadline) = (Some(rpc_id), Some(deadline));
         let pending = Pending { id, rpc_id, asks, deadline };
         match decided {
             Some((settled, by)) => self.settle(&pending, &settled, &by).await,
@@ -241,6 +253,9 @@ impl Actor {
             return Ok(false);
         };
         self.settle(&pending, &settled, &by).await?;
+        if matches!(pending.asks, Asks::Limit(_)) {
+            self.obey_limit_answer(&settled).await?;
+        }
         Ok(true)
     }
 
@@ -253,7 +268,7 @@ impl Actor {
     ) -> Result<(), Halt> {
         let response: Value = settled.response.read().unwrap_or_default();
         let (kind, payload) = match &pending.asks {
-            Asks::Permission(question) => {
+            Asks::Permission(question) | Asks::Limit(question) => {
                 let option_id = response["outcome"]["optionId"].as_str();
                 let chosen = question.options.iter().find(|o| Some(&*o.id) == option_id);
                 let mut outcome = response["outcome"].clone();
@@ -274,14 +289,23 @@ impl Actor {
                 json!({ "requestId": pending.id, "by": by, "response": response }),
             ),
         };
-        let drafts = vec![self.raw_draft(kind, Json::of(&payload))];
-        let batch = Batch::new(self.id, drafts).durable(Durability::Power);
+        let mut drafts = vec![self.raw_draft(kind, Json::of(&payload))];
+        let mut changes = Changes::default();
+        if matches!(pending.asks, Asks::Limit(_)) {
+            drafts.extend(self.note_limit_answer(settled, by));
+            changes.details = Some(self.details.to_json());
+        }
+        let batch = Batch::new(self.id, drafts).durable(Durability::Power).with(changes);
         self.head = self.yard.log.append(batch).await?.last;
-        self.respond(&pending.rpc_id, Ok(settled.response.clone()));
+        if let Some(id) = &pending.rpc_id {
+            self.respond(id, Ok(settled.response.clone()));
+        }
         Ok(())
     }
 
-    fn respond(&self, id: &RpcId, outcome: Outcome) {
+    pub(super) fn respond(&mut self, id: &RpcId, outcome: Outcome) {
+        let held = self.hold(Held::Answer(id.clone(), outcome));
+        let Some(Held::Answer(_, outcome)) = held else { return };
         if let LinkState::Linked { linkage, .. } = &self.link {
             // An agent that does not read will be found stalled by its connection.
             let _ = linkage.host.connection().respond_now(id, outcome);

@@ -1,0 +1,84 @@
+//! What `run` lets a session use, and what becomes of a limit when nobody is there to ask.
+
+use std::time::Duration;
+
+use clap::Args;
+use sessions::budget::{Limit, Limits};
+use sessions::permission::Decider;
+use sessions::session::{Answer, SessionHandle};
+use wire::{CallId, Event, Kind};
+
+use crate::cli::parse_duration;
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct LimitArgs {
+    /// Pause the session after so many turns, and ask
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_turns: Option<u64>,
+    /// Pause the session when its turns have run for so long, e.g. 90s or 2h, and ask
+    #[arg(long, value_name = "DURATION", value_parser = parse_time)]
+    max_time: Option<Duration>,
+    /// Pause the session when it has used so many tokens, and ask
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
+    /// Pause the session when it has cost so many US dollars, and ask
+    #[arg(long, value_name = "USD", value_parser = parse_money)]
+    max_cost: Option<f64>,
+}
+
+impl LimitArgs {
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            turns: self.max_turns,
+            running: self.max_time,
+            tokens: self.max_tokens,
+            cost_usd: self.max_cost,
+        }
+    }
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    match parse_duration(text)? {
+        Duration::ZERO => Err("a limit is above zero".to_owned()),
+        time => Ok(time),
+    }
+}
+
+fn parse_money(text: &str) -> Result<f64, String> {
+    let amount: f64 = text.trim_start_matches('$').parse().map_err(|_| "not a number")?;
+    match amount.is_finite() && amount > 0.0 {
+        true => Ok(amount),
+        false => Err("a limit is above zero".to_owned()),
+    }
+}
+
+/// Stops the session if `event` asks whether it may go on beyond a limit: nobody is here to
+/// say yes. The limit, if so.
+pub(crate) fn stop_unattended(event: &Event, handle: &SessionHandle) -> Option<Limit> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Asked {
+        request_id: CallId,
+        limit: Limit,
+    }
+    if event.kind != Kind::PermissionRequested {
+        return None;
+    }
+    let Asked { request_id, limit } = event.payload.read().ok()?;
+    let handle = handle.clone();
+    tokio::spawn(async move {
+        let by = Decider::new("unattended");
+        let _ = handle.answer(request_id, Answer::Reject, by).await;
+    });
+    Some(limit)
+}
+
+/// What raises a limit.
+pub(crate) fn flag(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Turns => "--max-turns",
+        Limit::RunningSeconds => "--max-time",
+        Limit::Tokens => "--max-tokens",
+        Limit::CostUsd => "--max-cost",
+    }
+}
