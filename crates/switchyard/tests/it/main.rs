@@ -25,5 +25,8 @@ mod faults_disk;
 mod faults_kill;
 mod faults_tree;
 mod front;
+mod limits;
+mod limits_session;
+mod limits_stage;
 mod schema_run;
 mod tidy;
