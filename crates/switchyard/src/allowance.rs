@@ -13,27 +13,22 @@ use crate::cli::parse_duration;
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct LimitArgs {
     /// Pause the session after so many turns, and ask
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_turns: Option<u64>,
+    #[arg(long = "max-turns", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    turns: Option<u64>,
     /// Pause the session when its turns have run for so long, e.g. 90s or 2h, and ask
-    #[arg(long, value_name = "DURATION", value_parser = parse_time)]
-    max_time: Option<Duration>,
+    #[arg(long = "max-time", value_name = "DURATION", value_parser = parse_time)]
+    time: Option<Duration>,
     /// Pause the session when it has used so many tokens, and ask
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_tokens: Option<u64>,
+    #[arg(long = "max-tokens", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    tokens: Option<u64>,
     /// Pause the session when it has cost so many US dollars, and ask
-    #[arg(long, value_name = "USD", value_parser = parse_money)]
-    max_cost: Option<f64>,
+    #[arg(long = "max-cost", value_name = "USD", value_parser = parse_money)]
+    cost: Option<f64>,
 }
 
 impl LimitArgs {
     pub(crate) fn limits(&self) -> Limits {
-        Limits {
-            turns: self.max_turns,
-            running: self.max_time,
-            tokens: self.max_tokens,
-            cost_usd: self.max_cost,
-        }
+        Limits { turns: self.turns, running: self.time, tokens: self.tokens, cost_usd: self.cost }
     }
 }
 

@@ -156,6 +156,10 @@ impl Actor {
                 Some(halt.0)
             }
         };
+        // The agent may outlive the session in its slot; it must not stand still there.
+        if self.paused.is_some() {
+            self.release();
+        }
         if let Some(services) = &self.services {
             services.end().await;
         }
