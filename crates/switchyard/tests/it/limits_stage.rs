@@ -143,10 +143,9 @@ impl Session {
                     }
                 }
             });
-            match found.await {
-                Ok(payload) => payload,
-                Err(_elapsed) => panic!("no {kind} for {caller}: {:#?}", self.kinds().await),
-            }
+            let found = found.await.ok();
+            let kinds = self.kinds().await;
+            found.unwrap_or_else(|| panic!("no {kind} for {caller}: {kinds:#?}"))
         }
     }
 
