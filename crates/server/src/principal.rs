@@ -16,6 +16,16 @@ pub enum Role {
     Admin,
 }
 
+impl std::fmt::Display for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Observer => "observer",
+            Self::Operator => "operator",
+            Self::Admin => "admin",
+        })
+    }
+}
+
 /// Somebody who was let in.
 #[derive(Debug, Clone)]
 pub struct Principal {

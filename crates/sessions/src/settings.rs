@@ -31,6 +31,12 @@ pub struct Settings {
     pub max_restarts: usize,
     pub restart_window: Duration,
     pub circuit_open: Duration,
+    /// Questions wait for a client also while none is attached.
+    pub questions_wait: bool,
+    /// An idle session lets its worker go after this; the next prompt starts one.
+    pub worker_idle: Option<Duration>,
+    /// An idle session without worker and clients leaves memory after this.
+    pub put_aside_after: Option<Duration>,
 }
 
 impl Default for Settings {
@@ -51,6 +57,9 @@ impl Default for Settings {
             max_restarts: 5,
             restart_window: Duration::from_secs(180),
             circuit_open: Duration::from_secs(60),
+            questions_wait: false,
+            worker_idle: None,
+            put_aside_after: None,
         }
     }
 }

@@ -10,7 +10,9 @@ mod ask;
 mod bus;
 mod cli;
 mod cli_bus;
+mod cli_serve;
 mod config;
+mod config_serve;
 mod control;
 mod follow;
 mod format;
@@ -20,6 +22,7 @@ mod outcome;
 mod paint;
 mod prompt;
 mod run;
+mod serve;
 mod sessions_verbs;
 mod signals;
 mod stdio;
@@ -80,6 +83,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.verb {
         Verb::Run(args) => run::run(args, config).await,
         Verb::Acp(args) => acp::serve(args, config).await,
+        Verb::Serve(args) => serve::serve(args, config).await,
         Verb::Sessions(verb) => sessions_verbs::dispatch(verb, config).await,
         Verb::Cancel { session } => sessions_verbs::cancel(&session, config).await,
         Verb::Adapter(args) => adapter::serve(args, config).await,

@@ -5,7 +5,7 @@ use store::{Batch, Changes, Durability};
 use wire::{CallId, Draft, Json, Kind, Message, RpcError, RpcId};
 
 use super::actor::{Actor, Halt, LinkState};
-use super::limits::Held;
+use super::limits::KeptBack;
 use super::question::{Asks, Pending, Settled, permission};
 use super::services::Services;
 use super::{Answer, ClientCall, params_for_client};
@@ -84,6 +84,7 @@ impl Actor {
                 self.details.budget.hear(payload);
                 changes.details = Some(self.details.to_json());
             }
+            Some("current_mode_update" | "config_option_update") => self.learn_options(payload),
             Some("session_info_update") => {
                 let payload: Value = payload.read().unwrap_or_default();
                 let update = &payload["update"];
@@ -97,6 +98,18 @@ impl Actor {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The agent changed what can be set, or what is.
+    fn learn_options(&mut self, payload: &Json) {
+        let payload: Value = payload.read().unwrap_or_default();
+        let update = &payload["update"];
+        if update["currentModeId"].is_string() {
+            self.answer_has(&["modes", "currentModeId"], &Json::of(&update["currentModeId"]));
+        }
+        if update["configOptions"].is_array() {
+            self.answer_has(&["configOptions"], &Json::of(&update["configOptions"]));
         }
     }
 
@@ -137,7 +150,7 @@ impl Actor {
 
     /// Every request of the agent is answered: here, by a service, or by a client.
     pub(super) async fn requested(&mut self, message: Message) -> Result<(), Halt> {
-        let Some(Held::Request(message)) = self.hold(Held::Request(message)) else {
+        let Some(KeptBack::Request(message)) = self.keep_back(KeptBack::Request(message)) else {
             return Ok(());
         };
         match message.method() {
@@ -217,7 +230,9 @@ impl Actor {
         let is_cancelling = self.turns.running().is_some_and(|running| running.is_cancelling);
         let decided = match decided {
             _ if is_cancelling => Some((asks.cancel(), Decider::new("cancel"))),
-            None if self.clients.is_empty() => Some((asks.reject(), Decider::new("unattended"))),
+            None if self.clients.is_empty() && !self.yard.settings.questions_wait => {
+                Some((asks.reject(), Decider::new("unattended")))
+            }
             decided => decided,
         };
         let payload = format!(
@@ -304,8 +319,8 @@ impl Actor {
     }
 
     pub(super) fn respond(&mut self, id: &RpcId, outcome: Outcome) {
-        let held = self.hold(Held::Answer(id.clone(), outcome));
-        let Some(Held::Answer(_, outcome)) = held else { return };
+        let kept = self.keep_back(KeptBack::Answer(id.clone(), outcome));
+        let Some(KeptBack::Answer(_, outcome)) = kept else { return };
         if let LinkState::Linked { linkage, .. } = &self.link {
             // An agent that does not read will be found stalled by its connection.
             let _ = linkage.host.connection().respond_now(id, outcome);

@@ -37,11 +37,11 @@ pub(super) struct Paused {
     limit: Limit,
     /// What waits for the session to go on, in order. Bounded by the requests that an agent
     /// may have open at once.
-    held: Vec<Held>,
+    kept: Vec<KeptBack>,
 }
 
 #[derive(Debug)]
-pub(super) enum Held {
+pub(super) enum KeptBack {
     /// The agent asked after it was to stop.
     Request(Message),
     /// An answer that the agent does not get yet.
@@ -130,7 +130,7 @@ impl Actor {
             draft(Kind::LimitReached, turn, &told),
             Draft { at: mint::now(), turn, kind, payload },
         ];
-        self.paused = Some(Paused { request: id, limit, held: Vec::new() });
+        self.paused = Some(Paused { request: id, limit, kept: Vec::new() });
         let asks = Asks::Limit(question);
         self.questions.add(Pending { id, rpc_id: None, asks, deadline: None });
         self.append_safely(drafts).await
@@ -221,30 +221,30 @@ impl Actor {
         Ok(())
     }
 
-    /// Lets everything go on that was held.
+    /// Lets everything go on that was kept back.
     pub(super) async fn unpause(&mut self) -> Result<(), Halt> {
         let Some(paused) = self.paused.take() else { return Ok(()) };
         self.thaw();
         // It could say nothing meanwhile.
         (self.heard_at, self.n_quiet_reports) = (Instant::now(), 0);
         self.count_time();
-        for held in paused.held {
-            match held {
-                Held::Request(message) => self.requested(message).await?,
-                Held::Answer(id, outcome) => self.respond(&id, outcome),
+        for kept in paused.kept {
+            match kept {
+                KeptBack::Request(message) => self.requested(message).await?,
+                KeptBack::Answer(id, outcome) => self.respond(&id, outcome),
             }
         }
         Ok(())
     }
 
     /// Keeps something back while paused; gives it back when it need not wait.
-    pub(super) fn hold(&mut self, held: Held) -> Option<Held> {
+    pub(super) fn keep_back(&mut self, what: KeptBack) -> Option<KeptBack> {
         match &mut self.paused {
             Some(paused) => {
-                paused.held.push(held);
+                paused.kept.push(what);
                 None
             }
-            None => Some(held),
+            None => Some(what),
         }
     }
 

@@ -21,7 +21,7 @@ const SYNC_AFTER: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) struct Prompt {
     params: Json,
-    text: String,
+    pub(super) text: String,
 }
 
 impl Actor {
@@ -36,7 +36,7 @@ impl Actor {
             return Ok(Err(full.into()));
         }
         if let Some(reached) = self.details.budget.refusal() {
-            return Ok(Err(SessionError::LimitReached(reached)));
+            return Ok(Err(SessionError::LimitReached(Box::new(reached))));
         }
         let text = prompt_text(&params);
         // From here on a crash leaves something to put right.
@@ -83,8 +83,7 @@ impl Actor {
         match &self.link {
             LinkState::Linking => return Ok(()),
             LinkState::Unlinked => {
-                self.link = LinkState::Linking;
-                self.spawn_link();
+                self.start_linking();
                 return Ok(());
             }
             LinkState::Linked { .. } => {}
@@ -168,6 +167,7 @@ impl Actor {
         let payload = Json::of(payload);
         self.details.budget.end_turn(&payload);
         (self.prompt_tag, self.unheard) = (None, None);
+        self.used_at = Instant::now();
         tracing::info!(session = %self.id, %turn, "turn ended");
         let details = Some(self.details.to_json());
         let changes = Changes { details, ..self.next_turn_is_active() };

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sessions::budget::Limits;
 use sessions::host::{AgentCommand, HostSlot, Manners, own_client_capabilities};
 use sessions::mint;
-use sessions::open::{self, Opened, Terms};
+use sessions::open::{self, Notes, Opened, Terms};
 use sessions::permission::{Decider, Mode, Policy};
 use sessions::session::{Answer, Phase, ServedBy, SessionError, SessionHandle};
 use sessions::settings::{Settings, WorkerSetup};
@@ -65,7 +65,8 @@ impl Stage {
 
     fn terms(&self, slot: &Arc<HostSlot>, limits: Limits) -> Terms {
         let policy = Policy { mode: self.mode, ..Policy::default() };
-        Terms { slot: slot.clone(), policy, services: ServedBy::Switchyard, limits }
+        let notes = Notes { limits, ..Notes::default() };
+        Terms { slot: slot.clone(), policy, services: ServedBy::Switchyard, notes }
     }
 
     pub(crate) async fn session_on(&self, slot: &Arc<HostSlot>, limits: Limits) -> Session {
