@@ -270,8 +270,7 @@ impl Front {
 
     /// Everything else goes to the agent as it is.
     async fn pass(self: Arc<Self>, message: Message) -> Outcome {
-        let params = message.body_json();
-        let method = message.method();
+        let (params, method) = (message.body_json(), message.method());
         let Some(session) = session_of(&params) else {
             self.may_act()?;
             let host = self.host().await?;
