@@ -12,6 +12,7 @@ use serde_json::json;
 use store::{Batch, Changes, Claim, NewSession, SessionRecord, StoreError};
 use wire::{Json, Kind, RpcError, Seq, SessionId, codes};
 
+use crate::budget::{Budget, Limits};
 use crate::details::{ClientRequest, Details, Setting};
 use crate::host::{Host, HostError, HostSlot};
 use crate::link::{self, How, Known, Link, LinkError, ResumeReport};
@@ -44,6 +45,8 @@ pub struct Notes {
     pub preface: Option<String>,
     /// Granted as soon as the agent has the session.
     pub wishes: Wishes,
+    /// What it may use; an earlier session keeps its own limits.
+    pub limits: Limits,
 }
 
 /// A session that is ready for prompts.
@@ -216,6 +219,7 @@ fn details(terms: &Terms, params: &Json, is_unstarted: bool) -> Details {
         made_for: notes.made_for,
         permissions: notes.permissions,
         preface: notes.preface,
+        budget: Budget::new(notes.limits),
         ..Details::new(agent.argv(), params.clone())
     };
     match is_unstarted {

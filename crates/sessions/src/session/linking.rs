@@ -252,6 +252,8 @@ impl Actor {
         match std::mem::replace(&mut self.link, LinkState::Unlinked) {
             LinkState::Linked { linkage, .. } => {
                 linkage.host.routes().remove(&linkage.agent_session);
+                // Nobody here could make it go on any more.
+                linkage.host.resume();
                 Some(linkage)
             }
             LinkState::Linking | LinkState::Unlinked => None,

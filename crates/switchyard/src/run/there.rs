@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -44,7 +45,7 @@ pub(super) async fn run(
     }
     let can_ask = args.format == Format::Text && terminal::can_ask();
     let session = Reached::There { daemon, id };
-    let turn = Turn { args, log: &*log, session, cursor, can_ask };
+    let turn = Turn { args, log: &*log, session, cursor, can_ask, is_denied: AtomicBool::new(false) };
     turn.take(Json::of(&params), signals).await
 }
 
@@ -75,6 +76,7 @@ async fn session(
         let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
         order["command"] = json!(words.collect::<Vec<_>>());
     }
+    order["limits"] = json!(args.limits.limits());
     if let Some(mode) = args.permissions.mode() {
         order["permissions"] = json!(mode);
     }
