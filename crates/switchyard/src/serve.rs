@@ -40,6 +40,7 @@ pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, F
         roots: Vec::new(),
         sessions_dir: config.home.state.join("sessions"),
         projects_dir: config.home.state.join("projects"),
+        pace: config.pace(),
     };
     let daemon = Daemon::new(desk, settings);
     let admitted = router(&daemon).layer(axum::Extension(Principal::local()));
