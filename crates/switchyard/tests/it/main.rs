@@ -26,4 +26,6 @@ mod faults_kill;
 mod faults_tree;
 mod front;
 mod schema_run;
+mod serve_crash;
+mod serve_events;
 mod tidy;
