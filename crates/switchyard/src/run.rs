@@ -107,7 +107,14 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
         false => None,
     };
     let session = Reached::Here { handle: opened.handle, slot };
-    let turn = Turn { args: &args, log: &*yard.log, session, cursor, can_ask, is_denied: AtomicBool::new(false) };
+    let turn = Turn {
+        args: &args,
+        log: &*yard.log,
+        session,
+        cursor,
+        can_ask,
+        is_denied: AtomicBool::new(false),
+    };
     let taken = turn.take(params, &mut signals).await;
     drop(attachment);
     taken

@@ -73,7 +73,9 @@ impl Actor {
     /// The question as others see it.
     pub(super) fn listing(&self, pending: &Pending, params: Json) -> PendingQuestion {
         let (wants, options) = match &pending.asks {
-            Asks::Permission(question) | Asks::Limit(question) => (Wants::Permission, question.options.clone()),
+            Asks::Permission(question) | Asks::Limit(question) => {
+                (Wants::Permission, question.options.clone())
+            }
             Asks::Elicitation => (Wants::Elicitation, Vec::new()),
         };
         let since = mint::now();
