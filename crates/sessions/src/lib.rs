@@ -11,6 +11,7 @@ pub mod front;
 pub mod host;
 pub mod link;
 pub mod mint;
+pub mod observer;
 pub mod open;
 pub mod options;
 pub mod permission;

@@ -15,6 +15,7 @@ use wire::{Json, Kind, RpcError, Seq, SessionId, codes};
 use crate::details::Details;
 use crate::host::{Host, HostError, HostSlot};
 use crate::link::{self, How, Known, Link, LinkError, ResumeReport};
+use crate::observer::{self, Step};
 use crate::permission::Policy;
 use crate::session::{Linked, RootsError, ServedBy, SessionHandle, SessionSetup, reseed_preamble};
 use crate::trouble::Trouble;
@@ -89,9 +90,13 @@ impl Place {
 /// A new session. `params` are those of `session/new`.
 pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
     Place::read(params)?;
-    let host = terms.slot.host().await?;
-    let id = mint::session_id();
-    let link = link::open_new(&host, id.as_str(), params).await?;
+    let (id, observers) = (mint::session_id(), &yard.settings.observers);
+    let opening = async {
+        let host = terms.slot.host().await?;
+        let opening = observers.step(Step::OpenSession, &terms.slot.command().name);
+        opening.ended(link::open_new(&host, id.as_str(), params).await).map_err(OpenError::from)
+    };
+    let link = observer::within(observers.trace_of(params), opening).await?;
     begin(yard, terms, id, params, link, None).await
 }
 
@@ -175,7 +180,8 @@ pub async fn earlier(
     let place = Place::read(&details.new_params)?;
     let host = terms.slot.host().await?;
     let known = Known::of(record.agent_session.clone(), &details);
-    let mut linked = relink(yard, &host, record.id, &known, &details, &[]).await?;
+    let opening = yard.settings.observers.step(Step::OpenSession, &record.agent);
+    let mut linked = opening.ended(relink(yard, &host, record.id, &known, &details, &[]).await)?;
     if let (Some(before), Some(report)) = (before, &mut linked.resumed)
         && before != place.cwd
     {

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use serde_json::json;
-use store::{Batch, Changes, Durability, EventLog, Filter, SessionRecord, StoreError};
+use store::{Appended, Batch, Changes, Durability, EventLog, Filter, SessionRecord, StoreError};
 use wire::{Draft, Json, Kind, Seq, SessionId, TurnId};
 
 use crate::mint;
@@ -42,6 +43,19 @@ impl std::fmt::Debug for Yard {
 }
 
 impl Yard {
+    /// Commits a batch of a session's own task.
+    pub(crate) async fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+        if self.settings.observers.is_empty() {
+            return self.log.append(batch).await;
+        }
+        let (n_events, since) = (batch.drafts.len(), Instant::now());
+        let appended = self.log.append(batch).await;
+        if appended.is_ok() {
+            self.settings.observers.appended(n_events, since.elapsed());
+        }
+        appended
+    }
+
     /// Ends the turns of sessions whose process died, so that they can be used again.
     /// Sessions that a living process owns are left alone.
     pub async fn recover(&self) -> Result<Vec<SessionId>, StoreError> {

@@ -24,6 +24,7 @@ use crate::details::Details;
 use crate::files::Roots;
 use crate::host::{FromAgents, HostSlot};
 use crate::mint;
+use crate::observer::{Held, TurnWatch, Watched};
 use crate::permission::Policy;
 use crate::trouble::Trouble;
 use crate::yard::{Yard, draft};
@@ -65,6 +66,9 @@ pub(super) struct Actor {
     pub(super) n_quiet_reports: u32,
     pub(super) n_garbage: u32,
     pub(super) head: Seq,
+    /// Of the running turn.
+    pub(super) watch: Watched<dyn TurnWatch>,
+    _live: Watched<dyn Held>,
     finishing: Option<Reply<()>>,
     /// Held for as long as the session lives here.
     _claim: Claim,
@@ -106,6 +110,7 @@ impl Actor {
                 agent,
             ))
         });
+        let live = yard.settings.observers.session(&record.agent);
         Self {
             details: Details::read(&record),
             turns: Turns::new(yard.settings.max_queued_prompts),
@@ -137,6 +142,8 @@ impl Actor {
             n_quiet_reports: 0,
             n_garbage: 0,
             head: record.head,
+            watch: Watched::default(),
+            _live: live,
             finishing: None,
             _claim: claim,
         }
@@ -272,7 +279,7 @@ impl Actor {
         changes: Changes,
     ) -> Result<(), Halt> {
         let batch = Batch::new(self.id, drafts).with(changes);
-        self.head = self.yard.log.append(batch).await?.last;
+        self.head = self.yard.append(batch).await?.last;
         Ok(())
     }
 

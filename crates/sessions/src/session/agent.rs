@@ -10,6 +10,7 @@ use super::services::Services;
 use super::{Answer, ClientCall, params_for_client};
 use crate::host::{FromAgent, last_lines};
 use crate::mint;
+use crate::observer::{ToolCall, Watched};
 use crate::permission::{Decider, PermissionOutcome, Question, Verdict};
 use crate::trouble::Trouble;
 use bus::connection::Outcome;
@@ -96,6 +97,11 @@ impl Actor {
         let Ok(Value::Object(mut params)) = payload.read::<Value>() else { return };
         let Some(Value::Object(update)) = params.remove("update") else { return };
         let Some(id) = update.get("toolCallId").and_then(Value::as_str) else { return };
+        if !self.watch.is_empty() {
+            let text = |member| update.get(member).and_then(Value::as_str);
+            let (kind, title, status) = (text("kind"), text("title"), text("status"));
+            self.watch.tool(&ToolCall { id, kind, title, status });
+        }
         if !self.tools.contains_key(id) && self.tools.len() >= MAX_TOOLS {
             return;
         }
@@ -221,7 +227,11 @@ impl Actor {
         let drafts = vec![self.raw_draft(kind, Json::trusted(payload))];
         self.append(drafts, Changes::default()).await?;
         let deadline = std::time::Instant::now() + self.yard.settings.permission_within;
-        let pending = Pending { id, rpc_id, asks, deadline };
+        let watch = match decided {
+            Some(_) => Watched::default(),
+            None => self.yard.settings.observers.question(&self.agent),
+        };
+        let pending = Pending { id, rpc_id, asks, deadline, _watch: watch };
         match decided {
             Some((settled, by)) => self.settle(&pending, &settled, &by).await,
             None => {
@@ -254,6 +264,8 @@ impl Actor {
         let response: Value = settled.response.read().unwrap_or_default();
         let (kind, payload) = match &pending.asks {
             Asks::Permission(question) => {
+                let is_allowed = !settled.is_rejection;
+                self.yard.settings.observers.decided(&self.agent, by.who, is_allowed);
                 let option_id = response["outcome"]["optionId"].as_str();
                 let chosen = question.options.iter().find(|o| Some(&*o.id) == option_id);
                 let mut outcome = response["outcome"].clone();
@@ -276,7 +288,7 @@ impl Actor {
         };
         let drafts = vec![self.raw_draft(kind, Json::of(&payload))];
         let batch = Batch::new(self.id, drafts).durable(Durability::Power);
-        self.head = self.yard.log.append(batch).await?.last;
+        self.head = self.yard.append(batch).await?.last;
         self.respond(&pending.rpc_id, Ok(settled.response.clone()));
         Ok(())
     }

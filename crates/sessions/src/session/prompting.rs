@@ -10,6 +10,7 @@ use super::SessionError;
 use super::actor::{Actor, Halt, LinkState};
 use crate::details::prompt_text;
 use crate::mint;
+use crate::observer::{Prompted, TurnWatch, Watched};
 use crate::trouble::Trouble;
 use crate::yard::draft;
 
@@ -21,6 +22,7 @@ const SYNC_AFTER: Duration = Duration::from_millis(50);
 pub(super) struct Prompt {
     params: Json,
     text: String,
+    pub(super) watch: Watched<dyn TurnWatch>,
 }
 
 impl Actor {
@@ -48,7 +50,9 @@ impl Actor {
         let received =
             Draft { at: mint::now(), turn: Some(turn), kind: Kind::PromptReceived, payload };
         // There is room; it was checked before anything was logged.
-        let _ = self.turns.enqueue(turn, Prompt { params, text });
+        let prompted = Prompted { session: self.id, turn, agent: &self.agent, params: &params };
+        let watch = self.yard.settings.observers.prompt(&prompted);
+        let _ = self.turns.enqueue(turn, Prompt { params, text, watch });
         let is_linked = matches!(self.link, LinkState::Linked { .. });
         let is_next = self.turns.queued().next() == Some(turn);
         match (is_linked && is_next).then(|| self.turns.start_next()).flatten() {
@@ -85,6 +89,8 @@ impl Actor {
         changes: Changes,
     ) -> Result<(), Halt> {
         tracing::info!(session = %self.id, %turn, "turn started");
+        self.watch = prompt.watch;
+        self.watch.begun();
         self.details.note_prompt(&prompt.text);
         self.last_turn = Some(turn);
         self.heard_at = Instant::now();
@@ -110,6 +116,10 @@ impl Actor {
                 self.prompt_tag = Some(tag);
                 let params = with_preamble(params, self.preamble.take());
                 let params = linkage.params_for_agent(&params);
+                let params = match self.watch.context() {
+                    Some(trace) => trace.put(params),
+                    None => params,
+                };
                 linkage.host.connection().call_tagged(tag, "session/prompt", &params)
             }
             _ => Ok(()),
@@ -147,10 +157,12 @@ impl Actor {
         }
         (self.prompt_tag, self.unheard) = (None, None);
         tracing::info!(session = %self.id, %turn, "turn ended");
-        let batch = Batch::new(self.id, vec![draft(Kind::TurnEnded, Some(turn), payload)])
+        let ended = draft(Kind::TurnEnded, Some(turn), payload);
+        std::mem::take(&mut self.watch).ended(&ended.payload);
+        let batch = Batch::new(self.id, vec![ended])
             .durable(Durability::Power)
             .with(self.next_turn_is_active());
-        self.head = self.yard.log.append(batch).await?.last;
+        self.head = self.yard.append(batch).await?.last;
         self.cancelling.finish();
         Ok(())
     }

@@ -9,6 +9,7 @@ use serde_json::json;
 use wire::{CallId, Json, RpcId};
 
 use super::Answer;
+use crate::observer::{Held, Watched};
 use crate::permission::{PermissionOutcome, Question};
 
 #[derive(Debug, Default)]
@@ -23,6 +24,7 @@ pub(super) struct Pending {
     pub(super) rpc_id: RpcId,
     pub(super) asks: Asks,
     pub(super) deadline: Instant,
+    pub(super) _watch: Watched<dyn Held>,
 }
 
 #[derive(Debug)]

@@ -44,6 +44,10 @@ impl<P> Turns<P> {
         self.queue.iter().map(|(turn, _)| *turn)
     }
 
+    pub(crate) fn first_queued(&self) -> Option<&P> {
+        self.queue.front().map(|(_, prompt)| prompt)
+    }
+
     /// Accepts a prompt behind those that wait already. Whether there is room is asked
     /// before anything is logged.
     pub(crate) fn check_room(&self, turn: TurnId) -> Result<(), NotQueued> {
