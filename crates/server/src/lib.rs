@@ -4,5 +4,7 @@
 //! whoever holds a token. One guard stands on every way in. Nothing here knows an agent's
 //! dialect or SQL.
 
+pub mod metrics;
 pub mod principal;
 pub mod problem;
+pub mod secrets;
