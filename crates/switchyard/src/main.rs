@@ -2,6 +2,8 @@
 //! that know how, and shows the result. Knows words for people, and nothing else.
 
 mod acp;
+#[allow(dead_code, reason = "for the daemon")]
+mod activation;
 mod adapter;
 mod agents;
 mod agents_verbs;
@@ -15,24 +17,29 @@ mod follow;
 mod format;
 mod home;
 mod launching;
+#[allow(dead_code, reason = "some is for the daemon")]
+mod logging;
+#[allow(dead_code, reason = "for the daemon")]
+mod notify;
 mod outcome;
 mod paint;
 mod prompt;
 mod run;
 mod sessions_verbs;
+#[allow(dead_code, reason = "some are for the daemon")]
 mod signals;
 mod stdio;
 mod terminal;
+mod traces;
 mod translate;
 mod world;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::prelude::*;
 
 use cli::{Cli, Verb};
+use logging::Logging;
 use outcome::Failure;
 
 fn main() -> ExitCode {
@@ -60,23 +67,48 @@ fn main() -> ExitCode {
         return runtime.block_on(demo_agent(args.collect()));
     }
     let cli = Cli::parse();
-    start_logging(cli.verbose);
-    let ended = runtime.block_on(dispatch(cli));
+    let logging = logging::start(cli.verbose);
+    let ended = runtime.block_on(dispatch(cli, &logging));
     // A thread may still wait for a line that nobody will type.
     runtime.shutdown_background();
+    logging.flush();
     match ended {
         Ok(code) => code,
         Err(failure) => failure.report(),
     }
 }
 
-async fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
+async fn dispatch(cli: Cli, logging: &Logging) -> Result<ExitCode, Failure> {
     let is_adapter = matches!(cli.verb, Verb::Adapter(_));
     // `--config` of the bus is its own file, as with stdio Bus.
     let is_bus = matches!(cli.verb, Verb::Bus(_));
     // Whoever started an adapter has read the file, if there is one.
-    let config = config::load(cli.config.as_deref().filter(|_| !is_bus), is_adapter)?;
-    match cli.verb {
+    let mut config = config::load(cli.config.as_deref().filter(|_| !is_bus), is_adapter)?;
+    if let Some(path) = cli.log_file {
+        logging.to_file(path)?;
+    }
+    logging.secrets().register_environment(config.secret_variables());
+    let has_sessions = matches!(cli.verb, Verb::Run(_) | Verb::Acp(_));
+    let traces = match has_sessions {
+        true => traces::start(&config.file.traces, logging.secrets())?,
+        false => None,
+    };
+    if let Some(traces) = &traces {
+        config.observers = config.observers.and(traces.observer());
+    }
+    let ended = obey(cli.verb, cli.config, config).await;
+    if let Some(traces) = traces {
+        traces.finish().await;
+    }
+    ended
+}
+
+async fn obey(
+    verb: Verb,
+    named: Option<std::path::PathBuf>,
+    config: config::Config,
+) -> Result<ExitCode, Failure> {
+    match verb {
         Verb::Run(args) => run::run(args, config).await,
         Verb::Acp(args) => acp::serve(args, config).await,
         Verb::Sessions(verb) => sessions_verbs::dispatch(verb, config).await,
@@ -84,7 +116,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Verb::Adapter(args) => adapter::serve(args, config).await,
         Verb::Agents(args) => agents_verbs::dispatch(args, config).await,
         Verb::Translate(args) => translate::translate(&args),
-        Verb::Bus(args) => bus::dispatch(args, cli.config, config).await,
+        Verb::Bus(args) => bus::dispatch(args, named, config).await,
         Verb::Config(verb) => config::dispatch(&verb, &config),
     }
 }
@@ -102,23 +134,4 @@ async fn demo_agent(args: Vec<std::ffi::OsString>) -> ExitCode {
             ExitCode::from(outcome::USAGE)
         }
     }
-}
-
-/// Logs go to stderr; stdout belongs to the answer or the protocol.
-fn start_logging(n_verbose: u8) {
-    let level = match n_verbose {
-        0 => None,
-        1 => Some("info"),
-        2 => Some("debug"),
-        _ => Some("trace"),
-    };
-    let wanted = match (level, std::env::var("SWITCHYARD_LOG")) {
-        (Some(level), _) => level.to_owned(),
-        (None, Ok(wanted)) => wanted,
-        (None, Err(_)) => String::new(),
-    };
-    let errors = Targets::new().with_default(tracing::Level::ERROR);
-    let filter = wanted.parse::<Targets>().ok().filter(|_| !wanted.is_empty()).unwrap_or(errors);
-    let to_stderr = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    tracing_subscriber::registry().with(to_stderr.with_filter(filter)).init();
 }

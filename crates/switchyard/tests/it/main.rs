@@ -25,5 +25,7 @@ mod faults_disk;
 mod faults_kill;
 mod faults_tree;
 mod front;
+mod logs;
 mod schema_run;
 mod tidy;
+mod traces;
