@@ -4,7 +4,12 @@
 //! whoever holds a token. One guard stands on every way in. Nothing here knows an agent's
 //! dialect or SQL.
 
+pub mod acp;
+mod api;
+pub mod daemon;
+mod events;
 pub mod metrics;
+mod open_design;
 pub mod principal;
 pub mod problem;
 pub mod secrets;

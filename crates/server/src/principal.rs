@@ -2,6 +2,8 @@
 
 use tokio_util::sync::CancellationToken;
 
+use crate::problem::Problem;
+
 /// What a token allows. Each role may do all that the ones before it may.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
@@ -14,6 +16,16 @@ pub enum Role {
     Operator,
     /// Also deletes, makes and revokes tokens, and reads the audit.
     Admin,
+}
+
+impl std::fmt::Display for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Observer => "observer",
+            Self::Operator => "operator",
+            Self::Admin => "admin",
+        })
+    }
 }
 
 /// Somebody who was let in.
@@ -44,5 +56,12 @@ impl Principal {
 
     pub fn may(&self, role: Role) -> bool {
         self.role >= role
+    }
+
+    pub fn require(&self, role: Role) -> Result<(), Problem> {
+        match self.may(role) {
+            true => Ok(()),
+            false => Err(Problem::forbidden(format!("this needs the role `{role}`"))),
+        }
     }
 }

@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use wire::Json;
 
+use crate::options::Wishes;
+use crate::permission::Mode;
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Details {
@@ -22,6 +25,18 @@ pub struct Details {
     /// What clients set with `session/set_…` requests, by what they set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, Setting>,
+    /// What the session was to be set to when it was made, until its agent has it.
+    #[serde(default, skip_serializing_if = "Wishes::is_empty")]
+    pub wishes: Wishes,
+    /// What the agent is told before the first prompt, where it has no other way to hear it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preface: Option<String>,
+    /// Whose session it is: the name of a token, or of a way in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<String>,
+    /// The permission mode that was asked for, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Mode>,
     /// The beginning of the last prompt that reached the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_prompt: Option<String>,
@@ -39,7 +54,17 @@ const PROMPT_EXCERPT_CHARS: usize = 200;
 
 impl Details {
     pub fn new(command: Vec<String>, new_params: Json) -> Self {
-        Self { command, is_named: false, new_params, settings: BTreeMap::new(), last_prompt: None }
+        Self {
+            command,
+            is_named: false,
+            new_params,
+            settings: BTreeMap::new(),
+            wishes: Wishes::default(),
+            preface: None,
+            made_by: None,
+            permissions: None,
+            last_prompt: None,
+        }
     }
 
     pub fn read(record: &store::SessionRecord) -> Self {

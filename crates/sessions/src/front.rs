@@ -10,6 +10,7 @@
 mod feed;
 mod list;
 mod open;
+mod visit;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -23,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wire::{Json, Message, RpcError, RpcId, codes};
 
+use crate::desk::{Desk, Presence};
 use crate::host::{AgentCommand, FromAgent, Host, HostError, HostSlot};
 use crate::mint;
 use crate::permission::Policy;
@@ -32,19 +34,23 @@ use crate::yard::Yard;
 use bus::connection::{CallError, Connection, Incoming, Outcome};
 
 use feed::Feed;
+use visit::Visit;
+pub use visit::Visitor;
 
 /// From the client's leaving to closing the agent's stdin.
 const LEAVE_GRACE: Duration = Duration::from_secs(2);
 
 /// What a front is to be.
 #[derive(Debug, Clone)]
-pub struct FrontSetup {
-    pub agent: AgentCommand,
-    pub policy: Policy,
+pub enum FrontSetup {
+    /// In front of an agent of its own, which ends when the client leaves.
+    Own { agent: AgentCommand, policy: Policy },
+    /// In front of the sessions of a desk, which others use as well.
+    Desk { desk: Arc<Desk>, visitor: Visitor },
 }
 
-/// Serves one client until it closes its side or `stop` is cancelled; then ends the turns
-/// that run and the agent. Sessions stay in the log.
+/// Serves one client until it closes its side or `stop` is cancelled. An agent of its own
+/// and the turns that run there end with it. Sessions stay in the log.
 pub async fn serve<R, W>(
     yard: Yard,
     setup: FrontSetup,
@@ -56,9 +62,15 @@ pub async fn serve<R, W>(
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let (client, mut inbox) = Connection::open(reader, writer, &yard.settings.client_connection());
+    let (own, visit) = match setup {
+        FrontSetup::Own { agent, policy } => (Some(Own { agent, policy }), None),
+        FrontSetup::Desk { desk, visitor } => (None, Some(Visit::new(desk, visitor))),
+    };
     let front = Arc::new(Front {
         yard,
-        setup,
+        own,
+        visit,
+        initialized: OnceLock::new(),
         client,
         slot: OnceLock::new(),
         last_host: Mutex::new(None),
@@ -82,11 +94,20 @@ pub async fn serve<R, W>(
     front.shut_down().await;
 }
 
+/// The agent that belongs to this client alone.
+struct Own {
+    agent: AgentCommand,
+    policy: Policy,
+}
+
 struct Front {
     yard: Yard,
-    setup: FrontSetup,
+    /// Either this or `visit` is there.
+    own: Option<Own>,
+    visit: Option<Visit>,
     client: Connection,
-    /// Set by `initialize`.
+    initialized: OnceLock<()>,
+    /// Where an agent of its own runs; set by `initialize`.
     slot: OnceLock<Arc<HostSlot>>,
     /// Whose stray messages are being passed on.
     last_host: Mutex<Option<Arc<Host>>>,
@@ -107,6 +128,8 @@ struct Open {
     feed: AbortHandle,
     /// What the agent said when the session was opened.
     answer: Json,
+    /// At a desk: others can see that somebody has it open.
+    _presence: Option<Arc<Presence>>,
 }
 
 impl Front {
@@ -136,11 +159,13 @@ impl Front {
                 Err(error) => self.respond(&id, Err(error)).await,
             };
         }
-        if self.slot.get().is_none() {
+        if self.initialized.get().is_none() {
             let error = RpcError::invalid_request("`initialize` comes first");
             return self.respond(&id, Err(error)).await;
         }
         match message.method() {
+            // Some clients ask it to keep the connection up.
+            "$/ping" => self.respond(&id, Ok(Json::trusted("{}"))).await,
             // Prompts keep the order in which they came, so they are not run on the side.
             "session/prompt" => self.prompt(message).await,
             "session/new" => self.spawn(id, Self::new_session, message),
@@ -156,11 +181,14 @@ impl Front {
     async fn notified(self: &Arc<Self>, message: &Message) {
         match message.method() {
             "session/cancel" => {
-                if let Some(open) = self.scoped(message) {
-                    let _ = open.handle.cancel_soon("client").await;
+                if let (Some(open), Ok(())) = (self.scoped(message), self.may_act()) {
+                    let _ = open.handle.cancel_soon(self.by()).await;
                 }
             }
             "$/cancel_request" => self.cancel_request(message).await,
+            // What is about the connection itself is no business of the agent.
+            method if method.starts_with("$/") => {}
+            "_switchyard/order" => self.take_order(message),
             _ => self.pass_notification(message).await,
         }
     }
@@ -194,20 +222,26 @@ impl Front {
         // Both sides get version 1, whatever was asked for: the one that Switchyard speaks.
         let params = wire::set_member(&params, &["protocolVersion"], &Json::trusted("1"))
             .map_err(RpcError::invalid_params)?;
-        self.slot.get_or_init(|| {
-            Arc::new(HostSlot::new(
-                self.setup.agent.clone(),
-                self.yard.setup.clone(),
-                self.yard.settings.clone(),
-                params,
-            ))
-        });
+        if let Some(own) = &self.own {
+            self.slot.get_or_init(|| {
+                Arc::new(HostSlot::new(
+                    own.agent.clone(),
+                    self.yard.setup.clone(),
+                    self.yard.settings.clone(),
+                    params,
+                ))
+            });
+        }
+        self.initialized.get_or_init(|| ());
         Ok(())
     }
 
     async fn initialize(self: Arc<Self>, _: Message) -> Outcome {
-        let host = self.host().await?;
-        with_own_capabilities(host.initialized()).map_err(RpcError::internal)
+        let answer = match &self.visit {
+            Some(visit) => visit.introduction().await?,
+            None => self.host().await?.initialized().clone(),
+        };
+        with_own_capabilities(&answer, self.visit.is_some()).map_err(RpcError::internal)
     }
 
     async fn prompt(self: &Arc<Self>, message: Message) {
@@ -220,9 +254,12 @@ impl Front {
             let error = RpcError::invalid_params("`prompt` is not a list of content blocks");
             return self.respond(&id, Err(error)).await;
         }
+        if let Err(error) = self.may_act() {
+            return self.respond(&id, Err(error)).await;
+        }
         let turn = mint::turn_id();
         open.prompts.expect(turn, id.clone());
-        if let Err(error) = open.handle.prompt(turn, params, "client").await {
+        if let Err(error) = open.handle.prompt(turn, params, self.by()).await {
             // Whoever takes the prompt out answers it.
             if open.prompts.take(turn).is_some() {
                 self.respond(&id, Err(RpcError::invalid_request(error))).await;
@@ -235,12 +272,17 @@ impl Front {
         let params = message.body_json();
         let method = message.method();
         let Some(session) = session_of(&params) else {
+            self.may_act()?;
             let host = self.host().await?;
             return host.connection().call(method, &params).await.map_err(refusal);
         };
         let Some(open) = self.open_session(&session) else {
             return Err(no_such_session(&message));
         };
+        self.may_act()?;
+        if let (Some(visit), "session/fork") = (&self.visit, method) {
+            return self.visit_fork(visit, &message).await;
+        }
         let outcome = open.handle.pass(method, &params).await.map_err(RpcError::internal)?;
         if method.starts_with("session/set_") && outcome.is_ok() {
             let _ = open.handle.note_setting(method, &params).await;
@@ -253,6 +295,9 @@ impl Front {
 
     async fn pass_notification(self: &Arc<Self>, message: &Message) {
         let params = message.body_json();
+        if self.may_act().is_err() {
+            return;
+        }
         if session_of(&params).is_some() {
             if let Some(open) = self.scoped(message) {
                 let _ = open.handle.tell(message.method(), &params).await;
@@ -276,7 +321,7 @@ impl Front {
         let raw = params.request_id.as_str();
         let prompt = self.sessions().values().find(|open| open.prompts.has(raw)).cloned();
         if let Some(open) = prompt {
-            let _ = open.handle.cancel_soon("client").await;
+            let _ = open.handle.cancel_soon(self.by()).await;
             return;
         }
         let found = self.running().keys().find(|id| id.as_str() == raw).cloned();
@@ -291,12 +336,26 @@ impl Front {
 
     /// The running agent; started again if it died.
     async fn host(&self) -> Result<Arc<Host>, RpcError> {
-        let Some(slot) = self.slot.get() else {
-            return Err(RpcError::invalid_request("`initialize` comes first"));
+        let host = match (&self.visit, self.slot.get()) {
+            (Some(visit), _) => visit.host().await?,
+            (None, Some(slot)) => slot.host().await.map_err(|error| explain(&error))?,
+            (None, None) => return Err(RpcError::invalid_request("`initialize` comes first")),
         };
-        let host = slot.host().await.map_err(|error| explain(&error))?;
         self.follow_stray(&host);
         Ok(host)
+    }
+
+    /// Who the client is, as the log names it.
+    fn by(&self) -> &str {
+        self.visit.as_ref().map_or("client", |visit| &visit.visitor.by)
+    }
+
+    fn is_observer(&self) -> bool {
+        self.visit.as_ref().is_some_and(|visit| visit.visitor.is_observer)
+    }
+
+    fn may_act(&self) -> Result<(), RpcError> {
+        self.visit.as_ref().map_or(Ok(()), Visit::may_act)
     }
 
     /// Passes on what the agent says that belongs to no session.
@@ -337,6 +396,13 @@ impl Front {
         self.requests.close();
         let _ = tokio::time::timeout(LEAVE_GRACE, self.requests.wait()).await;
         let sessions: Vec<Open> = self.sessions().drain().map(|(_, open)| open).collect();
+        if let Some(visit) = &self.visit {
+            for open in &sessions {
+                open.feed.abort();
+            }
+            visit.leave().await;
+            return self.client.close();
+        }
         for open in &sessions {
             let _ = open.handle.cancel_soon("client left").await;
         }
@@ -383,9 +449,10 @@ async fn pass_stray(message: FromAgent, client: &Connection, agent: &Connection)
 }
 
 /// The agent's answer to `initialize`, with what the log adds to it.
-fn with_own_capabilities(initialized: &Json) -> Result<Json, wire::NotJson> {
+fn with_own_capabilities(initialized: &Json, is_desk: bool) -> Result<Json, wire::NotJson> {
     let yes = Json::trusted("{}");
-    let sessions = ["list", "resume", "close", "delete"];
+    let sessions = ["list", "resume", "close", "delete"].into_iter();
+    let sessions = sessions.chain(is_desk.then_some("fork"));
     let mut answer = wire::set_member(
         initialized,
         &["agentCapabilities", "loadSession"],

@@ -5,6 +5,7 @@
 //! to ACP clients, and only a session's own task appends to its log. Nothing here knows
 //! HTTP or SQL.
 
+pub mod desk;
 pub mod details;
 pub mod files;
 pub mod front;

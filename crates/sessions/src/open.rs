@@ -12,12 +12,15 @@ use serde_json::json;
 use store::{Batch, Changes, Claim, NewSession, SessionRecord, StoreError};
 use wire::{Json, Kind, RpcError, Seq, SessionId, codes};
 
-use crate::details::Details;
+use crate::details::{Details, Setting};
 use crate::host::{Host, HostError, HostSlot};
 use crate::link::{self, How, Known, Link, LinkError, ResumeReport};
 use crate::observer::{self, Step};
-use crate::permission::Policy;
-use crate::session::{Linked, RootsError, ServedBy, SessionHandle, SessionSetup, reseed_preamble};
+use crate::options::{Choice, NotOffered, Wishes, request_for};
+use crate::permission::{Mode, Policy};
+use crate::session::{
+    ChooseError, Linked, RootsError, ServedBy, SessionHandle, SessionSetup, reseed_preamble,
+};
 use crate::trouble::Trouble;
 use crate::yard::Yard;
 use crate::{mint, yard};
@@ -28,6 +31,19 @@ pub struct Terms {
     pub slot: Arc<HostSlot>,
     pub policy: Policy,
     pub services: ServedBy,
+    pub notes: Notes,
+}
+
+/// What a new session remembers about how it was made.
+#[derive(Debug, Clone, Default)]
+pub struct Notes {
+    pub title: Option<String>,
+    pub made_by: Option<String>,
+    pub permissions: Option<Mode>,
+    /// Told to the agent before the first prompt.
+    pub preface: Option<String>,
+    /// Granted as soon as the agent has the session.
+    pub wishes: Wishes,
 }
 
 /// A session that is ready for prompts.
@@ -61,6 +77,8 @@ pub enum OpenError {
     Roots(#[from] RootsError),
     #[error("{0}")]
     BadPlace(String),
+    #[error(transparent)]
+    NotGranted(#[from] ChooseError),
 }
 
 /// The directories of a session, from its `session/new` params.
@@ -97,7 +115,41 @@ pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, Op
         opening.ended(link::open_new(&host, id.as_str(), params).await).map_err(OpenError::from)
     };
     let link = observer::within(observers.trace_of(params), opening).await?;
-    begin(yard, terms, id, params, link, None).await
+    let opened = begin(yard, terms, id, params, Some(link), None).await?;
+    if let Err(error) = grant(&opened.handle, terms).await {
+        terms.slot.shut_down().await;
+        let _ = opened.handle.finish().await;
+        // Nothing was said in it yet.
+        yard.log.delete(id).await?;
+        return Err(error.into());
+    }
+    Ok(opened)
+}
+
+/// Sets the session to what its terms wish.
+pub async fn grant(handle: &SessionHandle, terms: &Terms) -> Result<(), ChooseError> {
+    for (choice, wanted) in terms.notes.wishes.all() {
+        match handle.choose(choice, wanted).await {
+            // The agent was started with it, and has no other way.
+            Err(ChooseError::NotOffered(NotOffered::NoChoice(_)))
+                if choice == Choice::Model && terms.slot.command().manners.model_is_set => {}
+            chosen => chosen?,
+        }
+    }
+    Ok(())
+}
+
+/// A new session whose agent is started with the first prompt.
+pub async fn unstarted(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
+    Place::read(params)?;
+    begin(yard, terms, mint::session_id(), params, None, None).await
+}
+
+/// An earlier session whose agent is started with the next prompt.
+pub fn woken(yard: &Yard, terms: &Terms, taken: Taken) -> Result<SessionHandle, OpenError> {
+    let Taken { record, claim } = taken;
+    let place = Place::read(&Details::read(&record).new_params)?;
+    start(yard, terms, record, claim, &place, None)
 }
 
 /// The agent has forked `parent`; its new session becomes one of ours.
@@ -113,7 +165,7 @@ pub(crate) async fn forked(
     let id = mint::session_id();
     let messages = host.routes().add(&agent_session, id.as_str()).ok_or(LinkError::SameSession)?;
     let link = Link { host, agent_session, messages, early: Vec::new(), answer, how: How::New };
-    begin(yard, terms, id, params, link, Some(parent)).await
+    begin(yard, terms, id, params, Some(link), Some(parent)).await
 }
 
 async fn begin(
@@ -121,7 +173,7 @@ async fn begin(
     terms: &Terms,
     id: SessionId,
     params: &Json,
-    link: Link,
+    link: Option<Link>,
     parent: Option<&str>,
 ) -> Result<Opened, OpenError> {
     let place = Place::read(params)?;
@@ -131,8 +183,7 @@ async fn begin(
         agent: agent.name.clone(),
         cwd: place.cwd.to_string_lossy().into_owned(),
         created: mint::now(),
-        details: Details { is_named: agent.is_named, ..Details::new(agent.argv(), params.clone()) }
-            .to_json(),
+        details: details(terms, params, link.is_none()).to_json(),
     };
     yard.log.create(new).await?;
     let claim = yard.log.claim(id).await?;
@@ -140,15 +191,36 @@ async fn begin(
     if let Some(parent) = parent {
         payload["forkedFrom"] = json!(parent);
     }
+    if let Some(made_by) = &terms.notes.made_by {
+        payload["by"] = json!(made_by);
+    }
     let created = vec![yard::draft(Kind::SessionCreated, None, &payload)];
-    yard.log.append(Batch::new(id, created)).await?;
+    let title = terms.notes.title.clone().map(Some);
+    let changes = Changes { title, ..Changes::default() };
+    yard.log.append(Batch::new(id, created).with(changes)).await?;
     let Some(record) = yard.log.session(id).await? else {
         return Err(StoreError::NoSuchSession(id).into());
     };
-    let answer = link.answer.clone();
-    let linked = Linked { link, resumed: None, preamble: None };
+    let answer = link.as_ref().map_or_else(|| Json::trusted("{}"), |link| link.answer.clone());
+    let linked = link.map(|link| Linked { link, resumed: None, preamble: None });
     let handle = start(yard, terms, record, claim, &place, linked)?;
     Ok(Opened { handle, answer, cursor: Seq(0), resumed: None })
+}
+
+fn details(terms: &Terms, params: &Json, is_unstarted: bool) -> Details {
+    let (agent, notes) = (terms.slot.command(), terms.notes.clone());
+    let details = Details {
+        is_named: agent.is_named,
+        made_by: notes.made_by,
+        permissions: notes.permissions,
+        preface: notes.preface,
+        ..Details::new(agent.argv(), params.clone())
+    };
+    match is_unstarted {
+        // Whoever makes the session cannot wait for them to be granted.
+        true => Details { wishes: notes.wishes, ..details },
+        false => details,
+    }
 }
 
 /// Takes an earlier session over, unless another process has it.
@@ -191,7 +263,7 @@ pub async fn earlier(
     let cursor = record.head;
     let answer = linked.link.answer.clone();
     let resumed = linked.resumed.clone();
-    let handle = start(yard, terms, record, claim, &place, linked)?;
+    let handle = start(yard, terms, record, claim, &place, Some(linked))?;
     Ok(Opened { handle, answer, cursor, resumed })
 }
 
@@ -221,7 +293,7 @@ pub(crate) async fn relink(
     waiting: &[wire::TurnId],
 ) -> Result<Linked, OpenError> {
     let (mut link, report) = link::reopen(host, id.as_str(), known).await?;
-    for setting in details.settings.values() {
+    for setting in wished(&link, host, details)?.iter().chain(details.settings.values()) {
         let agent_session = Json::of(&link.agent_session);
         let params = wire::set_member(&setting.params, &["sessionId"], &agent_session)
             .unwrap_or_else(|_| setting.params.clone());
@@ -239,13 +311,27 @@ pub(crate) async fn relink(
     Ok(Linked { link, resumed: Some(report), preamble })
 }
 
+/// The requests that grant what the session was made with and its agent was never told.
+fn wished(link: &Link, host: &Host, details: &Details) -> Result<Vec<Setting>, OpenError> {
+    let mut requests = Vec::new();
+    for (choice, wanted) in details.wishes.all() {
+        match request_for(&link.answer, choice, wanted) {
+            Ok((method, params)) => requests.push(Setting { method: method.to_owned(), params }),
+            Err(NotOffered::NoChoice(_))
+                if choice == Choice::Model && host.manners().model_is_set => {}
+            Err(error) => return Err(ChooseError::from(error).into()),
+        }
+    }
+    Ok(requests)
+}
+
 fn start(
     yard: &Yard,
     terms: &Terms,
     record: SessionRecord,
     claim: Claim,
     place: &Place,
-    linked: Linked,
+    linked: Option<Linked>,
 ) -> Result<SessionHandle, OpenError> {
     let setup = SessionSetup {
         record,
@@ -266,7 +352,11 @@ impl From<&OpenError> for Trouble {
             OpenError::Store(StoreError::InUse { .. }) => Self::new("rejected", error.to_string())
                 .remedy("wait for its turn to end, or stop it with `switchyard cancel`"),
             OpenError::Store(_) => Self::new("internal", error.to_string()),
-            OpenError::Roots(_) | OpenError::BadPlace(_) => {
+            OpenError::NotGranted(ChooseError::NotLinked(trouble)) => trouble.clone(),
+            OpenError::NotGranted(ChooseError::Refused(_) | ChooseError::Session(_)) => {
+                Self::new("rejected", error.to_string())
+            }
+            OpenError::Roots(_) | OpenError::BadPlace(_) | OpenError::NotGranted(_) => {
                 Self::new("bad_input", error.to_string())
             }
         }
@@ -282,7 +372,9 @@ impl From<OpenError> for RpcError {
             ) => return error.clone(),
             OpenError::Store(StoreError::NoSuchSession(_)) => codes::NOT_FOUND,
             OpenError::Store(StoreError::InUse { .. }) => codes::INVALID_REQUEST,
-            OpenError::Roots(_) | OpenError::BadPlace(_) => codes::INVALID_PARAMS,
+            OpenError::Roots(_) | OpenError::BadPlace(_) | OpenError::NotGranted(_) => {
+                codes::INVALID_PARAMS
+            }
             _ => codes::INTERNAL,
         };
         let trouble = Trouble::from(&error);

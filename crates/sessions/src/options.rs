@@ -32,6 +32,33 @@ impl Choice {
     }
 }
 
+/// What a session is to be set to when its agent has it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Wishes {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+}
+
+impl Wishes {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Those that were named. The model comes first: the other two may depend on it.
+    pub fn all(&self) -> impl Iterator<Item = (Choice, &str)> {
+        let all = [
+            (Choice::Model, &self.model),
+            (Choice::Effort, &self.effort),
+            (Choice::Mode, &self.mode),
+        ];
+        all.into_iter().filter_map(|(choice, wanted)| Some((choice, wanted.as_deref()?)))
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotOffered {
     #[error("the agent offers no choice of {0}")]

@@ -26,7 +26,9 @@ use wire::{CallId, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
 use crate::files::Roots;
 use crate::host::{Host, HostSlot};
 use crate::link::{self, Link, ResumeReport};
+use crate::options::{Choice, NotOffered, request_for};
 use crate::permission::{Decider, Policy};
+use crate::trouble::Trouble;
 use crate::yard::Yard;
 use bus::connection::{Connection, Outcome};
 
@@ -67,6 +69,8 @@ pub enum Phase {
     RequiresAction,
     /// The session's task has ended; why, if not on request.
     Over(Option<String>),
+    /// The session's task has ended because nobody used it.
+    PutAside,
 }
 
 #[derive(Debug, Clone, thiserror::Error)]
@@ -75,6 +79,9 @@ pub enum SessionError {
     NotQueued(#[from] NotQueued),
     #[error("the session cannot go on: {0}")]
     Over(String),
+    /// It was idle for long and is in the log alone; it can be woken.
+    #[error("the session was put aside")]
+    PutAside,
 }
 
 /// A cheap handle on a running session.
@@ -151,13 +158,32 @@ enum Command {
     NoteSetting { method: String, params: Json },
     Linked(Result<Linked, linking::LinkFailure>),
     Stopping(bus::StopStep),
-    Pass { method: String, params: Json, reply: Reply<Outcome> },
+    Pass(Pass),
+    Link { reply: Reply<Result<Json, Trouble>> },
+    OptionsAre(Json),
+    Waiting { reply: Reply<Vec<QueuedPrompt>> },
+    Rename { title: Option<String>, done: Reply<()> },
     Tell { method: String, params: Json },
     Close { done: Reply<()> },
     Finish { done: Reply<()> },
 }
 
 type Reply<T> = oneshot::Sender<T>;
+
+/// A request that a client makes of the agent.
+#[derive(Debug)]
+struct Pass {
+    method: String,
+    params: Json,
+    reply: Reply<Outcome>,
+}
+
+/// A prompt that waits for its turn.
+#[derive(Debug, Clone)]
+pub struct QueuedPrompt {
+    pub turn: TurnId,
+    pub text: String,
+}
 
 /// A link and how it came about.
 #[derive(Debug)]
@@ -184,7 +210,7 @@ impl SessionHandle {
     pub(crate) fn start(
         yard: &Yard,
         setup: SessionSetup,
-        linked: Linked,
+        linked: Option<Linked>,
     ) -> Result<Self, RootsError> {
         let (sender, commands) = mpsc::channel(MAX_COMMANDS);
         let (phase_sender, phase) = watch::channel(Phase::Idle);
@@ -242,7 +268,30 @@ impl SessionHandle {
     /// Makes a request of the session's agent and gives its answer as it is.
     pub async fn pass(&self, method: &str, params: &Json) -> Result<Outcome, SessionError> {
         let (method, params) = (method.to_owned(), params.clone());
-        self.ask(|reply| Command::Pass { method, params, reply }).await
+        self.ask(|reply| Command::Pass(Pass { method, params, reply })).await
+    }
+
+    /// The agent's answer to session/new, load or resume, kept up to date. Starts the agent
+    /// if it does not run.
+    pub async fn link(&self) -> Result<Result<Json, Trouble>, SessionError> {
+        self.ask(|reply| Command::Link { reply }).await
+    }
+
+    /// Makes the agent use `wanted`, now and whenever it is given the session again.
+    pub async fn choose(&self, choice: Choice, wanted: &str) -> Result<(), ChooseError> {
+        let answer = self.link().await?.map_err(ChooseError::NotLinked)?;
+        let (method, params) = request_for(&answer, choice, wanted)?;
+        self.pass(method, &params).await?.map_err(ChooseError::Refused)?;
+        Ok(self.note_setting(method, &params).await?)
+    }
+
+    /// Prompts that wait for their turn, in order.
+    pub async fn waiting(&self) -> Result<Vec<QueuedPrompt>, SessionError> {
+        self.ask(|reply| Command::Waiting { reply }).await
+    }
+
+    pub async fn rename(&self, title: Option<String>) -> Result<(), SessionError> {
+        self.ask(|done| Command::Rename { title, done }).await
     }
 
     /// Passes a notification on to the session's agent, if it runs.
@@ -288,6 +337,16 @@ impl SessionHandle {
         self.ask(|done| Command::Finish { done }).await
     }
 
+    /// Until the session's task has ended and given up its claim.
+    pub async fn ended(&self) {
+        let mut phase = self.phase.clone();
+        while phase.changed().await.is_ok() {}
+    }
+
+    pub fn is_over(&self) -> bool {
+        matches!(*self.phase.borrow(), Phase::Over(_) | Phase::PutAside)
+    }
+
     async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, SessionError> {
         let (reply, answer) = oneshot::channel();
         self.commands.send(command(reply)).await.map_err(|_| self.over())?;
@@ -297,9 +356,22 @@ impl SessionHandle {
     fn over(&self) -> SessionError {
         match &*self.phase.borrow() {
             Phase::Over(Some(why)) => SessionError::Over(why.clone()),
+            Phase::PutAside => SessionError::PutAside,
             _ => SessionError::Over("it has ended".into()),
         }
     }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ChooseError {
+    #[error(transparent)]
+    NotOffered(#[from] NotOffered),
+    #[error("the agent refused: {0}")]
+    Refused(RpcError),
+    #[error("{}", .0.message)]
+    NotLinked(Trouble),
+    #[error(transparent)]
+    Session(#[from] SessionError),
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -35,6 +35,12 @@ pub struct Settings {
     pub restart_window: Duration,
     pub circuit_open: Duration,
     pub observers: Observers,
+    /// Questions wait for a client also while none is attached.
+    pub questions_wait: bool,
+    /// An idle session lets its worker go after this; the next prompt starts one.
+    pub worker_idle: Option<Duration>,
+    /// An idle session without worker and clients leaves memory after this.
+    pub put_aside_after: Option<Duration>,
 }
 
 impl Default for Settings {
@@ -56,6 +62,9 @@ impl Default for Settings {
             restart_window: Duration::from_secs(180),
             circuit_open: Duration::from_secs(60),
             observers: Observers::default(),
+            questions_wait: false,
+            worker_idle: None,
+            put_aside_after: None,
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Fai
     let _listening = control::listen(&config.home.run, &yard)?;
     let stop = CancellationToken::new();
     stop_on_signals(&stop)?;
-    let setup = FrontSetup { agent, policy };
+    let setup = FrontSetup::Own { agent, policy };
     let (reader, writer) = stdio::open();
     front::serve(yard, setup, reader, writer, stop).await;
     Ok(ExitCode::SUCCESS)

@@ -345,7 +345,7 @@ fn word(value: &impl serde::Serialize) -> String {
     json!(value).as_str().unwrap_or_default().to_owned()
 }
 
-fn demo_json() -> Value {
+pub(crate) fn demo_json() -> Value {
     json!({
         "id": DEMO,
         "name": "Demo agent",

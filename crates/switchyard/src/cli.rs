@@ -38,6 +38,8 @@ pub(crate) enum Verb {
     Run(RunArgs),
     /// Be an ACP agent on stdin and stdout, backed by another agent and logged
     Acp(AcpArgs),
+    /// Be the daemon: sessions for many clients, over HTTP, WebSocket, TCP and unix sockets
+    Serve(crate::cli_serve::ServeArgs),
     /// List, show, follow, export and delete sessions
     #[command(subcommand)]
     Sessions(SessionsVerb),

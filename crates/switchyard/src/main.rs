@@ -11,6 +11,7 @@ mod ask;
 mod bus;
 mod cli;
 mod cli_bus;
+mod cli_serve;
 mod config;
 mod control;
 mod follow;
@@ -25,6 +26,7 @@ mod outcome;
 mod paint;
 mod prompt;
 mod run;
+mod serve;
 mod sessions_verbs;
 #[allow(dead_code, reason = "some are for the daemon")]
 mod signals;
@@ -111,6 +113,7 @@ async fn obey(
     match verb {
         Verb::Run(args) => run::run(args, config).await,
         Verb::Acp(args) => acp::serve(args, config).await,
+        Verb::Serve(args) => serve::serve(args, config).await,
         Verb::Sessions(verb) => sessions_verbs::dispatch(verb, config).await,
         Verb::Cancel { session } => sessions_verbs::cancel(&session, config).await,
         Verb::Adapter(args) => adapter::serve(args, config).await,

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sessions::host::{AgentCommand, HostSlot, own_client_capabilities};
-use sessions::open::{self, Opened, Terms};
-use sessions::options::{Choice, NotOffered, request_for};
-use sessions::session::{Phase, ServedBy, SessionError, SessionHandle};
+use sessions::open::{self, Notes, Opened, Terms};
+use sessions::options::Wishes;
+use sessions::session::{Phase, ServedBy, SessionHandle};
 use sessions::yard::Yard;
 use sessions::{details::Details, mint};
 use store::SessionRecord;
@@ -66,7 +66,10 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
         yard.settings.clone(),
         own_client_capabilities(can_ask),
     ));
-    let terms = Terms { slot: slot.clone(), policy, services: ServedBy::Switchyard };
+    let wishes =
+        Wishes { model: args.model.clone(), effort: args.effort.clone(), mode: args.mode.clone() };
+    let notes = Notes { wishes, made_by: Some("run".to_owned()), ..Notes::default() };
+    let terms = Terms { slot: slot.clone(), policy, services: ServedBy::Switchyard, notes };
     let _listening = control::listen(&config.home.run, &yard)?;
 
     let opened = tokio::select! {
@@ -168,60 +171,18 @@ async fn open_session(
     let opened = match earlier {
         Some(record) => {
             let taken = open::take(yard, record.id).await?;
-            open::earlier(yard, terms, taken, None).await?
+            let opened = open::earlier(yard, terms, taken, None).await?;
+            if let Err(error) = open::grant(&opened.handle, terms).await {
+                terms.slot.shut_down().await;
+                let _ = opened.handle.finish().await;
+                return Err(open::OpenError::from(error).into());
+            }
+            opened
         }
         None => open::new(yard, terms, new_params).await?,
     };
     drop(waiting);
-    let wishes =
-        [(Choice::Model, &args.model), (Choice::Effort, &args.effort), (Choice::Mode, &args.mode)];
-    for (choice, wanted) in wishes {
-        let Some(wanted) = wanted else { continue };
-        let set = match set_option(&opened, choice, wanted).await {
-            // The agent was started with it, and has no other way.
-            Err(SetError::NotOffered(NotOffered::NoChoice(_)))
-                if choice == Choice::Model && terms.slot.command().manners.model_is_set =>
-            {
-                Ok(())
-            }
-            set => set.map_err(Failure::from),
-        };
-        if let Err(failure) = set {
-            terms.slot.shut_down().await;
-            let _ = opened.handle.finish().await;
-            if opened.resumed.is_none() {
-                // Nothing was said in it yet.
-                yard.log.delete(opened.handle.id()).await?;
-            }
-            return Err(failure);
-        }
-    }
     Ok(opened)
-}
-
-enum SetError {
-    NotOffered(NotOffered),
-    Failed(Failure),
-}
-
-impl From<SetError> for Failure {
-    fn from(error: SetError) -> Self {
-        match error {
-            SetError::NotOffered(error) => Self::usage(error.to_string()),
-            SetError::Failed(failure) => failure,
-        }
-    }
-}
-
-async fn set_option(opened: &Opened, choice: Choice, wanted: &str) -> Result<(), SetError> {
-    let failed = |error: SessionError| SetError::Failed(error.into());
-    let (method, params) =
-        request_for(&opened.answer, choice, wanted).map_err(SetError::NotOffered)?;
-    let set = opened.handle.pass(method, &params).await.map_err(failed)?;
-    set.map_err(|error| {
-        SetError::Failed(Failure::new(outcome::ERROR, format!("cannot set it: {error}")))
-    })?;
-    opened.handle.note_setting(method, &params).await.map_err(failed)
 }
 
 /// Tells a person who waits what for.

@@ -14,6 +14,7 @@ use wire::{CallId, Event, Json, Kind, RpcError, RpcId, Seq, TurnId};
 
 use super::refusal;
 use crate::permission::Decider;
+use crate::projection::AcpReplay;
 use crate::session::{Answer, Attachment, ClientCall, Phase, SessionHandle};
 use bus::connection::{CallError, Connection, Outcome};
 
@@ -37,6 +38,10 @@ impl Prompts {
         self.lock().values().any(|id| id.as_str() == raw_id)
     }
 
+    fn expects(&self, turn: TurnId) -> bool {
+        self.lock().contains_key(&turn)
+    }
+
     fn take_all(&self) -> Vec<RpcId> {
         self.lock().drain().map(|(_, id)| id).collect()
     }
@@ -50,11 +55,18 @@ pub(super) struct Feed {
     pub(super) client: Connection,
     pub(super) log: Arc<dyn EventLog>,
     pub(super) handle: SessionHandle,
-    pub(super) attachment: Attachment,
+    /// `None` for a client that only watches.
+    pub(super) attachment: Option<Attachment>,
+    /// Who answers, as the log names it.
+    pub(super) by: String,
+    /// Others may answer first.
+    pub(super) is_shared: bool,
     /// What the client calls the session, if that is not our id.
     pub(super) alias: Option<String>,
     pub(super) cursor: Seq,
     pub(super) prompts: Prompts,
+    /// Prompts of other clients whose turn has not started.
+    pub(super) of_others: HashMap<TurnId, Json>,
     pub(super) asking: HashMap<CallId, AbortHandle>,
     pub(super) calls: Vec<ClientCall>,
 }
@@ -75,6 +87,7 @@ impl Feed {
             }
             let over = match &*phase.borrow_and_update() {
                 Phase::Over(why) => Some(why.clone()),
+                Phase::PutAside => Some(None),
                 _ => None,
             };
             if let Some(why) = over {
@@ -87,7 +100,7 @@ impl Feed {
                         break;
                     }
                 }
-                Some(call) = self.attachment.calls.recv() => self.calls.push(call),
+                Some(call) = next_call(&mut self.attachment) => self.calls.push(call),
                 changed = phase.changed() => {
                     if changed.is_err() {
                         break;
@@ -109,12 +122,15 @@ impl Feed {
             Kind::AgentNotification => self.tell_notification(event).await,
             Kind::PermissionRequested => self.ask(event, "session/request_permission"),
             Kind::ElicitationRequested => self.ask(event, "elicitation/create"),
-            Kind::PermissionResolved | Kind::ElicitationResolved => self.withdraw(event),
+            Kind::PermissionResolved | Kind::ElicitationResolved => self.resolved(event).await,
+            Kind::PromptReceived => self.note_prompt(event),
+            Kind::TurnStarted => self.tell_prompt(event).await,
             Kind::TurnEnded => {
                 let outcome = turn_outcome(&event.payload);
                 self.answer_prompt(event.turn, outcome).await;
             }
             Kind::PromptDropped => {
+                event.turn.map(|turn| self.of_others.remove(&turn));
                 let cancelled = Json::trusted(r#"{"stopReason":"cancelled"}"#);
                 self.answer_prompt(event.turn, Ok(cancelled)).await;
             }
@@ -133,6 +149,38 @@ impl Feed {
         }
     }
 
+    fn note_prompt(&mut self, event: &Event) {
+        /// As many as can wait in a session, and more.
+        const MAX_WAITING: usize = 256;
+        let Some(turn) = event.turn.filter(|turn| !self.prompts.expects(*turn)) else { return };
+        if self.of_others.len() < MAX_WAITING {
+            self.of_others.insert(turn, event.payload.clone());
+        }
+    }
+
+    /// What another client said, at the start of its turn.
+    async fn tell_prompt(&mut self, event: &Event) {
+        let Some(prompt) = event.turn.and_then(|turn| self.of_others.remove(&turn)) else { return };
+        let session = self.alias.clone().unwrap_or_else(|| self.handle.id().to_string());
+        for params in AcpReplay::new(session).prompt(event, &prompt) {
+            let _ = self.client.notify_in_turn("session/update", &params).await;
+        }
+    }
+
+    /// A question is settled: whoever still asks the client stops, and the client learns how.
+    async fn resolved(&mut self, event: &Event) {
+        self.withdraw(event);
+        if !self.is_shared {
+            return;
+        }
+        let name = self.alias.clone().unwrap_or_else(|| self.handle.id().to_string());
+        let params = wire::set_member(&event.payload, &["sessionId"], &Json::of(&name));
+        if let Ok(params) = params {
+            let method = format!("_switchyard/{}", event.kind);
+            let _ = self.client.notify_in_turn(&method, &params).await;
+        }
+    }
+
     /// Asks the client on the side; the session takes the first valid answer.
     fn ask(&mut self, event: &Event, method: &'static str) {
         #[derive(serde::Deserialize)]
@@ -142,9 +190,13 @@ impl Feed {
             ask: bool,
             request: Json,
         }
+        if self.attachment.is_none() {
+            return;
+        }
         let Ok(Asked { request_id, ask: true, request }) = event.payload.read() else { return };
         let params = self.named(&request);
-        let (client, handle) = (self.client.clone(), self.handle.clone());
+        let (client, handle, by) = (self.client.clone(), self.handle.clone(), self.by.clone());
+        let is_shared = self.is_shared;
         let task = tokio::spawn(async move {
             let answer = match client.call(method, &params).await {
                 Ok(response) => read_answer(method, response),
@@ -152,7 +204,10 @@ impl Feed {
                 Err(CallError::Closed | CallError::Full) => return,
                 Err(_) => Answer::Reject,
             };
-            let by = Decider::new("client");
+            let by = match is_shared {
+                false => Decider::new("client"),
+                true => Decider::detailed("client", by),
+            };
             if handle.answer(request_id, answer, by.clone()).await.is_ok_and(|taken| !taken) {
                 // Not one of the options, or too late; in the first case it means no.
                 let _ = handle.answer(request_id, Answer::Reject, by).await;
@@ -201,6 +256,14 @@ impl Feed {
 
     fn named(&self, params: &Json) -> Json {
         renamed(params, self.alias.as_deref())
+    }
+}
+
+/// Never ready for a client that only watches.
+async fn next_call(attachment: &mut Option<Attachment>) -> Option<ClientCall> {
+    match attachment {
+        Some(attachment) => attachment.calls.recv().await,
+        None => std::future::pending().await,
     }
 }
 

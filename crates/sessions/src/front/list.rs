@@ -26,7 +26,7 @@ impl Front {
         let params = params.unwrap_or_default();
         let before = params.cursor.as_deref().map(read_cursor).transpose()?;
         let filter = Filter {
-            agent: Some(self.setup.agent.name.clone()),
+            agent: self.agent_name(),
             cwd: params.cwd,
             limit: PAGE,
             before,
@@ -37,7 +37,8 @@ impl Front {
             Some(last) if found.len() == PAGE => Some(write_cursor(last)),
             _ => None,
         };
-        let sessions: Vec<Value> = found.iter().map(describe).collect();
+        let seen = found.iter().filter(|record| self.sees(record));
+        let sessions: Vec<Value> = seen.map(describe).collect();
         Ok(Json::of(&page(sessions, next)))
     }
 }

@@ -9,7 +9,7 @@ use wire::{Json, Message, RpcError, Seq, SessionId};
 
 use super::{Feed, Front, Open, feed, no_such_session, session_of};
 use crate::link;
-use crate::open::{self, OpenError, Opened, Terms};
+use crate::open::{self, Notes, OpenError, Opened, Terms};
 use crate::projection::AcpReplay;
 use crate::session::ServedBy;
 use bus::connection::Outcome;
@@ -19,6 +19,9 @@ const PAGE: usize = 256;
 
 impl Front {
     pub(super) async fn new_session(self: Arc<Self>, message: Message) -> Outcome {
+        if let Some(visit) = &self.visit {
+            return self.visit_new(visit, &message).await;
+        }
         // Its stray messages are followed before it can send any about the session.
         self.host().await?;
         let opened = open::new(&self.yard, &self.terms()?, &message.body_json()).await?;
@@ -42,7 +45,7 @@ impl Front {
         self.show_new(opened).await
     }
 
-    async fn show_new(self: &Arc<Self>, opened: Opened) -> Outcome {
+    pub(super) async fn show_new(self: &Arc<Self>, opened: Opened) -> Outcome {
         let own_id = Json::of(&opened.handle.id());
         let answer = wire::set_member(&opened.answer, &["sessionId"], &own_id);
         self.show(opened, None, feed::Prompts::default()).await?;
@@ -62,6 +65,9 @@ impl Front {
         let Some(named) = session_of(&params) else { return Err(no_such_session(message)) };
         if let Some(open) = self.open_session(&named) {
             return self.show_again(&named, &open, &replay).await;
+        }
+        if let Some(visit) = &self.visit {
+            return self.visit_again(visit, message, replay == Replay::Whole).await;
         }
         let Some(record) = self.find(&named).await? else {
             return Err(RpcError::not_found(format_args!("session `{named}`")));
@@ -99,23 +105,40 @@ impl Front {
     }
 
     /// A session by our id, or by the agent's.
-    async fn find(&self, named: &str) -> Result<Option<SessionRecord>, RpcError> {
+    pub(super) async fn find(&self, named: &str) -> Result<Option<SessionRecord>, RpcError> {
         let log = &self.yard.log;
         if let Ok(id) = SessionId::parse(named)
             && let Some(record) = log.session(id).await.map_err(OpenError::from)?
         {
-            return Ok(Some(record));
+            return Ok(Some(record).filter(|record| self.sees(record)));
         }
         let filter = Filter {
-            agent: Some(self.setup.agent.name.clone()),
+            agent: self.agent_name(),
             agent_session: Some(named.to_owned()),
             limit: 1,
             ..Filter::default()
         };
-        Ok(log.sessions(filter).await.map_err(OpenError::from)?.pop())
+        let found = log.sessions(filter).await.map_err(OpenError::from)?.pop();
+        Ok(found.filter(|record| self.sees(record)))
     }
 
-    async fn replay(&self, record: &SessionRecord, alias: Option<&str>) -> Result<(), RpcError> {
+    pub(super) fn sees(&self, record: &SessionRecord) -> bool {
+        self.visit.as_ref().is_none_or(|visit| visit.sees(record))
+    }
+
+    /// Whose sessions the client gets to see; those of all agents if it named none.
+    pub(super) fn agent_name(&self) -> Option<String> {
+        match (&self.own, &self.visit) {
+            (Some(own), _) => Some(own.agent.name.clone()),
+            (None, visit) => visit.as_ref().and_then(|visit| visit.order().agent),
+        }
+    }
+
+    pub(super) async fn replay(
+        &self,
+        record: &SessionRecord,
+        alias: Option<&str>,
+    ) -> Result<(), RpcError> {
         let mut projection = AcpReplay::new(alias.unwrap_or(record.id.as_str()));
         let (mut after, mut updates) = (Seq(0), Vec::new());
         while after < record.head {
@@ -136,28 +159,36 @@ impl Front {
     }
 
     /// Starts sending a session's log to the client.
-    async fn show(
+    pub(super) async fn show(
         self: &Arc<Self>,
         opened: Opened,
         alias: Option<String>,
         prompts: feed::Prompts,
     ) -> Result<(), RpcError> {
         let Opened { handle, answer, cursor, .. } = opened;
-        let attachment = handle.attach().await.map_err(RpcError::internal)?;
+        let attachment = match self.is_observer() {
+            true => None,
+            false => Some(handle.attach().await.map_err(RpcError::internal)?),
+        };
+        let presence = self.visit.as_ref().map(|visit| Arc::new(visit.desk.enter(handle.id())));
         let public_id = alias.clone().unwrap_or_else(|| handle.id().to_string());
         let feed = Feed {
             client: self.client.clone(),
             log: self.yard.log.clone(),
             handle: handle.clone(),
             attachment,
+            by: self.by().to_owned(),
+            is_shared: self.visit.is_some(),
             alias,
             cursor,
             prompts: prompts.clone(),
+            of_others: std::collections::HashMap::default(),
             asking: std::collections::HashMap::default(),
             calls: Vec::new(),
         };
         let feed = self.tasks.spawn(feed.run()).abort_handle();
-        self.sessions().insert(public_id, Open { handle, prompts, feed, answer });
+        let open = Open { handle, prompts, feed, answer, _presence: presence };
+        self.sessions().insert(public_id, open);
         Ok(())
     }
 
@@ -166,6 +197,10 @@ impl Front {
             return Err(no_such_session(&message));
         };
         match self.open_session(&named) {
+            Some(open) if self.visit.is_some() => {
+                let Some(visit) = &self.visit else { return Ok(Json::trusted("{}")) };
+                return self.visit_close(visit, &named, open).await;
+            }
             Some(open) => self.let_go(&named, &open).await,
             None if self.find(&named).await?.is_some() => {}
             None => return Err(no_such_session(&message)),
@@ -177,6 +212,9 @@ impl Front {
         let Some(named) = session_of(&message.body_json()) else {
             return Err(no_such_session(&message));
         };
+        if let Some(visit) = &self.visit {
+            return self.visit_delete(visit, &named).await;
+        }
         if let Some(open) = self.open_session(&named) {
             self.let_go(&named, &open).await;
         }
@@ -205,7 +243,8 @@ impl Front {
     fn terms(&self) -> Result<Terms, RpcError> {
         let slot = self.slot.get().cloned();
         let slot = slot.ok_or_else(|| RpcError::invalid_request("`initialize` comes first"))?;
-        Ok(Terms { slot, policy: self.setup.policy.clone(), services: ServedBy::Client })
+        let policy = self.own.as_ref().map(|own| own.policy.clone()).unwrap_or_default();
+        Ok(Terms { slot, policy, services: ServedBy::Client, notes: Notes::default() })
     }
 }
 

@@ -114,6 +114,19 @@ impl HostSlot {
         })
     }
 
+    /// Ends the agent; it is started again when it is needed.
+    pub(crate) fn rest(self: &Arc<Self>) {
+        let slot = self.clone();
+        tokio::spawn(async move {
+            let mut state = slot.state.lock().await;
+            if let Some(host) = state.host.take() {
+                host.stop(|_| {}).await;
+            }
+            // An orderly end says nothing about how well it starts.
+            state.starts.clear();
+        });
+    }
+
     /// Ends the agent for good.
     pub async fn shut_down(&self) {
         self.closing.cancel();

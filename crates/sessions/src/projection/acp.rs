@@ -35,6 +35,17 @@ impl AcpReplay {
         }
     }
 
+    /// The updates that tell what a user said, from the payload of `prompt_received`.
+    pub(crate) fn prompt(&self, event: &Event, payload: &Json) -> Vec<Json> {
+        #[derive(serde::Deserialize)]
+        struct Prompt {
+            #[serde(default)]
+            prompt: Vec<Json>,
+        }
+        let blocks = payload.read::<Prompt>().map(|prompt| prompt.prompt).unwrap_or_default();
+        blocks.iter().map(|block| self.user_chunk(event, block)).collect()
+    }
+
     fn user_chunk(&self, event: &Event, block: &Json) -> Json {
         let turn = event.turn.as_ref().map(wire::TurnId::as_str);
         let origin = serde_json::json!({ "switchyard": { "seq": event.seq.0, "turn": turn } });

@@ -69,6 +69,12 @@ pub(super) struct Actor {
     /// Of the running turn.
     pub(super) watch: Watched<dyn TurnWatch>,
     _live: Watched<dyn Held>,
+    /// The agent's answer to session/new, load or resume, kept up to date.
+    pub(super) answer: Option<Json>,
+    /// Requests of clients that wait for the agent to be started.
+    pub(super) held: super::linking::Held,
+    /// When somebody last wanted something of the session.
+    pub(super) used_at: Instant,
     finishing: Option<Reply<()>>,
     /// Held for as long as the session lives here.
     _claim: Claim,
@@ -78,6 +84,12 @@ pub(super) enum LinkState {
     Unlinked,
     Linking,
     Linked { linkage: Linkage, messages: FromAgents },
+}
+
+/// Why a session's task ended in good order.
+enum End {
+    Finished,
+    PutAside,
 }
 
 /// The log failed; the session cannot go on.
@@ -144,24 +156,32 @@ impl Actor {
             head: record.head,
             watch: Watched::default(),
             _live: live,
+            answer: None,
+            held: super::linking::Held::default(),
+            used_at: Instant::now(),
             finishing: None,
             _claim: claim,
         }
     }
 
-    pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>, linked: Linked) {
+    pub(super) async fn run(
+        mut self,
+        mut commands: mpsc::Receiver<Command>,
+        linked: Option<Linked>,
+    ) {
         let lived = self.live(&mut commands, linked).await;
-        let why = match lived {
-            Ok(()) => None,
+        let over = match lived {
+            Ok(End::Finished) => Phase::Over(None),
+            Ok(End::PutAside) => Phase::PutAside,
             Err(halt) => {
                 self.halt(&halt).await;
-                Some(halt.0)
+                Phase::Over(Some(halt.0))
             }
         };
         if let Some(services) = &self.services {
             services.end().await;
         }
-        let _ = self.phase.send(Phase::Over(why));
+        let _ = self.phase.send(over);
         // The claim goes before the waiter learns that the session is free.
         let done = self.finishing.take();
         drop(self);
@@ -189,21 +209,30 @@ impl Actor {
     async fn live(
         &mut self,
         commands: &mut mpsc::Receiver<Command>,
-        linked: Linked,
-    ) -> Result<(), Halt> {
-        self.linked(linked).await?;
+        linked: Option<Linked>,
+    ) -> Result<End, Halt> {
+        if let Some(linked) = linked {
+            self.linked(linked).await?;
+        }
         loop {
             self.start_next_turn().await?;
             self.publish_phase();
             if self.finishing.is_some() && matches!(self.link, LinkState::Unlinked) {
-                return Ok(());
+                return Ok(End::Finished);
+            }
+            // Who comes too late for this task is told so, and wakes the session again.
+            if self.is_out_of_use() && commands.is_empty() {
+                return Ok(End::PutAside);
             }
             let deadline = self.next_deadline();
             tokio::select! {
                 biased;
                 command = commands.recv() => match command {
-                    Some(command) => self.obey(command).await?,
-                    None => return Ok(()),
+                    Some(command) => {
+                        self.used_at = Instant::now();
+                        self.obey(command).await?;
+                    }
+                    None => return Ok(End::Finished),
                 },
                 batch = next_batch(&mut self.link) => match batch {
                     Some(batch) => self.hear(batch).await?,
@@ -248,6 +277,7 @@ impl Actor {
             Command::Detach(id) => self.clients.retain(|(client, _)| *client != id),
             Command::NoteSetting { method, params } => {
                 self.details.note_setting(&method, &params);
+                self.answer_follows(&method, &params);
                 let payload = format!(r#"{{"method":"{method}","params":{}}}"#, params.as_str());
                 let drafts = vec![self.raw_draft(Kind::OptionSet, Json::trusted(payload))];
                 let details = Some(self.details.to_json());
@@ -256,7 +286,18 @@ impl Actor {
             Command::Linked(Ok(linked)) => self.linked(linked).await?,
             Command::Linked(Err(LinkFailure(trouble))) => self.not_linked(trouble).await?,
             Command::Stopping(step) => self.note_stop_step(step).await?,
-            Command::Pass { method, params, reply } => self.pass(method, params, reply),
+            Command::Pass(pass) => self.pass(pass),
+            Command::Link { reply } => self.link_for(reply),
+            Command::OptionsAre(options) => self.answer_has(&["configOptions"], &options),
+            Command::Waiting { reply } => {
+                let _ = reply.send(self.turns.waiting(|prompt| prompt.text.clone()));
+            }
+            Command::Rename { title, done } => {
+                self.title.clone_from(&title);
+                let changes = Changes { title: Some(title), ..Changes::default() };
+                self.append(Vec::new(), changes).await?;
+                let _ = done.send(());
+            }
             Command::Tell { method, params } => {
                 if let LinkState::Linked { linkage, .. } = &self.link {
                     let params = linkage.params_for_agent(&params);

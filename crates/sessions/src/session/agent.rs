@@ -77,6 +77,7 @@ impl Actor {
                 self.learn_tool(payload);
             }
             Some("agent_message_chunk" | "agent_thought_chunk" | "plan") => self.unheard = None,
+            Some("current_mode_update" | "config_option_update") => self.learn_options(payload),
             Some("session_info_update") => {
                 let payload: Value = payload.read().unwrap_or_default();
                 let update = &payload["update"];
@@ -90,6 +91,18 @@ impl Actor {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The agent changed what can be set, or what is.
+    fn learn_options(&mut self, payload: &Json) {
+        let payload: Value = payload.read().unwrap_or_default();
+        let update = &payload["update"];
+        if update["currentModeId"].is_string() {
+            self.answer_has(&["modes", "currentModeId"], &Json::of(&update["currentModeId"]));
+        }
+        if update["configOptions"].is_array() {
+            self.answer_has(&["configOptions"], &Json::of(&update["configOptions"]));
         }
     }
 
@@ -212,7 +225,9 @@ impl Actor {
         let is_cancelling = self.turns.running().is_some_and(|running| running.is_cancelling);
         let decided = match decided {
             _ if is_cancelling => Some((asks.cancel(), Decider::new("cancel"))),
-            None if self.clients.is_empty() => Some((asks.reject(), Decider::new("unattended"))),
+            None if self.clients.is_empty() && !self.yard.settings.questions_wait => {
+                Some((asks.reject(), Decider::new("unattended")))
+            }
             decided => decided,
         };
         let payload = format!(

@@ -79,10 +79,14 @@ impl Actor {
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        [self.cancelling.deadline, self.questions.next_deadline(), self.quiet_deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        let all = [
+            self.cancelling.deadline,
+            self.questions.next_deadline(),
+            self.quiet_deadline(),
+            self.worker_deadline(),
+            self.aside_deadline(),
+        ];
+        all.into_iter().flatten().min()
     }
 
     pub(super) async fn on_time(&mut self) -> Result<(), Halt> {
@@ -94,6 +98,9 @@ impl Actor {
         for pending in self.questions.take_overdue(now) {
             let settled = pending.asks.reject();
             self.settle(&pending, &settled, &Decider::new("timeout")).await?;
+        }
+        if self.worker_deadline().is_some_and(|deadline| deadline <= now) {
+            self.let_worker_go().await?;
         }
         if self.quiet_deadline().is_some_and(|deadline| deadline <= now) {
             self.n_quiet_reports += 1;

@@ -5,13 +5,33 @@ use store::Changes;
 use wire::{Json, Kind, RpcError, TurnId};
 
 use super::actor::{Actor, Halt, LinkState};
-use super::{Command, Linkage, Linked, Reply};
-use crate::link::Known;
+use super::{Command, Linkage, Linked, Pass, Reply};
+use crate::link::{How, Known, ResumeReport};
 use crate::observer::{self, Step};
 use crate::open;
 use crate::trouble::Trouble;
 use crate::yard::draft;
-use bus::connection::{CallError, Outcome};
+use bus::connection::CallError;
+
+/// Requests of clients that may wait for an agent that is being started.
+const MAX_HELD: usize = 64;
+
+/// What waits for the agent.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    links: Vec<Reply<Result<Json, Trouble>>>,
+    passes: Vec<Pass>,
+}
+
+/// `configOptions` of an answer.
+fn config_options(answer: &Json) -> Option<Json> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Answer {
+        config_options: Option<Json>,
+    }
+    answer.read::<Answer>().ok()?.config_options
+}
 
 /// Why an agent could not be given the session.
 #[derive(Debug)]
@@ -60,26 +80,88 @@ impl Actor {
                 "containment": format!("{:?}", host.containment()).to_lowercase(),
             }),
         )];
-        if let Some(report) = resumed {
+        // A session that no agent had before is not resumed.
+        let is_news = |report: &ResumeReport| report.how != How::New || !report.tried.is_empty();
+        if let Some(report) = resumed.filter(is_news) {
             drafts.push(draft(Kind::SessionResumed, None, &report));
         }
         tracing::info!(
             session = %self.id, pid = host.pid(), how = ?link.how, "the agent has the session"
         );
-        self.preamble = preamble;
+        self.preamble = preamble.or_else(|| self.details.preface.take());
+        self.answer = Some(link.answer);
         self.agent_session = Some(link.agent_session.clone());
         let agent_session = Some(self.agent_session.clone());
         self.append(drafts, Changes { agent_session, ..Changes::default() }).await?;
         let linkage = Linkage { host, agent_session: link.agent_session };
         self.link = LinkState::Linked { linkage, messages: link.messages };
         self.forgot = None;
+        self.used_at = std::time::Instant::now();
         self.hear(link.early).await?;
+        self.serve_held();
         self.send_again().await
+    }
+
+    /// Keeps the agent's answer true after a client has set something.
+    pub(super) fn answer_follows(&mut self, method: &str, params: &Json) {
+        let (path, member) = match method {
+            "session/set_mode" => (["modes", "currentModeId"], "modeId"),
+            "session/set_model" => (["models", "currentModelId"], "modelId"),
+            _ => return,
+        };
+        let params: serde_json::Value = params.read().unwrap_or_default();
+        if params[member].is_string() {
+            self.answer_has(&path, &Json::of(&params[member]));
+        }
+    }
+
+    pub(super) fn answer_has(&mut self, path: &[&str], value: &Json) {
+        if let Some(answer) = &self.answer
+            && let Ok(answer) = wire::set_member(answer, path, value)
+        {
+            self.answer = Some(answer);
+        }
+    }
+
+    /// Whether the worker has waited long enough for something to do.
+    pub(super) fn worker_deadline(&self) -> Option<std::time::Instant> {
+        let is_linked = matches!(self.link, LinkState::Linked { .. });
+        let idle = self.yard.settings.worker_idle.filter(|_| is_linked && self.is_idle())?;
+        Some(self.used_at.max(self.heard_at) + idle)
+    }
+
+    /// Whether nobody would miss this task.
+    pub(super) fn is_out_of_use(&self) -> bool {
+        self.aside_deadline().is_some_and(|deadline| deadline <= std::time::Instant::now())
+    }
+
+    pub(super) fn aside_deadline(&self) -> Option<std::time::Instant> {
+        let is_unlinked = matches!(self.link, LinkState::Unlinked);
+        let is_unused = is_unlinked && self.clients.is_empty() && self.is_idle();
+        Some(self.used_at + self.yard.settings.put_aside_after.filter(|_| is_unused)?)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.turns.running().is_none()
+            && self.turns.queued().next().is_none()
+            && self.held.passes.is_empty()
+    }
+
+    /// Ends a worker that has had nothing to do for long; the session stays.
+    pub(super) async fn let_worker_go(&mut self) -> Result<(), Halt> {
+        let Some(linkage) = self.release() else { return Ok(()) };
+        tracing::info!(session = %self.id, pid = linkage.host.pid(), "idle worker let go");
+        linkage.close_soon();
+        self.slot.rest();
+        let payload = json!({ "stopped": true, "reason": "idle" });
+        let drafts = vec![draft(Kind::WorkerExited, None, &payload)];
+        self.append(drafts, Changes::default()).await
     }
 
     /// Every prompt that waits fails for the same reason: asking again would not help.
     pub(super) async fn not_linked(&mut self, trouble: Trouble) -> Result<(), Halt> {
         self.link = LinkState::Unlinked;
+        self.refuse_held(&trouble);
         if let Some(again) = self.again.take() {
             self.end_turn_with(again.turn, trouble.clone()).await?;
         }
@@ -92,20 +174,77 @@ impl Actor {
         Ok(())
     }
 
+    /// Starts the agent, unless that is under way.
+    pub(super) fn start_linking(&mut self) {
+        if matches!(self.link, LinkState::Unlinked) {
+            self.link = LinkState::Linking;
+            self.spawn_link();
+        }
+    }
+
+    /// Gives the agent's answer, once there is one.
+    pub(super) fn link_for(&mut self, reply: Reply<Result<Json, Trouble>>) {
+        match (&self.link, &self.answer) {
+            (LinkState::Linked { .. }, Some(answer)) => {
+                let _ = reply.send(Ok(answer.clone()));
+            }
+            _ => {
+                self.held.links.retain(|waiting| !waiting.is_closed());
+                self.held.links.push(reply);
+                self.start_linking();
+            }
+        }
+    }
+
+    /// Does what waited for the agent.
+    fn serve_held(&mut self) {
+        let Held { links, passes } = std::mem::take(&mut self.held);
+        let answer = self.answer.clone().unwrap_or_else(|| Json::trusted("{}"));
+        for reply in links {
+            let _ = reply.send(Ok(answer.clone()));
+        }
+        for pass in passes {
+            self.pass(pass);
+        }
+    }
+
+    fn refuse_held(&mut self, trouble: &Trouble) {
+        let Held { links, passes } = std::mem::take(&mut self.held);
+        for reply in links {
+            let _ = reply.send(Err(trouble.clone()));
+        }
+        for pass in passes {
+            let error = RpcError::internal(&trouble.message).with_data(trouble);
+            let _ = pass.reply.send(Err(error));
+        }
+    }
+
     /// Asks the agent something on a client's behalf, without waiting for it here.
-    pub(super) fn pass(&self, method: String, params: Json, mut reply: Reply<Outcome>) {
+    pub(super) fn pass(&mut self, pass: Pass) {
         let LinkState::Linked { linkage, .. } = &self.link else {
-            let error = RpcError::internal("the agent is not running; the next prompt starts it");
-            let _ = reply.send(Err(error));
-            return;
+            self.held.passes.retain(|waiting| !waiting.reply.is_closed());
+            if self.held.passes.len() >= MAX_HELD {
+                let error = RpcError::internal("too much waits for the agent to start");
+                let _ = pass.reply.send(Err(error));
+                return;
+            }
+            self.held.passes.push(pass);
+            return self.start_linking();
         };
+        let Pass { method, params, mut reply } = pass;
         let (params, host) = (linkage.params_for_agent(&params), linkage.host.clone());
+        let commands = self.commands.clone();
         tokio::spawn(async move {
             let outcome = tokio::select! {
                 outcome = host.connection().call(&method, &params) => outcome,
                 // Giving up here withdraws the request from the agent too.
                 () = reply.closed() => return,
             };
+            if let (Ok(answer), Some(commands)) = (&outcome, commands.upgrade())
+                && let Some(options) = config_options(answer)
+            {
+                let _ = commands.send(Command::OptionsAre(options)).await;
+            }
             let _ = reply.send(outcome.map_err(|error| match error {
                 CallError::Refused(error) => error,
                 error => RpcError::internal(error),

@@ -21,7 +21,7 @@ const SYNC_AFTER: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) struct Prompt {
     params: Json,
-    text: String,
+    pub(super) text: String,
     pub(super) watch: Watched<dyn TurnWatch>,
 }
 
@@ -70,8 +70,7 @@ impl Actor {
         match &self.link {
             LinkState::Linking => return Ok(()),
             LinkState::Unlinked => {
-                self.link = LinkState::Linking;
-                self.spawn_link();
+                self.start_linking();
                 return Ok(());
             }
             LinkState::Linked { .. } => {}
@@ -156,6 +155,7 @@ impl Actor {
             return Ok(());
         }
         (self.prompt_tag, self.unheard) = (None, None);
+        self.used_at = Instant::now();
         tracing::info!(session = %self.id, %turn, "turn ended");
         let ended = draft(Kind::TurnEnded, Some(turn), payload);
         std::mem::take(&mut self.watch).ended(&ended.payload);

@@ -48,6 +48,13 @@ impl<P> Turns<P> {
         self.queue.front().map(|(_, prompt)| prompt)
     }
 
+    /// Those that wait, in order, as `shown` shows them.
+    pub(crate) fn waiting(&self, shown: impl Fn(&P) -> String) -> Vec<super::QueuedPrompt> {
+        let shown =
+            |(turn, prompt): &(TurnId, P)| super::QueuedPrompt { turn: *turn, text: shown(prompt) };
+        self.queue.iter().map(shown).collect()
+    }
+
     /// Accepts a prompt behind those that wait already. Whether there is room is asked
     /// before anything is logged.
     pub(crate) fn check_room(&self, turn: TurnId) -> Result<(), NotQueued> {

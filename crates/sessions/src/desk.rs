@@ -1,0 +1,440 @@
+//! The sessions of a daemon: made, found, shared by many clients, put aside.
+//!
+//! In: what clients order, and session ids. Out: handles. A session that is only in the log
+//! is woken when somebody wants something of it; its agent is started with the next prompt.
+//!
+//! Always true: a session has one task in this process, whoever asks for it at the same
+//! time. A client that leaves ends nothing.
+
+mod fork;
+mod order;
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use serde_json::json;
+use store::{Batch, Changes, EventLog, SessionRecord, StoreError};
+use tokio::sync::{OnceCell, mpsc};
+use tokio_util::sync::CancellationToken;
+use wire::{Json, Kind, SessionId};
+
+use crate::details::Details;
+use crate::host::{AgentCommand, HostSlot, own_client_capabilities};
+use crate::open::{self, OpenError, Opened, Terms};
+use crate::permission::{Mode, Policy};
+use crate::session::{Phase, ServedBy, SessionError, SessionHandle};
+use crate::trouble::Trouble;
+use crate::yard::{Yard, draft};
+
+pub use order::{Order, WantedAgent};
+
+/// Turns names of agents into commands, and says which there are.
+#[async_trait]
+pub trait Agents: Send + Sync + 'static {
+    /// How the agent is started today.
+    async fn command(&self, wanted: &WantedAgent) -> Result<AgentCommand, Trouble>;
+
+    /// What is on this machine, one object for each agent, as it is found.
+    fn found(&self, refresh: bool) -> mpsc::Receiver<Json>;
+}
+
+pub struct Desk {
+    yard: Yard,
+    agents: Arc<dyn Agents>,
+    policy: Mutex<Policy>,
+    seats: Mutex<HashMap<SessionId, Arc<Seat>>>,
+    present: Arc<Mutex<HashMap<SessionId, usize>>>,
+    introductions: Mutex<Introductions>,
+    /// No session is made or woken any more.
+    stopping: CancellationToken,
+}
+
+/// What agents answered to `initialize`, and when.
+type Introductions = HashMap<(Option<String>, Vec<OsString>), (Json, Instant)>;
+
+/// A client that has a session open, until dropped.
+#[derive(Debug)]
+pub(crate) struct Presence {
+    id: SessionId,
+    present: Arc<Mutex<HashMap<SessionId, usize>>>,
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(n) = present.get_mut(&self.id) {
+            *n -= 1;
+            if *n == 0 {
+                present.remove(&self.id);
+            }
+        }
+    }
+}
+
+/// A session's place at the desk, from the first who asks for it on.
+#[derive(Debug, Default)]
+struct Seat(OnceCell<Seated>);
+
+#[derive(Debug)]
+struct Seated {
+    handle: SessionHandle,
+    slot: Arc<HostSlot>,
+}
+
+impl Seat {
+    fn of(handle: SessionHandle, slot: Arc<HostSlot>) -> Arc<Self> {
+        Arc::new(Self(OnceCell::new_with(Some(Seated { handle, slot }))))
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.get().is_some_and(|seated| seated.handle.is_over())
+    }
+}
+
+impl Seated {
+    /// Ends the worker and the session's task.
+    async fn end(&self) {
+        self.slot.shut_down().await;
+        let _ = self.handle.finish().await;
+        self.handle.ended().await;
+    }
+}
+
+/// Why the desk did not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum DeskError {
+    #[error("there is no session `{0}`")]
+    NoSuchSession(String),
+    #[error("{}", .0.message)]
+    Agent(Trouble),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error("{0}")]
+    BadOrder(String),
+    #[error("{0}")]
+    Refused(String),
+    #[error("the daemon is shutting down")]
+    ShuttingDown,
+}
+
+impl From<StoreError> for DeskError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NoSuchSession(id) => Self::NoSuchSession(id.to_string()),
+            error => Self::Open(error.into()),
+        }
+    }
+}
+
+/// What a session is doing, for lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Idle,
+    Running,
+    RequiresAction,
+    Closed,
+    Damaged,
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").field("yard", &self.yard).finish_non_exhaustive()
+    }
+}
+
+impl Desk {
+    pub fn new(yard: Yard, agents: Arc<dyn Agents>, policy: Policy) -> Arc<Self> {
+        Arc::new(Self {
+            yard,
+            agents,
+            policy: Mutex::new(policy),
+            seats: Mutex::default(),
+            present: Arc::default(),
+            introductions: Mutex::default(),
+            stopping: CancellationToken::new(),
+        })
+    }
+
+    pub fn yard(&self) -> &Yard {
+        &self.yard
+    }
+
+    pub fn log(&self) -> &Arc<dyn EventLog> {
+        &self.yard.log
+    }
+
+    pub fn agents(&self) -> &Arc<dyn Agents> {
+        &self.agents
+    }
+
+    /// Sessions that are made or woken from now on are judged by this.
+    pub fn set_policy(&self, policy: Policy) {
+        *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = policy;
+    }
+
+    fn policy(&self, mode: Option<Mode>) -> Policy {
+        let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Policy { mode: mode.unwrap_or(policy.mode), ..policy }
+    }
+
+    /// Makes a session as ordered.
+    pub async fn create(&self, order: Order) -> Result<Opened, DeskError> {
+        self.check_open()?;
+        let terms = self.terms(&order).await?;
+        self.create_with(terms, order).await
+    }
+
+    /// As [`create`](Self::create), in an agent that was started for it already.
+    pub(crate) async fn create_with(
+        &self,
+        terms: Terms,
+        order: Order,
+    ) -> Result<Opened, DeskError> {
+        let params = order.new_params();
+        let opened = match order.starts_later {
+            true => open::unstarted(&self.yard, &terms, &params).await,
+            false => open::new(&self.yard, &terms, &params).await,
+        };
+        if opened.is_err() {
+            terms.slot.shut_down().await;
+        }
+        let opened = opened?;
+        self.seat(&opened.handle, terms.slot);
+        Ok(opened)
+    }
+
+    pub(crate) fn seat(&self, handle: &SessionHandle, slot: Arc<HostSlot>) {
+        self.seats().insert(handle.id(), Seat::of(handle.clone(), slot));
+    }
+
+    /// The terms on which an order is carried out; its agent is not started yet.
+    pub(crate) async fn terms(&self, order: &Order) -> Result<Terms, DeskError> {
+        let policy = self.policy(order.permissions);
+        let wanted = order.wanted_agent(policy.mode);
+        let command = self.agents.command(&wanted).await.map_err(DeskError::Agent)?;
+        let notes = order.notes(&command);
+        Ok(Terms { slot: self.slot(command), policy, services: ServedBy::Switchyard, notes })
+    }
+
+    fn slot(&self, command: AgentCommand) -> Arc<HostSlot> {
+        Arc::new(HostSlot::new(
+            command,
+            self.yard.setup.clone(),
+            self.yard.settings.clone(),
+            own_client_capabilities(true),
+        ))
+    }
+
+    /// A session by its id, woken if it is only in the log.
+    pub async fn session(&self, id: SessionId) -> Result<SessionHandle, DeskError> {
+        loop {
+            self.check_open()?;
+            let seat = {
+                let mut seats = self.seats();
+                seats.retain(|other, seat| *other == id || !seat.is_over());
+                seats.entry(id).or_default().clone()
+            };
+            let seated = match seat.0.get_or_try_init(|| self.wake(id)).await {
+                Ok(seated) => seated,
+                Err(error) => {
+                    self.remove(id, &seat);
+                    return Err(error);
+                }
+            };
+            if !seated.handle.is_over() {
+                return Ok(seated.handle.clone());
+            }
+            // Its claim must be free before it can be woken.
+            seated.handle.ended().await;
+            self.remove(id, &seat);
+        }
+    }
+
+    /// The handle of a session that is awake.
+    pub fn live(&self, id: SessionId) -> Option<SessionHandle> {
+        let seat = self.seats().get(&id)?.clone();
+        let handle = seat.0.get()?.handle.clone();
+        (!handle.is_over()).then_some(handle)
+    }
+
+    pub fn n_live(&self) -> usize {
+        self.seats().values().filter(|seat| !seat.is_over()).count()
+    }
+
+    /// Does something with a session; once more if it was put aside just then.
+    pub async fn with<T, F>(
+        &self,
+        id: SessionId,
+        act: impl Fn(SessionHandle) -> F,
+    ) -> Result<T, DeskError>
+    where
+        F: Future<Output = Result<T, SessionError>>,
+    {
+        loop {
+            match act(self.session(id).await?).await {
+                Err(SessionError::PutAside) => {}
+                acted => return Ok(acted?),
+            }
+        }
+    }
+
+    async fn wake(&self, id: SessionId) -> Result<Seated, DeskError> {
+        let record = self.record(id).await?;
+        let details = Details::read(&record);
+        let order = Order::again(&record, &details);
+        let policy = self.policy(details.permissions);
+        let wanted = order.wanted_agent(policy.mode);
+        let command = self.agents.command(&wanted).await.map_err(DeskError::Agent)?;
+        let notes = open::Notes::default();
+        let slot = self.slot(command);
+        let terms = Terms { slot: slot.clone(), policy, services: ServedBy::Switchyard, notes };
+        let taken = open::take(&self.yard, id).await?;
+        let handle = open::woken(&self.yard, &terms, taken)?;
+        tracing::info!(session = %id, "session woken");
+        Ok(Seated { handle, slot })
+    }
+
+    pub async fn record(&self, id: SessionId) -> Result<SessionRecord, DeskError> {
+        let record = self.yard.log.session(id).await?;
+        record.ok_or_else(|| DeskError::NoSuchSession(id.to_string()))
+    }
+
+    pub fn status(&self, record: &SessionRecord) -> Status {
+        let phase = self.live(record.id).map(|handle| handle.phase().borrow().clone());
+        match (record, phase) {
+            (SessionRecord { damage: Some(_), .. }, _) => Status::Damaged,
+            (_, Some(Phase::RequiresAction)) => Status::RequiresAction,
+            (SessionRecord { active_turn: Some(_), .. }, _) => Status::Running,
+            (SessionRecord { is_closed: true, .. }, _) => Status::Closed,
+            _ => Status::Idle,
+        }
+    }
+
+    /// Cancels what runs and ends the session's worker; it can be prompted again.
+    pub async fn close(&self, id: SessionId) -> Result<(), DeskError> {
+        let seat = self.seats().get(&id).cloned();
+        if let Some(seated) = seat.as_ref().and_then(|seat| seat.0.get())
+            && !seated.handle.is_over()
+        {
+            seated.handle.cancel("close").await?;
+            seated.handle.close().await?;
+            seated.end().await;
+            return Ok(());
+        }
+        let record = self.record(id).await?;
+        if record.is_closed {
+            return Ok(());
+        }
+        let _taken = open::take(&self.yard, id).await?;
+        let closed = vec![draft(Kind::SessionClosed, None, &json!({}))];
+        let changes = Changes { is_closed: Some(true), ..Changes::default() };
+        self.yard.log.append(Batch::new(id, closed).with(changes)).await?;
+        Ok(())
+    }
+
+    /// Ends a session and removes its log.
+    pub async fn delete(&self, id: SessionId) -> Result<(), DeskError> {
+        self.record(id).await?;
+        let seat = self.seats().get(&id).cloned();
+        if let Some(seated) = seat.as_ref().and_then(|seat| seat.0.get()) {
+            let _ = seated.handle.cancel("delete").await;
+            seated.end().await;
+        }
+        if let Some(seat) = seat {
+            self.remove(id, &seat);
+        }
+        self.yard.log.delete(id).await?;
+        Ok(())
+    }
+
+    /// Takes no new work, lets turns finish for as long as `grace`, then cancels them, and
+    /// ends every worker.
+    pub async fn shut_down(&self, grace: Duration) {
+        self.stopping.cancel();
+        let seats: Vec<Arc<Seat>> = self.seats().values().cloned().collect();
+        let seated: Vec<&Seated> = seats.iter().filter_map(|seat| seat.0.get()).collect();
+        let all_idle = async {
+            for seated in &seated {
+                let mut phase = seated.handle.phase();
+                let is_done =
+                    |phase: &Phase| !matches!(phase, Phase::Running | Phase::RequiresAction);
+                let _ = phase.wait_for(is_done).await;
+            }
+        };
+        let _ = tokio::time::timeout(grace, all_idle).await;
+        for seated in &seated {
+            let _ = seated.handle.cancel_soon("shutdown").await;
+        }
+        for seated in &seated {
+            let within = self.yard.settings.cancel_grace;
+            let _ = tokio::time::timeout(within, seated.handle.cancel("shutdown")).await;
+        }
+        // All at once: each may take its whole ladder.
+        let mut ending = tokio::task::JoinSet::new();
+        for seat in seats.clone() {
+            ending.spawn(async move {
+                if let Some(seated) = seat.0.get() {
+                    seated.end().await;
+                }
+            });
+        }
+        ending.join_all().await;
+    }
+
+    /// Notes that a client has the session open.
+    pub(crate) fn enter(&self, id: SessionId) -> Presence {
+        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        *present.entry(id).or_default() += 1;
+        Presence { id, present: self.present.clone() }
+    }
+
+    /// How many ACP clients have the session open.
+    pub fn n_present(&self, id: SessionId) -> usize {
+        let present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        present.get(&id).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn introductions(&self) -> MutexGuard<'_, Introductions> {
+        self.introductions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check_open(&self) -> Result<(), DeskError> {
+        match self.stopping.is_cancelled() {
+            true => Err(DeskError::ShuttingDown),
+            false => Ok(()),
+        }
+    }
+
+    fn remove(&self, id: SessionId, seat: &Arc<Seat>) {
+        let mut seats = self.seats();
+        if seats.get(&id).is_some_and(|other| Arc::ptr_eq(other, seat)) {
+            seats.remove(&id);
+        }
+    }
+
+    fn seats(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Seat>>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl From<&DeskError> for Trouble {
+    fn from(error: &DeskError) -> Self {
+        match error {
+            DeskError::Agent(trouble) => trouble.clone(),
+            DeskError::Open(error) => error.into(),
+            DeskError::NoSuchSession(_) | DeskError::BadOrder(_) => {
+                Self::new("bad_input", error.to_string())
+            }
+            DeskError::Refused(_) => Self::new("rejected", error.to_string()),
+            DeskError::Session(_) | DeskError::ShuttingDown => {
+                Self::new("internal", error.to_string())
+            }
+        }
+    }
+}

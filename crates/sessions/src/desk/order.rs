@@ -1,0 +1,154 @@
+//! What a client orders when it wants a session.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use store::SessionRecord;
+use wire::Json;
+
+use super::DeskError;
+use crate::details::Details;
+use crate::host::AgentCommand;
+use crate::open::Notes;
+use crate::options::Wishes;
+use crate::permission::Mode;
+
+/// A session to be made. The default names no agent.
+#[derive(Debug, Clone, Default)]
+pub struct Order {
+    /// The agent's name; without one, `command`.
+    pub agent: Option<String>,
+    pub command: Vec<OsString>,
+    /// Instead of the daemon's own environment.
+    pub env: Option<BTreeMap<OsString, OsString>>,
+    /// Checked with [`Order::placed`].
+    pub cwd: PathBuf,
+    pub additional_directories: Vec<PathBuf>,
+    pub mcp_servers: Vec<Value>,
+    /// `_meta` and whatever else a client put into `session/new`.
+    pub more_params: Option<Json>,
+    pub system_prompt: Option<String>,
+    pub wishes: Wishes,
+    pub permissions: Option<Mode>,
+    pub title: Option<String>,
+    pub made_by: Option<String>,
+    /// The agent is started with the first prompt.
+    pub starts_later: bool,
+}
+
+/// Which agent is wanted, and what for.
+#[derive(Debug, Clone, Default)]
+pub struct WantedAgent {
+    pub name: Option<String>,
+    pub command: Vec<OsString>,
+    pub env: Option<BTreeMap<OsString, OsString>>,
+    pub cwd: PathBuf,
+    pub additional_directories: Vec<PathBuf>,
+    pub permissions: Mode,
+    pub model: Option<String>,
+}
+
+impl Order {
+    /// The order in an existing directory, below one of `roots` if there are any.
+    pub fn placed(mut self, roots: &[PathBuf]) -> Result<Self, DeskError> {
+        self.cwd = real_dir(&self.cwd, roots)?;
+        let dirs = std::mem::take(&mut self.additional_directories);
+        self.additional_directories =
+            dirs.iter().map(|dir| real_dir(dir, roots)).collect::<Result<_, _>>()?;
+        Ok(self)
+    }
+
+    /// Refuses MCP servers that are commands: whoever may name one may run anything.
+    pub fn without_commands(self) -> Result<Self, DeskError> {
+        let is_remote = |server: &Value| matches!(server["type"].as_str(), Some("http" | "sse"));
+        if !self.command.is_empty() || !self.mcp_servers.iter().all(is_remote) {
+            let why = "commands, also those of MCP servers, are for the daemon's own user only";
+            return Err(DeskError::Refused(why.to_owned()));
+        }
+        Ok(self)
+    }
+
+    /// What made an earlier session, as far as it is known.
+    pub(super) fn again(record: &SessionRecord, details: &Details) -> Self {
+        let command = match details.is_named {
+            true => Vec::new(),
+            false => details.command.iter().map(OsString::from).collect(),
+        };
+        let params: Value = details.new_params.read().unwrap_or_default();
+        let dirs = params["additionalDirectories"].as_array().into_iter().flatten();
+        Self {
+            agent: Some(record.agent.clone()),
+            command,
+            cwd: PathBuf::from(&record.cwd),
+            additional_directories: dirs
+                .filter_map(|dir| dir.as_str().map(PathBuf::from))
+                .collect(),
+            wishes: details.wishes.clone(),
+            permissions: details.permissions,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn wanted_agent(&self, mode: Mode) -> WantedAgent {
+        WantedAgent {
+            name: self.agent.clone(),
+            command: self.command.clone(),
+            env: self.env.clone(),
+            cwd: self.cwd.clone(),
+            additional_directories: self.additional_directories.clone(),
+            permissions: mode,
+            model: self.wishes.model.clone(),
+        }
+    }
+
+    /// Params of `session/new`.
+    pub(super) fn new_params(&self) -> Json {
+        let more = self.more_params.as_ref().and_then(|params| params.read::<Value>().ok());
+        let mut params = more.filter(Value::is_object).unwrap_or_else(|| json!({}));
+        params["cwd"] = json!(self.cwd);
+        // Always named, if only as none: some agents insist.
+        params["mcpServers"] = json!(self.mcp_servers);
+        if !self.additional_directories.is_empty() {
+            params["additionalDirectories"] = json!(self.additional_directories);
+        }
+        if let Some(text) = &self.system_prompt {
+            params["_meta"]["systemPrompt"] = json!({ "append": text });
+        }
+        Json::of(&params)
+    }
+
+    pub(crate) fn notes(&self, command: &AgentCommand) -> Notes {
+        let takes_it = command.manners.takes_system_prompt;
+        let preface = self.system_prompt.as_ref().filter(|_| !takes_it);
+        Notes {
+            title: self.title.clone(),
+            made_by: self.made_by.clone(),
+            permissions: self.permissions,
+            preface: preface
+                .map(|text| format!("# Instructions\n\n{}\n\n# Request\n", text.trim())),
+            wishes: self.wishes.clone(),
+        }
+    }
+}
+
+/// The real path of an existing directory, which must lie below one of `roots`.
+fn real_dir(dir: &Path, roots: &[PathBuf]) -> Result<PathBuf, DeskError> {
+    let bad = |why: String| DeskError::BadOrder(format!("cannot work in {}: {why}", dir.display()));
+    if !dir.is_absolute() {
+        return Err(bad("this is not an absolute path".to_owned()));
+    }
+    let real = dir.canonicalize().map_err(|error| bad(error.to_string()))?;
+    if !real.is_dir() {
+        return Err(bad("this is no directory".to_owned()));
+    }
+    let is_inside = |root: &PathBuf| root.canonicalize().is_ok_and(|root| real.starts_with(root));
+    if !roots.is_empty() && !roots.iter().any(is_inside) {
+        return Err(DeskError::Refused(format!(
+            "{} is not inside the directories that the daemon may use",
+            dir.display()
+        )));
+    }
+    Ok(real)
+}

@@ -1,0 +1,288 @@
+//! A client whose sessions are those of a desk: others may have them open as well.
+//!
+//! In: the same requests as from a client with an agent of its own. Out: sessions of the
+//! desk. The client's leaving ends nothing; closing a session that somebody else has open
+//! only takes this client out of it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::Value;
+use store::SessionRecord;
+use tokio::sync::Mutex;
+use wire::{Json, Message, RpcError, Seq, codes};
+
+use super::{Front, Open, no_such_session, session_of};
+use crate::desk::{Desk, DeskError, Order};
+use crate::details::Details;
+use crate::host::Host;
+use crate::open::{Opened, Terms};
+use crate::permission::Mode;
+use crate::trouble::Trouble;
+use bus::connection::Outcome;
+
+/// An agent's answer to `initialize` is believed for this long.
+const KNOWN_FOR: Duration = Duration::from_secs(600);
+
+/// Who the client is, what it gets, and what it may do.
+#[derive(Debug, Clone, Default)]
+pub struct Visitor {
+    /// What its sessions are made of, but for what `session/new` says.
+    pub order: Order,
+    /// As decisions and prompts name it.
+    pub by: String,
+    /// How it came: `http`, `websocket`, `tcp`, `unix`.
+    pub way: String,
+    /// It sees everything and changes nothing.
+    pub is_observer: bool,
+    pub may_delete: bool,
+    /// It may name commands: of MCP servers, and of agents.
+    pub may_run_commands: bool,
+    /// It sees only the sessions that it made.
+    pub own_sessions: bool,
+    /// Where its sessions may work; anywhere if there are none.
+    pub roots: Vec<PathBuf>,
+}
+
+pub(super) struct Visit {
+    pub(super) desk: Arc<Desk>,
+    pub(super) visitor: Visitor,
+    /// As the visitor came with it, or as it said since.
+    order: std::sync::Mutex<Order>,
+    /// Started for `initialize`; the first session gets it.
+    spare: Mutex<Option<Terms>>,
+}
+
+impl Visit {
+    pub(super) fn new(desk: Arc<Desk>, visitor: Visitor) -> Self {
+        let order = std::sync::Mutex::new(visitor.order.clone());
+        Self { desk, visitor, order, spare: Mutex::default() }
+    }
+
+    pub(super) fn order(&self) -> Order {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// An agent that belongs to no session yet.
+    pub(super) async fn host(&self) -> Result<Arc<Host>, RpcError> {
+        let mut spare = self.spare.lock().await;
+        let slot = match &*spare {
+            Some(terms) => terms.slot.clone(),
+            None => {
+                let terms = self.desk.terms(&self.order()).await?;
+                let slot = terms.slot.clone();
+                *spare = Some(terms);
+                slot
+            }
+        };
+        drop(spare);
+        slot.host().await.map_err(|error| super::explain(&error))
+    }
+
+    /// The agent's answer to `initialize`; remembered, so that it need not be started.
+    pub(super) async fn introduction(&self) -> Result<Json, RpcError> {
+        let order = self.order();
+        let key = (order.agent, order.command);
+        if let Some((answer, at)) = self.desk.introductions().get(&key)
+            && at.elapsed() < KNOWN_FOR
+        {
+            return Ok(answer.clone());
+        }
+        let answer = self.host().await?.initialized().clone();
+        let mut known = self.desk.introductions();
+        known.retain(|_, (_, at)| at.elapsed() < KNOWN_FOR);
+        known.insert(key, (answer.clone(), Instant::now()));
+        Ok(answer)
+    }
+
+    pub(super) async fn leave(&self) {
+        if let Some(terms) = self.spare.lock().await.take() {
+            terms.slot.shut_down().await;
+        }
+    }
+
+    pub(super) fn sees(&self, record: &SessionRecord) -> bool {
+        !self.visitor.own_sessions
+            || Details::read(record).made_by.as_deref() == Some(&*self.visitor.by)
+    }
+
+    /// Refuses observers.
+    pub(super) fn may_act(&self) -> Result<(), RpcError> {
+        match self.visitor.is_observer {
+            true => Err(RpcError::new(codes::INVALID_REQUEST, "observers may only watch")),
+            false => Ok(()),
+        }
+    }
+
+    async fn new_session(&self, params: &Json) -> Result<Opened, RpcError> {
+        self.may_act()?;
+        let order = self.ordered(params)?.placed(&self.visitor.roots)?;
+        let order = match self.visitor.may_run_commands {
+            true => order,
+            false => order.without_commands()?,
+        };
+        let is_plain = order.agent == self.order().agent && order.wishes.is_empty();
+        let spare = match is_plain && order.additional_directories.is_empty() {
+            true => self.spare.lock().await.take(),
+            false => None,
+        };
+        Ok(match spare {
+            Some(terms) => {
+                let notes = order.notes(terms.slot.command());
+                self.desk.create_with(Terms { notes, ..terms }, order).await?
+            }
+            None => self.desk.create(order).await?,
+        })
+    }
+
+    /// What `session/new` orders.
+    fn ordered(&self, params: &Json) -> Result<Order, RpcError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            cwd: PathBuf,
+            #[serde(default)]
+            additional_directories: Vec<PathBuf>,
+            #[serde(default)]
+            mcp_servers: Vec<Value>,
+            #[serde(rename = "_meta", default)]
+            meta: Value,
+        }
+        let read: Params = params.read().map_err(RpcError::invalid_params)?;
+        let wish = |name: &str| read.meta["switchyard"][name].as_str().map(str::to_owned);
+        let mut order = self.order();
+        order.agent = wish("agent").or(order.agent);
+        order.title = wish("title").or(order.title);
+        order.cwd = read.cwd;
+        order.additional_directories.extend(read.additional_directories);
+        order.mcp_servers = read.mcp_servers;
+        order.more_params = Some(params.clone());
+        order.made_by = Some(self.visitor.by.clone());
+        Ok(order)
+    }
+}
+
+impl Front {
+    /// `_switchyard/order`: what the daemon's own user wants its sessions to be made of.
+    pub(super) fn take_order(&self, message: &Message) {
+        #[derive(Default, Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        struct Said {
+            agent: Option<String>,
+            command: Vec<String>,
+            env: Option<BTreeMap<String, String>>,
+            cwd: Option<PathBuf>,
+            additional_directories: Vec<PathBuf>,
+            permissions: Option<Mode>,
+        }
+        let Some(visit) = self.visit.as_ref().filter(|visit| visit.visitor.may_run_commands) else {
+            return;
+        };
+        let Ok(said) = message.body_json().read::<Said>() else { return };
+        let mut order = visit.order.lock().unwrap_or_else(PoisonError::into_inner);
+        *order = Order {
+            agent: said.agent.or_else(|| order.agent.clone()),
+            command: said.command.into_iter().map(Into::into).collect(),
+            env: said.env.map(|env| env.into_iter().map(|(k, v)| (k.into(), v.into())).collect()),
+            cwd: said.cwd.unwrap_or_else(|| order.cwd.clone()),
+            additional_directories: said.additional_directories,
+            permissions: said.permissions,
+            ..Order::default()
+        };
+    }
+
+    pub(super) async fn visit_new(self: &Arc<Self>, visit: &Visit, message: &Message) -> Outcome {
+        let opened = visit.new_session(&message.body_json()).await?;
+        self.show_new(opened).await
+    }
+
+    pub(super) async fn visit_again(
+        self: &Arc<Self>,
+        visit: &Visit,
+        message: &Message,
+        is_replayed: bool,
+    ) -> Outcome {
+        let Some(named) = session_of(&message.body_json()) else {
+            return Err(no_such_session(message));
+        };
+        let Some(record) = self.find(&named).await? else {
+            return Err(RpcError::not_found(format_args!("session `{named}`")));
+        };
+        let handle = visit.desk.session(record.id).await?;
+        let alias = (named != record.id.as_str()).then_some(named);
+        // What is logged from here on is the feed's.
+        let record = visit.desk.record(record.id).await?;
+        if is_replayed {
+            self.replay(&record, alias.as_deref()).await?;
+        }
+        let answer = match visit.visitor.is_observer {
+            // Watching is no reason to start an agent.
+            true => Json::trusted("{}"),
+            false => handle
+                .link()
+                .await
+                .map_err(RpcError::internal)?
+                .map_err(|trouble| RpcError::internal(&trouble.message).with_data(&trouble))?,
+        };
+        let said = wire::remove_member(&answer, "sessionId").map_err(RpcError::internal)?;
+        let opened = Opened { handle, answer, cursor: record.head, resumed: None };
+        self.show(opened, alias, super::feed::Prompts::default()).await?;
+        Ok(said)
+    }
+
+    pub(super) async fn visit_fork(self: &Arc<Self>, visit: &Visit, message: &Message) -> Outcome {
+        visit.may_act()?;
+        let Some(open) = self.scoped(message) else { return Err(no_such_session(message)) };
+        let by = Some(visit.visitor.by.clone());
+        let fork = visit.desk.fork(open.handle.id(), None, by).await?;
+        let handle = visit.desk.session(fork).await?;
+        let answer = handle.link().await.map_err(RpcError::internal)?;
+        let answer =
+            answer.map_err(|trouble| RpcError::internal(&trouble.message).with_data(&trouble))?;
+        let cursor = visit.desk.record(fork).await.map_or(Seq(0), |record| record.head);
+        self.show_new(Opened { handle, answer, cursor, resumed: None }).await
+    }
+
+    pub(super) async fn visit_close(&self, visit: &Visit, named: &str, open: Open) -> Outcome {
+        visit.may_act()?;
+        let id = open.handle.id();
+        open.feed.abort();
+        self.sessions().remove(named);
+        drop(open);
+        if visit.desk.n_present(id) == 0 {
+            visit.desk.close(id).await?;
+        }
+        Ok(Json::trusted("{}"))
+    }
+
+    pub(super) async fn visit_delete(&self, visit: &Visit, named: &str) -> Outcome {
+        if !visit.visitor.may_delete {
+            return Err(RpcError::new(codes::INVALID_REQUEST, "only admins may delete sessions"));
+        }
+        // Deleting what is not there is done already.
+        if let Some(record) = self.find(named).await? {
+            visit.desk.delete(record.id).await?;
+        }
+        let open = self.sessions().remove(named);
+        if let Some(open) = open {
+            open.feed.abort();
+        }
+        Ok(Json::trusted("{}"))
+    }
+}
+
+impl From<DeskError> for RpcError {
+    fn from(error: DeskError) -> Self {
+        let code = match error {
+            DeskError::Open(error) => return error.into(),
+            DeskError::NoSuchSession(_) => codes::NOT_FOUND,
+            DeskError::BadOrder(_) | DeskError::Refused(_) => codes::INVALID_PARAMS,
+            _ => codes::INTERNAL,
+        };
+        let trouble = Trouble::from(&error);
+        Self::new(code, &trouble.message).with_data(&trouble)
+    }
+}

@@ -1,0 +1,80 @@
+//! The agents of this machine, for the daemon's desk.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sessions::desk::{Agents, WantedAgent};
+use sessions::host::AgentCommand;
+use sessions::trouble::Trouble;
+use tokio::sync::mpsc;
+use wire::Json;
+
+use crate::agents;
+use crate::config::Config;
+use crate::launching::{Wanted, agent_command};
+use crate::world;
+
+/// Agents that are told before somebody listens.
+const MAX_WAITING: usize = 16;
+
+#[derive(Debug)]
+pub(crate) struct Catalogued {
+    config: Arc<Config>,
+}
+
+impl Catalogued {
+    pub(crate) fn new(config: Arc<Config>) -> Self {
+        Self { config }
+    }
+}
+
+#[async_trait]
+impl Agents for Catalogued {
+    async fn command(&self, wanted: &WantedAgent) -> Result<AgentCommand, Trouble> {
+        let asked = Wanted {
+            name: wanted.name.as_deref(),
+            command: &wanted.command,
+            cwd: &wanted.cwd,
+            permissions: world::runtime_mode(wanted.permissions),
+            add_dirs: &wanted.additional_directories,
+            model: wanted.model.as_deref(),
+        };
+        let command = agent_command(&self.config, &asked).await;
+        let mut command = command.map_err(|failure| {
+            let (message, hint) = failure.into_words();
+            let trouble = Trouble::new("bad_input", message);
+            match hint {
+                Some(hint) => trouble.remedy(hint),
+                None => trouble,
+            }
+        })?;
+        if let Some(env) = &wanted.env {
+            // What the definition sets and strips holds for this environment too.
+            let bus::Environment { set, strip, .. } = std::mem::take(&mut command.env);
+            let mut all = env.clone();
+            all.retain(|name, _| !strip.contains(name));
+            all.extend(set);
+            command.env = bus::Environment { set: all, ..bus::Environment::empty() };
+        }
+        Ok(command)
+    }
+
+    fn found(&self, refresh: bool) -> mpsc::Receiver<Json> {
+        let (sender, receiver) = mpsc::channel(MAX_WAITING);
+        let config = self.config.clone();
+        tokio::spawn(async move {
+            let Ok(catalogue) = agents::catalogue(&config) else { return };
+            if sender.send(Json::of(&crate::agents_verbs::demo_json())).await.is_err() {
+                return;
+            }
+            let options = runtimes::detect::Options { refresh, ..agents::options(&config) };
+            let mut found = runtimes::detect::detect(&catalogue, options);
+            while let Some(one) = found.recv().await {
+                if sender.send(Json::of(&one)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        receiver
+    }
+}
