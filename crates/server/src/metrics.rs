@@ -8,9 +8,11 @@
 //! the catalogue, routes by the router's own patterns; whatever else comes is `other`.
 
 mod labels;
+mod log;
 mod observer;
 mod process;
 mod warm;
+mod web;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,6 +28,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use labels::Names;
 pub use warm::WarmPool;
+pub use web::{measure, router};
 
 /// Of the answer to `GET /metrics`.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -48,7 +51,7 @@ pub struct Metrics(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     registry: Registry,
-    agents: Names,
+    agents: Arc<Names>,
     routes: Names,
     deciders: Names,
     warm: Arc<warm::Pools>,
@@ -70,7 +73,7 @@ struct Inner {
     slow_clients: Counters<1>,
     auth_failures: Counters<1>,
     bytes_out: Counters<1>,
-    log_lines_dropped: Gauge,
+    dropped: Arc<log::Dropped>,
 }
 
 /// What became of a client that does not read fast enough.
@@ -100,6 +103,8 @@ impl Metrics {
         all.register("build", "The version that runs", Info::new(build));
         let warm = Arc::new(warm::Pools::default());
         all.register_collector(Box::new(warm::Collected(warm.clone())));
+        let dropped = Arc::new(log::Dropped::default());
+        all.register_collector(Box::new(dropped.clone()));
         let inner = Inner {
             sessions: family(all, "sessions_live", "Sessions in memory"),
             prompts: family(all, "prompts", "Prompts taken into the log"),
@@ -128,12 +133,8 @@ impl Metrics {
             slow_clients: family(all, "slow_clients", "Clients that did not keep up"),
             auth_failures: family(all, "auth_failures", "Requests that were not let in, and why"),
             bytes_out: family(all, "sent_bytes", "Bytes sent to clients, by kind of stream"),
-            log_lines_dropped: single(
-                all,
-                "log_lines_dropped",
-                "Lines that Switchyard's own log had to leave out since the start",
-            ),
-            agents: Names::fixed(agents),
+            dropped,
+            agents: Arc::new(Names::fixed(agents)),
             routes: Names::growing(MAX_ROUTES),
             deciders: Names::growing(MAX_DECIDERS),
             warm,
@@ -190,17 +191,19 @@ impl Metrics {
 
     /// Where the numbers of the warm pools come from; asked with every scrape.
     pub fn warm_pools_from(&self, source: impl Fn() -> Vec<WarmPool> + Send + Sync + 'static) {
-        let agents = self.clone();
+        let agents = self.0.agents.clone();
         self.0.warm.set(move || {
             let mut pools = source();
-            pools.iter_mut().for_each(|pool| pool.agent = agents.agent(&pool.agent).into_owned());
+            for pool in &mut pools {
+                pool.agent = agents.label(&pool.agent).into_owned();
+            }
             pools
         });
     }
 
-    /// How many lines the process's own log has dropped so far.
-    pub fn log_lines_dropped(&self, n_total: u64) {
-        self.0.log_lines_dropped.set(n_total.try_into().unwrap_or(i64::MAX));
+    /// Where it is known how many lines the process's own log has dropped so far.
+    pub fn dropped_lines_from(&self, source: impl Fn() -> u64 + Send + Sync + 'static) {
+        self.0.dropped.set(source);
     }
 
     fn agent(&self, name: &str) -> Cow<'static, str> {

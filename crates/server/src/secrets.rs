@@ -12,6 +12,7 @@ mod patterns;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -133,7 +134,10 @@ fn percent_encoded(value: &str) -> String {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
                 out.push(char::from(byte));
             }
-            byte => out.push_str(&format!("%{byte:02X}")),
+            byte => {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "%{byte:02X}");
+            }
         }
     }
     out

@@ -35,15 +35,6 @@ pub(crate) enum ActivationError {
     Unusable { name: String, error: std::io::Error },
 }
 
-impl Inherited {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.http.is_empty()
-            && self.acp_tcp.is_empty()
-            && self.acp_unix.is_empty()
-            && self.private.is_empty()
-    }
-}
-
 /// Takes the inherited listeners. To be called once, while the process has one thread: it
 /// removes the variables from the environment, so that no child takes them for its own.
 pub(crate) fn inherited() -> Result<Inherited, ActivationError> {
@@ -59,7 +50,7 @@ fn sort(mut fds: ListenFd, names: &str) -> Result<Inherited, ActivationError> {
     let names: Vec<&str> = names.split(':').collect();
     // `systemd-socket-activate` and others without names pass the one that matters.
     let names = match (names.as_slice(), fds.len()) {
-        ([""] | ["unknown"], 1) => vec!["http"],
+        (["" | "unknown"], 1) => vec!["http"],
         (names, n_fds) if names.len() == n_fds => names.to_vec(),
         (names, n_fds) => {
             let n_names = names.iter().filter(|name| !name.is_empty()).count();

@@ -12,6 +12,7 @@ mod line;
 mod writer;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -61,11 +62,10 @@ impl LogTable {
         };
         let level = self.level.as_deref().unwrap_or("info");
         let level = wire::Json::of(&level);
-        let mut text = format!("\n[log]\nformat = \"{format}\"\nlevel = {}\n", level.as_str());
-        if let Some(file) = &self.file {
-            text.push_str(&format!("file = {}\n", wire::Json::of(file).as_str()));
-        }
-        text + &rotation.show()
+        let file = self.file.as_ref().map(wire::Json::of);
+        let file = file.map(|file| format!("file = {}\n", file.as_str())).unwrap_or_default();
+        let text = format!("\n[log]\nformat = \"{format}\"\nlevel = {}\n", level.as_str());
+        text + &file + &rotation.show()
     }
 }
 
@@ -91,6 +91,8 @@ pub(crate) struct Logging {
 struct Shared {
     secrets: Secrets,
     way_out: RwLock<WayOut>,
+    /// By writers that are no longer in use.
+    n_dropped_before: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -108,7 +110,11 @@ pub(crate) fn start(n_verbose: u8) -> Logging {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     secrets.register_environment(variables);
     let way_out = WayOut { format: Format::Text, writer: Arc::new(Writer::stderr()) };
-    let shared = Arc::new(Shared { secrets, way_out: RwLock::new(way_out) });
+    let shared = Arc::new(Shared {
+        secrets,
+        way_out: RwLock::new(way_out),
+        n_dropped_before: AtomicU64::new(0),
+    });
     let (filter, handle) = reload::Layer::new(asked.clone().unwrap_or(errors));
     let lines = Lines(shared.clone()).with_filter(filter);
     // A second one in the same process, in tests, is not heard.
@@ -170,6 +176,7 @@ impl Logging {
         };
         // What waits there is written before it goes.
         before.writer.flush(FLUSH_WITHIN);
+        self.shared.n_dropped_before.fetch_add(before.writer.n_dropped(), Ordering::Relaxed);
         self.filter.reload(filter.clone()).context("cannot change what is logged")
     }
 
@@ -184,7 +191,7 @@ impl Logging {
 
     /// How many lines could not be written so far.
     pub(crate) fn n_dropped(&self) -> u64 {
-        self.writer().n_dropped()
+        self.shared.n_dropped_before.load(Ordering::Relaxed) + self.writer().n_dropped()
     }
 
     /// Writes what waits; called at the end of the process.

@@ -2,7 +2,6 @@
 //! that know how, and shows the result. Knows words for people, and nothing else.
 
 mod acp;
-#[allow(dead_code, reason = "for the daemon")]
 mod activation;
 mod adapter;
 mod agents;
@@ -18,17 +17,15 @@ mod follow;
 mod format;
 mod home;
 mod launching;
-#[allow(dead_code, reason = "some is for the daemon")]
 mod logging;
-#[allow(dead_code, reason = "for the daemon")]
 mod notify;
 mod outcome;
 mod paint;
 mod prompt;
 mod run;
 mod serve;
+mod service;
 mod sessions_verbs;
-#[allow(dead_code, reason = "some are for the daemon")]
 mod signals;
 mod stdio;
 mod terminal;
@@ -40,9 +37,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use activation::{ActivationError, Inherited};
 use cli::{Cli, Verb};
 use logging::Logging;
 use outcome::Failure;
+use service::Service;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
@@ -51,6 +50,8 @@ fn main() -> ExitCode {
         // Before any thread: a keeper must be the only thing in its process.
         return ::bus::keeper::main();
     }
+    // Also before any thread: what was meant for this process alone leaves the environment.
+    let inherited = activation::inherited();
     // One protocol on one pair of pipes: handing messages from thread to thread would cost
     // more than it gains. The log has threads of its own.
     let is_protocol = first.as_deref().is_some_and(|verb| {
@@ -70,7 +71,7 @@ fn main() -> ExitCode {
     }
     let cli = Cli::parse();
     let logging = logging::start(cli.verbose);
-    let ended = runtime.block_on(dispatch(cli, &logging));
+    let ended = runtime.block_on(dispatch(cli, &logging, inherited));
     // A thread may still wait for a line that nobody will type.
     runtime.shutdown_background();
     logging.flush();
@@ -80,17 +81,29 @@ fn main() -> ExitCode {
     }
 }
 
-async fn dispatch(cli: Cli, logging: &Logging) -> Result<ExitCode, Failure> {
+async fn dispatch(
+    cli: Cli,
+    logging: &Logging,
+    inherited: Result<Inherited, ActivationError>,
+) -> Result<ExitCode, Failure> {
     let is_adapter = matches!(cli.verb, Verb::Adapter(_));
     // `--config` of the bus is its own file, as with stdio Bus.
     let is_bus = matches!(cli.verb, Verb::Bus(_));
     // Whoever started an adapter has read the file, if there is one.
     let mut config = config::load(cli.config.as_deref().filter(|_| !is_bus), is_adapter)?;
-    if let Some(path) = cli.log_file {
-        logging.to_file(path)?;
-    }
+    let service = match (&cli.verb, cli.log_file) {
+        (Verb::Serve(_), path) => {
+            let inherited = inherited.map_err(anyhow::Error::from)?;
+            Some(Service::begin(logging.clone(), path, &config.file.log, inherited)?)
+        }
+        (_, Some(path)) => {
+            logging.to_file(path)?;
+            None
+        }
+        (_, None) => None,
+    };
     logging.secrets().register_environment(config.secret_variables());
-    let has_sessions = matches!(cli.verb, Verb::Run(_) | Verb::Acp(_));
+    let has_sessions = matches!(cli.verb, Verb::Run(_) | Verb::Acp(_) | Verb::Serve(_));
     let traces = match has_sessions {
         true => traces::start(&config.file.traces, logging.secrets())?,
         false => None,
@@ -98,7 +111,7 @@ async fn dispatch(cli: Cli, logging: &Logging) -> Result<ExitCode, Failure> {
     if let Some(traces) = &traces {
         config.observers = config.observers.and(traces.observer());
     }
-    let ended = obey(cli.verb, cli.config, config).await;
+    let ended = obey(cli.verb, cli.config, config, service).await;
     if let Some(traces) = traces {
         traces.finish().await;
     }
@@ -109,11 +122,15 @@ async fn obey(
     verb: Verb,
     named: Option<std::path::PathBuf>,
     config: config::Config,
+    service: Option<Service>,
 ) -> Result<ExitCode, Failure> {
     match verb {
+        Verb::Serve(args) => match service {
+            Some(service) => serve::serve(args, config, service).await,
+            None => Err(Failure::usage("the daemon has nobody to run it")),
+        },
         Verb::Run(args) => run::run(args, config).await,
         Verb::Acp(args) => acp::serve(args, config).await,
-        Verb::Serve(args) => serve::serve(args, config).await,
         Verb::Sessions(verb) => sessions_verbs::dispatch(verb, config).await,
         Verb::Cancel { session } => sessions_verbs::cancel(&session, config).await,
         Verb::Adapter(args) => adapter::serve(args, config).await,

@@ -63,10 +63,6 @@ impl Notify {
         self.send(&format!("STOPPING=1\n{}", status_line(status)));
     }
 
-    pub(crate) fn status(&self, status: &str) {
-        self.send(&status_line(status));
-    }
-
     /// Says "alive" twice as often as is asked for, for as long as it is polled: a runtime
     /// that hangs falls silent, and the manager starts the daemon anew.
     pub(crate) async fn keep_watchdog(&self) {

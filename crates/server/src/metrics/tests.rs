@@ -119,7 +119,7 @@ fn requests_appends_and_refusals_are_counted() {
     metrics.slow_client(SlowClient::Evicted);
     metrics.auth_failed("wrong");
     metrics.bytes_out("sse", 512);
-    metrics.log_lines_dropped(4);
+    metrics.dropped_lines_from(|| 4);
     for (name, wanted) in [
         (
             "switchyard_http_requests_total{route=\"/v1/sessions/{id}\",method=\"GET\",status=\"200\"}",
@@ -132,7 +132,7 @@ fn requests_appends_and_refusals_are_counted() {
         ("switchyard_slow_clients_total{what=\"evicted\"}", 1.0),
         ("switchyard_auth_failures_total{why=\"wrong\"}", 1.0),
         ("switchyard_sent_bytes_total{kind=\"sse\"}", 512.0),
-        ("switchyard_log_lines_dropped", 4.0),
+        ("switchyard_log_lines_dropped_total", 4.0),
     ] {
         assert_eq!(value(&metrics, name), Some(wanted), "{name}");
     }

@@ -136,7 +136,7 @@ fn judge(text: &str, at: Range<usize>, beginning: &str, rule: Rule) -> Option<Ra
         Rule::Rest => rest
             .get(..rest.floor_char_boundary(64))?
             .contains("PRIVATE KEY")
-            .then(|| at.start..text.len()),
+            .then_some(at.start..text.len()),
     }
 }
 

@@ -11,7 +11,11 @@ struct Stage {
 fn stage(asked: Option<Targets>) -> Stage {
     let way_out = WayOut { format: Format::Text, writer: Arc::new(Writer::stderr()) };
     let secrets = Secrets::default();
-    let shared = Arc::new(Shared { secrets, way_out: RwLock::new(way_out) });
+    let shared = Arc::new(Shared {
+        secrets,
+        way_out: RwLock::new(way_out),
+        n_dropped_before: AtomicU64::new(0),
+    });
     let errors = Targets::new().with_default(tracing::Level::ERROR);
     let (filter, handle) = reload::Layer::new(asked.clone().unwrap_or(errors));
     let lines = Lines(shared.clone()).with_filter(filter);

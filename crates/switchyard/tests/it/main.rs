@@ -27,5 +27,6 @@ mod faults_tree;
 mod front;
 mod logs;
 mod schema_run;
+mod service;
 mod tidy;
 mod traces;

@@ -187,8 +187,8 @@ impl Editor {
         self.client.result("session/prompt", &params);
         let seen = testkit::tap::read(&self.tap).unwrap();
         let messages = seen.entries.iter().filter_map(testkit::Entry::json);
-        let prompts = messages.filter(|message| message["method"] == "session/prompt");
-        prompts.last().unwrap()["params"].clone()
+        let mut prompts = messages.filter(|message| message["method"] == "session/prompt");
+        prompts.next_back().unwrap()["params"].clone()
     }
 
     fn close(mut self) {

@@ -62,7 +62,9 @@ fn lines_arrive_in_order() {
     let disk = Disk::default();
     let writer = writer(&disk);
     let lines: Vec<String> = (0..1000).map(|n| format!("{n}\n")).collect();
-    lines.iter().for_each(|line| writer.write(line.clone()));
+    for line in &lines {
+        writer.write(line.clone());
+    }
     writer.flush(SOON);
     assert_eq!(disk.written(), lines.concat());
     assert_eq!(writer.n_dropped(), 0);
