@@ -39,6 +39,9 @@ const MAX_ROUTES: usize = 256;
 /// More than there are ways to decide a question.
 const MAX_DECIDERS: usize = 32;
 
+/// More than the guard has reasons.
+const MAX_REFUSALS: usize = 32;
+
 type Labels<const N: usize> = [(&'static str, Cow<'static, str>); N];
 type Counters<const N: usize> = Family<Labels<N>, Counter>;
 type Gauges<const N: usize> = Family<Labels<N>, Gauge>;
@@ -54,6 +57,7 @@ struct Inner {
     agents: Arc<Names>,
     routes: Names,
     deciders: Names,
+    refusals: Names,
     warm: Arc<warm::Pools>,
     sessions: Gauges<1>,
     prompts: Counters<1>,
@@ -137,6 +141,7 @@ impl Metrics {
             agents: Arc::new(Names::fixed(agents)),
             routes: Names::growing(MAX_ROUTES),
             deciders: Names::growing(MAX_DECIDERS),
+            refusals: Names::growing(MAX_REFUSALS),
             warm,
             registry: Registry::default(),
         };
@@ -184,9 +189,9 @@ impl Metrics {
         self.0.slow_clients.get_or_create(&[("what", Cow::Borrowed(what))]).inc();
     }
 
-    /// Somebody was not let in: `missing`, `wrong`, `host`, `origin`, `rate` …
-    pub fn auth_failed(&self, why: &'static str) {
-        self.0.auth_failures.get_or_create(&[("why", Cow::Borrowed(why))]).inc();
+    /// Somebody was not let in; `why` is the problem's name.
+    pub fn auth_failed(&self, why: &str) {
+        self.0.auth_failures.get_or_create(&[("why", self.0.refusals.label(why))]).inc();
     }
 
     /// Where the numbers of the warm pools come from; asked with every scrape.

@@ -44,6 +44,7 @@ pub(crate) struct File {
     pub(crate) workers: Workers,
     pub(crate) log: LogTable,
     pub(crate) traces: TracesTable,
+    pub(crate) serve: crate::config_serve::Serve,
     pub(crate) agents: BTreeMap<String, Own>,
     /// The shape that editors share.
     pub(crate) agent_servers: BTreeMap<String, Own>,
@@ -92,7 +93,7 @@ pub(crate) struct Waits {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(try_from = "String")]
-struct Wait(Duration);
+pub(crate) struct Wait(pub(crate) Duration);
 
 impl TryFrom<String> for Wait {
     type Error = String;

@@ -7,12 +7,16 @@ mod adapter;
 mod agents;
 mod agents_verbs;
 mod ask;
+mod attach;
 mod bus;
 mod cli;
 mod cli_bus;
+mod cli_daemon;
 mod cli_serve;
 mod config;
+mod config_serve;
 mod control;
+mod daemon_verbs;
 mod follow;
 mod format;
 mod home;
@@ -22,6 +26,8 @@ mod notify;
 mod outcome;
 mod paint;
 mod prompt;
+mod reach;
+mod reached;
 mod run;
 mod serve;
 mod service;
@@ -29,6 +35,7 @@ mod sessions_verbs;
 mod signals;
 mod stdio;
 mod terminal;
+mod token_verbs;
 mod traces;
 mod translate;
 mod world;
@@ -131,6 +138,9 @@ async fn obey(
         },
         Verb::Run(args) => run::run(args, config).await,
         Verb::Acp(args) => acp::serve(args, config).await,
+        Verb::Daemon(verb) => daemon_verbs::dispatch(verb, config).await,
+        Verb::Token(verb) => token_verbs::dispatch(verb, config).await,
+        Verb::Attach(args) => attach::attach(args, config).await,
         Verb::Sessions(verb) => sessions_verbs::dispatch(verb, config).await,
         Verb::Cancel { session } => sessions_verbs::cancel(&session, config).await,
         Verb::Adapter(args) => adapter::serve(args, config).await,

@@ -1,6 +1,11 @@
 //! `switchyard serve`: the place where sessions live.
+//!
+//! In: the configuration and a command line. Out: one line that says where it listens and
+//! how to log in; then a daemon, until a signal ends it.
 
 mod agents;
+mod doors;
+pub(crate) mod presence;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,78 +13,129 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use server::daemon::{Daemon, Settings, router};
+use server::guard::Guard;
+use server::login::Login;
 use server::metrics::{self, Metrics};
-use server::principal::Principal;
+use server::tokens::Tokens;
 use sessions::desk::Desk;
 use sessions::permission::Policy;
 
 use crate::cli_serve::ServeArgs;
 use crate::config::Config;
+use crate::config_serve::Wanted;
 use crate::outcome::Failure;
 use crate::service::{Drained, Service};
-use crate::{control, format, world};
+use crate::{config, control, format, world};
+use doors::Doors;
+use presence::Presence;
 
-/// How long turns may go on after the daemon was asked to end.
-const DRAIN: Duration = Duration::from_secs(30);
-/// An idle session's worker costs memory; starting it again costs a wait.
-const WORKER_IDLE: Duration = Duration::from_secs(15 * 60);
-const PUT_ASIDE_AFTER: Duration = Duration::from_secs(60);
+/// After the last turn, connections and workers have this long to go.
+const FAREWELL: Duration = Duration::from_secs(15);
 
 pub(crate) async fn serve(
     args: ServeArgs,
     config: Config,
     mut service: Service,
 ) -> Result<ExitCode, Failure> {
+    if args.detached {
+        // Its terminal may close; what it still says there must not stop it.
+        let _ = rustix::process::setsid();
+    }
+    bus::raise_descriptor_limit();
+    let presence = Presence::take(&config.home.run)?;
     let config = Arc::new(config);
-    let mut yard = world::open_yard(&config).await?;
-    yard.settings.questions_wait = true;
-    yard.settings.worker_idle = Some(WORKER_IDLE);
-    yard.settings.put_aside_after = Some(PUT_ASIDE_AFTER);
-    let names = crate::agents::catalogue(&config)?;
-    let metrics = Metrics::new(names.iter().map(|one| one.id.clone()).chain(["demo".to_owned()]));
-    yard.settings.observers = yard.settings.observers.and(metrics.as_observer());
-    let logging = service.logging.clone();
-    metrics.dropped_lines_from(move || logging.n_dropped());
-    let policy = Policy { rules: config.rules()?, mode: config.file.permissions.mode };
-    let _listening = control::listen(&config.home.run, &yard)?;
-    let agents = Arc::new(agents::Catalogued::new(config.clone()));
-    let desk = Desk::new(yard, agents, policy);
-    let settings = Settings {
-        default_agent: None,
-        roots: Vec::new(),
-        sessions_dir: config.home.state.join("sessions"),
-        projects_dir: config.home.state.join("projects"),
-    };
-    let daemon = Daemon::new(desk, settings);
-    let admitted = router(&daemon)
+    let wanted = config.file.serve.with(&args);
+    let tokens = Tokens::open(&config.home.state).context("cannot use the tokens")?;
+    let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard);
+    let metrics = counted(&config, &service)?;
+    let guard = guard.context("the daemon's settings are wrong")?.counting(metrics.clone());
+    let guard = Arc::new(guard);
+    let login = Login::new(guard.clone());
+    let inherited = std::mem::take(&mut service.inherited);
+    let doors = Doors::open(&wanted, &config.home.run, inherited).await?;
+    let daemon = assemble(&config, &wanted, doors.base(), &metrics).await?;
+    let _listening = control::listen(&config.home.run, daemon.desk.yard())?;
+    tokio::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
+    presence.announce(&doors)?;
+    let link = login.new_link(&doors.base()).context("cannot make a login link")?;
+    format::print(&format!("switchyard serve: {} · log in: {link}\n", doors.base()))?;
+    let status = doors.base();
+    let router = router(&daemon, &guard, &login)
         .merge(metrics::router(&metrics))
-        .layer(axum::Extension(Principal::local()))
         .layer(axum::middleware::from_fn_with_state(metrics, metrics::measure));
-    let listener = match service.inherited.http.pop() {
-        Some(listener) => tokio::net::TcpListener::from_std(listener),
-        None => tokio::net::TcpListener::bind(args.host).await,
-    };
-    let listener = listener.with_context(|| format!("cannot listen on {}", args.host))?;
-    let address = listener.local_addr().context("cannot tell where it listens")?;
-    format::print(&format!("switchyard serve: http://{address}\n"))?;
-    let stopping = daemon.stopping.clone();
-    let serving = axum::serve(listener, admitted)
-        .with_graceful_shutdown(async move { stopping.cancelled().await });
-    let serving = tokio::spawn(async move { serving.await });
-    let status = format!("http://{address}");
+    let serving = doors.serve(&daemon, &guard, router);
     service.ready(&status);
-    let named = config.home.config.clone();
-    service
-        .until_asked_to_end(&status, async |service| {
-            let fresh = crate::config::load(Some(&named), true)?;
-            service.log_as(&fresh.file.log)
-        })
-        .await;
+    let again = async |service: &Service| reload(&args, &config, &guard, &daemon, service);
+    service.until_asked_to_end(&status, again).await;
+    presence.withdraw();
     daemon.stopping.cancel();
-    let drained = service.drain("turns come to an end", daemon.desk.shut_down(DRAIN)).await;
-    if drained == Drained::CutShort {
+    let ending = async {
+        daemon.desk.shut_down(wanted.drain).await;
+        serving.end().await;
+    };
+    let longest = wanted.drain + FAREWELL;
+    let ending = async { drop(tokio::time::timeout(longest, ending).await) };
+    if service.drain("turns come to an end", ending).await == Drained::CutShort {
+        // The keepers end what we leave behind.
         tracing::warn!("ended before every turn had");
     }
-    serving.abort();
+    drop(presence);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The daemon without its doors.
+async fn assemble(
+    config: &Arc<Config>,
+    wanted: &Wanted,
+    base: String,
+    metrics: &Metrics,
+) -> Result<Arc<Daemon>, Failure> {
+    let mut yard = world::open_yard(config).await?;
+    yard.settings.observers = yard.settings.observers.and(metrics.as_observer());
+    yard.settings.questions_wait = true;
+    yard.settings.worker_idle = Some(wanted.worker_idle);
+    yard.settings.put_aside_after = Some(wanted.put_aside);
+    let policy = Policy { rules: config.rules()?, mode: config.file.permissions.mode };
+    let desk = Desk::new(yard, Arc::new(agents::Catalogued::new(config.clone())), policy);
+    let state = &config.home.state;
+    let projects_dir = wanted.projects.clone().unwrap_or_else(|| state.join("projects"));
+    let sessions_dir = state.join("sessions");
+    for dir in [&projects_dir, &sessions_dir] {
+        let made = world::make_private_dir(dir);
+        made.with_context(|| format!("cannot make {}", dir.display()))?;
+    }
+    let settings = Settings {
+        base,
+        default_agent: wanted.agent.clone(),
+        roots: wanted.roots.clone(),
+        sessions_dir,
+        projects_dir,
+    };
+    Ok(Daemon::new(desk, settings))
+}
+
+/// The daemon's counters.
+fn counted(config: &Config, service: &Service) -> Result<Metrics, Failure> {
+    let agents = crate::agents::catalogue(config)?;
+    let names = agents.iter().map(|agent| agent.id.clone());
+    let metrics = Metrics::new(names.chain([runtimes::catalogue::BUILT_IN.to_owned()]));
+    let logging = service.logging.clone();
+    metrics.dropped_lines_from(move || logging.n_dropped());
+    Ok(metrics)
+}
+
+/// Reads the configuration again. What is wrong with it is told, and nothing changes.
+fn reload(
+    args: &ServeArgs,
+    config: &Config,
+    guard: &Guard,
+    daemon: &Daemon,
+    service: &Service,
+) -> anyhow::Result<()> {
+    let new = config::load(Some(&config.home.config), true)?;
+    let policy = Policy { rules: new.rules()?, mode: new.file.permissions.mode };
+    service.log_as(&new.file.log)?;
+    guard.reload(&new.file.serve.with(args).guard)?;
+    daemon.desk.set_policy(policy);
+    Ok(())
 }

@@ -23,7 +23,8 @@ async fn show(State(metrics): State<Metrics>) -> Response {
     ([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.render()).into_response()
 }
 
-/// For `axum::middleware::from_fn_with_state`, outermost: also what the guard refuses counts.
+/// For `axum::middleware::from_fn_with_state`. What the guard refuses has no route yet and is
+/// counted there.
 pub async fn measure(State(metrics): State<Metrics>, request: Request, next: Next) -> Response {
     let since = Instant::now();
     let route = request.extensions().get::<MatchedPath>().cloned();

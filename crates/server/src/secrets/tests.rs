@@ -84,6 +84,7 @@ fn what_looks_like_a_secret_is_hidden() {
         (format!("AUTHORIZATION=bearer {key}!"), "AUTHORIZATION=bearer [redacted]!"),
         (format!("key sk-ant-{key} used"), "key [redacted] used"),
         (format!("(ghp_{key})"), "([redacted])"),
+        (format!("token list: sy_{key} revoked"), "token list: [redacted] revoked"),
         (format!("github_pat_{key}"), "[redacted]"),
         (format!("t={jwt}."), "t=[redacted]"),
         ("id AKIAIOSFODNN7EXAMPLE here".into(), "id [redacted] here"),

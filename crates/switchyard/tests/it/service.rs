@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -69,10 +69,15 @@ impl Drop for Daemon {
     }
 }
 
-fn get(address: &str, path: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
+fn private(yard: &Yard) -> PathBuf {
+    yard.home().join("run/daemon.sock")
+}
+
+/// As the daemon's own user, on the private socket.
+fn get(yard: &Yard, path: &str) -> String {
+    let mut stream = UnixStream::connect(private(yard)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     text
@@ -156,6 +161,24 @@ fn a_socket_that_was_opened_before_is_served() {
 }
 
 #[test]
+fn metrics_need_a_token_and_count_who_has_none() {
+    let yard = yard();
+    let daemon = Daemon::start(&mut yard.command(["serve", "--host", "127.0.0.1:0"]));
+    let mut stranger = TcpStream::connect(&daemon.address).unwrap();
+    stranger.set_read_timeout(Some(PATIENCE)).unwrap();
+    let host = &daemon.address;
+    write!(stranger, "GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stranger.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+    assert!(!answer.contains("switchyard_sessions_live"), "{answer}");
+    let own = get(&yard, "/metrics");
+    assert!(own.contains("content-type: application/openmetrics-text"), "{own}");
+    assert!(own.contains("switchyard_auth_failures_total{why=\"unauthorized\"} 1\n"), "{own}");
+    daemon.end();
+}
+
+#[test]
 fn a_second_signal_does_not_wait_for_turns() {
     let yard = yard();
     let manager = Manager::of(&yard);
@@ -163,11 +186,11 @@ fn a_second_signal_does_not_wait_for_turns() {
     let mut command = yard.command(["serve", "--host", "127.0.0.1:0", "--log-file"]);
     let daemon = Daemon::start(command.arg(&log).env("NOTIFY_SOCKET", &manager.path));
     let new = format!(r#"{{"agent":"demo","cwd":{:?}}}"#, yard.work());
-    let session = post(&daemon.address, "/v1/sessions", &new);
+    let session = post(&yard, "/v1/sessions", &new);
     let id = session["id"].as_str().unwrap_or_else(|| panic!("{session}")).to_owned();
-    post(&daemon.address, &format!("/v1/sessions/{id}/prompt"), r#"{"prompt":"hang-hard"}"#);
+    post(&yard, &format!("/v1/sessions/{id}/prompt"), r#"{"prompt":"hang-hard"}"#);
     let running = "switchyard_turns_running{agent=\"demo\"} 1\n";
-    assert!(wait_until(PATIENCE, || get(&daemon.address, "/metrics").contains(running)));
+    assert!(wait_until(PATIENCE, || get(&yard, "/metrics").contains(running)));
     assert!(manager.next_change().starts_with("READY=1\n"));
     daemon.signal(rustix::process::Signal::TERM);
     assert!(manager.next_change().starts_with("STOPPING=1\n"));
@@ -177,12 +200,12 @@ fn a_second_signal_does_not_wait_for_turns() {
     yard.assert_empty_within(Duration::from_mins(1));
 }
 
-fn post(address: &str, path: &str, body: &str) -> serde_json::Value {
-    let mut stream = TcpStream::connect(address).unwrap();
+fn post(yard: &Yard, path: &str, body: &str) -> serde_json::Value {
+    let mut stream = UnixStream::connect(private(yard)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(
         stream,
-        "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     )
