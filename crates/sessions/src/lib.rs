@@ -15,6 +15,7 @@ pub mod host;
 pub mod link;
 pub mod mint;
 pub mod news;
+pub mod observer;
 pub mod open;
 pub mod options;
 pub mod pending;

@@ -16,6 +16,7 @@ use crate::budget::{Budget, Limits};
 use crate::details::{ClientRequest, Details, Setting};
 use crate::host::{Host, HostError, HostSlot};
 use crate::link::{self, How, Known, Link, LinkError, ResumeReport};
+use crate::observer::{self, Step};
 use crate::options::{Choice, NotOffered, Wishes, request_for};
 use crate::permission::{Mode, Policy};
 use crate::session::{
@@ -111,12 +112,18 @@ impl Place {
 /// A new session. `params` are those of `session/new`.
 pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
     Place::read(params)?;
+    let observers = &yard.settings.observers;
     let (id, link) = match terms.slot.take_prepared(params) {
         Some(prepared) => prepared.into_parts(),
         None => {
-            let host = terms.slot.host().await?;
             let id = mint::session_id();
-            (id, link::open_new(&host, id.as_str(), params).await?)
+            let opening = async {
+                let host = terms.slot.host().await?;
+                let opening = observers.step(Step::OpenSession, &terms.slot.command().name);
+                let opened = link::open_new(&host, id.as_str(), params).await;
+                opening.ended(opened).map_err(OpenError::from)
+            };
+            (id, observer::within(observers.trace_of(params), opening).await?)
         }
     };
     let opened = begin(yard, terms, id, params, Some(link), None).await?;
@@ -258,7 +265,8 @@ pub async fn earlier(
     let place = Place::read(&details.new_params)?;
     let host = terms.slot.host().await?;
     let known = Known::of(record.agent_session.clone(), &details);
-    let mut linked = relink(yard, &host, record.id, &known, &details, &[]).await?;
+    let opening = yard.settings.observers.step(Step::OpenSession, &record.agent);
+    let mut linked = opening.ended(relink(yard, &host, record.id, &known, &details, &[]).await)?;
     if let (Some(before), Some(report)) = (before, &mut linked.resumed)
         && before != place.cwd
     {

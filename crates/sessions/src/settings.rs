@@ -1,4 +1,5 @@
-//! The limits and waits of sessions, each with its default and its reason.
+//! The limits and waits of sessions, each with its default and its reason, and who is told
+//! of what happens in them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,6 +7,8 @@ use std::time::Duration;
 use bus::StopLadder;
 
 use bus::connection::ConnectionLimits;
+
+use crate::observer::Observers;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -31,6 +34,7 @@ pub struct Settings {
     pub max_restarts: usize,
     pub restart_window: Duration,
     pub circuit_open: Duration,
+    pub observers: Observers,
     /// Questions wait for a client also while none is attached.
     pub questions_wait: bool,
     /// An idle session lets its worker go after this; the next prompt starts one.
@@ -57,6 +61,7 @@ impl Default for Settings {
             max_restarts: 5,
             restart_window: Duration::from_secs(180),
             circuit_open: Duration::from_secs(60),
+            observers: Observers::default(),
             questions_wait: false,
             worker_idle: None,
             put_aside_after: None,

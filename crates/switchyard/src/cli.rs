@@ -27,6 +27,9 @@ pub(crate) struct Cli {
     /// Configuration file to use instead of the usual one; with `bus`, its file
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Write what -v shows to this file instead; it is put aside when it has grown
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) log_file: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }

@@ -12,13 +12,16 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use runtimes::catalogue::Own;
 use serde::Deserialize;
+use sessions::observer::Observers;
 use sessions::permission::{Mode, RulesFile};
 use sessions::settings::Settings;
 use store::Durability;
 
 use crate::cli::{ConfigVerb, parse_duration};
 use crate::home::Home;
+use crate::logging::LogTable;
 use crate::outcome::Failure;
+use crate::traces::TracesTable;
 
 /// No conversation fits into less.
 const MIN_LINE_BYTES: usize = 4096;
@@ -27,6 +30,8 @@ const MIN_LINE_BYTES: usize = 4096;
 pub(crate) struct Config {
     pub(crate) home: Home,
     pub(crate) file: File,
+    /// Who is told what happens in sessions.
+    pub(crate) observers: Observers,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -37,6 +42,8 @@ pub(crate) struct File {
     pub(crate) waits: Waits,
     pub(crate) permissions: Permissions,
     pub(crate) workers: Workers,
+    pub(crate) log: LogTable,
+    pub(crate) traces: TracesTable,
     pub(crate) serve: crate::config_serve::Serve,
     pub(crate) warm: crate::config_serve::Warm,
     pub(crate) webhook: Option<server::webhook::Table>,
@@ -144,12 +151,12 @@ pub(crate) fn load(path: Option<&Path>, may_be_missing: bool) -> Result<Config> 
     if lines.into_iter().flatten().any(|bytes| bytes < MIN_LINE_BYTES) {
         bail!("{}: a line needs at least {MIN_LINE_BYTES} bytes", home.config.display());
     }
-    Ok(Config { home, file })
+    Ok(Config { home, file, observers: Observers::default() })
 }
 
 impl Config {
     pub(crate) fn settings(&self) -> Settings {
-        let mut settings = Settings::default();
+        let mut settings = Settings { observers: self.observers.clone(), ..Settings::default() };
         let Limits {
             worker_line_bytes,
             client_line_bytes,
@@ -196,6 +203,12 @@ impl Config {
         let mut options = store::Options { durability, ..store::Options::default() };
         set(&mut options.max_session_bytes, self.file.store.max_session_bytes);
         options
+    }
+
+    /// The variables that agents of one's own are given; some of them are keys.
+    pub(crate) fn secret_variables(&self) -> Vec<(String, String)> {
+        let all = self.file.agents.values().chain(self.file.agent_servers.values());
+        all.flat_map(|own| own.env.clone()).collect()
     }
 
     /// The file with the rules of the configuration. Its relative paths are below the
@@ -302,6 +315,8 @@ fn show(config: &Config) -> String {
     if let Some(webhook) = &config.file.webhook {
         let _ = write!(text, "\n{}", webhook.shown());
     }
+    text.push_str(&config.file.log.show());
+    text.push_str(&config.file.traces.show());
     for (table, agents) in
         [("agents", &config.file.agents), ("agent_servers", &config.file.agent_servers)]
     {

@@ -25,6 +25,7 @@ use crate::files::Roots;
 use crate::host::{FromAgents, HostSlot};
 use crate::mint;
 use crate::news::What;
+use crate::observer::{Held, TurnWatch, Watched};
 use crate::permission::Policy;
 use crate::trouble::Trouble;
 use crate::yard::{Yard, draft};
@@ -69,6 +70,9 @@ pub(super) struct Actor {
     pub(super) n_quiet_reports: u32,
     pub(super) n_garbage: u32,
     pub(super) head: Seq,
+    /// Of the running turn.
+    pub(super) watch: Watched<dyn TurnWatch>,
+    _live: Watched<dyn Held>,
     /// The agent's answer to session/new, load or resume, kept up to date.
     pub(super) answer: Option<Json>,
     /// Requests of clients that wait for the agent to be started.
@@ -123,6 +127,7 @@ impl Actor {
                 agent,
             ))
         });
+        let live = yard.settings.observers.session(&record.agent);
         Self {
             details: Details::read(&record),
             turns: Turns::new(yard.settings.max_queued_prompts),
@@ -156,6 +161,8 @@ impl Actor {
             n_quiet_reports: 0,
             n_garbage: 0,
             head: record.head,
+            watch: Watched::default(),
+            _live: live,
             answer: None,
             held: super::linking::Held::default(),
             used_at: Instant::now(),
@@ -343,7 +350,7 @@ impl Actor {
         changes: Changes,
     ) -> Result<(), Halt> {
         let batch = Batch::new(self.id, drafts).with(changes);
-        self.head = self.yard.log.append(batch).await?.last;
+        self.head = self.yard.append(batch).await?.last;
         Ok(())
     }
 

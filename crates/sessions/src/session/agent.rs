@@ -11,6 +11,7 @@ use super::services::Services;
 use super::{Client, ClientCall, params_for_client};
 use crate::host::{FromAgent, last_lines};
 use crate::mint;
+use crate::observer::ToolCall;
 use crate::permission::{PermissionOutcome, Question, Verdict};
 use crate::trouble::Trouble;
 use bus::connection::Outcome;
@@ -117,6 +118,11 @@ impl Actor {
         let Ok(Value::Object(mut params)) = payload.read::<Value>() else { return };
         let Some(Value::Object(update)) = params.remove("update") else { return };
         let Some(id) = update.get("toolCallId").and_then(Value::as_str) else { return };
+        if !self.watch.is_empty() {
+            let text = |member| update.get(member).and_then(Value::as_str);
+            let (kind, title, status) = (text("kind"), text("title"), text("status"));
+            self.watch.tool(&ToolCall { id, kind, title, status });
+        }
         if !self.tools.contains_key(id) && self.tools.len() >= MAX_TOOLS {
             return;
         }

@@ -15,6 +15,7 @@ use super::Answer;
 use super::actor::{Actor, Halt};
 use super::question::{Asks, Pending, Settled};
 use crate::mint;
+use crate::observer::Watched;
 use crate::pending::{MAX_REQUEST_BYTES, PendingQuestion, Wants};
 use crate::permission::{Brief, Decider};
 
@@ -53,13 +54,23 @@ impl Actor {
         let asked_at = Instant::now();
         let deadline = Some(asked_at + self.yard.settings.permission_within);
         let rpc_id = Some(rpc_id);
-        let mut pending = Pending { id, rpc_id, asks, brief, asked_at, deadline, listed: None };
+        let mut pending = Pending {
+            id,
+            rpc_id,
+            asks,
+            brief,
+            asked_at,
+            deadline,
+            listed: None,
+            watch: Watched::default(),
+        };
         if let Some((settled, by)) = decided {
             return self.settle(pending, &settled, &by).await;
         }
         match self.yard.pending.add(self.listing(&pending, params)) {
             Ok(listed) => {
                 pending.listed = Some(listed);
+                pending.watch = self.yard.settings.observers.question(&self.agent);
                 self.questions.add(pending);
                 Ok(())
             }
@@ -122,6 +133,10 @@ impl Actor {
         settled: &Settled,
         by: &Decider,
     ) -> Result<(), Halt> {
+        if matches!(pending.asks, Asks::Permission(_)) {
+            let is_allowed = !settled.is_rejection;
+            self.yard.settings.observers.decided(&self.agent, by.who, is_allowed);
+        }
         let (kind, payload) = decision(&pending, settled, by);
         let mut drafts = vec![self.raw_draft(kind.clone(), Json::of(&payload))];
         let mut changes = Changes::default();
@@ -130,7 +145,7 @@ impl Actor {
             changes.details = Some(self.details.to_json());
         }
         let batch = Batch::new(self.id, drafts).durable(Durability::Power).with(changes);
-        self.head = self.yard.log.append(batch).await?.last;
+        self.head = self.yard.append(batch).await?.last;
         if let Some(id) = &pending.rpc_id {
             self.respond(id, Ok(settled.response.clone()));
         }

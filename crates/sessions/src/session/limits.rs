@@ -19,6 +19,7 @@ use super::actor::{Actor, Halt, LinkState};
 use super::question::{Asks, Pending, Settled};
 use crate::budget::{Limit, Limits, Reached};
 use crate::mint;
+use crate::observer::Watched;
 use crate::permission::{Brief, Decider, Question};
 use crate::yard::draft;
 use bus::connection::Outcome;
@@ -133,11 +134,20 @@ impl Actor {
         self.paused = Some(Paused { request: id, limit, kept: Vec::new() });
         let brief = Brief::of_permission(&question);
         let (asks, asked_at) = (Asks::Limit(question), Instant::now());
-        let mut pending =
-            Pending { id, rpc_id: None, asks, brief, asked_at, deadline: None, listed: None };
+        let mut pending = Pending {
+            id,
+            rpc_id: None,
+            asks,
+            brief,
+            asked_at,
+            deadline: None,
+            listed: None,
+            watch: Watched::default(),
+        };
         self.append_safely(drafts).await?;
         // Where too many wait it is not in the list of all, and can be answered all the same.
         pending.listed = self.yard.pending.add(self.listing(&pending, request)).ok();
+        pending.watch = self.yard.settings.observers.question(&self.agent);
         self.questions.add(pending);
         Ok(())
     }
@@ -278,7 +288,7 @@ impl Actor {
     async fn append_safely(&mut self, drafts: Vec<Draft>) -> Result<(), Halt> {
         let changes = Changes { details: Some(self.details.to_json()), ..Changes::default() };
         let batch = Batch::new(self.id, drafts).durable(Durability::Power).with(changes);
-        self.head = self.yard.log.append(batch).await?.last;
+        self.head = self.yard.append(batch).await?.last;
         Ok(())
     }
 }

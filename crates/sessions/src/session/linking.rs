@@ -7,6 +7,7 @@ use wire::{Json, Kind, RpcError, TurnId};
 use super::actor::{Actor, Halt, LinkState};
 use super::{Command, Linkage, Linked, Offer, Pass, Reply};
 use crate::link::{How, Known, ResumeReport};
+use crate::observer::{self, Step};
 use crate::open;
 use crate::trouble::Trouble;
 use crate::yard::draft;
@@ -46,15 +47,25 @@ impl Actor {
         let details = self.details.clone();
         let again = self.again.as_ref().map(|again| again.turn);
         let waiting: Vec<TurnId> = again.into_iter().chain(self.turns.queued()).collect();
+        let parent = self.waiting_trace();
         tokio::spawn(async move {
-            let linking = async {
+            let linking = observer::within(parent, async {
                 let host = slot.host().await?;
-                open::relink(&yard, &host, id, &known, &details, &waiting).await
-            };
+                let opening = yard.settings.observers.step(Step::OpenSession, &slot.command().name);
+                opening.ended(open::relink(&yard, &host, id, &known, &details, &waiting).await)
+            });
             let linked = linking.await.map_err(|error| LinkFailure(Trouble::from(&error)));
             // A session that ended meanwhile drops the link.
             let _ = commands.send(Command::Linked(linked)).await;
         });
+    }
+
+    /// The trace of the turn that the agent is started for.
+    fn waiting_trace(&self) -> Option<observer::TraceContext> {
+        match self.again {
+            Some(_) => self.watch.context(),
+            None => self.turns.first_queued()?.watch.context(),
+        }
     }
 
     pub(super) async fn linked(&mut self, linked: Linked) -> Result<(), Halt> {
@@ -154,7 +165,8 @@ impl Actor {
         if let Some(again) = self.again.take() {
             self.end_turn_with(again.turn, trouble.clone()).await?;
         }
-        while let Some((turn, _)) = self.turns.start_next() {
+        while let Some((turn, prompt)) = self.turns.start_next() {
+            self.watch = prompt.watch;
             let changes = Changes { active_turn: Some(Some(turn)), ..Changes::default() };
             self.append(vec![draft(Kind::TurnStarted, Some(turn), &json!({}))], changes).await?;
             self.end_turn_with(turn, trouble.clone()).await?;

@@ -11,6 +11,7 @@ use super::turns::NotQueued;
 use super::{NewPrompt, Received, SessionError};
 use crate::details::prompt_text;
 use crate::mint;
+use crate::observer::{Prompted, TurnWatch, Watched};
 use crate::permission::Decider;
 use crate::trouble::Trouble;
 use crate::yard::draft;
@@ -23,6 +24,7 @@ const SYNC_AFTER: Duration = Duration::from_millis(50);
 pub(super) struct Prompt {
     params: Json,
     pub(super) text: String,
+    pub(super) watch: Watched<dyn TurnWatch>,
 }
 
 impl Actor {
@@ -67,7 +69,9 @@ impl Actor {
         let received =
             Draft { at: mint::now(), turn: Some(turn), kind: Kind::PromptReceived, payload };
         // There is room; it was checked before anything was logged.
-        let _ = self.turns.enqueue(turn, Prompt { params, text });
+        let prompted = Prompted { session: self.id, turn, agent: &self.agent, params: &params };
+        let watch = self.yard.settings.observers.prompt(&prompted);
+        let _ = self.turns.enqueue(turn, Prompt { params, text, watch });
         let is_linked = matches!(self.link, LinkState::Linked { .. });
         let is_next = self.turns.queued().next() == Some(turn);
         let may_start =
@@ -116,6 +120,8 @@ impl Actor {
         changes: Changes,
     ) -> Result<(), Halt> {
         tracing::info!(session = %self.id, %turn, "turn started");
+        self.watch = prompt.watch;
+        self.watch.begun();
         self.details.note_prompt(&prompt.text);
         self.details.budget.start_turn();
         self.last_turn = Some(turn);
@@ -142,6 +148,10 @@ impl Actor {
                 self.prompt_tag = Some(tag);
                 let params = with_preamble(params, self.preamble.take());
                 let params = linkage.params_for_agent(&params);
+                let params = match self.watch.context() {
+                    Some(trace) => trace.put(params),
+                    None => params,
+                };
                 linkage.host.connection().call_tagged(tag, "session/prompt", &params)
             }
             _ => Ok(()),
@@ -186,10 +196,10 @@ impl Actor {
         tracing::info!(session = %self.id, %turn, "turn ended");
         let details = Some(self.details.to_json());
         let changes = Changes { details, ..self.next_turn_is_active() };
-        let batch = Batch::new(self.id, vec![draft(Kind::TurnEnded, Some(turn), &payload)])
-            .durable(Durability::Power)
-            .with(changes);
-        self.head = self.yard.log.append(batch).await?.last;
+        let ended = draft(Kind::TurnEnded, Some(turn), &payload);
+        std::mem::take(&mut self.watch).ended(&ended.payload);
+        let batch = Batch::new(self.id, vec![ended]).durable(Durability::Power).with(changes);
+        self.head = self.yard.append(batch).await?.last;
         self.yard.tell(self.id, &Kind::TurnEnded, self.head);
         self.cancelling.finish();
         Ok(())

@@ -9,6 +9,7 @@ use serde_json::json;
 use wire::{CallId, Json, RpcId};
 
 use super::Answer;
+use crate::observer::{Held, Watched};
 use crate::pending::Listed;
 use crate::permission::{Brief, PermissionOutcome, Question};
 
@@ -32,6 +33,7 @@ pub(super) struct Pending {
     pub(super) deadline: Option<Instant>,
     /// Present while people are asked: others see it there.
     pub(super) listed: Option<Listed>,
+    pub(super) watch: Watched<dyn Held>,
 }
 
 impl Pending {
