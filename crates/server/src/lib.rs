@@ -4,8 +4,10 @@
 //! whoever holds a token. One guard stands on every way in. Nothing here knows an agent's
 //! dialect or SQL.
 
+mod access;
 pub mod acp;
 mod api;
+mod attachments;
 pub mod daemon;
 mod events;
 pub mod guard;
@@ -17,3 +19,4 @@ pub mod principal;
 pub mod problem;
 pub mod tls;
 pub mod tokens;
+pub mod webhook;

@@ -43,7 +43,7 @@ pub struct AgentCommand {
 }
 
 /// How an agent has to be treated because it is the one it is.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Manners {
     /// The session mode in which it asks, when that is not the one it starts in.
     pub session_mode: Option<String>,
@@ -57,6 +57,8 @@ pub struct Manners {
     pub model_is_set: bool,
     /// `_meta.systemPrompt` of `session/new` reaches it.
     pub takes_system_prompt: bool,
+    /// One process of it serves several sessions well, whatever their directories.
+    pub shares_worker: bool,
 }
 
 impl AgentCommand {
@@ -234,6 +236,16 @@ impl Host {
         self.worker.pid()
     }
 
+    /// Whose descendants the agent and all that it started are.
+    pub(crate) fn keeper_pid(&self) -> u32 {
+        self.worker.keeper_pid()
+    }
+
+    /// As [`is_running`](Self::is_running), and the process was looked at just now.
+    pub(crate) fn is_present(&self) -> bool {
+        self.is_running() && self.worker.is_present()
+    }
+
     pub fn containment(&self) -> Containment {
         self.worker.containment()
     }
@@ -269,6 +281,23 @@ impl Host {
         self.connection.close();
         self.worker.stop_with(&self.settings.stop, observe).await;
         self.ended().await
+    }
+
+    /// Stops the agent where it is, with everything it started, unless it serves more than one
+    /// session; whether it did. Another session that is opened makes it go on.
+    pub(crate) fn pause(&self) -> bool {
+        if self.is_stopping() {
+            return false;
+        }
+        self.routes.if_alone(|| {
+            self.connection.set_patient(true);
+            self.worker.pause();
+        })
+    }
+
+    pub(crate) fn resume(&self) {
+        self.worker.resume();
+        self.connection.set_patient(false);
     }
 
     /// Messages that belong to no session go to `sender` from now on.

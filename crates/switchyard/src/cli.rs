@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sessions::permission::Mode;
 
+use crate::allowance::LimitArgs;
+
 /// Connects any client to any coding agent, through a session that is never lost.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, max_term_width = 100)]
@@ -37,6 +39,14 @@ pub(crate) enum Verb {
     Acp(AcpArgs),
     /// Be the daemon: sessions for many clients, over HTTP, WebSocket, TCP and unix sockets
     Serve(crate::cli_serve::ServeArgs),
+    /// Start, stop and look at the daemon in the background
+    #[command(subcommand)]
+    Daemon(crate::cli_daemon::DaemonVerb),
+    /// Who may talk to the daemon
+    #[command(subcommand)]
+    Token(crate::cli_daemon::TokenVerb),
+    /// Take part in a session of the daemon
+    Attach(crate::cli_daemon::AttachArgs),
     /// List, show, follow, export and delete sessions
     #[command(subcommand)]
     Sessions(SessionsVerb),
@@ -70,7 +80,8 @@ Examples:
   switchyard run -s last \"and now the tests\"
 
 Exit codes: 0 ok, 1 error, 2 usage, 3 timeout, 4 no such session or agent,
-5 a permission was denied because nobody was there to ask, 130 interrupted, 143 terminated")]
+5 a permission was denied or a limit was reached and nobody was there to ask,
+130 interrupted, 143 terminated")]
 #[command(override_usage = "switchyard run [OPTIONS] [AGENT] PROMPT [-- COMMAND...]")]
 pub(crate) struct RunArgs {
     /// [AGENT] PROMPT: the agent may be left out with --agent, --session or a command
@@ -83,6 +94,8 @@ pub(crate) struct RunArgs {
     pub(crate) agent: AgentArgs,
     #[command(flatten)]
     pub(crate) permissions: PermissionArgs,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
     /// Go on with an earlier session: its id, the beginning of one, or `last`
     #[arg(short, long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
@@ -113,6 +126,9 @@ pub(crate) struct RunArgs {
     /// Leave out what the agent thinks
     #[arg(long)]
     pub(crate) hide_thinking: bool,
+    /// Run the agent here even if a daemon runs
+    #[arg(long)]
+    pub(crate) no_daemon: bool,
 }
 
 #[derive(Debug, Args)]
@@ -129,6 +145,9 @@ pub(crate) struct AcpArgs {
     pub(crate) agent: AgentArgs,
     #[command(flatten)]
     pub(crate) permissions: PermissionArgs,
+    /// Run the agent here even if a daemon runs
+    #[arg(long)]
+    pub(crate) no_daemon: bool,
 }
 
 #[derive(Debug, Args)]
@@ -364,6 +383,8 @@ pub(crate) enum SessionsVerb {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Who allowed what, when and by which rule, in all sessions
+    Audit(AuditArgs),
     /// Delete sessions for good
     Delete {
         /// Session ids, beginnings of ids, or `last`
@@ -385,6 +406,43 @@ pub(crate) enum SessionsVerb {
         #[arg(short, long)]
         yes: bool,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "T is a time (2026-11-03T09:00:00Z), a day (2026-11-03), or how long ago (90m, 7d).
+
+Examples:
+  switchyard sessions audit --since 7d
+  switchyard sessions audit --since 2026-11-01 --until 2026-12-01 --format csv -o november.csv
+  switchyard sessions audit --format json | jq 'select(.by == \"rule\")'"
+)]
+pub(crate) struct AuditArgs {
+    /// Only this session: its id, the beginning of one, or `last`
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// Not before this
+    #[arg(long, value_name = "T", value_parser = crate::audit::parse_time)]
+    pub(crate) since: Option<wire::Millis>,
+    /// Before this
+    #[arg(long, value_name = "T", value_parser = crate::audit::parse_time)]
+    pub(crate) until: Option<wire::Millis>,
+    /// How to show the decisions
+    #[arg(long, value_enum, default_value_t = AuditFormat::Text)]
+    pub(crate) format: AuditFormat,
+    /// File to write instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AuditFormat {
+    /// For people
+    Text,
+    /// One decision a line
+    Json,
+    /// For spreadsheets
+    Csv,
 }
 
 #[derive(Debug, Subcommand)]

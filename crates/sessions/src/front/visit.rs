@@ -32,8 +32,10 @@ const KNOWN_FOR: Duration = Duration::from_secs(600);
 pub struct Visitor {
     /// What its sessions are made of, but for what `session/new` says.
     pub order: Order,
-    /// As decisions and prompts name it.
+    /// As prompts and sessions name it.
     pub by: String,
+    /// As decisions name it, with the way it came: `token:phone websocket`.
+    pub client: String,
     /// How it came: `http`, `websocket`, `tcp`, `unix`.
     pub way: String,
     /// It sees everything and changes nothing.
@@ -72,7 +74,7 @@ impl Visit {
         let slot = match &*spare {
             Some(terms) => terms.slot.clone(),
             None => {
-                let terms = self.desk.terms(&self.order()).await?;
+                let terms = self.desk.terms(&self.order(), None).await?;
                 let slot = terms.slot.clone();
                 *spare = Some(terms);
                 slot
@@ -166,6 +168,13 @@ impl Visit {
 }
 
 impl Front {
+    /// Whether the agent is to use the client's files: only an editor on this machine has
+    /// the same ones.
+    pub(super) fn serves_files(&self) -> bool {
+        let is_local = self.visit.as_ref().is_none_or(|visit| visit.visitor.may_run_commands);
+        is_local && self.initialized.get() == Some(&true)
+    }
+
     /// `_switchyard/order`: what the daemon's own user wants its sessions to be made of.
     pub(super) fn take_order(&self, message: &Message) {
         #[derive(Default, Deserialize)]

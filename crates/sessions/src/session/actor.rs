@@ -19,11 +19,12 @@ use super::prompting::Prompt;
 use super::question::Questions;
 use super::services::Services;
 use super::turns::Turns;
-use super::{ClientCall, Command, Linkage, Linked, Phase, Reply, ServedBy, SessionError};
+use super::{Client, Command, Linkage, Linked, Phase, Reply, ServedBy, SessionError};
 use crate::details::Details;
 use crate::files::Roots;
 use crate::host::{FromAgents, HostSlot};
 use crate::mint;
+use crate::news::What;
 use crate::permission::Policy;
 use crate::trouble::Trouble;
 use crate::yard::{Yard, draft};
@@ -58,8 +59,11 @@ pub(super) struct Actor {
     /// Why the agent is given the session as a new one.
     pub(super) forgot: Option<String>,
     pub(super) questions: Questions,
+    /// A limit is reached, and a person is asked.
+    pub(super) paused: Option<super::limits::Paused>,
+    pub(super) clock: super::limits::Clock,
     pub(super) tools: BTreeMap<String, Value>,
-    pub(super) clients: Vec<(u64, mpsc::Sender<ClientCall>)>,
+    pub(super) clients: Vec<Client>,
     pub(super) cancelling: super::cancel::Cancelling,
     pub(super) heard_at: Instant,
     pub(super) n_quiet_reports: u32,
@@ -115,6 +119,7 @@ impl Actor {
                 yard.setup.clone(),
                 &yard.settings,
                 policy,
+                yard.rules.clone(),
                 agent,
             ))
         });
@@ -142,6 +147,8 @@ impl Actor {
             last_words: super::disguise::LastWords::default(),
             forgot: None,
             questions: Questions::default(),
+            paused: None,
+            clock: super::limits::Clock::default(),
             tools: BTreeMap::new(),
             clients: Vec::new(),
             cancelling: super::cancel::Cancelling::default(),
@@ -171,6 +178,11 @@ impl Actor {
                 Phase::Over(Some(halt.0))
             }
         };
+        self.abandon_shared();
+        // The agent may outlive the session in its slot; it must not stand still there.
+        if self.paused.is_some() {
+            self.release();
+        }
         if let Some(services) = &self.services {
             services.end().await;
         }
@@ -186,6 +198,8 @@ impl Actor {
     /// The log takes no more. An agent must not go on working where nothing can be logged.
     async fn halt(&mut self, halt: &Halt) {
         tracing::warn!(session = %self.id, why = halt.0, "session halted");
+        let (turn, why) = (self.current_turn(), halt.0.clone());
+        self.yard.news.add(self.id, What::Halted { turn, why });
         // No longer listening comes first: the agent's last words would wait for us, and we
         // for the agent.
         let linkage = self.release();
@@ -208,8 +222,13 @@ impl Actor {
             self.linked(linked).await?;
         }
         loop {
+            self.check_limits().await?;
             self.start_next_turn().await?;
+            self.count_time();
             self.publish_phase();
+            if self.finishing.is_some() {
+                self.leave_shared();
+            }
             if self.finishing.is_some() && matches!(self.link, LinkState::Unlinked) {
                 return Ok(End::Finished);
             }
@@ -222,7 +241,11 @@ impl Actor {
                 biased;
                 command = commands.recv() => match command {
                     Some(command) => {
-                        self.used_at = Instant::now();
+                        // Looking is not using: a list that is drawn again and again must
+                        // not keep a worker.
+                        if !matches!(command, Command::Peek { .. } | Command::Waiting { .. }) {
+                            self.used_at = Instant::now();
+                        }
                         self.obey(command).await?;
                     }
                     None => return Ok(End::Finished),
@@ -238,10 +261,10 @@ impl Actor {
 
     async fn obey(&mut self, command: Command) -> Result<(), Halt> {
         match command {
-            Command::Prompt { turn, params, by, reply } => {
-                let accepted = self.receive(turn, params, by).await;
-                let _ = match accepted {
-                    Ok(refused) => reply.send(refused),
+            Command::Prompt(prompt, reply) => {
+                let received = self.receive(prompt).await;
+                let _ = match received {
+                    Ok(received) => reply.send(received),
                     Err(halt) => {
                         let _ = reply.send(Err(SessionError::Over(halt.0.clone())));
                         return Err(halt);
@@ -263,11 +286,11 @@ impl Actor {
                 let is_taken = self.answer(request, &answer, by).await?;
                 let _ = reply.send(is_taken);
             }
-            Command::Attach { id, calls, done } => {
-                self.clients.push((id, calls));
+            Command::Attach { client, done } => {
+                self.clients.push(client);
                 let _ = done.send(());
             }
-            Command::Detach(id) => self.clients.retain(|(client, _)| *client != id),
+            Command::Detach(id) => self.clients.retain(|client| client.id != id),
             Command::NoteSetting { method, params } => {
                 self.details.note_setting(&method, &params);
                 self.answer_follows(&method, &params);
@@ -275,6 +298,10 @@ impl Actor {
                 let drafts = vec![self.raw_draft(Kind::OptionSet, Json::trusted(payload))];
                 let details = Some(self.details.to_json());
                 self.append(drafts, Changes { details, ..Changes::default() }).await?;
+            }
+            Command::SetLimits { limits, by, done } => {
+                self.set_limits(limits, &by).await?;
+                let _ = done.send(());
             }
             Command::Linked(Ok(linked)) => self.linked(linked).await?,
             Command::Linked(Err(LinkFailure(trouble))) => self.not_linked(trouble).await?,
@@ -284,6 +311,9 @@ impl Actor {
             Command::OptionsAre(options) => self.answer_has(&["configOptions"], &options),
             Command::Waiting { reply } => {
                 let _ = reply.send(self.turns.waiting(|prompt| prompt.text.clone()));
+            }
+            Command::Peek { reply } => {
+                let _ = reply.send(self.offer());
             }
             Command::Rename { title, done } => {
                 self.title.clone_from(&title);
@@ -329,6 +359,7 @@ impl Actor {
 
     fn publish_phase(&self) {
         let phase = match self.turns.running() {
+            _ if self.paused.is_some() => Phase::RequiresAction,
             None if self.turns.queued().next().is_some() => Phase::Running,
             None => Phase::Idle,
             Some(_) if self.questions.is_empty() => Phase::Running,

@@ -5,7 +5,7 @@ use store::Changes;
 use wire::{Json, Kind, RpcError, TurnId};
 
 use super::actor::{Actor, Halt, LinkState};
-use super::{Command, Linkage, Linked, Pass, Reply};
+use super::{Command, Linkage, Linked, Offer, Pass, Reply};
 use crate::link::{How, Known, ResumeReport};
 use crate::open;
 use crate::trouble::Trouble;
@@ -184,6 +184,13 @@ impl Actor {
         }
     }
 
+    /// What the agent offers, while it runs.
+    pub(super) fn offer(&self) -> Option<Offer> {
+        let LinkState::Linked { linkage, .. } = &self.link else { return None };
+        let capabilities = linkage.host.capabilities().clone();
+        Some(Offer { answer: self.answer.clone()?, capabilities })
+    }
+
     /// Does what waited for the agent.
     fn serve_held(&mut self) {
         let Held { links, passes } = std::mem::take(&mut self.held);
@@ -245,13 +252,37 @@ impl Actor {
         match std::mem::replace(&mut self.link, LinkState::Unlinked) {
             LinkState::Linked { linkage, .. } => {
                 linkage.host.routes().remove(&linkage.agent_session);
+                // Nobody here could make it go on any more.
+                linkage.host.resume();
                 Some(linkage)
             }
             LinkState::Linking | LinkState::Unlinked => None,
         }
     }
 
+    /// A worker that others use goes on when this session is done with it.
+    pub(super) fn leave_shared(&mut self) {
+        if self.slot.is_shared() && self.turns.running().is_none() {
+            self.abandon_shared();
+        }
+    }
+
+    /// As [`leave_shared`](Self::leave_shared), also in the middle of a turn: nobody is left
+    /// who could hear of it.
+    pub(super) fn abandon_shared(&mut self) {
+        if !self.slot.is_shared() {
+            return;
+        }
+        let Some(linkage) = self.release() else { return };
+        if self.turns.running().is_some() {
+            let params = linkage.params_for_agent(&Json::trusted("{}"));
+            let _ = linkage.host.connection().notify("session/cancel", &params);
+        }
+        linkage.close_soon();
+    }
+
     pub(super) async fn close(&mut self) -> Result<(), Halt> {
+        self.cancel_questions().await?;
         if let Some(linkage) = self.release() {
             linkage.close_soon();
         }

@@ -1,15 +1,19 @@
-//! Questions of the agent that wait for a person.
+//! Questions that wait for a person: the agent's, and our own about a limit.
 //!
 //! Always true: a question is answered once. The first valid answer wins; later ones are
-//! told so. A question that nobody answers in time is rejected, never allowed.
+//! told so. A question of the agent that nobody answers in time is rejected, never allowed.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use wire::{CallId, Json, RpcId};
 
 use super::Answer;
-use crate::permission::{PermissionOutcome, Question};
+use crate::pending::Listed;
+use crate::permission::{Brief, PermissionOutcome, Question};
+
+/// More at a time come from no agent that means well.
+const MAX_PENDING: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Questions {
@@ -19,15 +23,29 @@ pub(super) struct Questions {
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) id: CallId,
-    /// The agent's request.
-    pub(super) rpc_id: RpcId,
+    /// The agent's request; none if we ask.
+    pub(super) rpc_id: Option<RpcId>,
     pub(super) asks: Asks,
-    pub(super) deadline: Instant,
+    pub(super) brief: Brief,
+    pub(super) asked_at: Instant,
+    /// Without one it waits for as long as it takes.
+    pub(super) deadline: Option<Instant>,
+    /// Present while people are asked: others see it there.
+    pub(super) listed: Option<Listed>,
+}
+
+impl Pending {
+    /// How long people have been asked; `None` if they were not.
+    pub(super) fn waited(&self) -> Option<Duration> {
+        self.listed.as_ref().map(|_| self.asked_at.elapsed())
+    }
 }
 
 #[derive(Debug)]
 pub(super) enum Asks {
     Permission(Question),
+    /// Whether to go on beyond a limit; asked like a permission.
+    Limit(Question),
     Elicitation,
 }
 
@@ -47,8 +65,12 @@ impl Questions {
         self.pending.is_empty()
     }
 
+    pub(super) fn is_full(&self) -> bool {
+        self.pending.len() >= MAX_PENDING
+    }
+
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        self.pending.iter().map(|pending| pending.deadline).min()
+        self.pending.iter().filter_map(|pending| pending.deadline).min()
     }
 
     /// Takes the question out if `answer` fits it.
@@ -58,13 +80,19 @@ impl Questions {
         Some((self.pending.remove(index), settled))
     }
 
+    pub(super) fn take_one(&mut self, id: CallId) -> Option<Pending> {
+        let index = self.pending.iter().position(|pending| pending.id == id)?;
+        Some(self.pending.remove(index))
+    }
+
     pub(super) fn take_all(&mut self) -> Vec<Pending> {
         std::mem::take(&mut self.pending)
     }
 
     pub(super) fn take_overdue(&mut self, now: Instant) -> Vec<Pending> {
-        let (overdue, rest) =
-            std::mem::take(&mut self.pending).into_iter().partition(|p| p.deadline <= now);
+        let (overdue, rest) = std::mem::take(&mut self.pending)
+            .into_iter()
+            .partition(|pending| pending.deadline.is_some_and(|deadline| deadline <= now));
         self.pending = rest;
         overdue
     }
@@ -76,7 +104,12 @@ impl Asks {
             (Self::Permission(_), Answer::Permission(None)) => {
                 Some(permission(&PermissionOutcome::Cancelled, true))
             }
-            (Self::Permission(question), Answer::Permission(Some(option_id))) => {
+            // A dialog that was closed is no leave to go on.
+            (Self::Limit(_), Answer::Permission(None)) => Some(self.reject()),
+            (
+                Self::Permission(question) | Self::Limit(question),
+                Answer::Permission(Some(option_id)),
+            ) => {
                 let option = question.options.iter().find(|option| option.id == *option_id)?;
                 let outcome = PermissionOutcome::Selected { option_id: option_id.clone() };
                 Some(permission(&outcome, !option.kind.starts_with("allow")))
@@ -92,7 +125,9 @@ impl Asks {
     /// The answer when nobody gives one.
     pub(super) fn reject(&self) -> Settled {
         match self {
-            Self::Permission(question) => permission(&PermissionOutcome::reject(question), true),
+            Self::Permission(question) | Self::Limit(question) => {
+                permission(&PermissionOutcome::reject(question), true)
+            }
             Self::Elicitation => Self::cancelled_elicitation(),
         }
     }
@@ -100,7 +135,7 @@ impl Asks {
     /// The answer when the turn is cancelled.
     pub(super) fn cancel(&self) -> Settled {
         match self {
-            Self::Permission(_) => permission(&PermissionOutcome::Cancelled, true),
+            Self::Permission(_) | Self::Limit(_) => permission(&PermissionOutcome::Cancelled, true),
             Self::Elicitation => Self::cancelled_elicitation(),
         }
     }
