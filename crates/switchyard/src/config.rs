@@ -38,6 +38,7 @@ pub(crate) struct File {
     pub(crate) permissions: Permissions,
     pub(crate) workers: Workers,
     pub(crate) serve: crate::config_serve::Serve,
+    pub(crate) warm: crate::config_serve::Warm,
     pub(crate) webhook: Option<server::webhook::Table>,
     pub(crate) agents: BTreeMap<String, Own>,
     /// The shape that editors share.

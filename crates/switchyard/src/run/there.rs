@@ -100,11 +100,15 @@ fn wishes(args: &RunArgs) -> Value {
     wishes
 }
 
+/// What differs from one shell to the next and means nothing to an agent; workers are kept
+/// ready for an environment.
+const OF_THE_SHELL: [&str; 5] = ["_", "OLDPWD", "PWD", "SHLVL", "WINDOWID"];
+
 /// The agent sees what this shell has set, not what the daemon was started with.
 pub(crate) fn environment() -> BTreeMap<String, String> {
     let all = std::env::vars_os();
     all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| !name.starts_with("SWITCHYARD_"))
+        .filter(|(name, _)| !name.starts_with("SWITCHYARD_") && !OF_THE_SHELL.contains(&&**name))
         .collect()
 }
 

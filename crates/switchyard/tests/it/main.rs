@@ -30,6 +30,8 @@ mod limits;
 mod limits_session;
 mod limits_stage;
 mod schema_run;
+mod serve_acp;
+mod serve_cli;
 mod serve_crash;
 mod serve_events;
 mod serve_rest;
