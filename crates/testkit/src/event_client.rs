@@ -57,7 +57,7 @@ impl Request {
     fn path(&self) -> String {
         let mut path = format!("/v1/sessions/{}/events?{}", self.session, self.query);
         if let (Carrier::WebSocket, Some(after)) = (self.carrier, &self.after) {
-            path += &format!("&after={after}");
+            path.extend(["&after=", after]);
         }
         path
     }
@@ -212,7 +212,7 @@ fn sse(
         ("Last-Event-ID", request.after.clone()),
     ] {
         if let Some(value) = value {
-            head += &format!("{name}: {value}\r\n");
+            head.extend([name, ": ", &value, "\r\n"]);
         }
     }
     let failed = |error: io::Error| Refused::by_network(&error);

@@ -1,7 +1,7 @@
 //! What changes in the list of sessions, for pages that show it.
 //!
 //! In: the records, looked at again and again. Out: a frame for each session that is new,
-//! renamed, in another state or gone. There is no cursor: whoever comes back reads the list
+//! renamed, in another state, waiting for an answer or gone. There is no cursor: whoever comes back reads the list
 //! anew. The newest sessions are watched, as many as one listing holds.
 
 use std::collections::HashMap;
@@ -34,6 +34,8 @@ pub(super) struct Lists {
 struct Entry {
     status: Status,
     title: Option<String>,
+    /// Questions that wait for a person.
+    n_pending: usize,
     seq: Seq,
 }
 
@@ -88,7 +90,8 @@ impl Lists {
         let visible = records.into_iter().filter(|record| self.may_see(record));
         let entry = |record: SessionRecord| {
             let status = self.daemon.desk.status(&record);
-            (record.id, Entry { status, title: record.title, seq: record.head })
+            let n_pending = self.daemon.desk.yard().pending.of(record.id).len();
+            (record.id, Entry { status, title: record.title, n_pending, seq: record.head })
         };
         Ok(visible.map(entry).collect())
     }
@@ -105,12 +108,14 @@ fn tell(known: &HashMap<SessionId, Entry>, now: &HashMap<SessionId, Entry>, page
         let kind = match known.get(id) {
             None => "created",
             Some(before) if before.status != entry.status => "status",
+            Some(before) if before.n_pending != entry.n_pending => "pending",
             Some(before) if before.title != entry.title => "title",
             Some(_) => continue,
         };
-        let Entry { status, title, seq } = entry;
+        let Entry { status, title, n_pending, seq } = entry;
         let data = json!({
-            "session": id, "kind": kind, "seq": seq.0, "status": status, "title": title,
+            "session": id, "kind": kind, "seq": seq.0,
+            "status": status, "title": title, "pending": n_pending,
         });
         page.remark("session", &data);
     }

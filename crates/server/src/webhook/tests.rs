@@ -112,7 +112,7 @@ impl Stage {
             turn: Some(turn()),
             since: Millis(1000),
             until: Some(Millis(601_000)),
-            deadline: Instant::now(),
+            deadline: Some(Instant::now()),
         };
         self.yard.pending.add(question).unwrap()
     }

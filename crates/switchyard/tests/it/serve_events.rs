@@ -4,6 +4,7 @@
 //! as they can be; what each has collected in the end is compared with the exported log.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+#![allow(clippy::print_stderr, reason = "numbers for whoever runs the large version")]
 
 mod slow;
 

@@ -85,7 +85,7 @@ proptest! {
             // It is the one way of writing it, but for zeros in front.
             let id = FrameId { place, epoch: epoch.unwrap_or_default() }.to_string();
             let canonical = if epoch.is_some() { &*id } else { id.split('-').next().unwrap() };
-            let bare = |text: &str| text.replace(|c: char| c == '0', "");
+            let bare = |text: &str| text.replace('0', "");
             prop_assert_eq!(bare(canonical), bare(&text));
         }
         let _ = Cursor::parse(&text).judge(1, Seq(head));
