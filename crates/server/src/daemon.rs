@@ -10,6 +10,7 @@ use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
 use wire::SessionId;
 
+pub use crate::events::Pace;
 use crate::guard::{Guard, Routes};
 use crate::login::Login;
 use crate::principal::Principal;
@@ -26,6 +27,8 @@ pub struct Settings {
     pub sessions_dir: PathBuf,
     /// Directories of projects are made below this.
     pub projects_dir: PathBuf,
+    /// How long those who read events may keep us waiting.
+    pub pace: Pace,
 }
 
 /// The daemon, as its handlers know it.

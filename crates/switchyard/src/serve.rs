@@ -90,6 +90,7 @@ async fn assemble(config: &Arc<Config>, wanted: &Wanted) -> Result<Arc<Daemon>, 
         roots: wanted.roots.clone(),
         sessions_dir,
         projects_dir,
+        pace: config.pace(),
     };
     Ok(Daemon::new(desk, settings))
 }
