@@ -38,11 +38,25 @@ pub struct Daemon {
     pub settings: Settings,
     /// Streams end and nothing new is begun.
     pub stopping: CancellationToken,
+    pub(crate) memory: crate::api::Memory,
 }
 
 impl Daemon {
     pub fn new(desk: Arc<Desk>, settings: Settings) -> Arc<Self> {
-        Arc::new(Self { desk, settings, stopping: CancellationToken::new() })
+        let memory = crate::api::Memory::new(&settings);
+        Arc::new(Self { desk, settings, stopping: CancellationToken::new(), memory })
+    }
+
+    /// Removes the files of sessions that are no longer in the log.
+    pub async fn sweep_attachments(&self) {
+        let Ok(sessions) = self.memory.attachments.sessions().await else { return };
+        for id in sessions {
+            if let Ok(None) = self.desk.log().session(id).await
+                && let Err(error) = self.memory.attachments.remove_all(id).await
+            {
+                tracing::warn!(session = %id, %error, "cannot remove its attachments");
+            }
+        }
     }
 }
 
@@ -57,6 +71,8 @@ pub fn router(daemon: &Arc<Daemon>, _guard: &Arc<Guard>, login: &Login) -> Route
         .merge(crate::open_design::router(daemon))
         .merge(login)
         .merge(crate::login::home())
+        .fallback(crate::api::no_such_route)
+        .method_not_allowed_fallback(crate::api::no_such_method)
 }
 
 /// What the guard has to know about them.
@@ -91,6 +107,6 @@ impl Daemon {
 }
 
 /// The beginning of something that a client sent, to be shown again.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     text.chars().take(80).collect()
 }

@@ -6,6 +6,7 @@
 
 pub mod acp;
 mod api;
+mod attachments;
 pub mod daemon;
 mod events;
 pub mod guard;

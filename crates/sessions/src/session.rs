@@ -23,8 +23,9 @@ use store::{Claim, SessionRecord};
 use tokio::sync::{mpsc, oneshot, watch};
 use wire::{CallId, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
 
+use crate::details::ClientRequest;
 use crate::files::Roots;
-use crate::host::{Host, HostSlot};
+use crate::host::{AgentCapabilities, Host, HostSlot};
 use crate::link::{self, Link, ResumeReport};
 use crate::options::{Choice, NotOffered, request_for};
 use crate::permission::{Decider, Policy};
@@ -149,7 +150,7 @@ impl ClientCall {
 
 #[derive(Debug)]
 enum Command {
-    Prompt { turn: TurnId, params: Json, by: String, reply: Reply<Result<(), SessionError>> },
+    Prompt(NewPrompt, Reply<Result<Received, SessionError>>),
     Cancel { by: String, done: Reply<()> },
     Drop { turn: TurnId, reply: Reply<bool> },
     Answer { request: CallId, answer: Answer, by: Decider, reply: Reply<bool> },
@@ -162,6 +163,7 @@ enum Command {
     Link { reply: Reply<Result<Json, Trouble>> },
     OptionsAre(Json),
     Waiting { reply: Reply<Vec<QueuedPrompt>> },
+    Peek { reply: Reply<Option<Offer>> },
     Rename { title: Option<String>, done: Reply<()> },
     Tell { method: String, params: Json },
     Close { done: Reply<()> },
@@ -169,6 +171,31 @@ enum Command {
 }
 
 type Reply<T> = oneshot::Sender<T>;
+
+/// A prompt on its way into the log.
+#[derive(Debug)]
+struct NewPrompt {
+    turn: TurnId,
+    params: Json,
+    by: String,
+    request: Option<ClientRequest>,
+}
+
+/// What became of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Received {
+    New,
+    /// The same request was taken before.
+    Known,
+}
+
+/// What the agent offers, while it runs.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// Its answer to session/new, load or resume, kept up to date.
+    pub answer: Json,
+    pub capabilities: AgentCapabilities,
+}
 
 /// A request that a client makes of the agent.
 #[derive(Debug)]
@@ -243,8 +270,21 @@ impl SessionHandle {
         params: Json,
         by: impl Into<String>,
     ) -> Result<(), SessionError> {
-        let by = by.into();
-        self.ask(|reply| Command::Prompt { turn, params, by, reply }).await?
+        let prompt = NewPrompt { turn, params, by: by.into(), request: None };
+        self.ask(|reply| Command::Prompt(prompt, reply)).await?.map(|_| ())
+    }
+
+    /// As [`prompt`](Self::prompt), once: the same turn with the same request is not prompted
+    /// again, with another it is refused. Holds for the last prompts, also after a restart.
+    pub async fn prompt_once(
+        &self,
+        turn: TurnId,
+        params: Json,
+        by: impl Into<String>,
+        request: ClientRequest,
+    ) -> Result<Received, SessionError> {
+        let prompt = NewPrompt { turn, params, by: by.into(), request: Some(request) };
+        self.ask(|reply| Command::Prompt(prompt, reply)).await?
     }
 
     /// Cancels the running turn and drops those that wait; returns when none is running.
@@ -288,6 +328,11 @@ impl SessionHandle {
     /// Prompts that wait for their turn, in order.
     pub async fn waiting(&self) -> Result<Vec<QueuedPrompt>, SessionError> {
         self.ask(|reply| Command::Waiting { reply }).await
+    }
+
+    /// What the agent offers; `None` while none runs. Starts nothing.
+    pub async fn offer(&self) -> Result<Option<Offer>, SessionError> {
+        self.ask(|reply| Command::Peek { reply }).await
     }
 
     pub async fn rename(&self, title: Option<String>) -> Result<(), SessionError> {

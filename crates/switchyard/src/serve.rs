@@ -43,6 +43,7 @@ pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, F
     let login = Login::new(guard.clone());
     let doors = Doors::open(&wanted, &config.home.run).await?;
     let daemon = assemble(&config, &wanted).await?;
+    daemon.sweep_attachments().await;
     let _listening = control::listen(&config.home.run, daemon.desk.yard())?;
     tokio::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
     presence.announce(&doors)?;

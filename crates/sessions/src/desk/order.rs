@@ -9,7 +9,7 @@ use store::SessionRecord;
 use wire::Json;
 
 use super::DeskError;
-use crate::details::Details;
+use crate::details::{ClientRequest, Details};
 use crate::host::AgentCommand;
 use crate::open::Notes;
 use crate::options::Wishes;
@@ -34,6 +34,8 @@ pub struct Order {
     pub permissions: Option<Mode>,
     pub title: Option<String>,
     pub made_by: Option<String>,
+    /// The request that orders it, if its client has given it a name.
+    pub made_for: Option<ClientRequest>,
     /// The agent is started with the first prompt.
     pub starts_later: bool,
 }
@@ -125,6 +127,7 @@ impl Order {
         Notes {
             title: self.title.clone(),
             made_by: self.made_by.clone(),
+            made_for: self.made_for.clone(),
             permissions: self.permissions,
             preface: preface
                 .map(|text| format!("# Instructions\n\n{}\n\n# Request\n", text.trim())),

@@ -222,7 +222,11 @@ impl Actor {
                 biased;
                 command = commands.recv() => match command {
                     Some(command) => {
-                        self.used_at = Instant::now();
+                        // Looking is not using: a list that is drawn again and again must
+                        // not keep a worker.
+                        if !matches!(command, Command::Peek { .. } | Command::Waiting { .. }) {
+                            self.used_at = Instant::now();
+                        }
                         self.obey(command).await?;
                     }
                     None => return Ok(End::Finished),
@@ -238,10 +242,10 @@ impl Actor {
 
     async fn obey(&mut self, command: Command) -> Result<(), Halt> {
         match command {
-            Command::Prompt { turn, params, by, reply } => {
-                let accepted = self.receive(turn, params, by).await;
-                let _ = match accepted {
-                    Ok(refused) => reply.send(refused),
+            Command::Prompt(prompt, reply) => {
+                let received = self.receive(prompt).await;
+                let _ = match received {
+                    Ok(received) => reply.send(received),
                     Err(halt) => {
                         let _ = reply.send(Err(SessionError::Over(halt.0.clone())));
                         return Err(halt);
@@ -284,6 +288,9 @@ impl Actor {
             Command::OptionsAre(options) => self.answer_has(&["configOptions"], &options),
             Command::Waiting { reply } => {
                 let _ = reply.send(self.turns.waiting(|prompt| prompt.text.clone()));
+            }
+            Command::Peek { reply } => {
+                let _ = reply.send(self.offer());
             }
             Command::Rename { title, done } => {
                 self.title.clone_from(&title);

@@ -5,7 +5,7 @@ use store::Changes;
 use wire::{Json, Kind, RpcError, TurnId};
 
 use super::actor::{Actor, Halt, LinkState};
-use super::{Command, Linkage, Linked, Pass, Reply};
+use super::{Command, Linkage, Linked, Offer, Pass, Reply};
 use crate::link::{How, Known, ResumeReport};
 use crate::open;
 use crate::trouble::Trouble;
@@ -182,6 +182,13 @@ impl Actor {
                 self.start_linking();
             }
         }
+    }
+
+    /// What the agent offers, while it runs.
+    pub(super) fn offer(&self) -> Option<Offer> {
+        let LinkState::Linked { linkage, .. } = &self.link else { return None };
+        let capabilities = linkage.host.capabilities().clone();
+        Some(Offer { answer: self.answer.clone()?, capabilities })
     }
 
     /// Does what waited for the agent.

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use store::{Batch, Changes, Durability};
 use wire::{Draft, Json, Kind, TurnId};
 
-use super::SessionError;
 use super::actor::{Actor, Halt, LinkState};
+use super::turns::NotQueued;
+use super::{NewPrompt, Received, SessionError};
 use crate::details::prompt_text;
 use crate::mint;
 use crate::trouble::Trouble;
@@ -27,10 +28,17 @@ impl Actor {
     /// Logs a prompt and starts or queues it.
     pub(super) async fn receive(
         &mut self,
-        turn: TurnId,
-        params: Json,
-        by: String,
-    ) -> Result<Result<(), SessionError>, Halt> {
+        prompt: NewPrompt,
+    ) -> Result<Result<Received, SessionError>, Halt> {
+        let NewPrompt { turn, params, by, request } = prompt;
+        let known = self.details.request(turn).filter(|_| request.is_some());
+        match (known, &request) {
+            (Some(known), Some(request)) if known.digest == request.digest => {
+                return Ok(Ok(Received::Known));
+            }
+            (Some(_), _) => return Ok(Err(NotQueued::OtherPrompt.into())),
+            (None, _) => {}
+        }
         if let Err(full) = self.turns.check_room(turn) {
             return Ok(Err(full.into()));
         }
@@ -44,7 +52,14 @@ impl Actor {
             self.title = title_from(&text);
             changes.title = self.title.clone().map(Some);
         }
-        let payload = prompt_payload(&params, &by);
+        let mut payload = prompt_payload(&params, &by);
+        if let Some(request) = request {
+            let id = Json::of(&request.id);
+            payload = wire::set_member(&payload, &["clientRequestId"], &id).unwrap_or(payload);
+            // In the same commit as the prompt: neither is there without the other.
+            self.details.note_request(turn, request.digest);
+            changes.details = Some(self.details.to_json());
+        }
         let received =
             Draft { at: mint::now(), turn: Some(turn), kind: Kind::PromptReceived, payload };
         // There is room; it was checked before anything was logged.
@@ -56,7 +71,7 @@ impl Actor {
             Some((turn, prompt)) => self.begin(turn, prompt, vec![received], changes).await?,
             None => self.append(vec![received], changes).await?,
         }
-        Ok(Ok(()))
+        Ok(Ok(Received::New))
     }
 
     pub(super) async fn start_next_turn(&mut self) -> Result<(), Halt> {
