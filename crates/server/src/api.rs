@@ -6,6 +6,7 @@
 
 mod agents;
 mod attachments;
+mod caller;
 mod document;
 mod enclosed;
 mod health;
@@ -107,3 +108,6 @@ fn other_request() -> Problem {
     Problem::conflict("idempotency-conflict", "this request id was used for something else")
         .remedy("use a new `clientRequestId` for every new request")
 }
+
+#[cfg(test)]
+mod tests;

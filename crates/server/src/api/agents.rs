@@ -16,6 +16,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use utoipa::{IntoParams, ToSchema};
 
+use super::caller::Observer;
 use super::document::Refused;
 use super::input::{Params, flag};
 use crate::daemon::Daemon;
@@ -121,9 +122,10 @@ pub(crate) struct Agents {
 }
 
 /// The agents that sessions can be made with.
-#[utoipa::path(get, path = "/v1/agents", tag = "agents", params(Wanted),
+#[utoipa::path(get, path = "/v1/agents", operation_id = "listAgents", tag = "agents", params(Wanted),
     responses((status = 200, description = "The agents", body = Agents), Refused))]
 pub(crate) async fn list(
+    _: Observer,
     State(daemon): State<Arc<Daemon>>,
     Params(wanted): Params<Wanted>,
 ) -> Result<Response, Problem> {

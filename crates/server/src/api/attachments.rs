@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use futures_util::{StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt as _;
 use utoipa::{IntoParams, ToSchema};
 
+use super::caller::{Observer, Operator};
 use super::document::Refused;
 use super::input::{At, Params};
 use crate::attachments::Attachment;
 use crate::daemon::Daemon;
-use crate::principal::{Principal, Role};
 use crate::problem::Problem;
 
 /// Bytes of a file that are in memory at once.
@@ -31,19 +31,18 @@ pub(crate) struct Wanted {
 }
 
 /// Puts a file beside the session; a prompt can name it then.
-#[utoipa::path(post, path = "/v1/sessions/{id}/attachments", tag = "attachments",
+#[utoipa::path(post, path = "/v1/sessions/{id}/attachments", operation_id = "uploadAttachment", tag = "attachments",
     params(("id" = String, Path, description = "The session"), Wanted),
     request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The file"),
     responses((status = 201, description = "It is there", body = Attachment), Refused))]
 pub(crate) async fn upload(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Operator(principal): Operator,
     At(id): At<String>,
     Params(wanted): Params<Wanted>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<Attachment>), Problem> {
-    principal.require(Role::Operator)?;
     let record = daemon.visible(&id, &principal).await?;
     check_type(&headers)?;
     let length = headers.get(header::CONTENT_LENGTH);
@@ -87,12 +86,12 @@ pub(crate) struct AttachmentList {
 }
 
 /// The files beside a session.
-#[utoipa::path(get, path = "/v1/sessions/{id}/attachments", tag = "attachments",
+#[utoipa::path(get, path = "/v1/sessions/{id}/attachments", operation_id = "listAttachments", tag = "attachments",
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "All of them", body = AttachmentList), Refused))]
 pub(crate) async fn list(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Observer(principal): Observer,
     At(id): At<String>,
 ) -> Result<Json<AttachmentList>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
@@ -101,13 +100,13 @@ pub(crate) async fn list(
 }
 
 /// The bytes of a file.
-#[utoipa::path(get, path = "/v1/sessions/{id}/attachments/{attachment}", tag = "attachments",
+#[utoipa::path(get, path = "/v1/sessions/{id}/attachments/{attachment}", operation_id = "getAttachment", tag = "attachments",
     params(("id" = String, Path, description = "The session"),
         ("attachment" = String, Path, description = "The file")),
     responses((status = 200, description = "The file", content_type = "application/octet-stream"), Refused))]
 pub(crate) async fn get(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Observer(principal): Observer,
     At((id, attachment)): At<(String, String)>,
 ) -> Result<Response, Problem> {
     let record = daemon.visible(&id, &principal).await?;
@@ -150,16 +149,15 @@ fn disposition(name: &str) -> String {
 }
 
 /// Removes a file.
-#[utoipa::path(delete, path = "/v1/sessions/{id}/attachments/{attachment}", tag = "attachments",
+#[utoipa::path(delete, path = "/v1/sessions/{id}/attachments/{attachment}", operation_id = "deleteAttachment", tag = "attachments",
     params(("id" = String, Path, description = "The session"),
         ("attachment" = String, Path, description = "The file")),
     responses((status = 204, description = "Gone"), Refused))]
 pub(crate) async fn delete(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Operator(principal): Operator,
     At((id, attachment)): At<(String, String)>,
 ) -> Result<StatusCode, Problem> {
-    principal.require(Role::Operator)?;
     let record = daemon.visible(&id, &principal).await?;
     daemon.memory.attachments.remove(record.id, &attachment).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -14,6 +14,7 @@ use crate::problem::Problem;
         version = env!("CARGO_PKG_VERSION"),
     ),
     paths(events, document),
+    components(schemas(Problem)),
     modifiers(&Token),
     security(("token" = [])),
 )]
@@ -39,7 +40,7 @@ pub(crate) struct Refused(#[allow(dead_code, reason = "for the document only")] 
 /// A session's events as they happen.
 ///
 /// Server-sent events with `id: SEQ-EPOCH`; with `Upgrade: websocket` the same over WebSocket.
-#[utoipa::path(get, path = "/v1/sessions/{id}/events", tag = "events",
+#[utoipa::path(get, path = "/v1/sessions/{id}/events", operation_id = "followEvents", tag = "events",
     params(
         ("id" = String, Path, description = "The session"),
         ("after" = Option<u64>, Query, description = "Only what comes after this event"),
@@ -51,7 +52,7 @@ pub(crate) struct Refused(#[allow(dead_code, reason = "for the document only")] 
 fn events() {}
 
 /// This document.
-#[utoipa::path(get, path = "/v1/openapi.json", tag = "daemon",
+#[utoipa::path(get, path = "/v1/openapi.json", operation_id = "getDocument", tag = "daemon",
     responses((status = 200, description = "An OpenAPI 3.1 document", content_type = "application/json")))]
 #[allow(dead_code, reason = "served beside the router that makes it")]
 fn document() {}

@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::caller::Observer;
 use super::document::Refused;
 use crate::attachments;
 use crate::daemon::Daemon;
@@ -40,7 +41,7 @@ const FEATURES: &[&str] = &[
 ];
 
 /// Whether the daemon lives; needs no token.
-#[utoipa::path(get, path = "/healthz", tag = "daemon", security(()),
+#[utoipa::path(get, path = "/healthz", operation_id = "isAlive", tag = "daemon", security(()),
     responses((status = 200, description = "It lives", body = String, content_type = "text/plain")))]
 pub(crate) async fn alive() -> &'static str {
     "ok\n"
@@ -78,10 +79,13 @@ pub(crate) struct StoreHealth {
 }
 
 /// How the daemon and its log are.
-#[utoipa::path(get, path = "/v1/health", tag = "daemon",
+#[utoipa::path(get, path = "/v1/health", operation_id = "getHealth", tag = "daemon",
     responses((status = 200, description = "All is well", body = Health),
         (status = 503, description = "Something is not", body = Health), Refused))]
-pub(crate) async fn health(State(daemon): State<Arc<Daemon>>) -> (StatusCode, Json<Health>) {
+pub(crate) async fn health(
+    _: Observer,
+    State(daemon): State<Arc<Daemon>>,
+) -> (StatusCode, Json<Health>) {
     let usage = daemon.desk.log().usage().await;
     let status = match &usage {
         _ if daemon.stopping.is_cancelled() => "stopping",
@@ -124,9 +128,12 @@ pub(crate) struct Limits {
 }
 
 /// What this daemon can do.
-#[utoipa::path(get, path = "/v1/capabilities", tag = "daemon",
+#[utoipa::path(get, path = "/v1/capabilities", operation_id = "getCapabilities", tag = "daemon",
     responses((status = 200, description = "Its features and limits", body = Capabilities), Refused))]
-pub(crate) async fn capabilities(State(daemon): State<Arc<Daemon>>) -> Json<Capabilities> {
+pub(crate) async fn capabilities(
+    _: Observer,
+    State(daemon): State<Arc<Daemon>>,
+) -> Json<Capabilities> {
     Json(Capabilities {
         version: env!("CARGO_PKG_VERSION"),
         features: FEATURES,

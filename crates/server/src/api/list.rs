@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use sessions::details::Details;
 use store::{Filter, PageStart, SessionRecord};
 use utoipa::{IntoParams, ToSchema};
 use wire::{Millis, SessionId};
 
+use super::caller::Observer;
 use super::document::Refused;
 use super::input::{self, Params};
 use super::session::{Session, SessionStatus};
@@ -51,11 +52,11 @@ pub(crate) struct SessionPage {
 }
 
 /// The sessions, the one that was used last first.
-#[utoipa::path(get, path = "/v1/sessions", tag = "sessions", params(Wanted),
+#[utoipa::path(get, path = "/v1/sessions", operation_id = "listSessions", tag = "sessions", params(Wanted),
     responses((status = 200, description = "A page of them", body = SessionPage), Refused))]
 pub(crate) async fn list(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Observer(principal): Observer,
     Params(wanted): Params<Wanted>,
 ) -> Result<Json<SessionPage>, Problem> {
     let limit = input::limit(wanted.limit, DEFAULT_LIMIT, MAX_LIMIT)?;

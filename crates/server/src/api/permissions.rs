@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sessions::permission::Decider;
@@ -12,11 +12,11 @@ use store::Filter;
 use utoipa::ToSchema;
 use wire::{CallId, SessionId};
 
+use super::caller::{Observer, Operator};
 use super::document::Refused;
 use super::input::{At, Body};
 use super::pending::{self, Fate, Question};
 use crate::daemon::{Daemon, shown};
-use crate::principal::{Principal, Role};
 use crate::problem::Problem;
 
 /// Questions shown at once; whoever has more than this answers some first.
@@ -92,12 +92,12 @@ impl Permission {
 }
 
 /// The questions of one session that wait.
-#[utoipa::path(get, path = "/v1/sessions/{id}/permissions", tag = "permissions",
+#[utoipa::path(get, path = "/v1/sessions/{id}/permissions", operation_id = "listSessionPermissions", tag = "permissions",
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "Those that wait", body = Permissions), Refused))]
 pub(crate) async fn list(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Observer(principal): Observer,
     At(id): At<String>,
 ) -> Result<Json<Permissions>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
@@ -107,11 +107,11 @@ pub(crate) async fn list(
 }
 
 /// The questions of all sessions that wait, the oldest first.
-#[utoipa::path(get, path = "/v1/permissions", tag = "permissions",
+#[utoipa::path(get, path = "/v1/permissions", operation_id = "listPermissions", tag = "permissions",
     responses((status = 200, description = "Those that wait", body = Permissions), Refused))]
 pub(crate) async fn list_all(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Observer(principal): Observer,
 ) -> Result<Json<Permissions>, Problem> {
     let filter =
         Filter { has_active_turn: Some(true), limit: Filter::MAX_LIMIT, ..Filter::default() };
@@ -165,18 +165,17 @@ pub(crate) struct Decision {
 }
 
 /// Answers a question. The first valid answer wins.
-#[utoipa::path(post, path = "/v1/sessions/{id}/permissions/{requestId}", tag = "permissions",
+#[utoipa::path(post, path = "/v1/sessions/{id}/permissions/{requestId}", operation_id = "answerPermission", tag = "permissions",
     request_body = PermissionAnswer,
     params(("id" = String, Path, description = "The session"),
         ("requestId" = String, Path, description = "The question")),
     responses((status = 200, description = "Decided", body = Decision), Refused))]
 pub(crate) async fn answer(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Operator(principal): Operator,
     At((id, request)): At<(String, String)>,
     Body(answer): Body<PermissionAnswer>,
 ) -> Result<Json<Decision>, Problem> {
-    principal.require(Role::Operator)?;
     let record = daemon.visible(&id, &principal).await?;
     let missing = || Problem::not_found(format!("there is no question `{}`", shown(&request)));
     let request_id = CallId::parse(&request).map_err(|_| missing())?;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sessions::details::{ClientRequest, Details};
@@ -13,11 +13,12 @@ use sessions::session::{Received, SessionHandle};
 use utoipa::ToSchema;
 use wire::{SessionId, TurnId};
 
+use super::caller::{Observer, Operator};
 use super::document::Refused;
 use super::input::{At, Body};
 use super::session::Session;
 use crate::daemon::{Daemon, shown};
-use crate::principal::{Principal, Role};
+use crate::principal::Principal;
 use crate::problem::Problem;
 
 /// More is not a prompt but a program that has lost its way.
@@ -59,16 +60,15 @@ pub(crate) struct Accepted {
 }
 
 /// Prompts the session; what follows is in its events.
-#[utoipa::path(post, path = "/v1/sessions/{id}/prompt", tag = "turns", request_body = NewPrompt,
+#[utoipa::path(post, path = "/v1/sessions/{id}/prompt", operation_id = "prompt", tag = "turns", request_body = NewPrompt,
     params(("id" = String, Path, description = "The session")),
     responses((status = 202, description = "In the log", body = Accepted), Refused))]
 pub(crate) async fn prompt(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Operator(principal): Operator,
     At(id): At<String>,
     Body(prompt): Body<NewPrompt>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    principal.require(Role::Operator)?;
     let record = daemon.visible(&id, &principal).await?;
     let mut blocks = blocks(&prompt.prompt)?;
     if prompt.attachments.len() > MAX_ATTACHMENTS {
@@ -141,15 +141,14 @@ fn blocks(words: &Words) -> Result<Vec<Value>, Problem> {
 }
 
 /// Stops the running turn and drops those that wait; answers when none runs.
-#[utoipa::path(post, path = "/v1/sessions/{id}/cancel", tag = "turns",
+#[utoipa::path(post, path = "/v1/sessions/{id}/cancel", operation_id = "cancel", tag = "turns",
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "Nothing runs", body = Session), Refused))]
 pub(crate) async fn cancel(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Operator(principal): Operator,
     At(id): At<String>,
 ) -> Result<Json<Session>, Problem> {
-    principal.require(Role::Operator)?;
     let record = daemon.visible(&id, &principal).await?;
     if let Some(session) = daemon.desk.live(record.id) {
         // One that has ended meanwhile runs nothing.
@@ -178,12 +177,12 @@ pub(crate) struct Queued {
 }
 
 /// The prompts that wait for their turn.
-#[utoipa::path(get, path = "/v1/sessions/{id}/queue", tag = "turns",
+#[utoipa::path(get, path = "/v1/sessions/{id}/queue", operation_id = "getQueue", tag = "turns",
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "The queue", body = Queue), Refused))]
 pub(crate) async fn queue(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Observer(principal): Observer,
     At(id): At<String>,
 ) -> Result<Json<Queue>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
@@ -206,16 +205,15 @@ pub(crate) async fn queue(
 }
 
 /// Takes a prompt that waits out of the queue.
-#[utoipa::path(delete, path = "/v1/sessions/{id}/queue/{turn}", tag = "turns",
+#[utoipa::path(delete, path = "/v1/sessions/{id}/queue/{turn}", operation_id = "dropQueued", tag = "turns",
     params(("id" = String, Path, description = "The session"),
         ("turn" = String, Path, description = "The turn that waits")),
     responses((status = 204, description = "It will not run"), Refused))]
 pub(crate) async fn drop_queued(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Operator(principal): Operator,
     At((id, turn)): At<(String, String)>,
 ) -> Result<StatusCode, Problem> {
-    principal.require(Role::Operator)?;
     let record = daemon.visible(&id, &principal).await?;
     let missing = || Problem::not_found(format!("no prompt `{}` waits", shown(&turn)));
     let turn = TurnId::parse(&turn).map_err(|_| missing())?;

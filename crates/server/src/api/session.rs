@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sessions::desk::{Order, Status};
@@ -18,10 +18,10 @@ use store::SessionRecord;
 use utoipa::ToSchema;
 use wire::{Seq, SessionId};
 
+use super::caller::{Admin, Observer, Operator};
 use super::document::Refused;
 use super::input::{At, Body, MaybeBody};
 use crate::daemon::Daemon;
-use crate::principal::{Principal, Role};
 use crate::problem::Problem;
 
 /// Longer ones are no titles.
@@ -213,15 +213,14 @@ impl AgentOptions {
 }
 
 /// Makes a session.
-#[utoipa::path(post, path = "/v1/sessions", tag = "sessions", request_body = NewSession,
+#[utoipa::path(post, path = "/v1/sessions", operation_id = "createSession", tag = "sessions", request_body = NewSession,
     responses((status = 201, description = "Made", body = Session),
         (status = 200, description = "This request made it before", body = Session), Refused))]
 pub(crate) async fn create(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Operator(principal): Operator,
     Body(new): Body<NewSession>,
 ) -> Result<Response, Problem> {
-    principal.require(Role::Operator)?;
     check_title(new.title.as_deref())?;
     new.client_request_id.as_deref().map(super::check_request_id).transpose()?;
     let request =
@@ -284,12 +283,12 @@ fn check_title(title: Option<&str>) -> Result<(), Problem> {
 }
 
 /// A session as it is now.
-#[utoipa::path(get, path = "/v1/sessions/{id}", tag = "sessions",
+#[utoipa::path(get, path = "/v1/sessions/{id}", operation_id = "getSession", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "The session", body = Session), Refused))]
 pub(crate) async fn get(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Observer(principal): Observer,
     At(id): At<String>,
 ) -> Result<Json<Session>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
@@ -325,16 +324,15 @@ impl<'de> Deserialize<'de> for NewTitle {
 
 /// Changes a session's title, or what its agent uses. The agent is started for that if it
 /// does not run.
-#[utoipa::path(patch, path = "/v1/sessions/{id}", tag = "sessions", request_body = Changes,
+#[utoipa::path(patch, path = "/v1/sessions/{id}", operation_id = "changeSession", tag = "sessions", request_body = Changes,
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "The session", body = Session), Refused))]
 pub(crate) async fn patch(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Operator(principal): Operator,
     At(id): At<String>,
     Body(changes): Body<Changes>,
 ) -> Result<Json<Session>, Problem> {
-    principal.require(Role::Operator)?;
     let record = daemon.visible(&id, &principal).await?;
     if let NewTitle::This(title) = &changes.title {
         check_title(title.as_deref())?;
@@ -375,16 +373,15 @@ pub(crate) struct Fork {
 }
 
 /// Makes a session that begins with what was said in this one.
-#[utoipa::path(post, path = "/v1/sessions/{id}/fork", tag = "sessions", request_body = Option<Fork>,
+#[utoipa::path(post, path = "/v1/sessions/{id}/fork", operation_id = "forkSession", tag = "sessions", request_body = Option<Fork>,
     params(("id" = String, Path, description = "The session")),
     responses((status = 201, description = "The new session", body = Session), Refused))]
 pub(crate) async fn fork(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Operator(principal): Operator,
     At(id): At<String>,
     MaybeBody(fork): MaybeBody<Fork>,
 ) -> Result<Response, Problem> {
-    principal.require(Role::Operator)?;
     let record = daemon.visible(&id, &principal).await?;
     let (desk, made_by) = (daemon.desk.clone(), Some(principal.name));
     let forking = async move { desk.fork(record.id, fork.up_to.map(Seq), made_by).await };
@@ -395,15 +392,14 @@ pub(crate) async fn fork(
 }
 
 /// Cancels what runs and ends the session's worker; it can be prompted again.
-#[utoipa::path(post, path = "/v1/sessions/{id}/close", tag = "sessions",
+#[utoipa::path(post, path = "/v1/sessions/{id}/close", operation_id = "closeSession", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "Closed", body = Session), Refused))]
 pub(crate) async fn close(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Operator(principal): Operator,
     At(id): At<String>,
 ) -> Result<Json<Session>, Problem> {
-    principal.require(Role::Operator)?;
     let record = daemon.visible(&id, &principal).await?;
     daemon.desk.close(record.id).await?;
     let record = daemon.desk.record(record.id).await?;
@@ -411,15 +407,14 @@ pub(crate) async fn close(
 }
 
 /// Ends a session and removes its log and its attachments, for good.
-#[utoipa::path(delete, path = "/v1/sessions/{id}", tag = "sessions",
+#[utoipa::path(delete, path = "/v1/sessions/{id}", operation_id = "deleteSession", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
     responses((status = 204, description = "Gone"), Refused))]
 pub(crate) async fn delete(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Admin(principal): Admin,
     At(id): At<String>,
 ) -> Result<StatusCode, Problem> {
-    principal.require(Role::Admin)?;
     let record = daemon.visible(&id, &principal).await?;
     daemon.desk.delete(record.id).await?;
     daemon.memory.attachments.remove_all(record.id).await?;

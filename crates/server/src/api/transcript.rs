@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use store::EventLog;
 use utoipa::{IntoParams, ToSchema};
 use wire::{Seq, SessionId};
 
+use super::caller::Observer;
 use super::document::Refused;
 use super::input::{self, At, Params};
 use super::telling::{Format, Telling};
 use crate::daemon::Daemon;
-use crate::principal::Principal;
 use crate::problem::Problem;
 
 const DEFAULT_LIMIT: usize = 200;
@@ -66,12 +66,12 @@ pub(crate) struct Item {
 }
 
 /// What was said and done in a session, a page at a time.
-#[utoipa::path(get, path = "/v1/sessions/{id}/transcript", tag = "events",
+#[utoipa::path(get, path = "/v1/sessions/{id}/transcript", operation_id = "getTranscript", tag = "events",
     params(("id" = String, Path, description = "The session"), Wanted),
     responses((status = 200, description = "A page of it", body = TranscriptPage), Refused))]
 pub(crate) async fn transcript(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Observer(principal): Observer,
     At(id): At<String>,
     Params(wanted): Params<Wanted>,
 ) -> Result<Json<TranscriptPage>, Problem> {
@@ -122,12 +122,12 @@ pub(crate) struct WantedFile {
 }
 
 /// A session's whole log as a file: one JSON value a line, or text.
-#[utoipa::path(get, path = "/v1/sessions/{id}/export", tag = "events",
+#[utoipa::path(get, path = "/v1/sessions/{id}/export", operation_id = "exportSession", tag = "events",
     params(("id" = String, Path, description = "The session"), WantedFile),
     responses((status = 200, description = "The file", content_type = "application/x-ndjson"), Refused))]
 pub(crate) async fn export(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
+    Observer(principal): Observer,
     At(id): At<String>,
     Params(wanted): Params<WantedFile>,
 ) -> Result<Response, Problem> {

@@ -26,4 +26,5 @@ mod faults_kill;
 mod faults_tree;
 mod front;
 mod schema_run;
+mod serve_rest;
 mod tidy;
