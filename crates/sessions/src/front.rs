@@ -42,6 +42,7 @@ pub use visit::Visitor;
 const LEAVE_GRACE: Duration = Duration::from_secs(2);
 
 /// What a front is to be.
+#[expect(clippy::large_enum_variant, reason = "one for each connection")]
 #[derive(Debug, Clone)]
 pub enum FrontSetup {
     /// In front of an agent of its own, which ends when the client leaves.
