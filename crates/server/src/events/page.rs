@@ -48,6 +48,7 @@ impl Page {
         self.frames.len()
     }
 
+    #[cfg(test)]
     pub(super) fn text(&self) -> &str {
         &self.text
     }

@@ -66,7 +66,7 @@ impl Stream {
         match ending {
             None => Next::Frames,
             Some(ending) => {
-                ending.write(page);
+                self.reader.close(&ending, page);
                 Next::Over(ending)
             }
         }
