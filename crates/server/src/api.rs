@@ -6,11 +6,12 @@
 
 mod agents;
 mod attachments;
+mod audit;
 mod caller;
 mod document;
 mod enclosed;
 mod health;
-mod input;
+pub(crate) mod input;
 mod list;
 mod made;
 mod pending;
@@ -57,8 +58,12 @@ impl Memory {
     }
 }
 
-pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
-    let (router, document) = OpenApiRouter::with_openapi(document::Document::openapi())
+/// The routes, and the document of these and the `others`.
+pub(crate) fn router(
+    daemon: &Arc<Daemon>,
+    others: impl IntoIterator<Item = utoipa::openapi::OpenApi>,
+) -> Router {
+    let (router, mut document) = OpenApiRouter::with_openapi(document::Document::openapi())
         .routes(routes!(health::alive))
         .routes(routes!(health::health))
         .routes(routes!(health::capabilities))
@@ -74,12 +79,16 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
         .routes(routes!(permissions::list))
         .routes(routes!(permissions::answer))
         .routes(routes!(permissions::list_all))
+        .routes(routes!(audit::audit))
         .routes(routes!(transcript::transcript))
         .routes(routes!(transcript::export))
         .routes(routes!(attachments::list, attachments::upload))
         .routes(routes!(attachments::get, attachments::delete))
         .with_state(daemon.clone())
         .split_for_parts();
+    for other in others {
+        document.merge(other);
+    }
     let document = Arc::new(document);
     let serve = async move || Json(document.as_ref().clone());
     router.route("/v1/openapi.json", axum::routing::get(serve))

@@ -10,8 +10,9 @@ use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
 use wire::SessionId;
 
+use crate::attachments;
 pub use crate::events::Pace;
-use crate::guard::{Guard, Routes};
+use crate::guard::{BodyKind, BodyRule, Guard, Routes};
 use crate::login::Login;
 use crate::principal::Principal;
 use crate::problem::Problem;
@@ -65,11 +66,11 @@ impl Daemon {
 /// Every route. Whoever comes here has been let in: a [`crate::principal::Principal`] is in
 /// the request's extensions.
 pub fn router(daemon: &Arc<Daemon>, guard: &Arc<Guard>, login: &Login) -> Router {
-    let (access, _) = crate::access::router(guard, login, &daemon.settings.base);
-    let (login, _) = crate::login::routes(login.clone()).split_for_parts();
+    let (access, of_access) = crate::access::router(guard, login, &daemon.settings.base);
+    let (login, of_login) = crate::login::routes(login.clone()).split_for_parts();
     Router::new()
         .merge(access)
-        .merge(crate::api::router(daemon))
+        .merge(crate::api::router(daemon, [of_access, of_login]))
         .merge(crate::events::router(daemon))
         .merge(crate::acp::router(daemon))
         .merge(crate::open_design::router(daemon))
@@ -81,7 +82,8 @@ pub fn router(daemon: &Arc<Daemon>, guard: &Arc<Guard>, login: &Login) -> Router
 
 /// What the guard has to know about them.
 pub fn guarded_routes() -> Routes {
-    Routes::default()
+    let upload = BodyRule { kind: BodyKind::Upload, max_bytes: Some(attachments::MAX_FILE_BYTES) };
+    Routes::default().body("/v1/sessions/{id}/attachments", upload)
 }
 
 impl Daemon {

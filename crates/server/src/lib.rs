@@ -19,3 +19,4 @@ pub mod principal;
 pub mod problem;
 pub mod tls;
 pub mod tokens;
+pub mod webhook;

@@ -110,9 +110,19 @@ impl Place {
 /// A new session. `params` are those of `session/new`.
 pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
     Place::read(params)?;
-    let host = terms.slot.host().await?;
-    let id = terms.notes.id.unwrap_or_else(mint::session_id);
-    let link = link::open_new(&host, id.as_str(), params).await?;
+    // What stands ready has its id already.
+    let prepared = match terms.notes.id {
+        Some(_) => None,
+        None => terms.slot.take_prepared(params),
+    };
+    let (id, link) = match prepared {
+        Some(prepared) => prepared.into_parts(),
+        None => {
+            let host = terms.slot.host().await?;
+            let id = terms.notes.id.unwrap_or_else(mint::session_id);
+            (id, link::open_new(&host, id.as_str(), params).await?)
+        }
+    };
     let opened = begin(yard, terms, id, params, Some(link), None).await?;
     if let Err(error) = grant(&opened.handle, terms).await {
         terms.slot.shut_down().await;
@@ -335,6 +345,8 @@ fn start(
     place: &Place,
     linked: Option<Linked>,
 ) -> Result<SessionHandle, OpenError> {
+    // This session is there, so nobody else will want it.
+    terms.slot.discard_prepared();
     let setup = SessionSetup {
         record,
         claim,

@@ -19,6 +19,7 @@ const FEATURES: &[&str] = &[
     "agents",
     "agents.stream",
     "attachments",
+    "audit",
     "cancel",
     "events.sse",
     "export",

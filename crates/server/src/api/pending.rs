@@ -1,10 +1,11 @@
-//! The questions of a session that wait for a person, and what became of the others.
+//! Questions of agents: those that wait for a person, and what became of the others.
 //!
-//! Read from the log, where every question and every decision is.
+//! Those that wait are in memory, with their sessions; every decision is in the log.
+
+use std::sync::Arc;
 
 use serde_json::Value;
-use sessions::desk::Status;
-use store::SessionRecord;
+use sessions::pending::PendingQuestion;
 use wire::{CallId, Event, Kind, Seq, SessionId};
 
 use crate::daemon::Daemon;
@@ -14,20 +15,6 @@ use crate::problem::Problem;
 const PAGE: usize = 512;
 /// How far back a decision is looked for.
 const MAX_LOOKED_AT: u64 = 1 << 16;
-
-/// A question that waits.
-#[derive(Debug)]
-pub(super) struct Question {
-    pub(super) session: SessionId,
-    pub(super) agent: String,
-    pub(super) request_id: String,
-    pub(super) is_form: bool,
-    pub(super) seq: u64,
-    pub(super) turn: Option<String>,
-    pub(super) since: i64,
-    /// The agent's raw params.
-    pub(super) request: Value,
-}
 
 /// What a session's log says about one question.
 #[derive(Debug)]
@@ -40,48 +27,18 @@ pub(super) enum Fate {
     Decided(Value),
 }
 
-/// The questions of one session that wait, in the order in which they were asked.
-pub(super) async fn of(daemon: &Daemon, record: &SessionRecord) -> Result<Vec<Question>, Problem> {
-    if daemon.desk.status(record) != Status::RequiresAction {
-        return Ok(Vec::new());
+/// The agent's raw question; a large one is in the log alone.
+pub(super) async fn request(
+    daemon: &Daemon,
+    question: &Arc<PendingQuestion>,
+) -> Result<Value, Problem> {
+    if let Some(request) = &question.request {
+        return Ok(request.read().unwrap_or_default());
     }
-    let log = daemon.desk.log();
-    let (mut open, mut after) = (Vec::new(), Seq(0));
-    loop {
-        let events = log.read(record.id, after, PAGE).await?;
-        let Some(last) = events.last() else { return Ok(open) };
-        after = last.seq;
-        for event in &events {
-            match event.kind {
-                Kind::PermissionRequested | Kind::ElicitationRequested => {
-                    open.extend(question(record, event));
-                }
-                Kind::PermissionResolved | Kind::ElicitationResolved => {
-                    let payload: Value = event.payload.read().unwrap_or_default();
-                    open.retain(|question| payload["requestId"] != *question.request_id);
-                }
-                Kind::TurnEnded => open.clear(),
-                _ => {}
-            }
-        }
-    }
-}
-
-fn question(record: &SessionRecord, event: &Event) -> Option<Question> {
-    let mut payload: Value = event.payload.read().ok()?;
-    if payload["ask"] != true {
-        return None;
-    }
-    Some(Question {
-        session: record.id,
-        agent: record.agent.clone(),
-        request_id: payload["requestId"].as_str()?.to_owned(),
-        is_form: event.kind == Kind::ElicitationRequested,
-        seq: event.seq.0,
-        turn: event.turn.map(|turn| turn.to_string()),
-        since: event.at.0,
-        request: payload["request"].take(),
-    })
+    let before = Seq(question.seq.0.saturating_sub(1));
+    let events = daemon.desk.log().read(question.session, before, 1).await?;
+    let payload = events.first().and_then(|event| event.payload.read::<Value>().ok());
+    Ok(payload.map(|mut payload| payload["request"].take()).unwrap_or_default())
 }
 
 /// What became of a question; the log is read backwards from its end.

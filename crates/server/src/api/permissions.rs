@@ -6,16 +6,16 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sessions::pending::{PendingQuestion, Wants};
 use sessions::permission::Decider;
 use sessions::session::{Answer, SessionHandle};
-use store::Filter;
 use utoipa::ToSchema;
 use wire::{CallId, SessionId};
 
 use super::caller::{Observer, Operator};
 use super::document::Refused;
 use super::input::{At, Body};
-use super::pending::{self, Fate, Question};
+use super::pending::{self, Fate};
 use crate::daemon::{Daemon, shown};
 use crate::problem::Problem;
 
@@ -52,6 +52,8 @@ pub(crate) struct Permission {
     turn_id: Option<String>,
     /// Milliseconds since 1970.
     since: i64,
+    /// When it is rejected if nobody answers.
+    until: i64,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -64,30 +66,40 @@ pub(crate) struct PermissionOption {
 }
 
 impl Permission {
-    fn of(question: Question) -> Self {
-        let Question { request, .. } = question;
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let call = &request["toolCall"];
-        let title = if question.is_form { &request["message"] } else { &call["title"] };
-        let options = request["options"].as_array().into_iter().flatten();
-        let read = |option: &Value| PermissionOption {
-            option_id: text(&option["optionId"]),
-            name: text(&option["name"]),
-            kind: text(&option["kind"]),
-        };
-        Self {
-            request_id: question.request_id,
+    async fn of(daemon: &Daemon, question: Arc<PendingQuestion>) -> Result<Self, Problem> {
+        let options = question.options.iter().map(|option| PermissionOption {
+            option_id: option.id.clone(),
+            name: option.name.clone(),
+            kind: option.kind.clone(),
+        });
+        Ok(Self {
+            request_id: question.request_id.to_string(),
             session_id: question.session,
-            agent: question.agent,
-            kind: if question.is_form { "elicitation" } else { "permission" },
-            title: text(title),
-            tool_kind: call["kind"].as_str().map(str::to_owned),
-            options: options.map(read).collect(),
-            seq: question.seq,
-            turn_id: question.turn,
-            since: question.since,
-            request,
+            agent: question.agent.clone(),
+            kind: match question.wants {
+                Wants::Permission => "permission",
+                Wants::Elicitation => "elicitation",
+            },
+            title: question.title.clone(),
+            tool_kind: Some(question.kind.clone()).filter(|kind| !kind.is_empty()),
+            options: options.collect(),
+            request: pending::request(daemon, &question).await?,
+            seq: question.seq.0,
+            turn_id: question.turn.map(|turn| turn.to_string()),
+            since: question.since.0,
+            until: question.until.0,
+        })
+    }
+
+    async fn all(
+        daemon: &Daemon,
+        questions: Vec<Arc<PendingQuestion>>,
+    ) -> Result<Json<Permissions>, Problem> {
+        let mut permissions = Vec::new();
+        for question in questions.into_iter().take(MAX_SHOWN) {
+            permissions.push(Self::of(daemon, question).await?);
         }
+        Ok(Json(Permissions { permissions }))
     }
 }
 
@@ -101,9 +113,7 @@ pub(crate) async fn list(
     At(id): At<String>,
 ) -> Result<Json<Permissions>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    let waiting = pending::of(&daemon, &record).await?;
-    let permissions = waiting.into_iter().map(Permission::of).collect();
-    Ok(Json(Permissions { permissions }))
+    Permission::all(&daemon, daemon.desk.yard().pending.of(record.id)).await
 }
 
 /// The questions of all sessions that wait, the oldest first.
@@ -113,18 +123,15 @@ pub(crate) async fn list_all(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
 ) -> Result<Json<Permissions>, Problem> {
-    let filter =
-        Filter { has_active_turn: Some(true), limit: Filter::MAX_LIMIT, ..Filter::default() };
-    let mut permissions = Vec::new();
-    for record in daemon.desk.log().sessions(filter).await? {
-        if super::list::sees(&principal, &record) {
-            let waiting = pending::of(&daemon, &record).await?;
-            permissions.extend(waiting.into_iter().map(Permission::of));
+    let mut seen = Vec::new();
+    for question in daemon.desk.yard().pending.list() {
+        let is_seen = !principal.own_sessions
+            || daemon.visible(question.session.as_str(), &principal).await.is_ok();
+        if is_seen {
+            seen.push(question);
         }
     }
-    permissions.sort_by_key(|permission| permission.since);
-    permissions.truncate(MAX_SHOWN);
-    Ok(Json(Permissions { permissions }))
+    Permission::all(&daemon, seen).await
 }
 
 /// The answer to a question: exactly one of the three.
@@ -179,9 +186,7 @@ pub(crate) async fn answer(
     let record = daemon.visible(&id, &principal).await?;
     let missing = || Problem::not_found(format!("there is no question `{}`", shown(&request)));
     let request_id = CallId::parse(&request).map_err(|_| missing())?;
-    let waiting = pending::of(&daemon, &record).await?;
-    let is_asked = waiting.into_iter().find(|question| question.request_id == request);
-    if let Some(question) = is_asked {
+    if let Some(question) = daemon.desk.yard().pending.get(record.id, request_id) {
         let answer = fitting(answer, &question)?;
         let by = Decider::detailed("client", principal.name.clone());
         let answering = |session: SessionHandle| {
@@ -205,35 +210,37 @@ pub(crate) async fn answer(
 }
 
 /// The answer in the form that the question wants.
-fn fitting(answer: PermissionAnswer, question: &Question) -> Result<Answer, Problem> {
-    let is_option = |id: &String| {
-        let mut options = question.request["options"].as_array().into_iter().flatten();
-        options.any(|option| option["optionId"] == **id)
-    };
-    match (answer.option_id, answer.outcome, answer.response) {
-        (Some(id), None, None) if !question.is_form => match is_option(&id) {
-            true => Ok(Answer::Permission(Some(id))),
-            false => Err(Problem::bad_request(format!(
-                "`{}` is none of the question's options",
-                shown(&id)
-            ))),
-        },
-        (None, Some(Cancelled::Cancelled), None) if !question.is_form => {
-            Ok(Answer::Permission(None))
-        }
-        (None, Some(Cancelled::Cancelled), None) => Ok(Answer::Reject),
-        (None, None, Some(response)) if question.is_form => {
-            match ["accept", "decline", "cancel"].map(Value::from).contains(&response["action"]) {
-                true => Ok(Answer::Elicitation(wire::Json::of(&response))),
-                false => Err(Problem::bad_request(
-                    "`response.action` is `accept`, `decline` or `cancel`",
-                )),
+fn fitting(answer: PermissionAnswer, question: &PendingQuestion) -> Result<Answer, Problem> {
+    let PermissionAnswer { option_id, outcome, response } = answer;
+    match (question.wants, option_id, outcome, response) {
+        (Wants::Permission, Some(id), None, None) => {
+            match question.options.iter().any(|option| option.id == id) {
+                true => Ok(Answer::Permission(Some(id))),
+                false => Err(Problem::bad_request(format!(
+                    "`{}` is none of the question's options",
+                    shown(&id)
+                ))),
             }
         }
-        _ if question.is_form => {
-            Err(Problem::bad_request("this question wants `response`, or `outcome`: `cancelled`"))
+        (Wants::Permission, None, Some(Cancelled::Cancelled), None) => Ok(Answer::Permission(None)),
+        (Wants::Permission, ..) => {
+            let why = "this question wants `optionId`, or `outcome`: `cancelled`";
+            Err(Problem::bad_request(why))
         }
-        _ => Err(Problem::bad_request("this question wants `optionId`, or `outcome`: `cancelled`")),
+        (Wants::Elicitation, None, Some(Cancelled::Cancelled), None) => Ok(Answer::Reject),
+        (Wants::Elicitation, None, None, Some(response)) => {
+            match ["accept", "decline", "cancel"].map(Value::from).contains(&response["action"]) {
+                true => Ok(Answer::Elicitation(wire::Json::of(&response))),
+                false => {
+                    let why = "`response.action` is `accept`, `decline` or `cancel`";
+                    Err(Problem::bad_request(why))
+                }
+            }
+        }
+        (Wants::Elicitation, ..) => {
+            let why = "this question wants `response`, or `outcome`: `cancelled`";
+            Err(Problem::bad_request(why))
+        }
     }
 }
 

@@ -235,7 +235,7 @@ pub(crate) async fn create(
         additional_directories: new.additional_directories,
         mcp_servers: new.mcp_servers,
         made_by: Some(principal.name.clone()),
-        made_for: request.clone(),
+        made_for: request.clone().map(Box::new),
         starts_later: new.starts_later,
         ..Order::default()
     };

@@ -37,7 +37,7 @@ pub struct Order {
     pub title: Option<String>,
     pub made_by: Option<String>,
     /// The request that orders it, if its client has given it a name.
-    pub made_for: Option<ClientRequest>,
+    pub made_for: Option<Box<ClientRequest>>,
     /// The agent is started with the first prompt.
     pub starts_later: bool,
 }
@@ -130,7 +130,7 @@ impl Order {
             id: self.id,
             title: self.title.clone(),
             made_by: self.made_by.clone(),
-            made_for: self.made_for.clone(),
+            made_for: self.made_for.as_deref().cloned(),
             permissions: self.permissions,
             preface: preface
                 .map(|text| format!("# Instructions\n\n{}\n\n# Request\n", text.trim())),

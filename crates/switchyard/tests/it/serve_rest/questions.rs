@@ -55,6 +55,22 @@ async fn a_question_is_shown_and_answered() {
     api.post(&path, &yes).await.is_problem(409, "already-decided");
     let waiting = api.get(&format!("/v1/sessions/{session}/permissions")).await.is(200).body;
     assert_eq!(waiting["permissions"], json!([]));
+    let audit = api.get(&format!("/v1/audit?session={session}")).await.is(200).body;
+    assert_eq!(audit["rows"][0]["requestId"], request);
+    assert_eq!(
+        (&audit["rows"][0]["by"], &audit["rows"][0]["allowed"]),
+        (&json!("client"), &json!(true))
+    );
+    let cursor = audit["nextCursor"].as_str().unwrap();
+    let rest = api.get(&format!("/v1/audit?session={session}&cursor={cursor}")).await.is(200).body;
+    assert_eq!(rest, json!({ "rows": [] }));
+    let csv = api.request(reqwest::Method::GET, "/v1/audit?format=csv").send().await.unwrap();
+    let csv = csv.text().await.unwrap();
+    assert_eq!(csv.lines().count(), 2, "{csv}");
+    assert!(csv.starts_with("time,session,") && csv.contains(request));
+    for bad in ["cursor=x", "limit=0", "format=pdf", "since=yesterday"] {
+        api.get(&format!("/v1/audit?{bad}")).await.is_problem(400, "bad-input");
+    }
     let other = format!("/v1/sessions/{session}/permissions/a23456789012345678901234");
     api.post(&other, &yes).await.is_problem(404, "not-found");
     api.post(&format!("/v1/sessions/{session}/permissions/x"), &yes).await.is(404);
