@@ -11,6 +11,7 @@ mod cursor;
 #[cfg(test)]
 mod desk_of_one;
 mod ending;
+mod lists;
 mod page;
 mod patience;
 mod reader;
@@ -36,8 +37,10 @@ use wire::TurnId;
 use crate::daemon::Daemon;
 use crate::principal::Principal;
 use crate::problem::Problem;
+use lists::Lists;
 use reader::Reader;
-use stream::Stream;
+use socket::Handshake;
+use stream::{Source, Stream};
 use wanted::{Asked, Wanted};
 
 /// How long readers of events may keep us waiting, and how long we keep them waiting.
@@ -64,6 +67,7 @@ impl Default for Pace {
 pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
     Router::new()
         .route("/v1/sessions/{id}/events", axum::routing::get(events))
+        .route("/v1/events", axum::routing::get(lists))
         .with_state(daemon.clone())
 }
 
@@ -93,12 +97,27 @@ async fn events(
     let Query(asked) = asked.map_err(|error| Problem::bad_request(error.body_text()))?;
     let wanted = Wanted::read(&asked, request.headers())?;
     let record = daemon.visible(&id, &principal).await?;
-    let handshake = socket::Handshake::read(request.headers())?;
+    let handshake = Handshake::read(request.headers())?;
     let start = wanted.cursor.judge(record.epoch, record.head);
     let reader = Reader::new(&daemon, &record, &wanted, start);
-    let stream = Stream::new(reader, &daemon, &principal);
-    Ok(match handshake {
+    let stream = Stream::new(Source::Log(Box::new(reader)), &daemon, &principal);
+    Ok(respond(handshake, request, stream))
+}
+
+/// Changes in the list of sessions.
+async fn lists(
+    State(daemon): State<Arc<Daemon>>,
+    Extension(principal): Extension<Principal>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let handshake = Handshake::read(request.headers())?;
+    let source = Source::Lists(Lists::new(&daemon, &principal));
+    Ok(respond(handshake, request, Stream::new(source, &daemon, &principal)))
+}
+
+fn respond(handshake: Option<Handshake>, request: Request, stream: Stream) -> Response {
+    match handshake {
         Some(handshake) => socket::respond(handshake, request, stream),
         None => sse::respond(stream),
-    })
+    }
 }

@@ -18,7 +18,7 @@ use super::Pace;
 use super::cursor::Cursor;
 use super::reader::Reader;
 use super::recorded;
-use super::stream::Stream;
+use super::stream::{Source, Stream};
 use super::wanted::{Format, Until, Wanted};
 use crate::daemon::{Daemon, Settings};
 use crate::principal::Principal;
@@ -97,6 +97,6 @@ impl One {
 
     pub(super) async fn stream(&self) -> Stream {
         let reader = self.reader(Cursor::START, Format::Acp, Until::Cut).await;
-        Stream::new(reader, &self.daemon, &self.principal)
+        Stream::new(Source::Log(Box::new(reader)), &self.daemon, &self.principal)
     }
 }

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Pace;
 use super::ending::Ending;
+use super::lists::Lists;
 use super::page::Page;
 use super::reader::Reader;
 use crate::daemon::Daemon;
@@ -15,9 +16,25 @@ use crate::principal::Principal;
 /// Time for a last frame to be written to a client that takes nothing.
 pub(super) const GOODBYE: Duration = Duration::from_millis(250);
 
+/// Where frames come from.
+#[derive(Debug)]
+pub(super) enum Source {
+    Log(Box<Reader>),
+    Lists(Lists),
+}
+
+impl Source {
+    async fn next(&mut self, page: &mut Page) -> Option<Ending> {
+        match self {
+            Self::Log(reader) => reader.next(page).await,
+            Self::Lists(lists) => lists.next(page).await,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Stream {
-    reader: Reader,
+    source: Source,
     revoked: CancellationToken,
     stopping: CancellationToken,
     pub(super) pace: Pace,
@@ -36,9 +53,9 @@ pub(super) enum Next {
 }
 
 impl Stream {
-    pub(super) fn new(reader: Reader, daemon: &Daemon, principal: &Principal) -> Self {
+    pub(super) fn new(source: Source, daemon: &Daemon, principal: &Principal) -> Self {
         Self {
-            reader,
+            source,
             revoked: principal.revoked.clone(),
             stopping: daemon.stopping.clone(),
             pace: daemon.settings.pace,
@@ -60,7 +77,7 @@ impl Stream {
         let ending = tokio::select! {
             biased;
             ending = cut(&self.revoked, &self.stopping) => Some(ending),
-            ending = self.reader.next(page) => ending,
+            ending = self.source.next(page) => ending,
             () = tokio::time::sleep(self.pace.heartbeat) => return Next::Silence,
         };
         match ending {
@@ -79,7 +96,9 @@ impl Stream {
 
     /// The reader keeps us waiting: nothing is held for it meanwhile.
     pub(super) fn rest(&mut self) {
-        self.reader.let_go();
+        if let Source::Log(reader) = &mut self.source {
+            reader.let_go();
+        }
     }
 
     /// The next frame is a warning.
