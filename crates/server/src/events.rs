@@ -84,7 +84,8 @@ pub(crate) fn run(
     let wanted = Wanted::run(turn, after, headers)?;
     let start = wanted.cursor.judge(record.epoch, record.head);
     let reader = Reader::new(daemon, record, &wanted, start);
-    Ok(sse::respond(Stream::new(reader, daemon, principal)))
+    let source = Source::Log(Box::new(reader));
+    Ok(sse::respond(Stream::new(source, daemon, principal)))
 }
 
 async fn events(

@@ -53,17 +53,13 @@ impl One {
     /// The log is the recorded one.
     pub(super) async fn new() -> Self {
         let log = Arc::new(MemoryLog::new());
-        let yard = Yard {
-            log: log.clone(),
-            settings: sessions::settings::Settings::default(),
-            setup: WorkerSetup {
-                keeper_exe: "/nonexistent".into(),
-                keeper_args: Vec::new(),
-                records_dir: None,
-                cgroups: false,
-            },
-            live: Arc::default(),
+        let setup = WorkerSetup {
+            keeper_exe: "/nonexistent".into(),
+            keeper_args: Vec::new(),
+            records_dir: None,
+            cgroups: false,
         };
+        let yard = Yard::new(log.clone(), sessions::settings::Settings::default(), setup);
         let desk = Desk::new(yard, Arc::new(NoAgents), Policy::default());
         let daemon = Daemon::new(desk, Settings { pace: PACE, ..Settings::default() });
         let id = SessionId::from_entropy(&[3; 64]);
