@@ -28,8 +28,11 @@ use std::time::Duration;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::{Extension, Router};
+use store::SessionRecord;
+use wire::TurnId;
 
 use crate::daemon::Daemon;
 use crate::principal::Principal;
@@ -66,6 +69,23 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
         .route("/v1/sessions/{id}/events", axum::routing::get(events))
         .route("/v1/events", axum::routing::get(lists))
         .with_state(daemon.clone())
+}
+
+/// A turn alone, as the UI of Open Design reads it: from `start`, or from where the client
+/// left it, to `end`.
+pub(crate) fn run(
+    daemon: &Arc<Daemon>,
+    principal: &Principal,
+    record: &SessionRecord,
+    turn: TurnId,
+    after: Option<String>,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    let wanted = Wanted::run(turn, after, headers)?;
+    let start = wanted.cursor.judge(record.epoch, record.head);
+    let reader = Reader::new(daemon, record, &wanted, start);
+    let source = Source::Log(Box::new(reader));
+    Ok(sse::respond(Stream::new(source, daemon, principal)))
 }
 
 async fn events(

@@ -17,7 +17,7 @@ use crate::details::{ClientRequest, Details, Setting};
 use crate::host::{Host, HostError, HostSlot};
 use crate::link::{self, How, Known, Link, LinkError, ResumeReport};
 use crate::observer::{self, Step};
-use crate::options::{Choice, NotOffered, Wishes, request_for};
+use crate::options::{self, Choice, NotOffered, Wishes, request_for};
 use crate::permission::{Mode, Policy};
 use crate::session::{
     ChooseError, Linked, RootsError, ServedBy, SessionHandle, SessionSetup, reseed_preamble,
@@ -38,6 +38,8 @@ pub struct Terms {
 /// What a new session remembers about how it was made.
 #[derive(Debug, Clone, Default)]
 pub struct Notes {
+    /// Its id, if it is to have a certain one.
+    pub id: Option<SessionId>,
     pub title: Option<String>,
     pub made_by: Option<String>,
     pub made_for: Option<ClientRequest>,
@@ -113,10 +115,15 @@ impl Place {
 pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
     Place::read(params)?;
     let observers = &yard.settings.observers;
-    let (id, link) = match terms.slot.take_prepared(params) {
+    // What stands ready has its id already.
+    let prepared = match terms.notes.id {
+        Some(_) => None,
+        None => terms.slot.take_prepared(params),
+    };
+    let (id, link) = match prepared {
         Some(prepared) => prepared.into_parts(),
         None => {
-            let id = mint::session_id();
+            let id = terms.notes.id.unwrap_or_else(mint::session_id);
             let opening = async {
                 let host = terms.slot.host().await?;
                 let opening = observers.step(Step::OpenSession, &terms.slot.command().name);
@@ -153,7 +160,8 @@ pub async fn grant(handle: &SessionHandle, terms: &Terms) -> Result<(), ChooseEr
 /// A new session whose agent is started with the first prompt.
 pub async fn unstarted(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
     Place::read(params)?;
-    begin(yard, terms, mint::session_id(), params, None, None).await
+    let id = terms.notes.id.unwrap_or_else(mint::session_id);
+    begin(yard, terms, id, params, None, None).await
 }
 
 /// An earlier session whose agent is started with the next prompt.
@@ -313,8 +321,11 @@ pub(crate) async fn relink(
         let within = host.settings().open_within;
         let set = host.connection().call_within(within, &setting.method, &params);
         let set = link::while_hearing(&mut link.messages, &mut link.early, set);
-        if let Err(error) = set.await {
-            tracing::warn!(session = %id, method = setting.method, %error, "not set again");
+        match set.await {
+            Ok(answer) => link.answer = options::after(&link.answer, setting, &answer),
+            Err(error) => {
+                tracing::warn!(session = %id, method = setting.method, %error, "not set again");
+            }
         }
     }
     let preamble = match link.how {

@@ -110,8 +110,20 @@ impl Reader {
         self.is_at_end = false;
     }
 
+    /// The last words of a stream.
+    pub(super) fn close(&mut self, ending: &Ending, page: &mut Page) {
+        match (self.format, ending) {
+            // Its `end` is the last that a reader of a run waits for.
+            (Format::Run(_), Ending::Done(_)) => self.teller.conclude(page),
+            _ => ending.write(page),
+        }
+    }
+
     fn open(&self, Opening { head, start }: Opening, page: &mut Page) {
         page.aside("retry: 1000");
+        if matches!((self.format, start), (Format::Run(_), Start::After(_))) {
+            return;
+        }
         let after = match start {
             Start::After(place) => place.seq,
             Start::Resync(_) => Seq(0),

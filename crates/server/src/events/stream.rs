@@ -30,6 +30,13 @@ impl Source {
             Self::Lists(lists) => lists.next(page).await,
         }
     }
+
+    fn close(&mut self, ending: &Ending, page: &mut Page) {
+        match self {
+            Self::Log(reader) => reader.close(ending, page),
+            Self::Lists(_) => ending.write(page),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -83,7 +90,7 @@ impl Stream {
         match ending {
             None => Next::Frames,
             Some(ending) => {
-                ending.write(page);
+                self.source.close(&ending, page);
                 Next::Over(ending)
             }
         }

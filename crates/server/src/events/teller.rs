@@ -10,6 +10,7 @@ use wire::{Event, Json, Seq, SessionId};
 use super::cursor::{FrameId, Place};
 use super::page::Page;
 use super::wanted::Format;
+use crate::open_design::{RunWords, Said};
 
 #[derive(Debug)]
 pub(super) struct Teller {
@@ -23,6 +24,7 @@ enum Words {
     Acp,
     Ui(Box<Ui>, Vec<UiEvent>),
     Envelopes(Box<Envelopes>, Vec<Envelope>),
+    Run(Box<RunWords>, Vec<Said>),
 }
 
 impl Teller {
@@ -34,6 +36,7 @@ impl Teller {
             Format::Envelopes => {
                 Words::Envelopes(Box::new(Envelopes::new(session.to_string())), Vec::new())
             }
+            Format::Run(turn) => Words::Run(Box::new(RunWords::new(turn)), Vec::new()),
         };
         Self { told, epoch, words }
     }
@@ -43,7 +46,7 @@ impl Teller {
         match self.words {
             Words::Acp => self.told.complete(),
             // What is told depends on everything before it.
-            Words::Ui(..) | Words::Envelopes(..) => Seq(0),
+            Words::Ui(..) | Words::Envelopes(..) | Words::Run(..) => Seq(0),
         }
     }
 
@@ -72,6 +75,32 @@ impl Teller {
                     page.tell(id, None, |text| text.push_str(data.as_str()));
                 }
                 said.clear();
+            }
+            Words::Run(run, said) => {
+                run.hear(event, said);
+                let place = Place { seq: event.seq, part: None };
+                for (id, one) in numbered(event.seq, told, epoch, said) {
+                    page.tell(id, Some(one.name), |text| text.push_str(one.data.as_str()));
+                }
+                // The end is told to everybody: whoever comes back after it and hears
+                // nothing would come back again and again.
+                if let Some(end) = said.last().filter(|one| one.is_end() && told.covers(place)) {
+                    let id = FrameId { place, epoch };
+                    page.tell(id, Some(end.name), |text| text.push_str(end.data.as_str()));
+                }
+                said.clear();
+            }
+        }
+    }
+}
+
+impl Teller {
+    /// Tells the end of a run of which the log has none.
+    pub(super) fn conclude(&mut self, page: &mut Page) {
+        if let Words::Run(run, said) = &mut self.words {
+            run.conclude(said);
+            for one in said.drain(..) {
+                page.remark(one.name, &one.data);
             }
         }
     }

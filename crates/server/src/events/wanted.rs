@@ -31,6 +31,9 @@ pub(super) enum Format {
     Acp,
     Ui,
     Envelopes,
+    /// One turn alone, as the UI of Open Design reads it.
+    #[serde(skip)]
+    Run(TurnId),
 }
 
 /// When the stream is over.
@@ -66,6 +69,16 @@ impl Wanted {
             }
         };
         Ok(Self { cursor: cursor(asked, headers)?, format, until })
+    }
+
+    /// One turn alone, until it has ended.
+    pub(super) fn run(
+        turn: TurnId,
+        after: Option<String>,
+        headers: &HeaderMap,
+    ) -> Result<Self, Problem> {
+        let cursor = cursor(&Asked { after, ..Asked::default() }, headers)?;
+        Ok(Self { cursor, format: Format::Run(turn), until: Until::Turn(turn) })
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use store::SessionRecord;
-use wire::Json;
+use wire::{Json, SessionId};
 
 use super::DeskError;
 use crate::budget::Limits;
@@ -19,6 +19,8 @@ use crate::permission::Mode;
 /// A session to be made. The default names no agent.
 #[derive(Debug, Clone, Default)]
 pub struct Order {
+    /// Its id; one is drawn if none is given.
+    pub id: Option<SessionId>,
     /// The agent's name; without one, `command`.
     pub agent: Option<String>,
     pub command: Vec<OsString>,
@@ -128,6 +130,7 @@ impl Order {
         let takes_it = command.manners.takes_system_prompt;
         let preface = self.system_prompt.as_ref().filter(|_| !takes_it);
         Notes {
+            id: self.id,
             title: self.title.clone(),
             made_by: self.made_by.clone(),
             made_for: self.made_for.as_deref().cloned(),

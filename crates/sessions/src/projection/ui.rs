@@ -122,6 +122,11 @@ impl Ui {
                 let detail = payload.words("how").map(Cow::into_owned);
                 status(UiStatus { detail, ..UiStatus::labelled("resumed") }, out);
             }
+            // What the agent starts with, when nobody chose.
+            Kind::WorkerStarted => match payload.words("model").map(Cow::into_owned) {
+                Some(model) if self.start.model.as_ref() != Some(&model) => self.model(model, out),
+                _ => {}
+            },
             Kind::AgentStderr => {
                 let chunk = payload.text("text").unwrap_or_default().into_owned();
                 out.push(UiEvent::Stderr { chunk });

@@ -9,6 +9,7 @@ use super::{Command, Linkage, Linked, Offer, Pass, Reply};
 use crate::link::{How, Known, ResumeReport};
 use crate::observer::{self, Step};
 use crate::open;
+use crate::options::{Choice, offered};
 use crate::trouble::Trouble;
 use crate::yard::draft;
 use bus::connection::CallError;
@@ -71,15 +72,15 @@ impl Actor {
     pub(super) async fn linked(&mut self, linked: Linked) -> Result<(), Halt> {
         let Linked { link, resumed, preamble } = linked;
         let host = link.host.clone();
-        let mut drafts = vec![draft(
-            Kind::WorkerStarted,
-            None,
-            &json!({
-                "pid": host.pid(),
-                "command": self.slot.command().argv(),
-                "containment": format!("{:?}", host.containment()).to_lowercase(),
-            }),
-        )];
+        let mut started = json!({
+            "pid": host.pid(),
+            "command": self.slot.command().argv(),
+            "containment": format!("{:?}", host.containment()).to_lowercase(),
+        });
+        if let Some(model) = offered(&link.answer, Choice::Model).and_then(|model| model.current) {
+            started["model"] = json!(model);
+        }
+        let mut drafts = vec![draft(Kind::WorkerStarted, None, &started)];
         // A session that no agent had before is not resumed.
         let is_news = |report: &ResumeReport| report.how != How::New || !report.tried.is_empty();
         if let Some(report) = resumed.filter(is_news) {

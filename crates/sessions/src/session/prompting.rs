@@ -218,9 +218,16 @@ fn prompt_payload(params: &Json, by: &str) -> Json {
     struct Params<'a> {
         #[serde(borrow)]
         prompt: &'a serde_json::value::RawValue,
+        #[serde(borrow, rename = "_meta")]
+        meta: Option<&'a serde_json::value::RawValue>,
     }
-    let prompt = params.read::<Params>().map_or("[]", |params| params.prompt.get());
-    Json::trusted(format!(r#"{{"by":{},"prompt":{prompt}}}"#, Json::of(&by).as_str()))
+    let params = params.read::<Params>().ok();
+    let prompt = params.as_ref().map_or("[]", |params| params.prompt.get());
+    let meta = match params.as_ref().and_then(|params| params.meta) {
+        Some(meta) => format!(r#","_meta":{}"#, meta.get()),
+        None => String::new(),
+    };
+    Json::trusted(format!(r#"{{"by":{},"prompt":{prompt}{meta}}}"#, Json::of(&by).as_str()))
 }
 
 /// Puts a text block before the others.

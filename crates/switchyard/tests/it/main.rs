@@ -35,6 +35,7 @@ mod serve_acp;
 mod serve_cli;
 mod serve_crash;
 mod serve_events;
+mod serve_open_design;
 mod serve_rest;
 mod service;
 mod tidy;
