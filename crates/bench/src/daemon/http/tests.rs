@@ -56,7 +56,7 @@ fn an_answer_that_is_an_error_says_what_the_server_said() {
 fn events_come_out_whole_whatever_the_pieces() {
     let pieces: &[&[u8]] = &[
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n: hi\n\nid:\r\n",
-        b"10\r\n 1\nevent: e\ndata:\r\n6\r\n first\r\n",
+        b"11\r\n 1\nevent: e\ndata:\r\n6\r\n first\r\n",
         b"9\r\n\n\ndata:se\r\n7\r\ncond\r\n\n\r\n0\r\n\r\n",
     ];
     let (address, _server) = serve(pieces);
