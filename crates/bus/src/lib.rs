@@ -25,7 +25,7 @@ mod control;
 mod descriptors;
 mod environment;
 mod exit;
-mod hello;
+pub mod hello;
 pub mod keeper;
 mod kernel;
 mod launch;

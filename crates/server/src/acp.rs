@@ -1,11 +1,82 @@
 //! ACP for many: `/acp` over HTTP and WebSocket, and lines over TCP and unix sockets.
+//!
+//! In: one client's messages, on whichever of the four ways. Out: the same front for all of
+//! them, on the daemon's desk. A way in only carries lines; it knows nothing of sessions but
+//! which stream of HTTP a line belongs to.
+
+mod http;
+pub mod lines;
+mod remote;
+mod stream;
+mod web_socket;
 
 use std::sync::Arc;
 
 use axum::Router;
+use axum::routing::get;
+use sessions::desk::Order;
+use sessions::front::{self, FrontSetup, Visitor};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
 
 use crate::daemon::Daemon;
+use crate::principal::{Principal, Role};
+use remote::Remotes;
 
-pub(crate) fn router(_daemon: &Arc<Daemon>) -> Router {
+/// Bytes between a carrier and its front.
+const PIPE_BYTES: usize = 64 << 10;
+
+pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
+    let remotes = Arc::new(Remotes::default());
+    let state = http::Acp { daemon: daemon.clone(), remotes };
     Router::new()
+        .route("/acp", get(http::listen).post(http::say).delete(http::end))
+        .with_state(state)
+}
+
+/// Serves one client until it leaves, its token is revoked or the daemon ends.
+async fn serve<R, W>(
+    daemon: Arc<Daemon>,
+    principal: Principal,
+    agent: Option<String>,
+    way: &str,
+    (reader, writer): (R, W),
+) where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let stop = CancellationToken::new();
+    let visitor = visitor(&daemon, &principal, agent, way);
+    let setup = FrontSetup::Desk { desk: daemon.desk.clone(), visitor };
+    let yard = daemon.desk.yard().clone();
+    let serving = front::serve(yard, setup, reader, writer, stop.clone());
+    tokio::pin!(serving);
+    tokio::select! {
+        () = &mut serving => return,
+        () = principal.revoked.cancelled() => {}
+        () = daemon.stopping.cancelled() => {}
+    }
+    stop.cancel();
+    serving.await;
+}
+
+fn visitor(daemon: &Daemon, principal: &Principal, agent: Option<String>, way: &str) -> Visitor {
+    Visitor {
+        order: Order {
+            agent: agent.or_else(|| daemon.settings.default_agent.clone()),
+            // Where its agent is started before a session says where to work.
+            cwd: daemon.settings.sessions_dir.clone(),
+            ..Order::default()
+        },
+        by: principal.name.clone(),
+        way: way.to_owned(),
+        is_observer: !principal.may(Role::Operator),
+        may_delete: principal.may(Role::Admin),
+        may_run_commands: principal.is_local,
+        own_sessions: principal.own_sessions,
+        roots: match principal.is_local {
+            true => Vec::new(),
+            false => daemon.settings.roots.clone(),
+        },
+    }
 }

@@ -10,6 +10,8 @@ use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
 use wire::SessionId;
 
+use crate::guard::{Guard, Routes};
+use crate::login::Login;
 use crate::principal::Principal;
 use crate::problem::Problem;
 
@@ -43,12 +45,20 @@ impl Daemon {
 
 /// Every route. Whoever comes here has been let in: a [`crate::principal::Principal`] is in
 /// the request's extensions.
-pub fn router(daemon: &Arc<Daemon>) -> Router {
+pub fn router(daemon: &Arc<Daemon>, _guard: &Arc<Guard>, login: &Login) -> Router {
+    let (login, _) = crate::login::routes(login.clone()).split_for_parts();
     Router::new()
         .merge(crate::api::router(daemon))
         .merge(crate::events::router(daemon))
         .merge(crate::acp::router(daemon))
         .merge(crate::open_design::router(daemon))
+        .merge(login)
+        .merge(crate::login::home())
+}
+
+/// What the guard has to know about them.
+pub fn guarded_routes() -> Routes {
+    Routes::default()
 }
 
 impl Daemon {

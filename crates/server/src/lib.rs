@@ -4,10 +4,16 @@
 //! whoever holds a token. One guard stands on every way in. Nothing here knows an agent's
 //! dialect or SQL.
 
-mod acp;
+pub mod acp;
 mod api;
 pub mod daemon;
 mod events;
+pub mod guard;
+pub mod limits;
+pub mod listen;
+pub mod login;
 mod open_design;
 pub mod principal;
 pub mod problem;
+pub mod tls;
+pub mod tokens;

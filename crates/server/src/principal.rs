@@ -2,8 +2,6 @@
 
 use tokio_util::sync::CancellationToken;
 
-use crate::problem::Problem;
-
 /// What a token allows. Each role may do all that the ones before it may.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
@@ -56,12 +54,5 @@ impl Principal {
 
     pub fn may(&self, role: Role) -> bool {
         self.role >= role
-    }
-
-    pub fn require(&self, role: Role) -> Result<(), Problem> {
-        match self.may(role) {
-            true => Ok(()),
-            false => Err(Problem::forbidden(format!("this needs the role `{role}`"))),
-        }
     }
 }

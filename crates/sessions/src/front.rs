@@ -164,6 +164,8 @@ impl Front {
             return self.respond(&id, Err(error)).await;
         }
         match message.method() {
+            // Some clients ask it to keep the connection up.
+            "$/ping" => self.respond(&id, Ok(Json::trusted("{}"))).await,
             // Prompts keep the order in which they came, so they are not run on the side.
             "session/prompt" => self.prompt(message).await,
             "session/new" => self.spawn(id, Self::new_session, message),
@@ -184,6 +186,9 @@ impl Front {
                 }
             }
             "$/cancel_request" => self.cancel_request(message).await,
+            // What is about the connection itself is no business of the agent.
+            method if method.starts_with("$/") => {}
+            "_switchyard/order" => self.take_order(message),
             _ => self.pass_notification(message).await,
         }
     }

@@ -37,6 +37,7 @@ pub(crate) struct File {
     pub(crate) waits: Waits,
     pub(crate) permissions: Permissions,
     pub(crate) workers: Workers,
+    pub(crate) serve: crate::config_serve::Serve,
     pub(crate) agents: BTreeMap<String, Own>,
     /// The shape that editors share.
     pub(crate) agent_servers: BTreeMap<String, Own>,
@@ -85,7 +86,7 @@ pub(crate) struct Waits {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(try_from = "String")]
-struct Wait(Duration);
+pub(crate) struct Wait(pub(crate) Duration);
 
 impl TryFrom<String> for Wait {
     type Error = String;

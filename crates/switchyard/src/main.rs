@@ -11,6 +11,7 @@ mod cli;
 mod cli_bus;
 mod cli_serve;
 mod config;
+mod config_serve;
 mod control;
 mod follow;
 mod format;

@@ -1,6 +1,11 @@
 //! `switchyard serve`: the place where sessions live.
+//!
+//! In: the configuration and a command line. Out: one line that says where it listens and
+//! how to log in; then a daemon, until a signal ends it.
 
 mod agents;
+mod doors;
+pub(crate) mod presence;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,54 +13,128 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use server::daemon::{Daemon, Settings, router};
-use server::principal::Principal;
+use server::guard::Guard;
+use server::login::Login;
+use server::tokens::Tokens;
 use sessions::desk::Desk;
 use sessions::permission::Policy;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli_serve::ServeArgs;
 use crate::config::Config;
+use crate::config_serve::Wanted;
 use crate::outcome::Failure;
-use crate::signals::Signals;
-use crate::{control, format, world};
+use crate::{config, control, format, world};
+use doors::Doors;
+use presence::Presence;
 
-/// How long turns may go on after the daemon was asked to end.
-const DRAIN: Duration = Duration::from_secs(30);
-/// An idle session's worker costs memory; starting it again costs a wait.
-const WORKER_IDLE: Duration = Duration::from_secs(15 * 60);
-const PUT_ASIDE_AFTER: Duration = Duration::from_secs(60);
+/// After the last turn, connections and workers have this long to go.
+const FAREWELL: Duration = Duration::from_secs(15);
 
 pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
+    bus::raise_descriptor_limit();
+    let presence = Presence::take(&config.home.run)?;
     let config = Arc::new(config);
-    let mut yard = world::open_yard(&config).await?;
-    yard.settings.questions_wait = true;
-    yard.settings.worker_idle = Some(WORKER_IDLE);
-    yard.settings.put_aside_after = Some(PUT_ASIDE_AFTER);
-    let policy = Policy { rules: config.rules()?, mode: config.file.permissions.mode };
-    let _listening = control::listen(&config.home.run, &yard)?;
-    let agents = Arc::new(agents::Catalogued::new(config.clone()));
-    let desk = Desk::new(yard, agents, policy);
-    let settings = Settings {
-        default_agent: None,
-        roots: Vec::new(),
-        sessions_dir: config.home.state.join("sessions"),
-        projects_dir: config.home.state.join("projects"),
-    };
-    let daemon = Daemon::new(desk, settings);
-    let admitted = router(&daemon).layer(axum::Extension(Principal::local()));
-    let listener = tokio::net::TcpListener::bind(args.host)
-        .await
-        .with_context(|| format!("cannot listen on {}", args.host))?;
-    let address = listener.local_addr().context("cannot tell where it listens")?;
-    format::print(&format!("switchyard serve: http://{address}\n"))?;
-    let stopping = daemon.stopping.clone();
-    let serving = axum::serve(listener, admitted)
-        .with_graceful_shutdown(async move { stopping.cancelled().await });
-    let serving = tokio::spawn(async move { serving.await });
-    let code = signals.next().await;
+    let wanted = config.file.serve.with(&args);
+    let tokens = Tokens::open(&config.home.state).context("cannot use the tokens")?;
+    let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard);
+    let guard = Arc::new(guard.context("the daemon's settings are wrong")?);
+    let login = Login::new(guard.clone());
+    let doors = Doors::open(&wanted, &config.home.run).await?;
+    let daemon = assemble(&config, &wanted).await?;
+    let _listening = control::listen(&config.home.run, daemon.desk.yard())?;
+    tokio::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
+    presence.announce(&doors)?;
+    let link = login.new_link(&doors.base()).context("cannot make a login link")?;
+    format::print(&format!("switchyard serve: {} · log in: {link}\n", doors.base()))?;
+    let serving = doors.serve(&daemon, &guard, router(&daemon, &guard, &login));
+    loop {
+        match signals.next().await {
+            Wish::End => break,
+            Wish::Reload => reload(&args, &config, &guard, &daemon),
+        }
+    }
+    drop(presence);
     daemon.stopping.cancel();
-    daemon.desk.shut_down(DRAIN).await;
-    serving.abort();
-    let _ = code;
+    let ending = async {
+        daemon.desk.shut_down(wanted.drain).await;
+        serving.end().await;
+    };
+    let longest = wanted.drain + FAREWELL;
+    tokio::select! {
+        _ = tokio::time::timeout(longest, ending) => {}
+        // Asked twice: the keepers end what we leave behind.
+        _ = signals.end.recv() => {}
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The daemon without its doors.
+async fn assemble(config: &Arc<Config>, wanted: &Wanted) -> Result<Arc<Daemon>, Failure> {
+    let mut yard = world::open_yard(config).await?;
+    yard.settings.questions_wait = true;
+    yard.settings.worker_idle = Some(wanted.worker_idle);
+    yard.settings.put_aside_after = Some(wanted.put_aside);
+    let policy = Policy { rules: config.rules()?, mode: config.file.permissions.mode };
+    let desk = Desk::new(yard, Arc::new(agents::Catalogued::new(config.clone())), policy);
+    let state = &config.home.state;
+    let projects_dir = wanted.projects.clone().unwrap_or_else(|| state.join("projects"));
+    let sessions_dir = state.join("sessions");
+    for dir in [&projects_dir, &sessions_dir] {
+        let made = world::make_private_dir(dir);
+        made.with_context(|| format!("cannot make {}", dir.display()))?;
+    }
+    let settings = Settings {
+        default_agent: wanted.agent.clone(),
+        roots: wanted.roots.clone(),
+        sessions_dir,
+        projects_dir,
+    };
+    Ok(Daemon::new(desk, settings))
+}
+
+/// Reads the configuration again. What is wrong with it is told, and nothing changes.
+fn reload(args: &ServeArgs, config: &Config, guard: &Guard, daemon: &Daemon) {
+    let read = || -> anyhow::Result<()> {
+        let new = config::load(Some(&config.home.config), true)?;
+        guard.reload(&new.file.serve.with(args).guard)?;
+        let policy = Policy { rules: new.rules()?, mode: new.file.permissions.mode };
+        daemon.desk.set_policy(policy);
+        Ok(())
+    };
+    match read() {
+        Ok(()) => tracing::info!("configuration read again"),
+        Err(error) => tracing::error!(error = format!("{error:#}"), "configuration not used"),
+    }
+}
+
+enum Wish {
+    End,
+    Reload,
+}
+
+struct Signals {
+    end: tokio::sync::mpsc::Receiver<()>,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> anyhow::Result<Self> {
+        let (sender, end) = tokio::sync::mpsc::channel(4);
+        for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
+            let (mut signals, sender) = (signal(kind)?, sender.clone());
+            tokio::spawn(async move {
+                while signals.recv().await.is_some() && sender.send(()).await.is_ok() {}
+            });
+        }
+        Ok(Self { end, hangup: signal(SignalKind::hangup())? })
+    }
+
+    async fn next(&mut self) -> Wish {
+        tokio::select! {
+            _ = self.end.recv() => Wish::End,
+            _ = self.hangup.recv() => Wish::Reload,
+        }
+    }
 }

@@ -9,10 +9,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::Deserialize;
-use wire::{Envelope, MessageKind};
 
-use crate::hello::{HELLO, blanked, is_hello, token_in, welcome};
+use crate::hello::{FirstWords, refusal};
 
 /// A secret that lets a client in.
 #[derive(Clone, PartialEq, Eq)]
@@ -61,50 +59,31 @@ pub(super) fn greet(line: Bytes, token: Option<&Token>) -> Greeting {
     if token.is_none() && is_plain {
         return Greeting::Message(line);
     }
-    let Ok(envelope) = Envelope::read(&line) else {
+    let Some(words) = FirstWords::read(&line) else {
         return match token {
             None => Greeting::Message(line),
             Some(_) => Greeting::refused(b"null", "its first line is no message"),
         };
     };
-    let raw_id = envelope.id.of(&line);
-    if is_hello(&line, &envelope) {
-        let params = serde_json::from_slice::<Params>(envelope.body.of(&line)).unwrap_or_default();
-        return match token {
-            Some(token) if !params.token.as_deref().is_some_and(|said| token.is(said)) => {
-                Greeting::refused(raw_id, "its token is wrong or missing")
-            }
-            _ => Greeting::Hello {
-                pool: params.pool.map(Into::into),
-                answer: (envelope.kind == MessageKind::Request).then(|| welcome(raw_id)),
-            },
-        };
+    let is_let_in = match (token, &words.token) {
+        (None, _) => true,
+        (Some(token), said) => said.as_deref().is_some_and(|said| token.is(said)),
+    };
+    if !is_let_in {
+        let why = "its token is wrong or missing";
+        return Greeting::Refused { answer: words.refusal(why), why };
     }
-    let Some(token) = token else { return Greeting::Message(line) };
-    let meta = envelope.meta.of(&line);
-    match token_in(meta).map(|said| serde_json::from_str::<String>(said.get())) {
-        // Here already, so that a recording of the switch's inputs does not hold it.
-        Some(Ok(said)) if token.is(&said) => {
-            Greeting::Message(blanked(&line, meta).map_or(line, Bytes::from))
-        }
-        _ => Greeting::refused(raw_id, "its token is wrong or missing"),
+    match words.message {
+        None => Greeting::Hello { pool: words.pool.map(Into::into), answer: words.answer },
+        // Without its token here already, so that a recording of the inputs does not hold it.
+        Some(message) if token.is_some() => Greeting::Message(message),
+        Some(_) => Greeting::Message(line),
     }
-}
-
-#[derive(Default, Deserialize)]
-struct Params {
-    token: Option<String>,
-    pool: Option<String>,
 }
 
 impl Greeting {
     pub(super) fn refused(raw_id: &[u8], why: &'static str) -> Self {
-        let raw_id = if raw_id.is_empty() { b"null" } else { raw_id };
-        let error = format!(
-            r#","error":{{"code":-32000,"message":"not let in: {why}; begin with `{HELLO}` and the bus's token in `params.token`, or put it into `params._meta.switchyard.token` of `initialize`","data":{{"reason":"unauthorized"}}}}}}"#
-        );
-        let answer = [br#"{"jsonrpc":"2.0","id":"#, raw_id, error.as_bytes(), b"\n"].concat();
-        Self::Refused { answer: Bytes::from(answer), why }
+        Self::Refused { answer: refusal(raw_id, why), why }
     }
 }
 

@@ -130,7 +130,7 @@ impl Front {
     pub(super) fn agent_name(&self) -> Option<String> {
         match (&self.own, &self.visit) {
             (Some(own), _) => Some(own.agent.name.clone()),
-            (None, visit) => visit.as_ref().and_then(|visit| visit.visitor.order.agent.clone()),
+            (None, visit) => visit.as_ref().and_then(|visit| visit.order().agent),
         }
     }
 

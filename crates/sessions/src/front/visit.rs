@@ -4,8 +4,9 @@
 //! desk. The client's leaving ends nothing; closing a session that somebody else has open
 //! only takes this client out of it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -19,6 +20,7 @@ use crate::desk::{Desk, DeskError, Order};
 use crate::details::Details;
 use crate::host::Host;
 use crate::open::{Opened, Terms};
+use crate::permission::Mode;
 use crate::trouble::Trouble;
 use bus::connection::Outcome;
 
@@ -32,6 +34,8 @@ pub struct Visitor {
     pub order: Order,
     /// As decisions and prompts name it.
     pub by: String,
+    /// How it came: `http`, `websocket`, `tcp`, `unix`.
+    pub way: String,
     /// It sees everything and changes nothing.
     pub is_observer: bool,
     pub may_delete: bool,
@@ -46,13 +50,20 @@ pub struct Visitor {
 pub(super) struct Visit {
     pub(super) desk: Arc<Desk>,
     pub(super) visitor: Visitor,
+    /// As the visitor came with it, or as it said since.
+    order: std::sync::Mutex<Order>,
     /// Started for `initialize`; the first session gets it.
     spare: Mutex<Option<Terms>>,
 }
 
 impl Visit {
     pub(super) fn new(desk: Arc<Desk>, visitor: Visitor) -> Self {
-        Self { desk, visitor, spare: Mutex::default() }
+        let order = std::sync::Mutex::new(visitor.order.clone());
+        Self { desk, visitor, order, spare: Mutex::default() }
+    }
+
+    pub(super) fn order(&self) -> Order {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// An agent that belongs to no session yet.
@@ -61,7 +72,7 @@ impl Visit {
         let slot = match &*spare {
             Some(terms) => terms.slot.clone(),
             None => {
-                let terms = self.desk.terms(&self.visitor.order).await?;
+                let terms = self.desk.terms(&self.order()).await?;
                 let slot = terms.slot.clone();
                 *spare = Some(terms);
                 slot
@@ -73,8 +84,8 @@ impl Visit {
 
     /// The agent's answer to `initialize`; remembered, so that it need not be started.
     pub(super) async fn introduction(&self) -> Result<Json, RpcError> {
-        let order = &self.visitor.order;
-        let key = (order.agent.clone(), order.command.clone());
+        let order = self.order();
+        let key = (order.agent, order.command);
         if let Some((answer, at)) = self.desk.introductions().get(&key)
             && at.elapsed() < KNOWN_FOR
         {
@@ -108,12 +119,12 @@ impl Visit {
 
     async fn new_session(&self, params: &Json) -> Result<Opened, RpcError> {
         self.may_act()?;
-        let order = self.order(params)?.placed(&self.visitor.roots)?;
+        let order = self.ordered(params)?.placed(&self.visitor.roots)?;
         let order = match self.visitor.may_run_commands {
             true => order,
             false => order.without_commands()?,
         };
-        let is_plain = order.agent == self.visitor.order.agent && order.wishes.is_empty();
+        let is_plain = order.agent == self.order().agent && order.wishes.is_empty();
         let spare = match is_plain && order.additional_directories.is_empty() {
             true => self.spare.lock().await.take(),
             false => None,
@@ -128,7 +139,7 @@ impl Visit {
     }
 
     /// What `session/new` orders.
-    fn order(&self, params: &Json) -> Result<Order, RpcError> {
+    fn ordered(&self, params: &Json) -> Result<Order, RpcError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Params {
@@ -142,7 +153,7 @@ impl Visit {
         }
         let read: Params = params.read().map_err(RpcError::invalid_params)?;
         let wish = |name: &str| read.meta["switchyard"][name].as_str().map(str::to_owned);
-        let mut order = self.visitor.order.clone();
+        let mut order = self.order();
         order.agent = wish("agent").or(order.agent);
         order.title = wish("title").or(order.title);
         order.cwd = read.cwd;
@@ -155,6 +166,34 @@ impl Visit {
 }
 
 impl Front {
+    /// `_switchyard/order`: what the daemon's own user wants its sessions to be made of.
+    pub(super) fn take_order(&self, message: &Message) {
+        #[derive(Default, Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        struct Said {
+            agent: Option<String>,
+            command: Vec<String>,
+            env: Option<BTreeMap<String, String>>,
+            cwd: Option<PathBuf>,
+            additional_directories: Vec<PathBuf>,
+            permissions: Option<Mode>,
+        }
+        let Some(visit) = self.visit.as_ref().filter(|visit| visit.visitor.may_run_commands) else {
+            return;
+        };
+        let Ok(said) = message.body_json().read::<Said>() else { return };
+        let mut order = visit.order.lock().unwrap_or_else(PoisonError::into_inner);
+        *order = Order {
+            agent: said.agent.or_else(|| order.agent.clone()),
+            command: said.command.into_iter().map(Into::into).collect(),
+            env: said.env.map(|env| env.into_iter().map(|(k, v)| (k.into(), v.into())).collect()),
+            cwd: said.cwd.unwrap_or_else(|| order.cwd.clone()),
+            additional_directories: said.additional_directories,
+            permissions: said.permissions,
+            ..Order::default()
+        };
+    }
+
     pub(super) async fn visit_new(self: &Arc<Self>, visit: &Visit, message: &Message) -> Outcome {
         let opened = visit.new_session(&message.body_json()).await?;
         self.show_new(opened).await

@@ -1,5 +1,7 @@
 use serde_json::{Value, json};
 
+use crate::hello::HELLO;
+
 use super::*;
 
 const SECRET: &str = "correct horse battery";

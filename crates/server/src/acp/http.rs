@@ -1,0 +1,243 @@
+//! `/acp`: what the protocol's proposal for remote transports asks for.
+//!
+//! `POST` carries one message of the client: `initialize` begins a connection and is answered
+//! at once, everything else is taken (202) and answered on a stream. `GET` is a stream of the
+//! connection or of a session, or a WebSocket. `DELETE` ends the connection. Beyond the
+//! proposal, frames have ids, and `Last-Event-ID` goes on after one.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{FromRequestParts as _, Query, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::sse::{Event as Frame, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde::Deserialize;
+use wire::{Message, MessageKind};
+
+use super::remote::{NotTaken, Remote, Remotes};
+use super::stream::{Next, Reader};
+use super::web_socket;
+use crate::daemon::Daemon;
+use crate::principal::Principal;
+use crate::problem::Problem;
+
+const CONNECTION: HeaderName = HeaderName::from_static("acp-connection-id");
+const SESSION: HeaderName = HeaderName::from_static("acp-session-id");
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+#[derive(Debug, Clone)]
+pub(super) struct Acp {
+    pub(super) daemon: Arc<Daemon>,
+    pub(super) remotes: Arc<Remotes>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Wanted {
+    agent: Option<String>,
+}
+
+pub(super) async fn say(
+    State(acp): State<Acp>,
+    Extension(principal): Extension<Principal>,
+    Query(wanted): Query<Wanted>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    if !is_json(&headers) {
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        return Err(Problem::new(status, "content-type", "`application/json` is needed"));
+    }
+    if body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+        let status = StatusCode::NOT_IMPLEMENTED;
+        return Err(Problem::new(status, "batch", "one message at a time, please"));
+    }
+    let message = Message::parse(body).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let Some(connection) = text_of(&headers, &CONNECTION) else {
+        return introduce(&acp, &principal, wanted.agent, &message).await;
+    };
+    let Some(remote) = acp.remotes.find(connection, &principal) else {
+        return Err(no_such_connection());
+    };
+    let (message, session) = scoped(message, text_of(&headers, &SESSION))?;
+    match remote.say(&message, session).await {
+        Ok(()) => Ok(StatusCode::ACCEPTED.into_response()),
+        Err(NotTaken::Over) => Err(no_such_connection()),
+        Err(NotTaken::TooMuch) => {
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            Err(Problem::new(status, "too-many-requests", "too many requests wait").retry_after(1))
+        }
+    }
+}
+
+/// Begins a connection with `initialize`.
+async fn introduce(
+    acp: &Acp,
+    principal: &Principal,
+    agent: Option<String>,
+    message: &Message,
+) -> Result<Response, Problem> {
+    if message.kind() != MessageKind::Request || message.method() != "initialize" {
+        return Err(Problem::bad_request("without `Acp-Connection-Id` there is only `initialize`"));
+    }
+    let Some(remote) = acp.remotes.open(&acp.daemon, principal, agent) else {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        return Err(
+            Problem::new(status, "too-many-connections", "too many connections").retry_after(10)
+        );
+    };
+    let answer = match remote.introduce(message).await {
+        Ok(answer) => answer.await.ok(),
+        Err(_) => None,
+    };
+    let Some(answer) = answer else {
+        return Err(Problem::internal("the connection ended before it had begun"));
+    };
+    let mut response = answer.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Ok(id) = HeaderValue::from_str(&remote.id) {
+        headers.insert(CONNECTION, id);
+    }
+    Ok(response)
+}
+
+/// The message with the session that its header names, and that session.
+fn scoped(message: Message, named: Option<&str>) -> Result<(Message, Option<String>), Problem> {
+    let is_reply = !matches!(message.kind(), MessageKind::Request | MessageKind::Notification);
+    if is_reply || message.method().starts_with("$/") {
+        return Ok((message, None));
+    }
+    let said =
+        message.peek().ok().and_then(|peek| peek.session_id().map(std::borrow::Cow::into_owned));
+    match (said, named) {
+        (Some(said), Some(named)) if said != named => {
+            Err(Problem::bad_request("`Acp-Session-Id` is not `params.sessionId`"))
+        }
+        (None, Some(named)) => {
+            let params = match message.body() {
+                "" | "null" => wire::Json::trusted("{}"),
+                _ => message.body_json(),
+            };
+            let params = wire::set_member(&params, &["sessionId"], &wire::Json::of(&named))
+                .map_err(|_| Problem::bad_request("`Acp-Session-Id` needs `params`"))?;
+            let line = match message.kind() {
+                MessageKind::Request => {
+                    wire::request_line(&message.id(), message.method(), params.as_str())
+                }
+                _ => wire::notification_line(message.method(), params.as_str()),
+            };
+            let message = Message::parse(Bytes::from(line))
+                .map_err(|error| Problem::bad_request(error.to_string()))?;
+            Ok((message, Some(named.to_owned())))
+        }
+        (said, _) => Ok((message, said)),
+    }
+}
+
+pub(super) async fn listen(
+    State(acp): State<Acp>,
+    Extension(principal): Extension<Principal>,
+    Query(wanted): Query<Wanted>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (mut parts, _) = request.into_parts();
+    if parts.headers.contains_key(header::UPGRADE) || is_extended_connect(&parts) {
+        let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &acp)
+            .await
+            .map_err(|rejection| Problem::bad_request(rejection.to_string()))?;
+        return Ok(upgraded(&acp, principal, wanted.agent, upgrade));
+    }
+    let headers = &parts.headers;
+    let accepts = text_of(headers, &header::ACCEPT).unwrap_or_default();
+    if !accepts.contains("text/event-stream") {
+        let status = StatusCode::NOT_ACCEPTABLE;
+        return Err(Problem::new(status, "not-acceptable", "this is `text/event-stream`"));
+    }
+    let Some(connection) = text_of(headers, &CONNECTION) else {
+        return Err(Problem::bad_request("`Acp-Connection-Id` is missing"));
+    };
+    let remote = acp.remotes.find(connection, &principal).ok_or_else(no_such_connection)?;
+    let session = text_of(headers, &SESSION);
+    let stream = remote
+        .stream(session)
+        .ok_or_else(|| Problem::not_found("this connection has too many sessions open"))?;
+    let cursor = text_of(headers, &HeaderName::from_static("last-event-id"));
+    let cursor = cursor.map(|id| id.parse().unwrap_or(u64::MAX - 1));
+    let Some(reader) = stream.read(cursor) else {
+        return Err(Problem::conflict("busy", "this stream has a reader already"));
+    };
+    Ok(frames(remote, reader).into_response())
+}
+
+fn frames(remote: Arc<Remote>, reader: Reader) -> impl IntoResponse {
+    let frames = stream::unfold((remote, reader), |(remote, mut reader)| async move {
+        let frame = match reader.next().await {
+            Next::Message(number, line) => {
+                let text = String::from_utf8_lossy(&line).into_owned();
+                Frame::default().id(number.to_string()).data(text)
+            }
+            Next::Lost => Frame::default().event("state_resync_required").data("{}"),
+            Next::Over => return None,
+        };
+        Some((Ok::<_, Infallible>(frame), (remote, reader)))
+    });
+    Sse::new(frames).keep_alive(KeepAlive::new().interval(HEARTBEAT))
+}
+
+fn upgraded(
+    acp: &Acp,
+    principal: Principal,
+    agent: Option<String>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let daemon = acp.daemon.clone();
+    let max = daemon.desk.yard().settings.client_line_bytes;
+    let id = sessions::mint::session_id().to_string();
+    let mut response = upgrade
+        .protocols(["acp.v1"])
+        .max_message_size(max)
+        .max_frame_size(max)
+        .on_upgrade(move |socket| web_socket::serve(daemon, principal, agent, socket));
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(CONNECTION, id);
+    }
+    response
+}
+
+pub(super) async fn end(
+    State(acp): State<Acp>,
+    Extension(principal): Extension<Principal>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    let Some(connection) = text_of(&headers, &CONNECTION) else {
+        return Err(Problem::bad_request("`Acp-Connection-Id` is missing"));
+    };
+    let remote = acp.remotes.find(connection, &principal).ok_or_else(no_such_connection)?;
+    acp.remotes.remove(&remote.id);
+    remote.end().await;
+    Ok(StatusCode::ACCEPTED)
+}
+
+fn no_such_connection() -> Problem {
+    Problem::not_found("there is no such connection; begin with `initialize`")
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = text_of(headers, &header::CONTENT_TYPE).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// WebSocket over HTTP/2.
+fn is_extended_connect(parts: &axum::http::request::Parts) -> bool {
+    parts.method == axum::http::Method::CONNECT
+}
+
+fn text_of<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}

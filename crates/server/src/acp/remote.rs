@@ -1,0 +1,240 @@
+//! A client over HTTP: its messages come one by one, and ours go out on several streams.
+//!
+//! Answers to what belongs to a session, and everything that names one, go to that session's
+//! stream; the rest to the connection's. The client's answer to `initialize` is the body of
+//! its own request.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf};
+use tokio::sync::oneshot;
+use wire::{LineSplitter, Message, MessageKind};
+
+use super::stream::Stream;
+use crate::daemon::Daemon;
+use crate::principal::Principal;
+
+/// Connections of all clients together.
+const MAX_REMOTES: usize = 1024;
+/// Sessions that one connection may have open.
+const MAX_STREAMS: usize = 256;
+/// Requests of one client that may wait for their answers.
+const MAX_WAITING: usize = 1024;
+/// A connection that nobody reads and nobody speaks on is over after this.
+const IDLE: Duration = Duration::from_secs(600);
+
+/// All clients over HTTP.
+#[derive(Debug, Default)]
+pub(super) struct Remotes(Mutex<HashMap<String, Arc<Remote>>>);
+
+#[derive(Debug)]
+pub(super) struct Remote {
+    pub(super) id: String,
+    /// Whose it is; to anybody else it does not exist.
+    owner: String,
+    to_front: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
+    books: Mutex<Books>,
+    own: Arc<Stream>,
+}
+
+#[derive(Debug)]
+struct Books {
+    sessions: HashMap<String, Arc<Stream>>,
+    /// Which session's stream an answer belongs to, by the request's id.
+    waiting: HashMap<String, Option<String>>,
+    introduction: Option<(String, oneshot::Sender<Bytes>)>,
+    used_at: Instant,
+}
+
+/// Why a message was not taken.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NotTaken {
+    TooMuch,
+    Over,
+}
+
+impl Remotes {
+    /// Begins a connection; `None` when there are too many.
+    pub(super) fn open(
+        self: &Arc<Self>,
+        daemon: &Arc<Daemon>,
+        principal: &Principal,
+        agent: Option<String>,
+    ) -> Option<Arc<Remote>> {
+        let (near, far) = tokio::io::duplex(super::PIPE_BYTES);
+        let (from_front, to_front) = tokio::io::split(near);
+        let remote = Arc::new(Remote {
+            id: sessions::mint::session_id().to_string(),
+            owner: principal.name.clone(),
+            to_front: tokio::sync::Mutex::new(to_front),
+            books: Mutex::new(Books {
+                sessions: HashMap::new(),
+                waiting: HashMap::new(),
+                introduction: None,
+                used_at: Instant::now(),
+            }),
+            own: Arc::default(),
+        });
+        {
+            let mut all = self.all();
+            if all.len() >= MAX_REMOTES {
+                return None;
+            }
+            all.insert(remote.id.clone(), remote.clone());
+        }
+        let max_line = daemon.desk.yard().settings.worker_line_bytes;
+        let front =
+            super::serve(daemon.clone(), principal.clone(), agent, "http", tokio::io::split(far));
+        let (remotes, carried) = (self.clone(), remote.clone());
+        tokio::spawn(async move {
+            let front = tokio::spawn(front);
+            tokio::select! {
+                () = carried.carry(from_front, max_line) => {}
+                () = carried.abandoned() => {}
+            }
+            remotes.remove(&carried.id);
+            carried.end().await;
+            let _ = front.await;
+        });
+        Some(remote)
+    }
+
+    /// A connection by its id, if it is `principal`'s.
+    pub(super) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Remote>> {
+        let remote = self.all().get(id)?.clone();
+        (remote.owner == principal.name).then(|| {
+            remote.books().used_at = Instant::now();
+            remote
+        })
+    }
+
+    pub(super) fn remove(&self, id: &str) -> Option<Arc<Remote>> {
+        self.all().remove(id)
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Remote>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Remote {
+    /// Passes the client's `initialize` on; its answer comes to the receiver.
+    pub(super) async fn introduce(
+        &self,
+        message: &Message,
+    ) -> Result<oneshot::Receiver<Bytes>, NotTaken> {
+        let (sender, answer) = oneshot::channel();
+        self.books().introduction = Some((message.id().as_str().to_owned(), sender));
+        self.write(message).await?;
+        Ok(answer)
+    }
+
+    /// Passes a message of the client on.
+    pub(super) async fn say(
+        &self,
+        message: &Message,
+        session: Option<String>,
+    ) -> Result<(), NotTaken> {
+        if message.kind() == MessageKind::Request {
+            let mut books = self.books();
+            if books.waiting.len() >= MAX_WAITING {
+                return Err(NotTaken::TooMuch);
+            }
+            books.waiting.insert(message.id().as_str().to_owned(), session);
+        }
+        self.write(message).await
+    }
+
+    async fn write(&self, message: &Message) -> Result<(), NotTaken> {
+        let mut line = message.line().to_vec();
+        // Between the parts of a message a line end means nothing; here it would end it.
+        line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|b| *b = b' ');
+        line.push(b'\n');
+        let mut to_front = self.to_front.lock().await;
+        to_front.write_all(&line).await.map_err(|_| NotTaken::Over)
+    }
+
+    /// The stream of a session, or of the connection itself.
+    pub(super) fn stream(&self, session: Option<&str>) -> Option<Arc<Stream>> {
+        let Some(session) = session else { return Some(self.own.clone()) };
+        let mut books = self.books();
+        if !books.sessions.contains_key(session) && books.sessions.len() >= MAX_STREAMS {
+            return None;
+        }
+        Some(books.sessions.entry(session.to_owned()).or_default().clone())
+    }
+
+    /// Puts what the front says onto its streams, until it has nothing more to say.
+    async fn carry(&self, mut from_front: ReadHalf<DuplexStream>, max_line: usize) {
+        let mut lines = LineSplitter::new(max_line);
+        loop {
+            while let Some(line) = lines.next_line() {
+                if let Some(message) = line.ok().and_then(|line| Message::parse(line).ok()) {
+                    self.sort(message).await;
+                }
+            }
+            match from_front.read_buf(lines.buffer()).await {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+        }
+    }
+
+    async fn sort(&self, message: Message) {
+        let session = match message.kind() {
+            MessageKind::Request | MessageKind::Notification => {
+                let peek = message.peek().ok();
+                peek.and_then(|peek| peek.session_id().map(std::borrow::Cow::into_owned))
+            }
+            _ => {
+                let id = message.id();
+                let mut books = self.books();
+                if books.introduction.as_ref().is_some_and(|(asked, _)| asked == id.as_str())
+                    && let Some((_, answer)) = books.introduction.take()
+                {
+                    let _ = answer.send(message.line().clone());
+                    return;
+                }
+                let session = books.waiting.remove(id.as_str()).flatten();
+                // An answer about a session that nobody listens to would never be heard.
+                session.filter(|session| books.sessions.contains_key(session))
+            }
+        };
+        let stream = self.stream(session.as_deref()).unwrap_or_else(|| self.own.clone());
+        stream.push(message.line().clone()).await;
+    }
+
+    /// Until nobody has used the connection for long.
+    async fn abandoned(&self) {
+        loop {
+            let idle = {
+                let mut books = self.books();
+                if self.own.is_read() || books.sessions.values().any(|stream| stream.is_read()) {
+                    books.used_at = Instant::now();
+                }
+                books.used_at.elapsed()
+            };
+            if idle >= IDLE {
+                return;
+            }
+            tokio::time::sleep(IDLE.saturating_sub(idle)).await;
+        }
+    }
+
+    /// The front sees its client leave, and all streams end.
+    pub(super) async fn end(&self) {
+        self.own.end();
+        let streams: Vec<_> = self.books().sessions.drain().collect();
+        for (_, stream) in streams {
+            stream.end();
+        }
+        let _ = self.to_front.lock().await.shutdown().await;
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,189 @@
+//! One SSE stream of a remote connection: numbered messages that wait for their reader.
+//!
+//! Messages that were sent are kept for a while, so that a reader that was cut off goes on
+//! where it was. A stream holds so much and no more: the front waits for a reader that is
+//! slow, and what nobody reads is dropped, which the next reader is told.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+/// What one stream may hold, sent or not.
+const MAX_BYTES: usize = 4 << 20;
+/// Sent messages that are kept for a reader that comes back.
+const KEPT: usize = 1024;
+
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    state: Mutex<State>,
+    /// Something to read, a new reader, or the end.
+    news: Notify,
+    /// There is room again.
+    room: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    messages: VecDeque<(u64, Bytes)>,
+    n_bytes: usize,
+    /// Number of the newest message.
+    last: u64,
+    /// Everything up to here was given to a reader.
+    sent: u64,
+    /// Which reader has the stream; a new one takes it over.
+    reader: u64,
+    has_reader: bool,
+    is_over: bool,
+}
+
+/// What a reader gets next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Message(u64, Bytes),
+    /// Messages after its cursor are no longer there.
+    Lost,
+    Over,
+}
+
+/// The only reader of a stream, until another takes over.
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) stream: std::sync::Arc<Stream>,
+    id: u64,
+    cursor: u64,
+    is_told_of_loss: bool,
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let mut state = self.stream.state();
+        if state.reader == self.id {
+            state.has_reader = false;
+        }
+    }
+}
+
+impl Stream {
+    /// Adds a message; waits for room.
+    pub(super) async fn push(&self, message: Bytes) {
+        loop {
+            let room = self.room.notified();
+            tokio::pin!(room);
+            // Before looking, so that no wake-up is lost.
+            room.as_mut().enable();
+            if self.try_push(&message) {
+                self.news.notify_waiters();
+                return;
+            }
+            room.await;
+        }
+    }
+
+    fn try_push(&self, message: &Bytes) -> bool {
+        let mut state = self.state();
+        if state.is_over {
+            return true;
+        }
+        while state.n_bytes + message.len() > MAX_BYTES
+            && state.messages.front().is_some_and(|(n, _)| *n <= state.sent || !state.has_reader)
+        {
+            state.forget_oldest();
+        }
+        // One that is larger than all room goes alone.
+        if state.n_bytes > 0 && state.n_bytes + message.len() > MAX_BYTES {
+            return false;
+        }
+        state.last += 1;
+        state.n_bytes += message.len();
+        let last = state.last;
+        state.messages.push_back((last, message.clone()));
+        true
+    }
+
+    /// Whether somebody reads it.
+    pub(super) fn is_read(&self) -> bool {
+        self.state().has_reader
+    }
+
+    /// Becomes the reader after `cursor`. Without one the stream must be free.
+    pub(super) fn read(self: &std::sync::Arc<Self>, cursor: Option<u64>) -> Option<Reader> {
+        let mut state = self.state();
+        if state.has_reader && cursor.is_none() {
+            return None;
+        }
+        state.reader += 1;
+        state.has_reader = true;
+        let (id, cursor) = (state.reader, cursor.unwrap_or(state.sent));
+        drop(state);
+        // An earlier reader learns that it is none any more.
+        self.news.notify_waiters();
+        Some(Reader { stream: self.clone(), id, cursor, is_told_of_loss: false })
+    }
+
+    pub(super) fn end(&self) {
+        self.state().is_over = true;
+        self.news.notify_waiters();
+        self.room.notify_waiters();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn forget_oldest(&mut self) {
+        if let Some((_, message)) = self.messages.pop_front() {
+            self.n_bytes -= message.len();
+        }
+    }
+}
+
+impl Reader {
+    pub(super) async fn next(&mut self) -> Next {
+        let stream = self.stream.clone();
+        loop {
+            let news = stream.news.notified();
+            tokio::pin!(news);
+            news.as_mut().enable();
+            if let Some(next) = self.look() {
+                return next;
+            }
+            news.await;
+        }
+    }
+
+    fn look(&mut self) -> Option<Next> {
+        let mut state = self.stream.state();
+        if state.reader != self.id {
+            return Some(Next::Over);
+        }
+        let first = state.messages.front().map_or(state.last + 1, |(number, _)| *number);
+        // A cursor from another life of the connection is ahead of everything.
+        if self.cursor + 1 < first || self.cursor > state.last {
+            self.cursor = first.saturating_sub(1);
+            if !std::mem::replace(&mut self.is_told_of_loss, true) {
+                return Some(Next::Lost);
+            }
+        }
+        let index = usize::try_from(self.cursor + 1 - first).ok()?;
+        let Some((number, message)) = state.messages.get(index).cloned() else {
+            return state.is_over.then_some(Next::Over);
+        };
+        self.cursor = number;
+        state.sent = state.sent.max(number);
+        while state.messages.len() > KEPT
+            && state.messages.front().is_some_and(|(n, _)| *n <= state.sent)
+        {
+            state.forget_oldest();
+        }
+        drop(state);
+        self.stream.room.notify_waiters();
+        Some(Next::Message(number, message))
+    }
+}
+
+#[cfg(test)]
+mod tests;

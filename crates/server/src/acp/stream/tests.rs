@@ -1,0 +1,86 @@
+use std::sync::Arc;
+
+use super::*;
+
+async fn filled(n: u64) -> Arc<Stream> {
+    let stream = Arc::new(Stream::default());
+    for number in 1..=n {
+        stream.push(Bytes::from(number.to_string())).await;
+    }
+    stream
+}
+
+fn message(number: u64) -> Next {
+    Next::Message(number, Bytes::from(number.to_string()))
+}
+
+#[tokio::test]
+async fn a_reader_that_comes_back_goes_on_where_it_was() {
+    let stream = filled(3).await;
+    let mut reader = stream.read(None).unwrap();
+    assert_eq!(reader.next().await, message(1));
+    assert_eq!(reader.next().await, message(2));
+    drop(reader);
+    // It had seen the first only when it was cut off.
+    let mut again = stream.read(Some(1)).unwrap();
+    assert_eq!(again.next().await, message(2));
+    assert_eq!(again.next().await, message(3));
+}
+
+#[tokio::test]
+async fn a_second_reader_is_refused_unless_it_comes_back() {
+    let stream = filled(2).await;
+    let mut first = stream.read(None).unwrap();
+    assert!(stream.read(None).is_none());
+    let mut second = stream.read(Some(0)).unwrap();
+    assert_eq!(first.next().await, Next::Over);
+    drop(first);
+    assert!(stream.is_read(), "the end of the old reader is not the end of the new one");
+    assert_eq!(second.next().await, message(1));
+}
+
+#[tokio::test]
+async fn what_is_no_longer_kept_is_told_as_lost() {
+    let stream = filled(0).await;
+    let mut reader = stream.read(None).unwrap();
+    for number in 1..=KEPT as u64 + 10 {
+        stream.push(Bytes::from(number.to_string())).await;
+        assert_eq!(reader.next().await, message(number));
+    }
+    drop(reader);
+    let mut late = stream.read(Some(1)).unwrap();
+    assert_eq!(late.next().await, Next::Lost);
+    assert_eq!(late.next().await, message(11));
+    let mut foreign = stream.read(Some(u64::MAX - 1)).unwrap();
+    assert_eq!(foreign.next().await, Next::Lost);
+}
+
+#[tokio::test]
+async fn a_slow_reader_makes_the_front_wait() {
+    let stream = Arc::new(Stream::default());
+    let mut reader = stream.read(None).unwrap();
+    let large = Bytes::from(vec![b'x'; MAX_BYTES / 2]);
+    stream.push(large.clone()).await;
+    stream.push(large.clone()).await;
+    let pushing = tokio::spawn({
+        let (stream, large) = (stream.clone(), large.clone());
+        async move { stream.push(large).await }
+    });
+    tokio::task::yield_now().await;
+    assert!(!pushing.is_finished());
+    assert_eq!(reader.next().await, Next::Message(1, large));
+    pushing.await.unwrap();
+    assert_eq!(stream.state().last, 3);
+}
+
+#[tokio::test]
+async fn what_nobody_reads_is_dropped_and_told() {
+    let stream = Arc::new(Stream::default());
+    let large = Bytes::from(vec![b'x'; MAX_BYTES / 2]);
+    for _ in 0..5 {
+        stream.push(large.clone()).await;
+    }
+    let mut reader = stream.read(None).unwrap();
+    assert_eq!(reader.next().await, Next::Lost);
+    assert_eq!(reader.next().await, Next::Message(4, large));
+}

@@ -1,0 +1,261 @@
+//! The one guard on every way in.
+//!
+//! In: a request's head, or a token from a line protocol, and where it came from. Out: who
+//! it is and may go on, or a problem to answer with. Nothing behind it runs before it has
+//! said yes; a WebSocket upgrade is a request like any other. Host, Origin and
+//! `Sec-Fetch-Site` are checked before the token, so a web page elsewhere learns nothing, not
+//! even whether its guess was near. Roles come from the token table alone: nothing that a
+//! client says about itself is believed.
+
+mod arrival;
+mod caller;
+mod content;
+mod credentials;
+mod failures;
+mod headers;
+mod host;
+mod origin;
+mod routes;
+mod service;
+mod tail;
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
+
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, StatusCode, Version};
+
+use crate::principal::Principal;
+use crate::problem::Problem;
+use crate::tokens::Tokens;
+pub use arrival::{Activity, Arrival, Busy, Peer};
+use credentials::Presented;
+use failures::{Failures, Verdict};
+use host::Hosts;
+use origin::{Origins, Page};
+pub use routes::{BodyKind, BodyRule, Routes};
+pub use service::Guarded;
+
+/// The cookie that a login leaves in the browser.
+pub const COOKIE: &str = "switchyard_session";
+/// How a browser's WebSocket, which cannot send headers, shows its token: as a subprotocol.
+pub const WS_TOKEN: &str = "switchyard-token.";
+/// More than any client of ours sends; HTTP/1.1 has this limit in its parser already.
+const MAX_HEADERS: usize = 100;
+/// Nothing that we serve has a longer address.
+const MAX_TARGET_BYTES: usize = 8 << 10;
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GuardError {
+    #[error("`{0}` is no host name; use `name`, `name:port` or `[address]:port`")]
+    BadHost(String),
+    #[error(
+        "`{0}` is no origin; use `scheme://host` or `scheme://host:port`, nothing more, and no `*`"
+    )]
+    BadOrigin(String),
+}
+
+/// What the operator allows beyond the default.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Names under which the daemon is reached, besides its address and `localhost`.
+    pub allow_hosts: Vec<String>,
+    /// Web pages of other origins that may call us, with a token.
+    pub allow_origins: Vec<String>,
+}
+
+#[derive(Debug)]
+pub struct Guard {
+    tokens: Tokens,
+    routes: Routes,
+    failures: Failures,
+    allowed: RwLock<Arc<Allowed>>,
+}
+
+#[derive(Debug)]
+struct Allowed {
+    hosts: Hosts,
+    origins: Origins,
+}
+
+/// What the guard decided about a request that it does not refuse.
+#[derive(Debug)]
+pub enum Admitted {
+    /// The route is open to all.
+    Anyone,
+    As(Principal),
+    /// An allowed page asks beforehand; answered here.
+    Preflight,
+}
+
+/// The decision, and the page of an allowed foreign origin that must be able to read the answer.
+#[derive(Debug)]
+pub struct Decision {
+    pub admitted: Admitted,
+    pub(crate) readable_by: Option<HeaderValue>,
+}
+
+impl Guard {
+    pub fn new(tokens: Tokens, routes: Routes, settings: &Settings) -> Result<Self, GuardError> {
+        let allowed = RwLock::new(Arc::new(Allowed::of(settings)?));
+        Ok(Self { tokens, routes, failures: Failures::default(), allowed })
+    }
+
+    /// Takes new settings for the requests to come.
+    pub fn reload(&self, settings: &Settings) -> Result<(), GuardError> {
+        let allowed = Arc::new(Allowed::of(settings)?);
+        *self.allowed.write().unwrap_or_else(PoisonError::into_inner) = allowed;
+        Ok(())
+    }
+
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    /// Decides about an HTTP request by its head.
+    pub fn admit(&self, parts: &Parts, arrival: &Arrival) -> Result<Decision, Problem> {
+        check_shape(parts)?;
+        let allowed = self.allowed();
+        // Unix sockets cannot be reached by a browser, and have no host name.
+        let page = match arrival.local {
+            None => Page::None,
+            Some(local) => {
+                let host = allowed.hosts.check(parts, local, arrival.is_tls)?;
+                allowed.origins.check(parts, host, arrival.is_tls)?
+            }
+        };
+        let readable_by = match &page {
+            Page::Allowed(origin) => Some(origin.clone()),
+            Page::None | Page::Own => None,
+        };
+        let is_preflight = parts.method == Method::OPTIONS
+            && parts.headers.contains_key("access-control-request-method");
+        let admitted = if is_preflight && readable_by.is_some() {
+            Admitted::Preflight
+        } else if self.routes.is_open(&parts.method, parts.uri.path()) {
+            Admitted::Anyone
+        } else {
+            Admitted::As(self.identify(parts, arrival, &page)?)
+        };
+        Ok(Decision { admitted, readable_by })
+    }
+
+    /// Decides about a token that came over a line protocol.
+    pub fn admit_token(&self, token: &str, peer: &Peer) -> Result<Principal, Problem> {
+        self.evaluate(&[token], peer)
+    }
+
+    /// The daemon's own user on the private socket needs no token.
+    pub fn admit_local(&self, peer: &Peer) -> Option<Principal> {
+        let own_uid = rustix::process::geteuid().as_raw();
+        matches!(peer, Peer::Private { uid } if *uid == own_uid).then(Principal::local)
+    }
+
+    /// Counts a wrong login code like a wrong token.
+    pub(crate) fn note_failure(&self, peer: &Peer, what: &'static str) -> Problem {
+        match self.failures.note(peer, Instant::now()) {
+            Verdict::Counted => {
+                tracing::warn!(%peer, what, "refused");
+                Problem::unauthorized()
+            }
+            Verdict::Limited { retry_after, is_first } => {
+                if is_first {
+                    tracing::warn!(%peer, "too many failures; not told about for a while");
+                }
+                too_many(retry_after)
+            }
+        }
+    }
+
+    fn identify(
+        &self,
+        parts: &Parts,
+        arrival: &Arrival,
+        page: &Page,
+    ) -> Result<Principal, Problem> {
+        match credentials::find(parts) {
+            Presented::Nothing => self.admit_local(&arrival.peer).ok_or_else(Problem::unauthorized),
+            Presented::Nonsense => Err(self.note_failure(&arrival.peer, "malformed credentials")),
+            Presented::Token(token) => self.evaluate(&[token], &arrival.peer),
+            Presented::Cookies(cookies) => {
+                check_cookie_use(parts, page)?;
+                self.evaluate(&cookies, &arrival.peer)
+            }
+        }
+    }
+
+    /// A good token is let in however many bad ones came from its address: all clients of a
+    /// machine share one, and a token cannot be guessed.
+    fn evaluate(&self, presented: &[&str], peer: &Peer) -> Result<Principal, Problem> {
+        let found = presented.iter().find_map(|token| self.tokens.check(token));
+        found.ok_or_else(|| self.note_failure(peer, "wrong token"))
+    }
+
+    fn allowed(&self) -> Arc<Allowed> {
+        self.allowed.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Allowed {
+    fn of(settings: &Settings) -> Result<Self, GuardError> {
+        Ok(Self {
+            hosts: Hosts::new(&settings.allow_hosts)?,
+            origins: Origins::new(&settings.allow_origins)?,
+        })
+    }
+}
+
+fn check_shape(parts: &Parts) -> Result<(), Problem> {
+    if [Method::CONNECT, Method::TRACE].contains(&parts.method) {
+        return Err(Problem::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method-not-allowed",
+            "this method is not served",
+        ));
+    }
+    if parts.headers.len() > MAX_HEADERS {
+        return Err(Problem::new(
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            "headers-too-large",
+            "the request has too many header fields",
+        ));
+    }
+    let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    if target > MAX_TARGET_BYTES {
+        return Err(Problem::new(
+            StatusCode::URI_TOO_LONG,
+            "target-too-long",
+            "the request's address is too long",
+        ));
+    }
+    Ok(())
+}
+
+/// The browser sends a cookie by itself, so the cookie alone does not show that our page
+/// asked. What changes something, and a WebSocket, must come from our page by name.
+fn check_cookie_use(parts: &Parts, page: &Page) -> Result<(), Problem> {
+    let is_safe = [Method::GET, Method::HEAD].contains(&parts.method) && !is_upgrade(parts);
+    match page {
+        Page::Own => Ok(()),
+        Page::None if is_safe => Ok(()),
+        Page::None => Err(Problem::forbidden("a cookie is accepted from our own page only")),
+        Page::Allowed(_) => {
+            Err(Problem::forbidden("pages of other origins must use a token, not the cookie"))
+        }
+    }
+}
+
+pub(crate) fn is_upgrade(parts: &Parts) -> bool {
+    let asks = parts.headers.contains_key("upgrade") || parts.method == Method::CONNECT;
+    asks && parts.version <= Version::HTTP_11
+}
+
+fn too_many(retry_after: u64) -> Problem {
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many-failures", "too many wrong tokens")
+        .detail("a valid token is still accepted")
+        .retry_after(retry_after)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! Where a request came from.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio_util::sync::CancellationToken;
+
+/// The other end of a connection, as the kernel says it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    Net(SocketAddr),
+    /// A process of that user, on the daemon's private socket.
+    Private {
+        uid: u32,
+    },
+    /// A process of that user, on a socket where tokens are asked for.
+    Unix {
+        uid: u32,
+    },
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Net(address) => address.ip().fmt(f),
+            Self::Private { uid } | Self::Unix { uid } => write!(f, "uid {uid}"),
+        }
+    }
+}
+
+/// Whose failures are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum PeerKey {
+    V4([u8; 4]),
+    /// A home or a host is given at least this much of the address space.
+    V6Network(u64),
+    User(u32),
+}
+
+impl Peer {
+    pub(super) fn key(&self) -> PeerKey {
+        match self {
+            Self::Private { uid } | Self::Unix { uid } => PeerKey::User(*uid),
+            Self::Net(address) => match address.ip().to_canonical() {
+                IpAddr::V4(ip) => PeerKey::V4(ip.octets()),
+                IpAddr::V6(ip) => {
+                    let network = ip.to_bits() >> 64;
+                    PeerKey::V6Network(u64::try_from(network).unwrap_or(u64::MAX))
+                }
+            },
+        }
+    }
+}
+
+/// The connection that a request came on; every request carries it as an extension.
+#[derive(Debug, Clone)]
+pub struct Arrival {
+    pub peer: Peer,
+    /// Our end's address; none for unix sockets.
+    pub local: Option<SocketAddr>,
+    pub is_tls: bool,
+    /// Cancelling it cuts the connection, also after it became a WebSocket.
+    pub cut: CancellationToken,
+    pub activity: Arc<Activity>,
+}
+
+impl Arrival {
+    pub fn new(peer: Peer, local: Option<SocketAddr>, is_tls: bool) -> Self {
+        let activity = Arc::default();
+        Self { peer, local, is_tls, cut: CancellationToken::new(), activity }
+    }
+}
+
+/// How many requests of a connection are being served, and how many ever were.
+#[derive(Debug, Default)]
+pub struct Activity {
+    n_now: AtomicUsize,
+    n_ever: AtomicUsize,
+}
+
+impl Activity {
+    pub fn enter(self: &Arc<Self>) -> Busy {
+        self.n_now.fetch_add(1, Ordering::Relaxed);
+        self.n_ever.fetch_add(1, Ordering::Relaxed);
+        Busy(self.clone())
+    }
+
+    pub fn is_busy(&self) -> bool {
+        self.n_now.load(Ordering::Relaxed) > 0
+    }
+
+    pub fn n_ever(&self) -> usize {
+        self.n_ever.load(Ordering::Relaxed)
+    }
+}
+
+/// Held while a request is served, its answer's body included.
+#[derive(Debug)]
+pub struct Busy(Arc<Activity>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.n_now.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,38 @@
+//! The principal as handlers get it.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+use super::Arrival;
+use crate::principal::{Principal, Role};
+use crate::problem::Problem;
+
+impl Principal {
+    /// The role check of a handler: `principal.require(Role::Operator)?`.
+    pub fn require(&self, role: Role) -> Result<(), Problem> {
+        if self.may(role) {
+            return Ok(());
+        }
+        let detail = format!("the token `{}` is not allowed to do this", self.name);
+        Err(Problem::forbidden(detail).remedy(format!("use a token with the role `{role}`")))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Principal {
+    type Rejection = Problem;
+
+    /// A handler that asks who is there refuses if the guard did not say: a route that was
+    /// forgotten on its way here, or that is open to all.
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        parts.extensions.get::<Self>().cloned().ok_or_else(Problem::unauthorized)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Arrival {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let arrival = parts.extensions.get::<Self>().cloned();
+        arrival.ok_or_else(|| Problem::internal("the request came in by no listener"))
+    }
+}

@@ -1,0 +1,90 @@
+//! Where a request may carry its token.
+//!
+//! `Authorization: Bearer`; on a WebSocket upgrade also a subprotocol; else the cookie of a
+//! login. Never the address: addresses end up in logs, histories and `Referer`. The first
+//! that is present decides; a bad one is not made good by another.
+
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, header};
+
+use super::{COOKIE, WS_TOKEN, is_upgrade};
+
+/// Another program on this host may leave cookies of our name beside ours, as browsers do
+/// not tell ports apart; more than a few are nobody's mistake.
+const MAX_COOKIES: usize = 4;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Presented<'a> {
+    Nothing,
+    Nonsense,
+    Token(&'a str),
+    Cookies(Vec<&'a str>),
+}
+
+pub(super) fn find(parts: &Parts) -> Presented<'_> {
+    let headers = &parts.headers;
+    if headers.contains_key(header::AUTHORIZATION) {
+        return only(headers, &header::AUTHORIZATION)
+            .and_then(bearer)
+            .map_or(Presented::Nonsense, Presented::Token);
+    }
+    if is_upgrade(parts) {
+        let mut tokens = protocols(headers).filter_map(|name| name.strip_prefix(WS_TOKEN));
+        match (tokens.next(), tokens.next()) {
+            (Some(token), None) => return Presented::Token(token),
+            (Some(_), Some(_)) => return Presented::Nonsense,
+            (None, _) => {}
+        }
+    }
+    let cookies: Vec<_> = cookies(headers).take(MAX_COOKIES).collect();
+    if cookies.is_empty() { Presented::Nothing } else { Presented::Cookies(cookies) }
+}
+
+/// Takes the secrets out of a request that was let in, so that nothing behind the guard can
+/// log or forward them by accident.
+pub(super) fn strip(headers: &mut HeaderMap) {
+    headers.remove(header::AUTHORIZATION);
+    headers.remove(header::COOKIE);
+    if !protocols(headers).any(|name| name.starts_with(WS_TOKEN)) {
+        return;
+    }
+    let rest: Vec<_> = protocols(headers).filter(|name| !name.starts_with(WS_TOKEN)).collect();
+    let rest = rest.join(", ");
+    headers.remove(header::SEC_WEBSOCKET_PROTOCOL);
+    if let Ok(rest) = HeaderValue::from_str(&rest)
+        && !rest.is_empty()
+    {
+        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, rest);
+    }
+}
+
+fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let (first, second) = (values.next()?, values.next());
+    if second.is_some() { None } else { first.to_str().ok() }
+}
+
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    let token = token.trim_matches(' ');
+    let is_token = !token.is_empty() && !token.contains(' ');
+    (scheme.eq_ignore_ascii_case("bearer") && is_token).then_some(token)
+}
+
+fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    listed(headers, &header::SEC_WEBSOCKET_PROTOCOL, ',')
+}
+
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let pairs = listed(headers, &header::COOKIE, ';');
+    pairs.filter_map(|pair| pair.strip_prefix(COOKIE)?.strip_prefix('='))
+}
+
+fn listed<'a>(
+    headers: &'a HeaderMap,
+    name: &header::HeaderName,
+    between: char,
+) -> impl Iterator<Item = &'a str> {
+    let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(move |line| line.split(between)).map(str::trim).filter(|item| !item.is_empty())
+}

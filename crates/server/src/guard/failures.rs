@@ -1,0 +1,80 @@
+//! How many wrong tokens an address has tried.
+//!
+//! Ten a minute are answered as wrong; the rest are told to come back later. Guessing 256
+//! random bits is hopeless at any speed; what this keeps out is the noise.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::arrival::{Peer, PeerKey};
+
+const MAX_FAILURES: u32 = 10;
+const WINDOW: Duration = Duration::from_secs(60);
+/// Addresses remembered at a time; the ones beyond share one count.
+const MAX_PEERS: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(super) struct Failures {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    peers: HashMap<PeerKey, Count>,
+    others: Option<Count>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Count {
+    since: Instant,
+    n: u32,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Counted,
+    Limited { retry_after: u64, is_first: bool },
+}
+
+impl Failures {
+    pub(super) fn note(&self, peer: &Peer, now: Instant) -> Verdict {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = peer.key();
+        if known.peers.len() >= MAX_PEERS && !known.peers.contains_key(&key) {
+            known.peers.retain(|_, count| !count.is_over(now));
+        }
+        let is_full = known.peers.len() >= MAX_PEERS && !known.peers.contains_key(&key);
+        let fresh = Count { since: now, n: 0 };
+        let count = if is_full {
+            known.others.get_or_insert(fresh)
+        } else {
+            known.peers.entry(key).or_insert(fresh)
+        };
+        count.note(now)
+    }
+}
+
+impl Count {
+    fn is_over(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) >= WINDOW
+    }
+
+    fn note(&mut self, now: Instant) -> Verdict {
+        if self.is_over(now) {
+            *self = Self { since: now, n: 0 };
+        }
+        self.n = self.n.saturating_add(1);
+        if self.n <= MAX_FAILURES {
+            return Verdict::Counted;
+        }
+        let left = WINDOW.saturating_sub(now.saturating_duration_since(self.since));
+        Verdict::Limited {
+            retry_after: left.as_secs().max(1),
+            is_first: self.n == MAX_FAILURES + 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

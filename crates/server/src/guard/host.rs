@@ -1,0 +1,143 @@
+//! By which names the daemon may be called.
+//!
+//! A page of another site can make its own name resolve to this machine and then be "same
+//! origin" with us; its name in `Host` gives it away. So only names that we know are served.
+//! They are compared as bytes: whatever a clever spelling may mean to somebody else, here it
+//! is unknown.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::request::Parts;
+use axum::http::{Version, header};
+
+use super::GuardError;
+use crate::problem::Problem;
+
+#[derive(Debug)]
+pub(super) struct Hosts {
+    configured: Vec<Name>,
+}
+
+#[derive(Debug)]
+struct Name {
+    host: String,
+    /// Without one: the listener's, or none, as behind a proxy.
+    port: Option<String>,
+}
+
+impl Hosts {
+    pub(super) fn new(names: &[String]) -> Result<Self, GuardError> {
+        let parsed = names
+            .iter()
+            .map(|name| Name::parse(name).ok_or_else(|| GuardError::BadHost(name.clone())));
+        Ok(Self { configured: parsed.collect::<Result<_, _>>()? })
+    }
+
+    /// The request's host, if it is one of ours.
+    pub(super) fn check<'a>(
+        &self,
+        parts: &'a Parts,
+        local: SocketAddr,
+        is_tls: bool,
+    ) -> Result<&'a str, Problem> {
+        let asked = authority(parts)?;
+        if self.knows(asked, local, is_tls) {
+            return Ok(asked);
+        }
+        Err(Problem::forbidden("the daemon is not known by this host name")
+            .remedy("use its address, or start it with `--allow-host NAME`"))
+    }
+
+    pub(super) fn knows(&self, asked: &str, local: SocketAddr, is_tls: bool) -> bool {
+        let port = local.port();
+        let is_default_port = port == if is_tls { 443 } else { 80 };
+        let port = port.to_string();
+        // The address that the connection was made to cannot have been reached by a name
+        // that somebody else controls, if it is spelt as an address.
+        let own = match local.ip().to_canonical() {
+            IpAddr::V4(ip) => ip.to_string(),
+            IpAddr::V6(ip) => format!("[{ip}]"),
+        };
+        let is_own =
+            ["127.0.0.1", "localhost", "[::1]", own.as_str()].iter().any(|host| {
+                match asked.strip_prefix(host) {
+                    Some("") => is_default_port,
+                    Some(rest) => rest.strip_prefix(':') == Some(port.as_str()),
+                    None => false,
+                }
+            });
+        is_own || self.configured.iter().any(|name| name.is(asked, &port))
+    }
+}
+
+impl Name {
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.to_ascii_lowercase();
+        let (host, port) = split_port(&text)?;
+        is_host(host).then(|| Self { host: host.to_owned(), port: port.map(str::to_owned) })
+    }
+
+    fn is(&self, asked: &str, listening: &str) -> bool {
+        let Some(rest) = asked.strip_prefix(self.host.as_str()) else { return false };
+        match (&self.port, rest.strip_prefix(':')) {
+            (Some(port), Some(asked)) => port == asked,
+            (None, Some(asked)) => asked == listening,
+            (None, None) => rest.is_empty(),
+            (Some(_), None) => false,
+        }
+    }
+}
+
+/// What the request says whom it wants, said once and in one way.
+fn authority(parts: &Parts) -> Result<&str, Problem> {
+    let mut lines = parts.headers.get_all(header::HOST).iter();
+    let (line, second) = (lines.next(), lines.next());
+    if second.is_some() {
+        return Err(Problem::bad_request("there is more than one Host"));
+    }
+    let line = line.map(|line| line.to_str()).transpose();
+    let line = line.map_err(|_| Problem::bad_request("Host is not text"))?;
+    let target = parts.uri.authority().map(axum::http::uri::Authority::as_str);
+    let one = match (target, line) {
+        (Some(_), _) if parts.version < Version::HTTP_2 => {
+            return Err(Problem::bad_request("the target must be a path, not an address"));
+        }
+        (Some(target), Some(line)) if target != line => {
+            return Err(Problem::bad_request("Host and :authority differ"));
+        }
+        (Some(one), _) | (None, Some(one)) => one,
+        (None, None) => "",
+    };
+    if one.is_empty() { Err(Problem::bad_request("there is no Host")) } else { Ok(one) }
+}
+
+/// Splits `host[:port]`; none if the port is not a plain number.
+pub(super) fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
+    let after_host = match text.strip_prefix('[') {
+        Some(rest) => rest.find(']')? + 2,
+        None => text.find(':').unwrap_or(text.len()),
+    };
+    let (host, rest) = text.split_at_checked(after_host)?;
+    if rest.is_empty() {
+        return Some((host, None));
+    }
+    let port = rest.strip_prefix(':')?;
+    let number: u16 = port.parse().ok()?;
+    (number.to_string() == port).then_some((host, Some(port)))
+}
+
+/// A lower-case name or address, spelt as browsers spell it.
+pub(super) fn is_host(host: &str) -> bool {
+    if let Some(address) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        return address.parse::<std::net::Ipv6Addr>().is_ok_and(|ip| ip.to_string() == address);
+    }
+    let is_label = |label: &str| {
+        let is_plain =
+            |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+        !label.is_empty() && label.chars().all(is_plain)
+    };
+    host.len() <= 253 && host.split('.').all(is_label)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! What the guard must know of routes: which are open to all, and which take other bodies
+//! than JSON.
+//!
+//! A route that nobody named here needs a token and takes JSON. Patterns are those of the
+//! router: `{name}` is one segment, `{*rest}` at the end is all that follows. Paths are
+//! compared as they came, undecoded, as the router does.
+
+use axum::http::Method;
+
+#[derive(Debug, Clone)]
+pub struct Routes {
+    open: Vec<(Method, String)>,
+    bodies: Vec<(String, BodyRule)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyKind {
+    Json,
+    /// `application/octet-stream` and images.
+    Upload,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BodyRule {
+    pub kind: BodyKind,
+    /// Without one, the listener's.
+    pub max_bytes: Option<u64>,
+}
+
+impl Default for Routes {
+    /// What can be asked for without a token: whether the daemon lives, and the way in.
+    fn default() -> Self {
+        let get = ["/", "/healthz", "/login", "/login.js", "/login.css"];
+        let mut open: Vec<_> = get.map(|path| (Method::GET, path.to_owned())).into();
+        open.push((Method::POST, "/v1/login".to_owned()));
+        Self { open, bodies: Vec::new() }
+    }
+}
+
+impl Routes {
+    /// Opens a route to all. Meant for static files.
+    #[must_use]
+    pub fn open(mut self, method: Method, pattern: impl Into<String>) -> Self {
+        self.open.push((method, pattern.into()));
+        self
+    }
+
+    /// Lets a route take another body than JSON of the usual size.
+    #[must_use]
+    pub fn body(mut self, pattern: impl Into<String>, rule: BodyRule) -> Self {
+        self.bodies.push((pattern.into(), rule));
+        self
+    }
+
+    pub(super) fn is_open(&self, method: &Method, path: &str) -> bool {
+        let method = if *method == Method::HEAD { &Method::GET } else { method };
+        self.open.iter().any(|(open, pattern)| open == method && fits(pattern, path))
+    }
+
+    pub(super) fn body_rule(&self, path: &str) -> BodyRule {
+        let rule = self.bodies.iter().find(|(pattern, _)| fits(pattern, path));
+        rule.map_or(BodyRule { kind: BodyKind::Json, max_bytes: None }, |(_, rule)| *rule)
+    }
+}
+
+fn fits(pattern: &str, path: &str) -> bool {
+    let (mut pattern, mut path) = (pattern.split('/'), path.split('/'));
+    loop {
+        match (pattern.next(), path.next()) {
+            (None, None) => return true,
+            (Some(part), Some(rest)) if part.starts_with("{*") => return !rest.is_empty(),
+            (Some(part), Some(segment)) if part.starts_with('{') => {
+                if segment.is_empty() {
+                    return false;
+                }
+            }
+            (Some(part), Some(segment)) if part == segment => {}
+            _ => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! The guard as a service around the whole router.
+//!
+//! It stands outside of routing, so there is no route, known or unknown, and no upgrade that
+//! does not pass it. A request that came by no listener of ours is not served at all.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::Router;
+use axum::body::{Body, HttpBody};
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use tower::{Service, ServiceExt};
+
+use super::arrival::Busy;
+use super::tail::{Tail, overdue};
+use super::{Admitted, Arrival, Decision, Guard, content, credentials, headers};
+use crate::limits::{Fault, HttpLimits, Metered};
+use crate::principal::Principal;
+use crate::problem::Problem;
+
+/// A router behind the guard.
+#[derive(Debug, Clone)]
+pub struct Guarded {
+    guard: Arc<Guard>,
+    router: Router,
+    limits: HttpLimits,
+}
+
+impl Guarded {
+    pub fn new(guard: Arc<Guard>, router: Router, limits: HttpLimits) -> Self {
+        // The framework's own limit is lower than ours and would not tell uploads apart.
+        Self { guard, router: router.layer(DefaultBodyLimit::disable()), limits }
+    }
+
+    pub async fn handle(self, request: Request) -> Response {
+        let mut response = match request.extensions().get::<Arrival>().cloned() {
+            None => Problem::internal("a request came in by no listener").into_response(),
+            Some(arrival) => self.decide(arrival, request).await,
+        };
+        if response.status() == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer realm=\"switchyard\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        response
+    }
+
+    async fn decide(self, arrival: Arrival, request: Request) -> Response {
+        let busy = arrival.activity.enter();
+        let (parts, body) = request.into_parts();
+        let decision = self.guard.admit(&parts, &arrival);
+        let (response, readable_by) = match decision {
+            Err(problem) => (problem.into_response(), None),
+            Ok(Decision { admitted, readable_by }) => {
+                let request = Request::from_parts(parts, body);
+                (self.proceed(admitted, arrival, busy, request).await, readable_by)
+            }
+        };
+        let mut response = response;
+        headers::protect(response.headers_mut());
+        if let Some(origin) = readable_by {
+            headers::share(response.headers_mut(), origin);
+        }
+        response
+    }
+
+    async fn proceed(
+        self,
+        admitted: Admitted,
+        arrival: Arrival,
+        busy: Busy,
+        request: Request,
+    ) -> Response {
+        let principal = match admitted {
+            Admitted::Preflight => {
+                let mut response = StatusCode::NO_CONTENT.into_response();
+                headers::answer_preflight(response.headers_mut());
+                return response;
+            }
+            Admitted::Anyone => None,
+            Admitted::As(principal) => Some(principal),
+        };
+        let response = match self.serve(request, principal.as_ref()).await {
+            Ok(response) => response,
+            Err(problem) => problem.into_response(),
+        };
+        // The daemon's own user has no token that could be revoked.
+        let revoked = principal.filter(|one| !one.is_local).map(|one| one.revoked);
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            if let Some(revoked) = revoked {
+                tokio::spawn(async move {
+                    tokio::select! {
+                        () = overdue(revoked) => arrival.cut.cancel(),
+                        () = arrival.cut.cancelled() => {}
+                    }
+                });
+            }
+            return response;
+        }
+        // What is complete already is on its way before anybody could revoke anything.
+        if response.body().size_hint().exact().is_some() {
+            return response;
+        }
+        response.map(|body| Tail::wrap(body, revoked, busy))
+    }
+
+    async fn serve(
+        self,
+        request: Request,
+        principal: Option<&Principal>,
+    ) -> Result<Response, Problem> {
+        let (mut parts, body) = request.into_parts();
+        let rule = self.guard.routes.body_rule(parts.uri.path());
+        content::check(&parts, !body.is_end_stream(), rule.kind)?;
+        let max_bytes = rule.max_bytes.unwrap_or(self.limits.max_body_bytes);
+        // Exact for a body whose length the client has announced.
+        if body.size_hint().lower() > max_bytes {
+            return Err(Fault::TooLarge.problem(max_bytes));
+        }
+        let (body, fault) = Metered::wrap(body, max_bytes, &self.limits);
+        credentials::strip(&mut parts.headers);
+        if let Some(principal) = principal {
+            parts.extensions.insert(principal.clone());
+        }
+        let Ok(response) = self.router.oneshot(Request::from_parts(parts, body)).await;
+        // Handlers see a body that broke off; the client is told why it was broken off.
+        match fault.get() {
+            Some(fault) if !response.status().is_success() => Err(fault.problem(max_bytes)),
+            _ => Ok(response),
+        }
+    }
+}
+
+impl<B> Service<axum::http::Request<B>> for Guarded
+where
+    B: HttpBody<Data = axum::body::Bytes> + Send + 'static,
+    B::Error: Into<axum::BoxError>,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: axum::http::Request<B>) -> Self::Future {
+        let this = self.clone();
+        Box::pin(async move { Ok(this.handle(request.map(Body::new)).await) })
+    }
+}

@@ -1,0 +1,217 @@
+use axum::http::Request;
+
+use super::*;
+use crate::principal::Role;
+use crate::tokens::NewToken;
+
+struct Case {
+    _dir: tempfile::TempDir,
+    guard: Guard,
+    token: String,
+}
+
+fn case() -> Case {
+    let dir = tempfile::tempdir().unwrap();
+    let tokens = Tokens::open(dir.path()).unwrap();
+    let new =
+        NewToken { name: "ci".into(), role: Role::Observer, expires: None, own_sessions: true };
+    let token = tokens.add(new).unwrap();
+    let settings =
+        Settings { allow_origins: vec!["https://app.example".into()], ..Settings::default() };
+    let guard = Guard::new(tokens, Routes::default(), &settings).unwrap();
+    Case { _dir: dir, guard, token }
+}
+
+fn arrival() -> Arrival {
+    let at = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    Arrival::new(Peer::Net(at(50_000)), Some(at(7433)), false)
+}
+
+impl Case {
+    fn admit(&self, method: &str, headers: &[(&str, &str)]) -> Result<Principal, u16> {
+        let mut request = Request::builder().method(method).uri("/v1/x");
+        request = request.header("host", "127.0.0.1:7433");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let parts = request.body(()).unwrap().into_parts().0;
+        match self.guard.admit(&parts, &arrival()) {
+            Ok(Decision { admitted: Admitted::As(principal), .. }) => Ok(principal),
+            Ok(decision) => panic!("{decision:?}"),
+            Err(problem) => Err(problem.status),
+        }
+    }
+}
+
+#[test]
+fn a_token_is_taken_from_the_header_the_subprotocol_or_the_cookie() {
+    let case = case();
+    let bearer = format!("Bearer {}", case.token);
+    let principal = case.admit("POST", &[("authorization", &bearer)]).unwrap();
+    assert_eq!((principal.name.as_str(), principal.role), ("ci", Role::Observer));
+    assert!(principal.own_sessions && !principal.is_local);
+    let loose = format!("bEARER   {} ", case.token);
+    assert!(case.admit("GET", &[("authorization", &loose)]).is_ok());
+
+    let offered = format!("acp.v1, {WS_TOKEN}{}", case.token);
+    let upgrade = [("upgrade", "websocket"), ("sec-websocket-protocol", offered.as_str())];
+    assert!(case.admit("GET", &upgrade).is_ok());
+    assert_eq!(case.admit("GET", &upgrade[1..]).unwrap_err(), 401, "only on an upgrade");
+
+    let cookie = format!("a=b; {COOKIE}=wrong; {COOKIE}={}", case.token);
+    assert!(case.admit("GET", &[("cookie", &cookie)]).is_ok());
+}
+
+#[test]
+fn a_bad_credential_is_not_made_good_by_another() {
+    let case = case();
+    let bearer = format!("Bearer {}", case.token);
+    let cookie = format!("{COOKIE}={}", case.token);
+    for bad in ["Bearer wrong", "Basic x", "Bearer", "Bearer ", "", case.token.as_str()] {
+        let both = [("authorization", bad), ("cookie", &cookie)];
+        assert_eq!(case.admit("GET", &both).unwrap_err(), 401, "{bad}");
+    }
+    let twice = [("authorization", bearer.as_str()), ("authorization", bearer.as_str())];
+    assert_eq!(case.admit("GET", &twice).unwrap_err(), 401);
+    let one = format!("{WS_TOKEN}{}", case.token);
+    let twice = [
+        ("upgrade", "websocket"),
+        ("sec-websocket-protocol", one.as_str()),
+        ("sec-websocket-protocol", one.as_str()),
+    ];
+    assert_eq!(case.admit("GET", &twice).unwrap_err(), 401);
+}
+
+#[test]
+fn a_cookie_changes_something_for_our_own_page_only() {
+    let case = case();
+    let cookie = format!("{COOKIE}={}", case.token);
+    let cookie = ("cookie", cookie.as_str());
+    let own = ("origin", "http://127.0.0.1:7433");
+    let allowed = ("origin", "https://app.example");
+    let upgrade = ("upgrade", "websocket");
+
+    for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"] {
+        assert_eq!(case.admit(method, &[cookie]).unwrap_err(), 403, "{method}");
+        assert_eq!(case.admit(method, &[cookie, allowed]).unwrap_err(), 403, "{method}");
+        assert!(case.admit(method, &[cookie, own]).is_ok(), "{method}");
+    }
+    assert!(case.admit("GET", &[cookie]).is_ok());
+    assert!(case.admit("GET", &[cookie, own, upgrade]).is_ok());
+    assert_eq!(case.admit("GET", &[cookie, upgrade]).unwrap_err(), 403);
+    assert_eq!(case.admit("GET", &[cookie, allowed]).unwrap_err(), 403);
+
+    let bearer = format!("Bearer {}", case.token);
+    assert!(case.admit("POST", &[("authorization", &bearer), allowed]).is_ok());
+}
+
+#[test]
+fn nothing_that_a_client_claims_gives_it_power() {
+    let case = case();
+    let bearer = format!("Bearer {}", case.token);
+    let claims = [
+        ("authorization", bearer.as_str()),
+        ("x-role", "admin"),
+        ("x-scopes", "operator.admin"),
+        ("x-forwarded-for", "127.0.0.1"),
+        ("x-forwarded-user", "admin"),
+        ("x-real-ip", "127.0.0.1"),
+    ];
+    assert_eq!(case.admit("GET", &claims).unwrap().role, Role::Observer);
+    assert_eq!(case.admit("GET", &claims[1..]).unwrap_err(), 401);
+}
+
+#[test]
+fn strange_requests_are_refused_before_anything_else() {
+    let case = case();
+    let bearer = format!("Bearer {}", case.token);
+    let auth = ("authorization", bearer.as_str());
+    for method in ["CONNECT", "TRACE"] {
+        assert_eq!(case.admit(method, &[auth]).unwrap_err(), 405);
+    }
+    let many = vec![("x-a", "b"); MAX_HEADERS];
+    assert_eq!(case.admit("GET", &many).unwrap_err(), 431);
+    let long = format!("/v1/{}", "x".repeat(MAX_TARGET_BYTES));
+    let parts = Request::builder().uri(long).body(()).unwrap().into_parts().0;
+    assert_eq!(case.guard.admit(&parts, &arrival()).unwrap_err().status, 414);
+}
+
+#[test]
+fn only_our_own_user_is_local_and_only_on_the_private_socket() {
+    let case = case();
+    let uid = rustix::process::geteuid().as_raw();
+    let local = case.guard.admit_local(&Peer::Private { uid }).unwrap();
+    assert!(local.is_local && local.role == Role::Admin);
+    assert!(case.guard.admit_local(&Peer::Private { uid: uid + 1 }).is_none());
+    assert!(case.guard.admit_local(&Peer::Unix { uid }).is_none());
+    assert!(case.guard.admit_local(&arrival().peer).is_none());
+
+    let parts = Request::builder().uri("/v1/x").body(()).unwrap().into_parts().0;
+    let by = |peer| case.guard.admit(&parts, &Arrival::new(peer, None, false));
+    assert!(by(Peer::Private { uid }).is_ok());
+    assert_eq!(by(Peer::Private { uid: uid + 1 }).unwrap_err().status, 401);
+    assert_eq!(by(Peer::Unix { uid }).unwrap_err().status, 401);
+}
+
+#[test]
+fn a_token_on_the_private_socket_decides_over_the_user() {
+    let case = case();
+    let uid = rustix::process::geteuid().as_raw();
+    let bearer = |token: &str| {
+        let request = Request::builder().uri("/v1/x");
+        let request = request.header("authorization", format!("Bearer {token}"));
+        request.body(()).unwrap().into_parts().0
+    };
+    let by = |token: &str| {
+        case.guard.admit(&bearer(token), &Arrival::new(Peer::Private { uid }, None, false))
+    };
+    let Ok(Decision { admitted: Admitted::As(principal), .. }) = by(&case.token) else { panic!() };
+    assert_eq!(principal.role, Role::Observer);
+    assert_eq!(by("wrong").unwrap_err().status, 401);
+}
+
+#[test]
+fn secrets_are_taken_out_of_what_handlers_see() {
+    let request = Request::builder()
+        .header("authorization", "Bearer x")
+        .header("cookie", "a=b")
+        .header("sec-websocket-protocol", "acp.v1, switchyard-token.x")
+        .header("sec-websocket-protocol", "other")
+        .header("accept", "*/*");
+    let mut headers = request.body(()).unwrap().into_parts().0.headers;
+    credentials::strip(&mut headers);
+    let left: Vec<_> =
+        headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
+    assert_eq!(left.len(), 2);
+    assert!(left.contains(&("sec-websocket-protocol", "acp.v1, other")));
+
+    let request = Request::builder().header("sec-websocket-protocol", "switchyard-token.x");
+    let mut headers = request.body(()).unwrap().into_parts().0.headers;
+    credentials::strip(&mut headers);
+    assert!(headers.is_empty());
+}
+
+#[test]
+fn settings_can_be_changed_while_it_stands() {
+    let case = case();
+    let bearer = format!("Bearer {}", case.token);
+    let from = [("authorization", bearer.as_str()), ("origin", "https://new.example")];
+    assert_eq!(case.admit("GET", &from).unwrap_err(), 403);
+
+    let settings =
+        |origin: &str| Settings { allow_origins: vec![origin.into()], ..Settings::default() };
+    case.guard.reload(&settings("https://new.example")).unwrap();
+    assert!(case.admit("GET", &from).is_ok());
+    assert!(case.guard.reload(&settings("*")).is_err());
+    assert!(case.admit("GET", &from).is_ok(), "bad settings change nothing");
+}
+
+#[test]
+fn roles_are_checked_with_a_remedy() {
+    let case = case();
+    let observer = case.guard.admit_token(&case.token, &arrival().peer).unwrap();
+    assert!(observer.require(Role::Observer).is_ok());
+    let refused = observer.require(Role::Admin).unwrap_err();
+    assert_eq!(refused.status, 403);
+    assert!(refused.remedy.unwrap().contains("admin"));
+}

@@ -1,0 +1,52 @@
+//! How much of the daemon one connection may take.
+//!
+//! Heads, bodies, connections, streams and silences all end somewhere; what happens there is
+//! an answer where one can still be given, and a closed connection where not.
+
+mod body;
+mod steady;
+
+use std::time::Duration;
+
+pub use body::{Fault, Metered};
+pub use steady::Steady;
+
+/// The limits of a listener.
+#[derive(Debug, Clone)]
+pub struct HttpLimits {
+    /// Connections at a time; the ones beyond are told to come back.
+    pub max_connections: usize,
+    /// A request's head, and a TLS handshake, must be complete by then.
+    pub head_timeout: Duration,
+    pub max_head_bytes: usize,
+    pub max_head_fields: usize,
+    pub max_body_bytes: u64,
+    /// How long a body may keep us waiting; bytes that come earn more time.
+    pub body_timeout: Duration,
+    /// Data waits and the peer takes not one byte.
+    pub stall_timeout: Duration,
+    /// Nothing is asked on an open connection.
+    pub idle_timeout: Duration,
+    /// HTTP/2 requests at a time on one connection. Event streams count, so this is more
+    /// than a browser's window full of sessions.
+    pub max_streams: u32,
+    /// After a stop, requests have this long to finish.
+    pub drain: Duration,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self {
+            max_connections: 1024,
+            head_timeout: Duration::from_secs(10),
+            max_head_bytes: 64 << 10,
+            max_head_fields: 100,
+            max_body_bytes: 16 << 20,
+            body_timeout: Duration::from_secs(30),
+            stall_timeout: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(90),
+            max_streams: 128,
+            drain: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Who comes in: one connection after the other, as many at a time as there are places.
+//!
+//! HTTP and the line protocols take their connections from here, so the limits on them are
+//! the same everywhere.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::net::sockopt;
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use super::bind::{Bound, Socket, UnixKind};
+use super::stream::Stream;
+use crate::guard::{Arrival, Peer};
+use crate::limits::{HttpLimits, Steady};
+use crate::tls::Tls;
+
+/// After an error that will not go away by itself at once, such as too many open files.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// What was cut must be gone by then; only a task that never runs again is not.
+const CUT_PATIENCE: Duration = Duration::from_secs(2);
+/// A peer whose machine vanished is noticed after the sum of these.
+const PROBE_AFTER: Duration = Duration::from_secs(60);
+const PROBE_EVERY: Duration = Duration::from_secs(15);
+
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
+/// A door with places behind it.
+#[derive(Debug)]
+pub struct Listener {
+    bound: Bound,
+    limits: HttpLimits,
+    places: Arc<Semaphore>,
+    /// Cancelled to cut everybody off.
+    abort: CancellationToken,
+    refusal: Option<&'static [u8]>,
+}
+
+/// Somebody who came in, before the TLS handshake.
+#[derive(Debug)]
+pub struct Connection {
+    raw: Raw,
+    peer: Peer,
+    local: Option<SocketAddr>,
+    tls: Option<Tls>,
+    place: OwnedSemaphorePermit,
+    cut: CancellationToken,
+    limits: HttpLimits,
+}
+
+#[derive(Debug)]
+enum Raw {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Listener {
+    pub fn new(bound: Bound, limits: HttpLimits) -> Self {
+        let places = Arc::new(Semaphore::new(limits.max_connections.min(Semaphore::MAX_PERMITS)));
+        Self { bound, limits, places, abort: CancellationToken::new(), refusal: None }
+    }
+
+    /// Tells those for whom there is no place so, in HTTP.
+    pub(super) fn refusing_in_http(mut self) -> Self {
+        self.refusal = self.bound.tls.is_none().then_some(BUSY);
+        self
+    }
+
+    pub fn limits(&self) -> &HttpLimits {
+        &self.limits
+    }
+
+    pub fn bound(&self) -> &Bound {
+        &self.bound
+    }
+
+    /// The next connection that there is a place for. May be dropped at any time.
+    pub async fn next(&self) -> Connection {
+        loop {
+            let (raw, peer, local) = patiently(|| self.accept()).await;
+            match self.places.clone().try_acquire_owned() {
+                Ok(place) => {
+                    let cut = self.abort.child_token();
+                    let (tls, limits) = (self.bound.tls.clone(), self.limits.clone());
+                    return Connection { raw, peer, local, tls, place, cut, limits };
+                }
+                Err(_) => {
+                    tracing::debug!(%peer, "no place for another connection");
+                    if let Some(refusal) = self.refusal {
+                        raw.say(refusal);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Closes the door, gives everybody inside the limits' time to go, then cuts.
+    pub async fn drain(self) {
+        let Self { bound, limits, places, abort, .. } = self;
+        drop(bound);
+        // A place is held for as long as its connection lives, also as a WebSocket.
+        let all = u32::try_from(limits.max_connections).unwrap_or(u32::MAX);
+        if tokio::time::timeout(limits.drain, places.acquire_many(all)).await.is_err() {
+            abort.cancel();
+            let _ = tokio::time::timeout(CUT_PATIENCE, places.acquire_many(all)).await;
+        }
+    }
+
+    async fn accept(&self) -> io::Result<(Raw, Peer, Option<SocketAddr>)> {
+        match &self.bound.socket {
+            Socket::Tcp(listener) => {
+                let (stream, address) = listener.accept().await?;
+                let local = stream.local_addr()?;
+                keep_lively(&stream, self.limits.stall_timeout);
+                Ok((Raw::Tcp(stream), Peer::Net(address), Some(local)))
+            }
+            Socket::Unix { listener, kind, .. } => {
+                let (stream, _) = listener.accept().await?;
+                let uid = stream.peer_cred()?.uid();
+                let peer = match kind {
+                    UnixKind::Private => Peer::Private { uid },
+                    UnixKind::Shared => Peer::Unix { uid },
+                };
+                Ok((Raw::Unix(stream), peer, None))
+            }
+        }
+    }
+}
+
+impl Connection {
+    pub fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    /// Shakes hands where TLS is spoken, within the time for a request's head. To be done in
+    /// the connection's own task.
+    pub async fn secure(self) -> io::Result<(Stream, Arrival)> {
+        let Self { raw, peer, local, tls, place, cut, limits } = self;
+        let (place, stall) = (Some(place), limits.stall_timeout);
+        let mut arrival = Arrival::new(peer, local, tls.is_some());
+        arrival.cut = cut.clone();
+        let stream = match (raw, tls) {
+            (Raw::Tcp(tcp), None) => Stream::Tcp(Steady::new(tcp, stall, cut, place)),
+            (Raw::Unix(unix), _) => Stream::Unix(Steady::new(unix, stall, cut, place)),
+            (Raw::Tcp(tcp), Some(tls)) => {
+                let shaking = tls.acceptor().accept(Steady::new(tcp, stall, cut, place));
+                let shaken = tokio::time::timeout(limits.head_timeout, shaking).await;
+                Stream::Tls(Box::new(shaken.map_err(io::Error::from)??))
+            }
+        };
+        Ok((stream, arrival))
+    }
+}
+
+impl Raw {
+    /// As far as it goes without waiting.
+    fn say(&self, bytes: &[u8]) {
+        let _ = match self {
+            Self::Tcp(stream) => stream.try_write(bytes),
+            Self::Unix(stream) => stream.try_write(bytes),
+        };
+    }
+}
+
+/// Answers are small and wanted at once; a peer that vanished is found out by probes, or by
+/// bytes that nobody confirms.
+fn keep_lively(stream: &TcpStream, stall_timeout: Duration) {
+    let _ = stream.set_nodelay(true);
+    let _ = sockopt::set_socket_keepalive(stream, true);
+    let _ = sockopt::set_tcp_keepidle(stream, PROBE_AFTER);
+    let _ = sockopt::set_tcp_keepintvl(stream, PROBE_EVERY);
+    let patience = u32::try_from(stall_timeout.as_millis()).unwrap_or(u32::MAX);
+    let _ = sockopt::set_tcp_user_timeout(stream, patience);
+}
+
+/// Accepts until it works. A connection that died in the queue is nothing; anything else is
+/// a shortage that passes, and trying again at once would only make it worse.
+async fn patiently<T, F: Future<Output = io::Result<T>>>(mut accept: impl FnMut() -> F) -> T {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) if is_the_peers(&error) => {}
+            Err(error) => {
+                tracing::error!(%error, "cannot accept connections; trying again");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        }
+    }
+}
+
+fn is_the_peers(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, NotConnected};
+    [ConnectionAborted, ConnectionRefused, ConnectionReset, NotConnected].contains(&error.kind())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! The way in for browsers: a link with a one-time code becomes a cookie.
+//!
+//! The code stands behind the `#`, which browsers send to nobody; the page takes it out of
+//! the address bar and trades it for the cookie. The cookie is a token of its own in the
+//! table, so it can be listed and revoked like any other, and scripts cannot read it.
+
+mod codes;
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde::Deserialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::guard::{Arrival, COOKIE, Guard};
+use crate::principal::Principal;
+use crate::problem::Problem;
+use crate::tokens::TokensError;
+use codes::Codes;
+
+const PAGE: &str = include_str!("../assets/login.html");
+const SCRIPT: &str = include_str!("../assets/login.js");
+const STYLE: &str = include_str!("../assets/login.css");
+const HOME: &str = include_str!("../assets/home.html");
+/// As long as the token itself lives.
+const COOKIE_SECONDS: u32 = 7 * 24 * 3600;
+
+/// What logins share; a clone is the same.
+#[derive(Debug, Clone)]
+pub struct Login {
+    guard: Arc<Guard>,
+    codes: Arc<Codes>,
+}
+
+impl Login {
+    pub fn new(guard: Arc<Guard>) -> Self {
+        Self { guard, codes: Arc::default() }
+    }
+
+    /// A code that logs one browser in, once, within ten minutes.
+    pub fn new_code(&self) -> Result<String, TokensError> {
+        self.codes.issue()
+    }
+
+    /// The link that is printed for a person to open; `base` is like `http://127.0.0.1:7433`.
+    pub fn new_link(&self, base: &str) -> Result<String, TokensError> {
+        Ok(format!("{base}/login#code={}", self.new_code()?))
+    }
+}
+
+/// The login page and what it calls. All but the logout is open to everybody.
+pub fn routes(login: Login) -> OpenApiRouter {
+    OpenApiRouter::new()
+        .routes(routes!(log_in))
+        .routes(routes!(log_out))
+        .route("/login", get(|| async { file("text/html; charset=utf-8", PAGE) }))
+        .route("/login.js", get(|| async { file("text/javascript; charset=utf-8", SCRIPT) }))
+        .route("/login.css", get(|| async { file("text/css; charset=utf-8", STYLE) }))
+        .with_state(login)
+}
+
+/// What stands at `/` where no web page is built in.
+pub fn home() -> Router {
+    Router::new().route("/", get(|| async { file("text/html; charset=utf-8", HOME) }))
+}
+
+fn file(kind: &'static str, text: &'static str) -> Response {
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}
+
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+struct LoginRequest {
+    /// From the link that `switchyard serve` printed.
+    code: String,
+}
+
+/// Trades a one-time code for a cookie.
+#[utoipa::path(
+    post,
+    path = "/v1/login",
+    tag = "access",
+    request_body = LoginRequest,
+    responses(
+        (status = 204, description = "The cookie is set."),
+        (status = 401, description = "The code is wrong, used or too old.", body = Problem),
+        (status = 429, description = "Too many wrong codes.", body = Problem),
+    )
+)]
+async fn log_in(
+    State(login): State<Login>,
+    arrival: Arrival,
+    body: Result<Json<LoginRequest>, JsonRejection>,
+) -> Result<Response, Problem> {
+    let Json(LoginRequest { code }) =
+        body.map_err(|rejection| Problem::bad_request(rejection.body_text()))?;
+    if !login.codes.redeem(&code) {
+        let problem = login.guard.note_failure(&arrival.peer, "wrong login code");
+        return Err(problem.remedy("`switchyard token login` prints a new link"));
+    }
+    let tokens = login.guard.tokens().clone();
+    let made = tokio::task::spawn_blocking(move || tokens.add_browser()).await;
+    let token = made
+        .map_err(|error| Problem::internal(error.to_string()))?
+        .map_err(|error| Problem::internal(error.to_string()))?;
+    tracing::info!(peer = %arrival.peer, "a browser logged in");
+    cookie(&token, COOKIE_SECONDS, arrival.is_tls)
+}
+
+/// Ends the login that the request came with.
+#[utoipa::path(
+    post,
+    path = "/v1/logout",
+    tag = "access",
+    responses((status = 204, description = "The cookie is gone and opens nothing any more."))
+)]
+async fn log_out(
+    State(login): State<Login>,
+    principal: Principal,
+    arrival: Arrival,
+) -> Result<Response, Problem> {
+    let tokens = login.guard.tokens().clone();
+    let revoking = move || {
+        let is_browser =
+            tokens.list().iter().any(|token| token.is_browser && token.name == principal.name);
+        // Another kind of token stays: whoever uses one did not log in.
+        if is_browser { tokens.revoke(&principal.name) } else { Ok(()) }
+    };
+    match tokio::task::spawn_blocking(revoking).await {
+        Ok(Ok(()) | Err(TokensError::NoSuch(_))) => cookie("", 0, arrival.is_tls),
+        Ok(Err(error)) => Err(Problem::internal(error.to_string())),
+        Err(error) => Err(Problem::internal(error.to_string())),
+    }
+}
+
+fn cookie(token: &str, max_age: u32, is_tls: bool) -> Result<Response, Problem> {
+    let secure = if is_tls { "; Secure" } else { "" };
+    let line =
+        format!("{COOKIE}={token}; HttpOnly; SameSite=Strict; Path=/; Max-Age={max_age}{secure}");
+    let mut line =
+        HeaderValue::try_from(line).map_err(|error| Problem::internal(error.to_string()))?;
+    line.set_sensitive(true);
+    Ok((StatusCode::NO_CONTENT, AppendHeaders([(header::SET_COOKIE, line)])).into_response())
+}
+
+#[cfg(test)]
+mod tests;

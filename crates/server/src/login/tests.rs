@@ -1,0 +1,149 @@
+use axum::body::Body;
+use axum::http::{Method, Request};
+use tower::ServiceExt;
+
+use super::*;
+use crate::guard::{Guarded, Peer, Routes, Settings};
+use crate::limits::HttpLimits;
+use crate::tokens::Tokens;
+
+struct Case {
+    _dir: tempfile::TempDir,
+    login: Login,
+    guarded: Guarded,
+}
+
+fn case() -> Case {
+    let dir = tempfile::tempdir().unwrap();
+    let tokens = Tokens::open(dir.path()).unwrap();
+    let guard = Arc::new(Guard::new(tokens, Routes::default(), &Settings::default()).unwrap());
+    let login = Login::new(guard.clone());
+    let (router, _) = routes(login.clone()).split_for_parts();
+    let guarded = Guarded::new(guard, router.merge(home()), HttpLimits::default());
+    Case { _dir: dir, login, guarded }
+}
+
+impl Case {
+    async fn ask(
+        &self,
+        is_tls: bool,
+        method: Method,
+        path: &str,
+        body: &str,
+        more: &[(&str, &str)],
+    ) -> Response {
+        let at = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
+        let mut request =
+            Request::builder().method(method).uri(path).header("host", "127.0.0.1:7433");
+        if !body.is_empty() {
+            request = request.header("content-type", "application/json");
+        }
+        for (name, value) in more {
+            request = request.header(*name, *value);
+        }
+        let arrival = Arrival::new(Peer::Net(at(50_000)), Some(at(7433)), is_tls);
+        let request = request.extension(arrival).body(Body::from(body.to_owned())).unwrap();
+        self.guarded.clone().oneshot(request).await.unwrap()
+    }
+
+    async fn log_in(&self, is_tls: bool, code: &str) -> Response {
+        let body = serde_json::json!({ "code": code }).to_string();
+        self.ask(is_tls, Method::POST, "/v1/login", &body, &[]).await
+    }
+}
+
+fn set_cookie(response: &Response) -> &str {
+    response.headers()["set-cookie"].to_str().unwrap()
+}
+
+#[tokio::test]
+async fn a_code_becomes_a_cookie_that_opens_until_the_logout() {
+    let case = case();
+    let link = case.login.new_link("http://127.0.0.1:7433").unwrap();
+    let code = link.strip_prefix("http://127.0.0.1:7433/login#code=").unwrap();
+
+    let response = case.log_in(false, code).await;
+    assert_eq!(response.status(), 204);
+    let line = set_cookie(&response).to_owned();
+    let (pair, flags) = line.split_once("; ").unwrap();
+    assert_eq!(flags, "HttpOnly; SameSite=Strict; Path=/; Max-Age=604800");
+    assert_eq!(case.log_in(false, code).await.status(), 401, "once");
+
+    let own = ("origin", "http://127.0.0.1:7433");
+    let refused = case.ask(false, Method::POST, "/v1/logout", "", &[("cookie", pair)]).await;
+    assert_eq!(refused.status(), 403, "a cookie alone changes nothing");
+    let out = case.ask(false, Method::POST, "/v1/logout", "", &[("cookie", pair), own]).await;
+    assert_eq!(out.status(), 204);
+    assert!(set_cookie(&out).contains("Max-Age=0"));
+    let after = case.ask(false, Method::POST, "/v1/logout", "", &[("cookie", pair), own]).await;
+    assert_eq!(after.status(), 401);
+}
+
+#[tokio::test]
+async fn with_tls_the_cookie_stays_in_tls() {
+    let case = case();
+    let code = case.login.new_code().unwrap();
+    let response = case.log_in(true, &code).await;
+    assert!(set_cookie(&response).ends_with("; Secure"));
+}
+
+#[tokio::test]
+async fn a_logout_with_another_token_ends_nothing() {
+    let case = case();
+    let tokens = case.login.guard.tokens().clone();
+    let bearer = format!("Bearer {}", tokens.admin_token().unwrap());
+    let auth = ("authorization", bearer.as_str());
+    assert_eq!(case.ask(false, Method::POST, "/v1/logout", "", &[auth]).await.status(), 204);
+    assert!(tokens.check(&tokens.admin_token().unwrap()).is_some());
+}
+
+#[tokio::test]
+async fn wrong_codes_are_limited_and_a_right_one_still_works() {
+    let case = case();
+    let code = case.login.new_code().unwrap();
+    let mut n_evaluated = 0;
+    for n in 0..100 {
+        match case.log_in(false, &format!("wrong{n}")).await.status().as_u16() {
+            401 => n_evaluated += 1,
+            429 => {}
+            other => panic!("{other}"),
+        }
+    }
+    assert_eq!(n_evaluated, 10);
+    assert_eq!(case.log_in(false, &code).await.status(), 204);
+}
+
+#[tokio::test]
+async fn what_is_no_code_is_a_bad_request() {
+    let case = case();
+    for body in ["{", "[]", "{}", "{\"code\":1}", "null"] {
+        let response = case.ask(false, Method::POST, "/v1/login", body, &[]).await;
+        assert_eq!(response.status(), 400, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn pages_have_no_inline_script_and_a_strict_policy() {
+    let case = case();
+    for path in ["/", "/login"] {
+        let response = case.ask(false, Method::GET, path, "", &[]).await;
+        assert_eq!(response.status(), 200);
+        let policy = response.headers()["content-security-policy"].to_str().unwrap().to_owned();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'"), "{policy}");
+        assert!(!policy.contains("unsafe"));
+        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        assert!(!text.contains("<style") && !text.contains(" style="), "{path}");
+        assert!(!text.contains("javascript:") && !text.contains(" onload="), "{path}");
+        for script in text.split("<script").skip(1) {
+            assert!(script.trim_start().starts_with("src=\"/"), "{path}");
+        }
+        assert!(
+            !text.contains("http://") && !text.contains("https://"),
+            "{path} is self-contained"
+        );
+    }
+    for path in ["/login.js", "/login.css"] {
+        assert_eq!(case.ask(false, Method::GET, path, "", &[]).await.status(), 200);
+    }
+}

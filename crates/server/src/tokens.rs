@@ -1,0 +1,366 @@
+//! The tokens that open the daemon's doors.
+//!
+//! In: a state directory. Out: who a presented token is, and tokens made, listed, rotated
+//! and revoked. `token` holds the admin's own in plain, for the user's scripts to read;
+//! `tokens.json` holds all others as digests. Both are private files, and the verbs use them
+//! with or without a running daemon: whoever changes them, the daemon notices before the
+//! next request, and cuts open connections within a second. A file that cannot be trusted
+//! lets nobody in.
+
+mod files;
+mod record;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest, Sha256};
+use subtle::{ConditionallySelectable, ConstantTimeEq};
+use tokio_util::sync::CancellationToken;
+
+use crate::principal::{Principal, Role};
+use files::{Files, Stamps};
+use record::Record;
+pub use record::TokenInfo;
+
+/// The name of the token in STATE/token.
+pub const ADMIN: &str = "admin";
+/// How a login's token is named, with a part that tells it from others.
+const BROWSER: &str = "browser ";
+/// A person has a handful; a table that grows without end is a mistake of some script.
+pub const MAX_TOKENS: usize = 256;
+/// Part of the table that logins may fill; then the oldest login is forgotten.
+const MAX_BROWSERS: usize = 64;
+/// How long a browser stays logged in.
+const BROWSER_LIFE: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// Twice within the second in which a revoked token's connections must be gone.
+const LOOK_EVERY: Duration = Duration::from_millis(400);
+/// Names appear in logs and decisions.
+const MAX_NAME_CHARS: usize = 64;
+/// So that people, and tools that look for leaked secrets, know one when they see it.
+const MARK: &str = "sy_";
+/// Nobody needs to hash more than this to know that it is no token.
+const MAX_TOKEN_BYTES: usize = 256;
+
+pub(crate) type Sum = [u8; 32];
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokensError {
+    #[error("cannot {what} {}: {source}", path.display())]
+    Io { what: &'static str, path: PathBuf, source: std::io::Error },
+    #[error("{} {why}", path.display())]
+    NotPrivate { path: PathBuf, why: &'static str },
+    #[error("{} cannot be understood: {why}", path.display())]
+    Unreadable { path: PathBuf, why: String },
+    #[error("another process keeps {} locked", path.display())]
+    Busy { path: PathBuf },
+    #[error("there is no token `{0}`; `switchyard token list` shows all")]
+    NoSuch(String),
+    #[error("there is a token `{0}` already; revoke or rotate it, or take another name")]
+    Taken(String),
+    #[error(
+        "`{0}` is no name for a token: up to 64 letters, digits, `.`, `_`, `-`, `@`, and not `admin`, `local` or `browser`"
+    )]
+    BadName(String),
+    #[error("there are {MAX_TOKENS} tokens already; revoke one")]
+    Full,
+    #[error("the admin's token cannot be revoked; rotate it")]
+    Admin,
+    #[error("the system gives no random bytes: {0}")]
+    Entropy(getrandom::Error),
+}
+
+/// What a new token shall be.
+#[derive(Debug, Clone)]
+pub struct NewToken {
+    pub name: String,
+    pub role: Role,
+    pub expires: Option<Timestamp>,
+    pub own_sessions: bool,
+}
+
+/// The table; a clone is the same table.
+#[derive(Debug, Clone)]
+pub struct Tokens {
+    files: Arc<Files>,
+    live: Arc<Mutex<Live>>,
+}
+
+#[derive(Debug, Default)]
+struct Live {
+    /// What the files looked like when they were read; none when they could not be.
+    stamps: Option<Stamps>,
+    entries: Vec<Entry>,
+    /// Said once, not with every request.
+    complaint: Option<String>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    record: Record,
+    revoked: CancellationToken,
+}
+
+impl Tokens {
+    /// Opens the table in a state directory; makes the directory and the admin's token if
+    /// there are none.
+    pub fn open(state_dir: &Path) -> Result<Self, TokensError> {
+        let files = Files::in_dir(state_dir)?;
+        {
+            let _lock = files.lock()?;
+            if files.admin_token()?.is_none() {
+                files.put_admin_token(&new_secret()?)?;
+            }
+        }
+        let tokens = Self { files: Arc::new(files), live: Arc::default() };
+        tokens.load(&mut tokens.live())?;
+        Ok(tokens)
+    }
+
+    /// The admin's token in plain.
+    pub fn admin_token(&self) -> Result<String, TokensError> {
+        self.files.admin_token()?.ok_or_else(|| TokensError::NoSuch(ADMIN.to_owned()))
+    }
+
+    /// All tokens, the admin's first; also the expired, which open nothing.
+    pub fn list(&self) -> Vec<TokenInfo> {
+        self.refresh();
+        self.live().entries.iter().map(|entry| entry.record.info()).collect()
+    }
+
+    /// Makes a token and returns it in plain, which is the only time that it is seen.
+    pub fn add(&self, new: NewToken) -> Result<String, TokensError> {
+        if !is_good_name(&new.name) {
+            return Err(TokensError::BadName(new.name));
+        }
+        let secret = new_secret()?;
+        self.change(|records| {
+            if records.iter().any(|record| record.name == new.name) {
+                return Err(TokensError::Taken(new.name));
+            }
+            records.push(Record {
+                name: new.name,
+                digest: sum(&secret),
+                role: new.role,
+                created: Timestamp::now(),
+                expires: new.expires,
+                own_sessions: new.own_sessions,
+            });
+            Ok(())
+        })?;
+        Ok(secret)
+    }
+
+    /// Makes the token of a browser that has logged in: an admin's, as the person who holds
+    /// the login link is.
+    pub fn add_browser(&self) -> Result<String, TokensError> {
+        let secret = new_secret()?;
+        let now = Timestamp::now();
+        let mut tail = [0_u8; 6];
+        getrandom::fill(&mut tail).map_err(TokensError::Entropy)?;
+        let name = format!("{BROWSER}{}", URL_SAFE_NO_PAD.encode(tail));
+        self.change(|records| {
+            let browsers = records.iter().filter(|record| record.is_browser()).count();
+            if browsers >= MAX_BROWSERS {
+                let oldest = records.iter().filter(|record| record.is_browser());
+                let oldest = oldest.min_by_key(|record| record.created);
+                let oldest = oldest.map(|record| record.name.clone());
+                records.retain(|record| Some(&record.name) != oldest.as_ref());
+            }
+            records.push(Record {
+                name,
+                digest: sum(&secret),
+                role: Role::Admin,
+                created: now,
+                expires: now.checked_add(BROWSER_LIFE).ok(),
+                own_sessions: false,
+            });
+            Ok(())
+        })?;
+        Ok(secret)
+    }
+
+    /// Ends a token; connections that it opened are cut.
+    pub fn revoke(&self, name: &str) -> Result<(), TokensError> {
+        if name == ADMIN {
+            return Err(TokensError::Admin);
+        }
+        self.change(|records| {
+            let before = records.len();
+            records.retain(|record| record.name != name);
+            if records.len() == before {
+                return Err(TokensError::NoSuch(name.to_owned()));
+            }
+            Ok(())
+        })
+    }
+
+    /// Gives a name a new token; the old one is dead and its connections are cut.
+    pub fn rotate(&self, name: &str) -> Result<String, TokensError> {
+        let secret = new_secret()?;
+        if name == ADMIN {
+            let _lock = self.files.lock()?;
+            self.files.put_admin_token(&secret)?;
+            self.load(&mut self.live())?;
+            return Ok(secret);
+        }
+        self.change(|records| {
+            let record = records.iter_mut().find(|record| record.name == name);
+            let record = record.ok_or_else(|| TokensError::NoSuch(name.to_owned()))?;
+            record.digest = sum(&secret);
+            record.created = Timestamp::now();
+            Ok(())
+        })?;
+        Ok(secret)
+    }
+
+    /// Who a token is. Every digest is compared, and each in constant time, so the time that
+    /// it takes says nothing about the table.
+    pub fn check(&self, presented: &str) -> Option<Principal> {
+        self.refresh();
+        if presented.len() > MAX_TOKEN_BYTES {
+            return None;
+        }
+        let presented = sum(presented);
+        let live = self.live();
+        let mut place = u32::MAX;
+        for (n, entry) in (0_u32..).zip(&live.entries) {
+            let is_it = entry.record.digest.ct_eq(&presented);
+            place.conditional_assign(&n, is_it);
+        }
+        let entry = live.entries.get(usize::try_from(place).ok()?)?;
+        if entry.record.is_expired(Timestamp::now()) {
+            entry.revoked.cancel();
+            return None;
+        }
+        Some(Principal {
+            name: entry.record.name.clone(),
+            role: entry.record.role,
+            own_sessions: entry.record.own_sessions,
+            is_local: false,
+            revoked: entry.revoked.clone(),
+        })
+    }
+
+    /// Looks at the files for as long as the daemon runs, so that what another process
+    /// revoked, and what expired, also ends connections on which nobody asks anything.
+    pub async fn watch(self, stop: CancellationToken) {
+        let mut ticks = tokio::time::interval(LOOK_EVERY);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = ticks.tick() => {}
+            }
+            self.refresh();
+            let now = Timestamp::now();
+            for entry in self.live().entries.iter().filter(|entry| entry.record.is_expired(now)) {
+                entry.revoked.cancel();
+            }
+        }
+    }
+
+    /// Reads the files again if somebody changed them.
+    fn refresh(&self) {
+        let mut live = self.live();
+        if live.stamps.is_some() && live.stamps == self.files.stamps() {
+            return;
+        }
+        let complaint = self.load(&mut live).err().map(|error| error.to_string());
+        if let Some(complaint) =
+            complaint.as_ref().filter(|now| live.complaint.as_ref() != Some(now))
+        {
+            tracing::error!(%complaint, "a file of tokens cannot be trusted; none in it is accepted");
+        }
+        live.complaint = complaint;
+    }
+
+    fn load(&self, live: &mut Live) -> Result<(), TokensError> {
+        // Taken before reading: a change in between is seen as one by the next look.
+        let stamps = self.files.stamps();
+        let (records, outcome) = self.read_all();
+        let mut before = std::mem::take(&mut live.entries);
+        for record in records {
+            let same = before.iter().position(|entry| entry.record.lets_in_alike(&record));
+            let revoked = match same {
+                Some(place) => before.swap_remove(place).revoked,
+                None => CancellationToken::new(),
+            };
+            live.entries.push(Entry { record, revoked });
+        }
+        for gone in before {
+            gone.revoked.cancel();
+        }
+        live.stamps = outcome.is_ok().then_some(stamps).flatten();
+        outcome
+    }
+
+    /// What can be trusted. One bad file takes its own tokens with it, not the other's.
+    fn read_all(&self) -> (Vec<Record>, Result<(), TokensError>) {
+        let admin = self.files.admin_token().map(|token| {
+            token.map(|token| Record {
+                name: ADMIN.to_owned(),
+                digest: sum(&token),
+                role: Role::Admin,
+                created: self.files.admin_made(),
+                expires: None,
+                own_sessions: false,
+            })
+        });
+        match (admin, self.files.records()) {
+            (Ok(admin), Ok(others)) => (admin.into_iter().chain(others).collect(), Ok(())),
+            (Ok(admin), Err(error)) => (admin.into_iter().collect(), Err(error)),
+            (Err(error), Ok(others)) => (others, Err(error)),
+            (Err(error), Err(_)) => (Vec::new(), Err(error)),
+        }
+    }
+
+    /// Changes the table on disk, alone among all processes, and then here.
+    fn change(
+        &self,
+        change: impl FnOnce(&mut Vec<Record>) -> Result<(), TokensError>,
+    ) -> Result<(), TokensError> {
+        let _lock = self.files.lock()?;
+        let mut records = self.files.records()?;
+        let now = Timestamp::now();
+        records.retain(|record| !(record.is_browser() && record.is_expired(now)));
+        change(&mut records)?;
+        if records.len() >= MAX_TOKENS {
+            records.retain(|record| !record.is_expired(now));
+        }
+        // One place is the admin's.
+        if records.len() >= MAX_TOKENS {
+            return Err(TokensError::Full);
+        }
+        self.files.put_records(&records)?;
+        self.load(&mut self.live())
+    }
+
+    fn live(&self) -> MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_good_name(name: &str) -> bool {
+    let is_reserved = [ADMIN, "local", BROWSER.trim_end()].contains(&name);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-@".contains(c);
+    !is_reserved && (1..=MAX_NAME_CHARS).contains(&name.len()) && name.chars().all(is_plain)
+}
+
+/// 256 random bits in letters that fit a header, a cookie and a WebSocket subprotocol.
+fn new_secret() -> Result<String, TokensError> {
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes).map_err(TokensError::Entropy)?;
+    Ok(format!("{MARK}{}", URL_SAFE_NO_PAD.encode(bytes)))
+}
+
+pub(crate) fn sum(secret: &str) -> Sum {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests;

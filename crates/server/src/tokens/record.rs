@@ -1,0 +1,137 @@
+//! One token as it is kept, and as it is shown.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{BROWSER, Sum};
+use crate::principal::Role;
+
+/// A line of the table. The token itself is not in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) name: String,
+    #[serde(with = "hex")]
+    pub(super) digest: Sum,
+    pub(super) role: Role,
+    #[serde(with = "time")]
+    pub(super) created: Timestamp,
+    #[serde(default, with = "some_time", skip_serializing_if = "Option::is_none")]
+    pub(super) expires: Option<Timestamp>,
+    #[serde(default)]
+    pub(super) own_sessions: bool,
+}
+
+/// What may be known of a token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenInfo {
+    pub name: String,
+    #[schema(value_type = String)]
+    pub role: Role,
+    #[serde(with = "time")]
+    #[schema(value_type = String)]
+    pub created: Timestamp,
+    #[serde(with = "some_time", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub expires: Option<Timestamp>,
+    /// Sees only the sessions that it made itself.
+    pub own_sessions: bool,
+    pub is_expired: bool,
+    /// Made by a login, not by `switchyard token add`.
+    pub is_browser: bool,
+}
+
+impl Record {
+    pub(super) fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
+
+    pub(super) fn is_browser(&self) -> bool {
+        self.name.starts_with(BROWSER)
+    }
+
+    /// Whether a connection opened under this record may stay open under the other. A later
+    /// end of life is no reason to cut anybody off; less power is.
+    pub(super) fn lets_in_alike(&self, other: &Self) -> bool {
+        self.digest == other.digest
+            && self.name == other.name
+            && self.role == other.role
+            && self.own_sessions == other.own_sessions
+    }
+
+    pub(super) fn info(&self) -> TokenInfo {
+        TokenInfo {
+            name: self.name.clone(),
+            role: self.role,
+            created: self.created,
+            expires: self.expires,
+            own_sessions: self.own_sessions,
+            is_expired: self.is_expired(Timestamp::now()),
+            is_browser: self.is_browser(),
+        }
+    }
+}
+
+mod hex {
+    use super::{Deserialize, Deserializer, Serializer, Sum};
+    use serde::de::Error;
+    use std::fmt::Write;
+
+    pub(super) fn serialize<S: Serializer>(sum: &Sum, to: S) -> Result<S::Ok, S::Error> {
+        let mut text = String::with_capacity(64);
+        for byte in sum {
+            let _ = write!(text, "{byte:02x}");
+        }
+        to.serialize_str(&text)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Sum, D::Error> {
+        let text = String::deserialize(from)?;
+        let is_hex = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_hex {
+            return Err(D::Error::custom("a digest is 64 hexadecimal digits"));
+        }
+        let mut sum = Sum::default();
+        for (byte, pair) in sum.iter_mut().zip(text.as_bytes().chunks(2)) {
+            let pair = std::str::from_utf8(pair).map_err(D::Error::custom)?;
+            *byte = u8::from_str_radix(pair, 16).map_err(D::Error::custom)?;
+        }
+        Ok(sum)
+    }
+}
+
+mod time {
+    use super::{Deserialize, Deserializer, Serializer, Timestamp};
+    use serde::de::Error;
+
+    pub(super) fn serialize<S: Serializer>(time: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(time)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+mod some_time {
+    use super::{Deserialize, Deserializer, Serializer, Timestamp};
+    use serde::de::Error;
+
+    #[expect(clippy::ref_option, reason = "serde hands over a reference to the member")]
+    pub(super) fn serialize<S: Serializer>(
+        time: &Option<Timestamp>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match time {
+            Some(time) => to.collect_str(time),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Timestamp>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+    }
+}

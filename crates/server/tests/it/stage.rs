@@ -1,0 +1,318 @@
+//! A small daemon behind the real guard, and clients that say what they like.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::{any, get, post};
+use http_body_util::Full;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use server::guard::{BodyKind, BodyRule, Guard, Routes, Settings};
+use server::limits::HttpLimits;
+use server::listen::{Bound, Http};
+use server::principal::{Principal, Role};
+use server::tls::Tls;
+use server::tokens::{NewToken, Tokens};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Longer than anything takes; reached only by a test that fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counts {
+    /// Requests that got past the guard.
+    pub(crate) reached: Arc<AtomicUsize>,
+    /// Bodies that were read to their end by a handler.
+    pub(crate) parsed: Arc<AtomicUsize>,
+    /// Answers that are still being produced.
+    pub(crate) streams: Arc<AtomicUsize>,
+}
+
+impl Counts {
+    pub(crate) fn n_reached(&self) -> usize {
+        self.reached.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn n_parsed(&self) -> usize {
+        self.parsed.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn n_streams(&self) -> usize {
+        self.streams.load(Ordering::SeqCst)
+    }
+}
+
+pub(crate) struct Stage {
+    dir: tempfile::TempDir,
+    pub(crate) tokens: Tokens,
+    /// Of an operator.
+    pub(crate) token: String,
+    pub(crate) counts: Counts,
+    pub(crate) address: SocketAddr,
+    pub(crate) private: PathBuf,
+    pub(crate) shared: PathBuf,
+    pub(crate) stop: CancellationToken,
+    pub(crate) serving: Vec<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Setup {
+    pub(crate) limits: HttpLimits,
+    pub(crate) settings: Settings,
+    pub(crate) tls: Option<Tls>,
+}
+
+impl Stage {
+    pub(crate) async fn start() -> Self {
+        Self::with(Setup::default()).await
+    }
+
+    pub(crate) async fn limited(limits: HttpLimits) -> Self {
+        Self::with(Setup { limits, ..Setup::default() }).await
+    }
+
+    pub(crate) async fn with(setup: Setup) -> Self {
+        let Setup { limits, settings, tls } = setup;
+        let dir = tempfile::tempdir().unwrap();
+        let tokens = Tokens::open(dir.path()).unwrap();
+        let new = NewToken {
+            name: "test".into(),
+            role: Role::Operator,
+            expires: None,
+            own_sessions: false,
+        };
+        let token = tokens.add(new).unwrap();
+        let upload = BodyRule { kind: BodyKind::Upload, max_bytes: Some(1 << 20) };
+        let routes = Routes::default().body("/v1/sessions/{id}/attachments", upload);
+        let guard = Arc::new(Guard::new(tokens.clone(), routes, &settings).unwrap());
+
+        let counts = Counts::default();
+        let stop = CancellationToken::new();
+        let (private, shared) = (dir.path().join("run/daemon.sock"), dir.path().join("shared"));
+        let tcp = Bound::tcp("127.0.0.1:0".parse().unwrap(), tls, false).await.unwrap();
+        let address = tcp.local_addr().unwrap();
+        let doors = [
+            tcp,
+            Bound::private_unix(&private).await.unwrap(),
+            Bound::shared_unix(&shared).await.unwrap(),
+        ];
+        let serving = doors.map(|bound| {
+            let router = router(counts.clone());
+            let (guard, limits, stop) = (guard.clone(), limits.clone(), stop.clone());
+            tokio::spawn(Http { bound, router, guard, limits, stop }.serve())
+        });
+        tokio::spawn(tokens.clone().watch(stop.clone()));
+        let serving = serving.into();
+        Self { dir, tokens, token, counts, address, private, shared, stop, serving }
+    }
+
+    pub(crate) fn state_dir(&self) -> &std::path::Path {
+        self.dir.path()
+    }
+
+    /// The table as the verbs of another process see it.
+    pub(crate) fn other_process(&self) -> Tokens {
+        Tokens::open(self.dir.path()).unwrap()
+    }
+
+    pub(crate) fn host(&self) -> String {
+        self.address.to_string()
+    }
+
+    pub(crate) async fn tcp(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// A request's head with `Host`, the lines given, and `Connection: close`.
+    pub(crate) fn head(&self, method: &str, path: &str, lines: &[&str]) -> String {
+        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", self.host());
+        for line in lines {
+            head.push_str(line);
+            head.push_str("\r\n");
+        }
+        head + "Connection: close\r\n\r\n"
+    }
+
+    pub(crate) fn bearer(&self) -> String {
+        format!("Authorization: Bearer {}", self.token)
+    }
+
+    /// Sends bytes on a new TCP connection and returns all that comes back.
+    pub(crate) async fn say(&self, bytes: impl AsRef<[u8]>) -> Answer {
+        exchange(self.tcp().await, bytes).await
+    }
+
+    pub(crate) async fn http2(&self) -> http2::SendRequest<Full<Bytes>> {
+        shake_http2(self.tcp().await).await
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+pub(crate) async fn shake_http2(
+    io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+) -> http2::SendRequest<Full<Bytes>> {
+    let shaken = http2::handshake(TokioExecutor::new(), TokioIo::new(io)).await;
+    let (sender, connection) = shaken.unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+pub(crate) async fn unix(path: &std::path::Path) -> UnixStream {
+    UnixStream::connect(path).await.unwrap()
+}
+
+/// What came back: empty if the connection was closed without a word.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer(pub(crate) String);
+
+impl Answer {
+    pub(crate) fn status(&self) -> u16 {
+        self.0.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0)
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let head = self.0.split("\r\n\r\n").next()?;
+        head.split("\r\n").find_map(|line| {
+            let (found, value) = line.split_once(':')?;
+            found.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+}
+
+pub(crate) async fn exchange(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    bytes: impl AsRef<[u8]>,
+) -> Answer {
+    // The other side may refuse before it has read all; what it said counts.
+    let _ = stream.write_all(bytes.as_ref()).await;
+    rest(stream).await
+}
+
+/// Reads to the end, or until the connection breaks.
+pub(crate) async fn rest(mut stream: impl AsyncRead + Unpin) -> Answer {
+    let mut all = Vec::new();
+    let reading = async {
+        let mut some = [0; 8192];
+        while let Ok(n @ 1..) = stream.read(&mut some).await {
+            all.extend_from_slice(&some[..n]);
+        }
+    };
+    tokio::time::timeout(PATIENCE, reading).await.expect("the connection stays open");
+    Answer(String::from_utf8_lossy(&all).into_owned())
+}
+
+/// Reads until `text` was seen.
+pub(crate) async fn until(stream: &mut (impl AsyncRead + Unpin), text: &str) {
+    let mut all = Vec::new();
+    let reading = async {
+        while !String::from_utf8_lossy(&all).contains(text) {
+            all.push(stream.read_u8().await.expect("the connection ended"));
+        }
+    };
+    tokio::time::timeout(PATIENCE, reading).await.expect("nothing more comes");
+}
+
+pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let waiting = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("never: {what}"));
+}
+
+fn router(counts: Counts) -> Router {
+    Router::new()
+        .route("/healthz", get(|| async { "ok" }))
+        .route("/v1/things", any(|| async { "things" }))
+        .route("/v1/whoami", get(|principal: Principal| async move { principal.name }))
+        .route("/v1/json", post(read))
+        .route("/v1/sessions/{id}/attachments", post(read))
+        .route("/v1/events", get(events))
+        .route("/v1/flood", get(flood))
+        .route("/v1/slow", get(slow))
+        .route("/v1/socket", any(socket))
+        .fallback(|| async { axum::http::StatusCode::NOT_FOUND })
+        .layer(from_fn_with_state(counts.clone(), count))
+        .with_state(counts)
+}
+
+async fn count(State(counts): State<Counts>, request: Request, next: Next) -> Response {
+    counts.reached.fetch_add(1, Ordering::SeqCst);
+    next.run(request).await
+}
+
+async fn read(State(counts): State<Counts>, body: Bytes) -> String {
+    counts.parsed.fetch_add(1, Ordering::SeqCst);
+    body.len().to_string()
+}
+
+async fn slow() -> &'static str {
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    "done"
+}
+
+struct Running(Counts);
+
+impl Running {
+    fn begin(counts: Counts) -> Self {
+        counts.streams.fetch_add(1, Ordering::SeqCst);
+        Self(counts)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.streams.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Says hello and then nothing, without a thought for revoked tokens.
+async fn events(State(counts): State<Counts>) -> Body {
+    let running = Running::begin(counts);
+    Body::from_stream(futures_util::stream::unfold(
+        (running, false),
+        |(running, is_said)| async move {
+            if is_said {
+                std::future::pending::<()>().await;
+            }
+            Some((Ok::<_, std::io::Error>(Bytes::from_static(b"hello\n\n")), (running, true)))
+        },
+    ))
+}
+
+/// More than anybody can read.
+async fn flood(State(counts): State<Counts>) -> Body {
+    let running = Running::begin(counts);
+    Body::from_stream(futures_util::stream::unfold(running, |running| async move {
+        Some((Ok::<_, std::io::Error>(Bytes::from_static(&[b'x'; 16 << 10])), running))
+    }))
+}
+
+async fn socket(State(counts): State<Counts>, upgrade: WebSocketUpgrade) -> Response {
+    upgrade.protocols(["acp.v1"]).on_upgrade(|mut socket| async move {
+        let _running = Running::begin(counts);
+        while let Some(Ok(message)) = socket.recv().await {
+            if socket.send(message).await.is_err() {
+                return;
+            }
+        }
+    })
+}

@@ -1,0 +1,83 @@
+//! `[serve]` of `switchyard.toml`: where the daemon listens, for whom, and how long it waits.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::cli_serve::ServeArgs;
+use crate::config::Wait;
+
+const DEFAULT_HOST: &str = "127.0.0.1:7433";
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Serve {
+    host: Option<SocketAddr>,
+    tcp: Vec<SocketAddr>,
+    unix: Vec<PathBuf>,
+    tls_cert: Option<PathBuf>,
+    tls_key: Option<PathBuf>,
+    allow_origins: Vec<String>,
+    allow_hosts: Vec<String>,
+    insecure: bool,
+    agent: Option<String>,
+    /// Where sessions of network clients may work.
+    roots: Vec<PathBuf>,
+    projects: Option<PathBuf>,
+    drain: Option<Wait>,
+    worker_idle: Option<Wait>,
+    put_aside: Option<Wait>,
+}
+
+/// The daemon as file and command line want it.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub(crate) host: SocketAddr,
+    pub(crate) tcp: Vec<SocketAddr>,
+    pub(crate) unix: Vec<PathBuf>,
+    pub(crate) tls: Option<(PathBuf, PathBuf)>,
+    pub(crate) guard: server::guard::Settings,
+    pub(crate) is_insecure: bool,
+    pub(crate) agent: Option<String>,
+    pub(crate) roots: Vec<PathBuf>,
+    pub(crate) projects: Option<PathBuf>,
+    /// How long turns may go on after the daemon was asked to end.
+    pub(crate) drain: Duration,
+    /// An idle session's worker costs memory; starting it again costs a wait.
+    pub(crate) worker_idle: Duration,
+    pub(crate) put_aside: Duration,
+}
+
+impl Serve {
+    pub(crate) fn with(&self, args: &ServeArgs) -> Wanted {
+        let either = |given: &[String], own: &[String]| [given, own].concat();
+        let default_host = SocketAddr::from(([127, 0, 0, 1], 7433));
+        debug_assert_eq!(default_host.to_string(), DEFAULT_HOST);
+        let wait = |wait: Option<Wait>, default: u64| {
+            wait.map_or(Duration::from_secs(default), |wait| wait.0)
+        };
+        Wanted {
+            host: args.host.or(self.host).unwrap_or(default_host),
+            tcp: [&args.tcp[..], &self.tcp[..]].concat(),
+            unix: [&args.unix[..], &self.unix[..]].concat(),
+            tls: args
+                .tls_cert
+                .clone()
+                .zip(args.tls_key.clone())
+                .or_else(|| self.tls_cert.clone().zip(self.tls_key.clone())),
+            guard: server::guard::Settings {
+                allow_hosts: either(&args.allow_host, &self.allow_hosts),
+                allow_origins: either(&args.allow_origin, &self.allow_origins),
+            },
+            is_insecure: args.insecure || self.insecure,
+            agent: args.agent.clone().or_else(|| self.agent.clone()),
+            roots: self.roots.clone(),
+            projects: self.projects.clone(),
+            drain: wait(self.drain, 30),
+            worker_idle: wait(self.worker_idle, 15 * 60),
+            put_aside: wait(self.put_aside, 60),
+        }
+    }
+}

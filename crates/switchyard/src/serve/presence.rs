@@ -1,0 +1,105 @@
+//! One daemon at a time, and how others of this user find it.
+//!
+//! The lock is the truth: whoever holds it is the daemon. `daemon.json` beside it says where
+//! it listens, `daemon.sock` is where our own commands talk to it.
+
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use super::doors::Doors;
+use crate::outcome::{ERROR, Failure};
+use crate::world;
+
+/// Where a running daemon is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Whereabouts {
+    pub(crate) pid: u32,
+    pub(crate) version: String,
+    /// Milliseconds since the Unix epoch.
+    pub(crate) since: i64,
+    pub(crate) http: String,
+    pub(crate) tcp: Vec<String>,
+    pub(crate) unix: Vec<PathBuf>,
+}
+
+/// Being the daemon, until dropped.
+#[derive(Debug)]
+pub(crate) struct Presence {
+    run: PathBuf,
+    /// Locked for as long as it is open.
+    _lock: File,
+}
+
+impl Presence {
+    pub(crate) fn take(run: &Path) -> Result<Self, Failure> {
+        world::make_private_dir(run).with_context(|| format!("cannot make {}", run.display()))?;
+        let lock = open_lock(run)?;
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            let failure = match find(run) {
+                Some(other) => {
+                    let at = format!("process {} at {}", other.pid, other.http);
+                    Failure::new(ERROR, format!("a daemon runs already: {at}"))
+                }
+                None => Failure::new(ERROR, "a daemon runs already"),
+            };
+            return Err(failure.hint("`switchyard daemon stop` ends it"));
+        }
+        Ok(Self { run: run.to_owned(), _lock: lock })
+    }
+
+    /// Tells others where the daemon is.
+    pub(crate) fn announce(&self, doors: &Doors) -> anyhow::Result<()> {
+        let whereabouts = Whereabouts {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            since: sessions::mint::now().0,
+            http: doors.base(),
+            tcp: doors.tcp_addresses(),
+            unix: doors.unix_paths(),
+        };
+        let (path, new) = (self.run.join("daemon.json"), self.run.join("daemon.json.new"));
+        std::fs::write(&new, wire::Json::of(&whereabouts).as_str())?;
+        std::fs::rename(&new, &path)?;
+        Ok(())
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.run.join("daemon.json"));
+    }
+}
+
+fn open_lock(run: &Path) -> anyhow::Result<File> {
+    let path = run.join("daemon.lock");
+    File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(&path)
+        .with_context(|| format!("cannot open {}", path.display()))
+}
+
+/// The daemon that runs, if one does.
+pub(crate) fn find(run: &Path) -> Option<Whereabouts> {
+    let text = std::fs::read(run.join("daemon.json")).ok()?;
+    let whereabouts: Whereabouts = serde_json::from_slice(&text).ok()?;
+    is_held(run).then_some(whereabouts)
+}
+
+/// Whether somebody holds the lock.
+fn is_held(run: &Path) -> bool {
+    let Ok(lock) = File::open(run.join("daemon.lock")) else { return false };
+    flock(&lock, FlockOperation::NonBlockingLockShared).is_err()
+}
+
+/// Where our own commands talk to the daemon.
+pub(crate) fn private_socket(run: &Path) -> PathBuf {
+    run.join("daemon.sock")
+}
