@@ -18,6 +18,8 @@ use crate::problem::Problem;
 /// What the daemon may do and where it keeps things.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
+    /// Where it is reached, for links: `http://127.0.0.1:7433`.
+    pub base: String,
     /// The agent of whoever names none.
     pub default_agent: Option<String>,
     /// Where sessions of network clients may work; anywhere if there are none.
@@ -45,9 +47,11 @@ impl Daemon {
 
 /// Every route. Whoever comes here has been let in: a [`crate::principal::Principal`] is in
 /// the request's extensions.
-pub fn router(daemon: &Arc<Daemon>, _guard: &Arc<Guard>, login: &Login) -> Router {
+pub fn router(daemon: &Arc<Daemon>, guard: &Arc<Guard>, login: &Login) -> Router {
+    let (access, _) = crate::access::router(guard, login, &daemon.settings.base);
     let (login, _) = crate::login::routes(login.clone()).split_for_parts();
     Router::new()
+        .merge(access)
         .merge(crate::api::router(daemon))
         .merge(crate::events::router(daemon))
         .merge(crate::acp::router(daemon))

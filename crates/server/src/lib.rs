@@ -4,6 +4,7 @@
 //! whoever holds a token. One guard stands on every way in. Nothing here knows an agent's
 //! dialect or SQL.
 
+mod access;
 pub mod acp;
 mod api;
 pub mod daemon;

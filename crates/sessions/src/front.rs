@@ -8,6 +8,7 @@
 //! that waits for the agent never holds up the next message of the client.
 
 mod feed;
+mod introduction;
 mod list;
 mod open;
 mod visit;
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -106,7 +107,8 @@ struct Front {
     own: Option<Own>,
     visit: Option<Visit>,
     client: Connection,
-    initialized: OnceLock<()>,
+    /// Whether the client offers to read and write files; set by `initialize`.
+    initialized: OnceLock<bool>,
     /// Where an agent of its own runs; set by `initialize`.
     slot: OnceLock<Arc<HostSlot>>,
     /// Whose stray messages are being passed on.
@@ -232,7 +234,7 @@ impl Front {
                 ))
             });
         }
-        self.initialized.get_or_init(|| ());
+        self.initialized.get_or_init(|| introduction::offers_files(&message.body_json()));
         Ok(())
     }
 
@@ -241,7 +243,8 @@ impl Front {
             Some(visit) => visit.introduction().await?,
             None => self.host().await?.initialized().clone(),
         };
-        with_own_capabilities(&answer, self.visit.is_some()).map_err(RpcError::internal)
+        introduction::with_own_capabilities(&answer, self.visit.is_some())
+            .map_err(RpcError::internal)
     }
 
     async fn prompt(self: &Arc<Self>, message: Message) {
@@ -446,24 +449,6 @@ async fn pass_stray(message: FromAgent, client: &Connection, agent: &Connection)
         }
         _ => {}
     }
-}
-
-/// The agent's answer to `initialize`, with what the log adds to it.
-fn with_own_capabilities(initialized: &Json, is_desk: bool) -> Result<Json, wire::NotJson> {
-    let yes = Json::trusted("{}");
-    let sessions = ["list", "resume", "close", "delete"].into_iter();
-    let sessions = sessions.chain(is_desk.then_some("fork"));
-    let mut answer = wire::set_member(
-        initialized,
-        &["agentCapabilities", "loadSession"],
-        &Json::trusted("true"),
-    )?;
-    for capability in sessions {
-        let path = ["agentCapabilities", "sessionCapabilities", capability];
-        answer = wire::set_member(&answer, &path, &yes)?;
-    }
-    let version = Json::of(&json!({ "version": env!("CARGO_PKG_VERSION") }));
-    wire::set_member(&answer, &["_meta", "switchyard"], &version)
 }
 
 /// `sessionId` of params.

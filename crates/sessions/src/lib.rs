@@ -15,6 +15,7 @@ pub mod mint;
 pub mod open;
 pub mod options;
 pub mod permission;
+pub mod pools;
 pub mod projection;
 pub mod session;
 pub mod settings;

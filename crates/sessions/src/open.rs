@@ -107,9 +107,14 @@ impl Place {
 /// A new session. `params` are those of `session/new`.
 pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
     Place::read(params)?;
-    let host = terms.slot.host().await?;
-    let id = mint::session_id();
-    let link = link::open_new(&host, id.as_str(), params).await?;
+    let (id, link) = match terms.slot.take_prepared(params) {
+        Some(prepared) => prepared.into_parts(),
+        None => {
+            let host = terms.slot.host().await?;
+            let id = mint::session_id();
+            (id, link::open_new(&host, id.as_str(), params).await?)
+        }
+    };
     let opened = begin(yard, terms, id, params, Some(link), None).await?;
     if let Err(error) = grant(&opened.handle, terms).await {
         terms.slot.shut_down().await;
@@ -327,6 +332,8 @@ fn start(
     place: &Place,
     linked: Option<Linked>,
 ) -> Result<SessionHandle, OpenError> {
+    // This session is there, so nobody else will want it.
+    terms.slot.discard_prepared();
     let setup = SessionSetup {
         record,
         claim,

@@ -153,7 +153,7 @@ enum Command {
     Cancel { by: String, done: Reply<()> },
     Drop { turn: TurnId, reply: Reply<bool> },
     Answer { request: CallId, answer: Answer, by: Decider, reply: Reply<bool> },
-    Attach { id: u64, calls: mpsc::Sender<ClientCall>, done: Reply<()> },
+    Attach { client: Client, done: Reply<()> },
     Detach(u64),
     NoteSetting { method: String, params: Json },
     Linked(Result<Linked, linking::LinkFailure>),
@@ -169,6 +169,14 @@ enum Command {
 }
 
 type Reply<T> = oneshot::Sender<T>;
+
+/// An attached client, as the session sees it.
+#[derive(Debug)]
+struct Client {
+    id: u64,
+    calls: mpsc::Sender<ClientCall>,
+    serves_files: bool,
+}
 
 /// A request that a client makes of the agent.
 #[derive(Debug)]
@@ -312,11 +320,18 @@ impl SessionHandle {
 
     /// Makes the caller one of those who answer questions, until the attachment is dropped.
     pub async fn attach(&self) -> Result<Attachment, SessionError> {
+        self.attach_as(false).await
+    }
+
+    /// As [`attach`](Self::attach); a client that `serves_files` is asked for them even where
+    /// Switchyard could serve them, because it may have them open and changed.
+    pub async fn attach_as(&self, serves_files: bool) -> Result<Attachment, SessionError> {
         use std::sync::atomic::{AtomicU64, Ordering};
         static LAST: AtomicU64 = AtomicU64::new(0);
         let id = LAST.fetch_add(1, Ordering::Relaxed);
         let (sender, calls) = mpsc::channel(MAX_COMMANDS);
-        self.ask(|done| Command::Attach { id, calls: sender, done }).await?;
+        let client = Client { id, calls: sender, serves_files };
+        self.ask(|done| Command::Attach { client, done }).await?;
         let commands = self.commands.clone();
         Ok(Attachment { calls, _guard: AttachmentGuard { commands, id } })
     }

@@ -1,5 +1,7 @@
 //! `switchyard acp`: an ACP agent on stdin and stdout, for editors.
 
+mod there;
+
 use std::process::ExitCode;
 
 use sessions::front::{self, FrontSetup};
@@ -10,11 +12,18 @@ use crate::cli::AcpArgs;
 use crate::config::Config;
 use crate::launching::{Wanted, agent_command};
 use crate::outcome::Failure;
+use crate::reach::Daemon;
 use crate::{control, stdio, world};
 
 pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Failure> {
     let cwd = world::working_directory(args.agent.cwd.as_deref())?;
     let name = args.name.as_deref().or(args.agent.agent.as_deref());
+    let is_plain = !args.permissions.approve_reads && args.permissions.policy.is_none();
+    if let Some(daemon) = Daemon::find(&config).filter(|_| is_plain && !args.no_daemon) {
+        let stop = CancellationToken::new();
+        stop_on_signals(&stop)?;
+        return there::serve(&args, &config, &daemon, &cwd, stop).await;
+    }
     let policy = world::policy(&config, &args.permissions, &cwd)?;
     let wanted = Wanted {
         name,

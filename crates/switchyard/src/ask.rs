@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Map, Value, json};
-use sessions::permission::Decider;
 use sessions::projection::sanitize_line;
-use sessions::session::{Answer, SessionHandle};
+use sessions::session::Answer;
 use tokio::sync::{mpsc, oneshot};
 use wire::{CallId, Event, Json, Kind};
+
+use crate::reached::Reached;
 
 /// A form's words that are longer are cut.
 const MAX_CHARS: usize = 200;
@@ -23,6 +24,12 @@ pub(crate) struct Asker {
     lines: mpsc::Sender<(String, oneshot::Sender<Option<String>>)>,
     /// Questions that have been on the screen so far.
     n_shown: Arc<AtomicU64>,
+}
+
+/// The question that an event puts to people, if it does.
+pub(crate) fn asked(payload: &Value) -> Option<CallId> {
+    let id = payload["requestId"].as_str().filter(|_| payload["ask"] == true)?;
+    CallId::parse(id).ok()
 }
 
 impl Asker {
@@ -50,23 +57,18 @@ impl Asker {
     }
 
     /// Answers a question that the log asks, on the side. Nothing happens for other events.
-    pub(crate) fn consider(&self, event: &Event, handle: &SessionHandle) {
+    pub(crate) fn consider(&self, event: &Event, session: &Reached) {
         let payload: Value = event.payload.read().unwrap_or_default();
-        if payload["ask"] != true {
-            return;
-        }
-        let Some(id) = payload["requestId"].as_str().and_then(|id| CallId::parse(id).ok()) else {
-            return;
-        };
+        let Some(id) = asked(&payload) else { return };
         self.n_shown.fetch_add(1, Ordering::Relaxed);
-        let (asker, handle, kind) = (self.clone(), handle.clone(), event.kind.clone());
+        let (asker, session, kind) = (self.clone(), session.clone(), event.kind.clone());
         tokio::spawn(async move {
             let answer = match kind {
                 Kind::PermissionRequested => asker.permission(&payload["request"]).await,
                 Kind::ElicitationRequested => asker.form(&payload["request"]).await,
                 _ => return,
             };
-            let _ = handle.answer(id, answer, Decider::detailed("client", "terminal")).await;
+            session.answer(id, answer, "terminal").await;
         });
     }
 

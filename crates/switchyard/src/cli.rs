@@ -37,6 +37,14 @@ pub(crate) enum Verb {
     Acp(AcpArgs),
     /// Be the daemon: sessions for many clients, over HTTP, WebSocket, TCP and unix sockets
     Serve(crate::cli_serve::ServeArgs),
+    /// Start, stop and look at the daemon in the background
+    #[command(subcommand)]
+    Daemon(crate::cli_daemon::DaemonVerb),
+    /// Who may talk to the daemon
+    #[command(subcommand)]
+    Token(crate::cli_daemon::TokenVerb),
+    /// Take part in a session of the daemon
+    Attach(crate::cli_daemon::AttachArgs),
     /// List, show, follow, export and delete sessions
     #[command(subcommand)]
     Sessions(SessionsVerb),
@@ -113,6 +121,9 @@ pub(crate) struct RunArgs {
     /// Leave out what the agent thinks
     #[arg(long)]
     pub(crate) hide_thinking: bool,
+    /// Run the agent here even if a daemon runs
+    #[arg(long)]
+    pub(crate) no_daemon: bool,
 }
 
 #[derive(Debug, Args)]
@@ -129,6 +140,9 @@ pub(crate) struct AcpArgs {
     pub(crate) agent: AgentArgs,
     #[command(flatten)]
     pub(crate) permissions: PermissionArgs,
+    /// Run the agent here even if a daemon runs
+    #[arg(long)]
+    pub(crate) no_daemon: bool,
 }
 
 #[derive(Debug, Args)]

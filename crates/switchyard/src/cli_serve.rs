@@ -46,4 +46,7 @@ pub(crate) struct ServeArgs {
     /// The agent of clients that name none
     #[arg(long, value_name = "AGENT", env = "SWITCHYARD_AGENT")]
     pub(crate) agent: Option<String>,
+    /// Leave the terminal that it was started from
+    #[arg(long, hide = true)]
+    pub(crate) detached: bool,
 }

@@ -157,10 +157,7 @@ pub(crate) async fn ask<A: DeserializeOwned>(
     patience: Duration,
 ) -> Result<A> {
     let answer = async {
-        let (dir, name) = (socket.parent(), socket.file_name().and_then(|name| name.to_str()));
-        let (dir, name) = dir.zip(name).context("this is no socket")?;
-        let dir = open_dir(dir)?;
-        let mut stream = UnixStream::connect(short_path(&dir, name)).await?;
+        let mut stream = connect(socket).await?;
         let mut line = serde_json::to_string(request)?;
         line.push('\n');
         stream.write_all(line.as_bytes()).await?;
@@ -169,6 +166,14 @@ pub(crate) async fn ask<A: DeserializeOwned>(
         serde_json::from_str(&answer).context("it ended meanwhile")
     };
     tokio::time::timeout(patience, answer).await.context("it does not answer")?
+}
+
+/// Connects to a socket, however long its path is.
+pub(crate) async fn connect(socket: &Path) -> Result<UnixStream> {
+    let (dir, name) = (socket.parent(), socket.file_name().and_then(|name| name.to_str()));
+    let (dir, name) = dir.zip(name).context("this is no socket")?;
+    let dir = open_dir(dir)?;
+    Ok(UnixStream::connect(short_path(&dir, name)).await?)
 }
 
 /// Opens the directory, made for us alone.

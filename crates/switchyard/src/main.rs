@@ -6,13 +6,16 @@ mod adapter;
 mod agents;
 mod agents_verbs;
 mod ask;
+mod attach;
 mod bus;
 mod cli;
 mod cli_bus;
+mod cli_daemon;
 mod cli_serve;
 mod config;
 mod config_serve;
 mod control;
+mod daemon_verbs;
 mod follow;
 mod format;
 mod home;
@@ -20,12 +23,15 @@ mod launching;
 mod outcome;
 mod paint;
 mod prompt;
+mod reach;
+mod reached;
 mod run;
 mod serve;
 mod sessions_verbs;
 mod signals;
 mod stdio;
 mod terminal;
+mod token_verbs;
 mod translate;
 mod world;
 
@@ -83,6 +89,9 @@ async fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Verb::Run(args) => run::run(args, config).await,
         Verb::Acp(args) => acp::serve(args, config).await,
         Verb::Serve(args) => serve::serve(args, config).await,
+        Verb::Daemon(verb) => daemon_verbs::dispatch(verb, config).await,
+        Verb::Token(verb) => token_verbs::dispatch(verb, config).await,
+        Verb::Attach(args) => attach::attach(args, config).await,
         Verb::Sessions(verb) => sessions_verbs::dispatch(verb, config).await,
         Verb::Cancel { session } => sessions_verbs::cancel(&session, config).await,
         Verb::Adapter(args) => adapter::serve(args, config).await,

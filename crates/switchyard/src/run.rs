@@ -1,5 +1,9 @@
 //! `switchyard run`: one turn, shown as it happens.
 
+mod there;
+
+pub(crate) use there::environment;
+
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -8,22 +12,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sessions::details::Details;
 use sessions::host::{AgentCommand, HostSlot, own_client_capabilities};
 use sessions::open::{self, Notes, Opened, Terms};
 use sessions::options::Wishes;
-use sessions::session::{Phase, ServedBy, SessionHandle};
+use sessions::session::{Answer, ServedBy};
 use sessions::yard::Yard;
-use sessions::{details::Details, mint};
-use store::SessionRecord;
+use store::{EventLog, SessionRecord};
 use wire::{Event, Json, Kind, Seq, TurnId};
 
-use crate::ask::Asker;
-use crate::cli::{Format, RunArgs};
+use crate::ask::{Asker, asked};
+use crate::cli::{Format, PermissionArgs, RunArgs};
 use crate::config::Config;
 use crate::follow::{Followed, follow, show};
 use crate::format::{Formatter, TextOptions};
 use crate::launching::{Wanted, agent_command};
 use crate::outcome::{self, Failure};
+use crate::reach::Daemon;
+use crate::reached::Reached;
 use crate::signals::Signals;
 use crate::{control, prompt, terminal, world};
 
@@ -33,6 +39,9 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
     let text = prompt::read_text(word)?;
     // Only now: until here an interrupt simply ends us, also while stdin is read.
     let mut signals = Signals::listen()?;
+    if let Some(daemon) = Daemon::find(&config).filter(|_| can_be_elsewhere(&args)) {
+        return there::run(&args, &config, daemon, name, &text, &mut signals).await;
+    }
     let yard = world::open_yard(&config).await?;
     let earlier = match &args.session {
         None => None,
@@ -86,8 +95,36 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
             return Err(failure);
         }
     };
-    let turn = Turn { args: &args, yard: &yard, slot: &slot, opened, can_ask };
-    turn.take(&text, &mut signals).await
+    let params = composed(&args, &slot, &text).await?;
+    let cursor = opened.cursor;
+    let attachment = match can_ask {
+        true => Some(opened.handle.attach().await?),
+        false => None,
+    };
+    let session = Reached::Here { handle: opened.handle, slot };
+    let turn = Turn { args: &args, log: &*yard.log, session, cursor, can_ask };
+    let taken = turn.take(params, &mut signals).await;
+    drop(attachment);
+    taken
+}
+
+/// Rules of one run and logins are between this process and the agent.
+fn can_be_elsewhere(args: &RunArgs) -> bool {
+    let PermissionArgs { approve_reads, policy, .. } = &args.permissions;
+    !args.no_daemon && !approve_reads && policy.is_none() && args.auth.is_none()
+}
+
+/// Params of `session/prompt`.
+async fn composed(args: &RunArgs, slot: &HostSlot, text: &str) -> Result<Json, Failure> {
+    let host = slot.host().await.map_err(open::OpenError::from)?;
+    let text = match &args.system_prompt {
+        // Agents with a channel for it have it already.
+        Some(system) if !slot.command().manners.takes_system_prompt => {
+            std::borrow::Cow::from(runtimes::compose::fold(system, &slot.command().cwd, text))
+        }
+        _ => text.into(),
+    };
+    prompt::params(&text, &args.attach, host.capabilities())
 }
 
 /// `[AGENT] PROMPT`; the agent is named elsewhere when there is one word.
@@ -114,16 +151,7 @@ async fn choose_agent(
     earlier: Option<&SessionRecord>,
 ) -> Result<AgentCommand, Failure> {
     let Some(record) = earlier else { return agent_command(config, &wanted).await };
-    if args.agent.cwd.is_some() {
-        return Err(Failure::usage(format!("the session works in {}", record.cwd))
-            .hint("leave --cwd out, or start a new session"));
-    }
-    if let Some(name) = wanted.name.filter(|name| *name != record.agent) {
-        return Err(Failure::usage(format!(
-            "session {} belongs to agent `{}`, not to `{name}`",
-            record.id, record.agent
-        )));
-    }
+    check_same(args, wanted.name, record)?;
     let wanted = Wanted { name: Some(&record.agent), ..wanted };
     let details = Details::read(record);
     // A named agent as it is today; any other by the command that started it.
@@ -132,6 +160,21 @@ async fn choose_agent(
     }
     let command: Vec<OsString> = details.command.into_iter().map(Into::into).collect();
     agent_command(config, &Wanted { command: &command, ..wanted }).await
+}
+
+/// Refuses to go on with a session as another one.
+fn check_same(args: &RunArgs, name: Option<&str>, record: &SessionRecord) -> Result<(), Failure> {
+    if args.agent.cwd.is_some() {
+        return Err(Failure::usage(format!("the session works in {}", record.cwd))
+            .hint("leave --cwd out, or start a new session"));
+    }
+    match name.filter(|name| *name != record.agent) {
+        None => Ok(()),
+        Some(name) => Err(Failure::usage(format!(
+            "session {} belongs to agent `{}`, not to `{name}`",
+            record.id, record.agent
+        ))),
+    }
 }
 
 /// Params of `session/new`. MCP servers are always named, if only as none: some agents
@@ -208,11 +251,12 @@ impl Drop for Waiting {
     }
 }
 
+/// One turn of a session, shown as it happens.
 struct Turn<'a> {
     args: &'a RunArgs,
-    yard: &'a Yard,
-    slot: &'a Arc<HostSlot>,
-    opened: Opened,
+    log: &'a dyn EventLog,
+    session: Reached,
+    cursor: Seq,
     can_ask: bool,
 }
 
@@ -230,7 +274,9 @@ impl Seen {
         match &event.kind {
             Kind::PermissionResolved => {
                 let payload: Value = event.payload.read().unwrap_or_default();
-                self.was_denied_unattended |= payload["by"]["who"] == "unattended";
+                let by = &payload["by"];
+                self.was_denied_unattended |=
+                    by["who"] == "unattended" || by["detail"] == "unattended";
             }
             Kind::TurnEnded if event.turn == Some(turn) => {
                 self.end = Some(event.payload.read().unwrap_or_default());
@@ -256,44 +302,28 @@ impl Seen {
 }
 
 impl Turn<'_> {
-    async fn take(self, text: &str, signals: &mut Signals) -> Result<ExitCode, Failure> {
-        let handle = self.opened.handle.clone();
-        let host = self.slot.host().await.map_err(open::OpenError::from)?;
-        let text = match &self.args.system_prompt {
-            // Agents with a channel for it have it already.
-            Some(system) if !self.slot.command().manners.takes_system_prompt => {
-                let cwd = &self.slot.command().cwd;
-                std::borrow::Cow::from(runtimes::compose::fold(system, cwd, text))
-            }
-            _ => text.into(),
-        };
-        let params = prompt::params(&text, &self.args.attach, host.capabilities())?;
-        drop(host);
-        let attachment = match self.can_ask {
-            true => Some(handle.attach().await?),
-            false => None,
-        };
+    async fn take(self, params: Json, signals: &mut Signals) -> Result<ExitCode, Failure> {
+        let session = &self.session;
         let asker = self.can_ask.then(Asker::start);
-        let mut formatter = Formatter::new(self.args.format, handle.id(), self.text_options());
-        let turn = mint::turn_id();
+        let mut formatter = Formatter::new(self.args.format, session.id(), self.text_options());
         let mut seen = Seen::default();
-        handle.prompt(turn, params, "run").await?;
+        let turn = session.prompt(params, "run").await?;
 
         let mut forced = None;
-        let cursor = self.opened.cursor;
+        let cursor = self.cursor;
         seen.until = cursor;
         let following = async {
             let look = |event: &Event| {
-                if let Some(asker) = &asker {
-                    asker.consider(event, &handle);
+                match &asker {
+                    Some(asker) => asker.consider(event, session),
+                    None => self.reject(event),
                 }
                 seen.look(event, turn)
             };
-            follow(&*self.yard.log, handle.id(), cursor, &mut formatter, look).await
+            follow(self.log, session.id(), cursor, &mut formatter, look).await
         };
         let followed = {
             tokio::pin!(following);
-            let mut phase = handle.phase();
             let timeout = sleep_or_never(self.args.timeout);
             let reader_gone = terminal::reader_gone();
             tokio::pin!(timeout, reader_gone);
@@ -310,32 +340,29 @@ impl Turn<'_> {
                         if self.can_ask {
                             terminal::say("\ncancelling; Ctrl-C again ends at once");
                         }
-                        handle.cancel_soon("signal").await?;
+                        session.cancel_soon("signal").await?;
                     }
                     () = &mut timeout, if forced.is_none() => {
                         forced = Some(outcome::TIMEOUT);
-                        handle.cancel_soon("timeout").await?;
+                        session.cancel_soon("timeout").await?;
                     }
                     () = &mut reader_gone => break Ok(Followed::ReaderGone),
-                    why = halted(&mut phase) => break Err(halt_failure(why)),
+                    why = session.halted() => break Err(halt_failure(why)),
                 }
             }
         };
-        drop(attachment);
         if let Ok(Followed::ReaderGone) = followed {
-            let _ = handle.cancel("reader gone").await;
+            session.cancel("reader gone").await;
         }
-        self.slot.shut_down().await;
-        // A session that cannot go on has ended already.
-        let _ = handle.finish().await;
-        self.show_rest(&handle, &mut formatter, &mut seen, turn).await?;
+        session.let_go().await;
+        self.show_rest(&mut formatter, &mut seen, turn).await?;
         if self.args.format == Format::Quiet {
             formatter.end_line();
             show(&mut formatter)?;
         }
         let followed = followed?;
-        if let Phase::Over(Some(why)) = &*handle.phase().borrow() {
-            return Err(halt_failure(Some(why.clone())));
+        if let Some(why) = session.why_over() {
+            return Err(halt_failure(Some(why)));
         }
         let code = match followed {
             // As with any filter whose reader has had enough.
@@ -354,14 +381,13 @@ impl Turn<'_> {
     /// Shows what the agent still had to say, and what is logged but not shown yet.
     async fn show_rest(
         &self,
-        handle: &SessionHandle,
         formatter: &mut Formatter,
         seen: &mut Seen,
         turn: TurnId,
     ) -> Result<(), Failure> {
         let mut after = seen.until;
         loop {
-            let events = self.yard.log.read(handle.id(), after, 256).await?;
+            let events = self.log.read(self.session.id(), after, 256).await?;
             let Some(last) = events.last() else { break };
             after = last.seq;
             for event in &events {
@@ -375,10 +401,22 @@ impl Turn<'_> {
         Ok(())
     }
 
+    /// Nobody is there to ask, and what waits for a person elsewhere would wait for long.
+    fn reject(&self, event: &Event) {
+        if matches!(self.session, Reached::Here { .. }) {
+            return;
+        }
+        let payload: Value = event.payload.read().unwrap_or_default();
+        if let Some(id) = asked(&payload) {
+            let session = self.session.clone();
+            tokio::spawn(async move { session.answer(id, Answer::Reject, "unattended").await });
+        }
+    }
+
     /// Tells a person how to go on with the session.
     fn name_session(&self) {
         if self.args.format == Format::Text && terminal::can_ask() {
-            terminal::say(&format!("session {}", self.opened.handle.id()));
+            terminal::say(&format!("session {}", self.session.id()));
         }
     }
 
@@ -405,14 +443,5 @@ async fn sleep_or_never(duration: Option<Duration>) {
     match duration {
         Some(duration) => tokio::time::sleep(duration).await,
         None => std::future::pending().await,
-    }
-}
-
-/// Until the session cannot go on; why.
-async fn halted(phase: &mut tokio::sync::watch::Receiver<Phase>) -> Option<String> {
-    let over = phase.wait_for(|phase| matches!(phase, Phase::Over(_))).await;
-    match over.as_deref() {
-        Ok(Phase::Over(why)) => why.clone(),
-        _ => None,
     }
 }

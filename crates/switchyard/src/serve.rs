@@ -32,6 +32,10 @@ use presence::Presence;
 const FAREWELL: Duration = Duration::from_secs(15);
 
 pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, Failure> {
+    if args.detached {
+        // Its terminal may close; what it still says there must not stop it.
+        let _ = rustix::process::setsid();
+    }
     let mut signals = Signals::listen()?;
     bus::raise_descriptor_limit();
     let presence = Presence::take(&config.home.run)?;
@@ -42,7 +46,7 @@ pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, F
     let guard = Arc::new(guard.context("the daemon's settings are wrong")?);
     let login = Login::new(guard.clone());
     let doors = Doors::open(&wanted, &config.home.run).await?;
-    let daemon = assemble(&config, &wanted).await?;
+    let daemon = assemble(&config, &wanted, doors.base()).await?;
     let _listening = control::listen(&config.home.run, daemon.desk.yard())?;
     tokio::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
     presence.announce(&doors)?;
@@ -55,7 +59,7 @@ pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, F
             Wish::Reload => reload(&args, &config, &guard, &daemon),
         }
     }
-    drop(presence);
+    presence.withdraw();
     daemon.stopping.cancel();
     let ending = async {
         daemon.desk.shut_down(wanted.drain).await;
@@ -67,11 +71,16 @@ pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, F
         // Asked twice: the keepers end what we leave behind.
         _ = signals.end.recv() => {}
     }
+    drop(presence);
     Ok(ExitCode::SUCCESS)
 }
 
 /// The daemon without its doors.
-async fn assemble(config: &Arc<Config>, wanted: &Wanted) -> Result<Arc<Daemon>, Failure> {
+async fn assemble(
+    config: &Arc<Config>,
+    wanted: &Wanted,
+    base: String,
+) -> Result<Arc<Daemon>, Failure> {
     let mut yard = world::open_yard(config).await?;
     yard.settings.questions_wait = true;
     yard.settings.worker_idle = Some(wanted.worker_idle);
@@ -86,6 +95,7 @@ async fn assemble(config: &Arc<Config>, wanted: &Wanted) -> Result<Arc<Daemon>, 
         made.with_context(|| format!("cannot make {}", dir.display()))?;
     }
     let settings = Settings {
+        base,
         default_agent: wanted.agent.clone(),
         roots: wanted.roots.clone(),
         sessions_dir,

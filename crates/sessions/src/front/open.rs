@@ -168,7 +168,10 @@ impl Front {
         let Opened { handle, answer, cursor, .. } = opened;
         let attachment = match self.is_observer() {
             true => None,
-            false => Some(handle.attach().await.map_err(RpcError::internal)?),
+            false => {
+                let attaching = handle.attach_as(self.serves_files());
+                Some(attaching.await.map_err(RpcError::internal)?)
+            }
         };
         let presence = self.visit.as_ref().map(|visit| Arc::new(visit.desk.enter(handle.id())));
         let public_id = alias.clone().unwrap_or_else(|| handle.id().to_string());

@@ -72,7 +72,7 @@ impl Visit {
         let slot = match &*spare {
             Some(terms) => terms.slot.clone(),
             None => {
-                let terms = self.desk.terms(&self.order()).await?;
+                let terms = self.desk.terms(&self.order(), None).await?;
                 let slot = terms.slot.clone();
                 *spare = Some(terms);
                 slot
@@ -166,6 +166,13 @@ impl Visit {
 }
 
 impl Front {
+    /// Whether the agent is to use the client's files: only an editor on this machine has
+    /// the same ones.
+    pub(super) fn serves_files(&self) -> bool {
+        let is_local = self.visit.as_ref().is_none_or(|visit| visit.visitor.may_run_commands);
+        is_local && self.initialized.get() == Some(&true)
+    }
+
     /// `_switchyard/order`: what the daemon's own user wants its sessions to be made of.
     pub(super) fn take_order(&self, message: &Message) {
         #[derive(Default, Deserialize)]

@@ -19,7 +19,7 @@ use super::prompting::Prompt;
 use super::question::Questions;
 use super::services::Services;
 use super::turns::Turns;
-use super::{ClientCall, Command, Linkage, Linked, Phase, Reply, ServedBy, SessionError};
+use super::{Client, Command, Linkage, Linked, Phase, Reply, ServedBy, SessionError};
 use crate::details::Details;
 use crate::files::Roots;
 use crate::host::{FromAgents, HostSlot};
@@ -59,7 +59,7 @@ pub(super) struct Actor {
     pub(super) forgot: Option<String>,
     pub(super) questions: Questions,
     pub(super) tools: BTreeMap<String, Value>,
-    pub(super) clients: Vec<(u64, mpsc::Sender<ClientCall>)>,
+    pub(super) clients: Vec<Client>,
     pub(super) cancelling: super::cancel::Cancelling,
     pub(super) heard_at: Instant,
     pub(super) n_quiet_reports: u32,
@@ -171,6 +171,7 @@ impl Actor {
                 Phase::Over(Some(halt.0))
             }
         };
+        self.abandon_shared();
         if let Some(services) = &self.services {
             services.end().await;
         }
@@ -210,6 +211,9 @@ impl Actor {
         loop {
             self.start_next_turn().await?;
             self.publish_phase();
+            if self.finishing.is_some() {
+                self.leave_shared();
+            }
             if self.finishing.is_some() && matches!(self.link, LinkState::Unlinked) {
                 return Ok(End::Finished);
             }
@@ -263,11 +267,11 @@ impl Actor {
                 let is_taken = self.answer(request, &answer, by).await?;
                 let _ = reply.send(is_taken);
             }
-            Command::Attach { id, calls, done } => {
-                self.clients.push((id, calls));
+            Command::Attach { client, done } => {
+                self.clients.push(client);
                 let _ = done.send(());
             }
-            Command::Detach(id) => self.clients.retain(|(client, _)| *client != id),
+            Command::Detach(id) => self.clients.retain(|client| client.id != id),
             Command::NoteSetting { method, params } => {
                 self.details.note_setting(&method, &params);
                 self.answer_follows(&method, &params);

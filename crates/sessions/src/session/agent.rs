@@ -7,7 +7,7 @@ use wire::{CallId, Draft, Json, Kind, Message, RpcError, RpcId};
 use super::actor::{Actor, Halt, LinkState};
 use super::question::{Asks, Pending, Settled, permission};
 use super::services::Services;
-use super::{Answer, ClientCall, params_for_client};
+use super::{Answer, Client, ClientCall, params_for_client};
 use crate::host::{FromAgent, last_lines};
 use crate::mint;
 use crate::permission::{Decider, PermissionOutcome, Question, Verdict};
@@ -145,7 +145,11 @@ impl Actor {
         match message.method() {
             "session/request_permission" => self.asked_permission(&message).await,
             "elicitation/create" => self.asked_elicitation(&message).await,
-            method if self.services.is_some() && Services::serves(method) => {
+            method
+                if self.services.is_some()
+                    && Services::serves(method)
+                    && self.server_of(method).is_none() =>
+            {
                 self.serve(message);
                 Ok(())
             }
@@ -168,10 +172,21 @@ impl Actor {
         });
     }
 
+    /// The client that is asked for what `method` asks for, if it is one.
+    fn server_of(&self, method: &str) -> Option<&Client> {
+        match self.services {
+            None => self.clients.first(),
+            // The latest is the one that a person looks at.
+            Some(_) if method.starts_with("fs/") => {
+                self.clients.iter().rfind(|client| client.serves_files)
+            }
+            Some(_) => None,
+        }
+    }
+
     fn pass_to_client(&self, message: &Message) {
         let LinkState::Linked { linkage, .. } = &self.link else { return };
-        let client = self.clients.first().filter(|_| self.services.is_none());
-        let Some((_, calls)) = client else {
+        let Some(Client { calls, .. }) = self.server_of(message.method()) else {
             return self.respond(&message.id(), Err(RpcError::method_not_found(message.method())));
         };
         let call = ClientCall {

@@ -4,6 +4,7 @@
 //! it listens, `daemon.sock` is where our own commands talk to it.
 
 use std::fs::File;
+use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -39,7 +40,7 @@ impl Presence {
     pub(crate) fn take(run: &Path) -> Result<Self, Failure> {
         world::make_private_dir(run).with_context(|| format!("cannot make {}", run.display()))?;
         let lock = open_lock(run)?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if !is_taken(&lock) {
             let failure = match find(run) {
                 Some(other) => {
                     let at = format!("process {} at {}", other.pid, other.http);
@@ -63,16 +64,37 @@ impl Presence {
             unix: doors.unix_paths(),
         };
         let (path, new) = (self.run.join("daemon.json"), self.run.join("daemon.json.new"));
-        std::fs::write(&new, wire::Json::of(&whereabouts).as_str())?;
+        let mut file =
+            File::options().create(true).truncate(true).write(true).mode(0o600).open(&new)?;
+        file.write_all(wire::Json::of(&whereabouts).as_str().as_bytes())?;
         std::fs::rename(&new, &path)?;
         Ok(())
     }
 }
 
-impl Drop for Presence {
-    fn drop(&mut self) {
+impl Presence {
+    /// Others no longer come here; nobody takes our place before we are gone.
+    pub(crate) fn withdraw(&self) {
         let _ = std::fs::remove_file(self.run.join("daemon.json"));
     }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.withdraw();
+    }
+}
+
+/// Takes the lock. Whoever only looks whether it is held has it for a moment, too.
+fn is_taken(lock: &File) -> bool {
+    const TRIES: u32 = 5;
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
+    (0..TRIES).any(|n| {
+        if n > 0 {
+            std::thread::sleep(PAUSE);
+        }
+        flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+    })
 }
 
 fn open_lock(run: &Path) -> anyhow::Result<File> {
@@ -93,8 +115,8 @@ pub(crate) fn find(run: &Path) -> Option<Whereabouts> {
     is_held(run).then_some(whereabouts)
 }
 
-/// Whether somebody holds the lock.
-fn is_held(run: &Path) -> bool {
+/// Whether somebody is the daemon.
+pub(crate) fn is_held(run: &Path) -> bool {
     let Ok(lock) = File::open(run.join("daemon.lock")) else { return false };
     flock(&lock, FlockOperation::NonBlockingLockShared).is_err()
 }

@@ -1,0 +1,152 @@
+//! Tokens and login links over HTTP, for admins.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::{Json, Router};
+use serde::{Deserialize, Serialize};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::guard::Guard;
+use crate::login::Login;
+use crate::principal::{Principal, Role};
+use crate::problem::Problem;
+use crate::tokens::{NewToken, TokenInfo, Tokens, TokensError};
+
+#[derive(Debug, Clone)]
+struct Access {
+    guard: Arc<Guard>,
+    login: Login,
+    base: String,
+}
+
+/// The routes, and what the `OpenAPI` document says about them.
+pub(crate) fn router(
+    guard: &Arc<Guard>,
+    login: &Login,
+    base: &str,
+) -> (Router, utoipa::openapi::OpenApi) {
+    let access = Access { guard: guard.clone(), login: login.clone(), base: base.to_owned() };
+    OpenApiRouter::new()
+        .routes(routes!(list, add))
+        .routes(routes!(revoke))
+        .routes(routes!(rotate))
+        .routes(routes!(link))
+        .with_state(access)
+        .split_for_parts()
+}
+
+/// A token to be made.
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Wanted {
+    name: String,
+    /// `observer`, `operator` or `admin`.
+    #[schema(value_type = String)]
+    role: Role,
+    /// Seconds until it opens nothing any more.
+    expires_in: Option<u32>,
+    #[serde(default)]
+    own_sessions: bool,
+}
+
+/// A token in plain; it is shown this once.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct Made {
+    token: String,
+}
+
+/// A link that logs one browser in, once, within ten minutes.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct Link {
+    link: String,
+}
+
+/// All tokens, without their secrets.
+#[utoipa::path(get, path = "/v1/tokens", tag = "access",
+    responses((status = 200, body = Vec<TokenInfo>)))]
+async fn list(
+    State(access): State<Access>,
+    principal: Principal,
+) -> Result<Json<Vec<TokenInfo>>, Problem> {
+    principal.require(Role::Admin)?;
+    Ok(Json(access.guard.tokens().list()))
+}
+
+/// Makes a token.
+#[utoipa::path(post, path = "/v1/tokens", tag = "access", request_body = Wanted,
+    responses((status = 201, body = Made)))]
+async fn add(
+    State(access): State<Access>,
+    principal: Principal,
+    Json(wanted): Json<Wanted>,
+) -> Result<(StatusCode, Json<Made>), Problem> {
+    principal.require(Role::Admin)?;
+    let expires = wanted.expires_in.map(|seconds| {
+        let life = jiff::SignedDuration::from_secs(i64::from(seconds));
+        jiff::Timestamp::now().checked_add(life).unwrap_or(jiff::Timestamp::MAX)
+    });
+    let Wanted { name, role, own_sessions, .. } = wanted;
+    let new = NewToken { name, role, expires, own_sessions };
+    let token = change(&access, move |tokens| tokens.add(new)).await?;
+    Ok((StatusCode::CREATED, Json(Made { token })))
+}
+
+/// Ends a token and every connection that it opened.
+#[utoipa::path(delete, path = "/v1/tokens/{name}", tag = "access", responses((status = 204)))]
+async fn revoke(
+    State(access): State<Access>,
+    principal: Principal,
+    Path(name): Path<String>,
+) -> Result<StatusCode, Problem> {
+    principal.require(Role::Admin)?;
+    change(&access, move |tokens| tokens.revoke(&name)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Gives a token a new secret; the old one opens nothing any more.
+#[utoipa::path(post, path = "/v1/tokens/{name}/rotate", tag = "access",
+    responses((status = 200, body = Made)))]
+async fn rotate(
+    State(access): State<Access>,
+    principal: Principal,
+    Path(name): Path<String>,
+) -> Result<Json<Made>, Problem> {
+    principal.require(Role::Admin)?;
+    let token = change(&access, move |tokens| tokens.rotate(&name)).await?;
+    Ok(Json(Made { token }))
+}
+
+/// A new login link for the page.
+#[utoipa::path(post, path = "/v1/login-link", tag = "access",
+    responses((status = 200, body = Link)))]
+async fn link(State(access): State<Access>, principal: Principal) -> Result<Json<Link>, Problem> {
+    principal.require(Role::Admin)?;
+    let link = access.login.new_link(&access.base)?;
+    Ok(Json(Link { link }))
+}
+
+/// The files are locked and synced, which may block.
+async fn change<T: Send + 'static>(
+    access: &Access,
+    act: impl FnOnce(&Tokens) -> Result<T, TokensError> + Send + 'static,
+) -> Result<T, Problem> {
+    let tokens = access.guard.tokens().clone();
+    let done = tokio::task::spawn_blocking(move || act(&tokens)).await;
+    Ok(done.map_err(|error| Problem::internal(error.to_string()))??)
+}
+
+impl From<TokensError> for Problem {
+    fn from(error: TokensError) -> Self {
+        let said = error.to_string();
+        match error {
+            TokensError::NoSuch(_) => Self::not_found(said),
+            TokensError::Taken(_) => Self::conflict("name-taken", "the name is taken").detail(said),
+            TokensError::BadName(_) | TokensError::Admin => Self::bad_request(said),
+            TokensError::Full => Self::conflict("too-many-tokens", said),
+            _ => Self::internal(said),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! `switchyard acp` as a way to the daemon: carries lines between the editor and its socket.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_util::sync::CancellationToken;
+use wire::LineSplitter;
+
+use crate::cli::AcpArgs;
+use crate::config::Config;
+use crate::outcome::{ERROR, Failure};
+use crate::reach::Daemon;
+use crate::{run, stdio};
+
+/// Serves the editor with sessions of the daemon until either leaves.
+pub(super) async fn serve(
+    args: &AcpArgs,
+    config: &Config,
+    daemon: &Daemon,
+    cwd: &Path,
+    stop: CancellationToken,
+) -> Result<ExitCode, Failure> {
+    let settings = config.settings();
+    let limits = WebSocketConfig::default()
+        .max_message_size(Some(settings.worker_line_bytes))
+        .max_frame_size(Some(settings.worker_line_bytes));
+    let stream = daemon.connect().await?;
+    let (socket, _) =
+        tokio_tungstenite::client_async_with_config("ws://localhost/acp", stream, Some(limits))
+            .await
+            .context("the daemon does not speak ACP")?;
+    let (mut sink, mut frames) = socket.split();
+    let order = order(args, cwd);
+    sink.send(Message::text(order)).await.context("the daemon has left")?;
+    let (mut reader, mut writer) = stdio::open();
+    let outwards = async {
+        while let Some(Ok(frame)) = frames.next().await {
+            let Message::Text(text) = frame else { continue };
+            writer.write_all(text.as_bytes()).await?;
+            writer.write_all(b"\n").await?;
+            writer.flush().await?;
+        }
+        anyhow::Ok(Left::Daemon)
+    };
+    let inwards = async {
+        let mut lines = LineSplitter::new(settings.client_line_bytes);
+        loop {
+            while let Some(line) = lines.next_line() {
+                let text = match line {
+                    Ok(line) => String::from_utf8_lossy(&line).into_owned(),
+                    // What cannot be carried is refused there, as any other nonsense is.
+                    Err(error) => format!("\"{error}\""),
+                };
+                sink.send(Message::text(text)).await?;
+            }
+            if reader.read_buf(lines.buffer()).await? == 0 {
+                // What was asked is still answered.
+                sink.send(Message::Close(None)).await?;
+                return anyhow::Ok(Left::Editor);
+            }
+        }
+    };
+    let left = tokio::select! {
+        left = outwards => left,
+        left = inwards => left,
+        () = stop.cancelled() => Ok(Left::Editor),
+    };
+    match left {
+        Ok(Left::Editor) => Ok(ExitCode::SUCCESS),
+        Ok(Left::Daemon) | Err(_) => Err(Failure::new(ERROR, "the daemon has left")
+            .hint("start the agent again; its sessions can be loaded")),
+    }
+}
+
+enum Left {
+    Editor,
+    Daemon,
+}
+
+/// What the sessions of this editor are to be made of.
+fn order(args: &AcpArgs, cwd: &Path) -> String {
+    let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
+    let params = json!({
+        "agent": args.name.as_deref().or(args.agent.agent.as_deref()),
+        "command": words.collect::<Vec<_>>(),
+        "cwd": cwd,
+        "env": run::environment(),
+        "permissions": args.permissions.mode(),
+    });
+    wire::notification_line("_switchyard/order", &params.to_string())
+}

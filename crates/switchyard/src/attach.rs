@@ -1,0 +1,171 @@
+//! `switchyard attach`: a live session at the terminal, line by line.
+
+use std::io::BufRead as _;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use sessions::session::Answer;
+use store::EventLog;
+use tokio::sync::mpsc;
+use wire::{CallId, Event, Json, Kind, Seq};
+
+use crate::ask::asked;
+use crate::cli::Format;
+use crate::cli_daemon::AttachArgs;
+use crate::config::Config;
+use crate::follow::show;
+use crate::format::{Formatter, TextOptions};
+use crate::outcome::{ERROR, Failure};
+use crate::reach::Daemon;
+use crate::reached::Reached;
+use crate::signals::Signals;
+use crate::token_verbs::no_daemon;
+use crate::{terminal, world};
+
+/// Events read at once.
+const PAGE: usize = 256;
+
+pub(crate) async fn attach(args: AttachArgs, config: Config) -> Result<ExitCode, Failure> {
+    let mut signals = Signals::listen()?;
+    let daemon = Daemon::find(&config).ok_or_else(no_daemon)?;
+    let log = world::open_log(&config)?;
+    let record = world::find_session(&*log, &args.session).await?;
+    let options = TextOptions {
+        color: terminal::color_on_stdout(),
+        show_thinking: !args.hide_thinking,
+        show_prompts: true,
+        verbose: false,
+    };
+    let mut view = View {
+        formatter: Formatter::new(Format::Text, record.id, options),
+        cursor: Seq(0),
+        shown_from: Seq(args.after.unwrap_or_default()),
+        session: Reached::There { daemon, id: record.id },
+        questions: Vec::new(),
+        is_running: false,
+    };
+    if terminal::can_ask() {
+        terminal::say("type to prompt; Ctrl-C stops a turn, Ctrl-D leaves; the session stays");
+    }
+    let mut lines = Some(read_lines());
+    loop {
+        if !view.catch_up(&*log).await? {
+            return Ok(ExitCode::SUCCESS);
+        }
+        tokio::select! {
+            waited = log.wait(record.id, view.cursor) => waited?,
+            line = next(&mut lines) => match line {
+                Some(line) => view.hear(line.trim()).await?,
+                // Whoever pipes prompts in wants to see what becomes of them.
+                None if view.is_running => lines = None,
+                None => return Ok(ExitCode::SUCCESS),
+            },
+            code = signals.next() => match view.is_running {
+                true => view.session.cancel_soon("attach").await?,
+                false => return Ok(ExitCode::from(code)),
+            },
+            why = view.session.halted() => {
+                let why = why.unwrap_or_default();
+                return Err(Failure::new(ERROR, why).hint("the session is in the log"));
+            }
+        }
+        if lines.is_none() && !view.is_running {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+/// What is on the screen, and what can be answered.
+struct View {
+    formatter: Formatter,
+    cursor: Seq,
+    shown_from: Seq,
+    session: Reached,
+    questions: Vec<(CallId, Value)>,
+    is_running: bool,
+}
+
+impl View {
+    /// Shows what is new; false when nobody looks any more.
+    async fn catch_up(&mut self, log: &dyn EventLog) -> Result<bool, Failure> {
+        loop {
+            let events = log.read(self.session.id(), self.cursor, PAGE).await?;
+            let Some(last) = events.last() else { return Ok(true) };
+            self.cursor = last.seq;
+            for event in &events {
+                self.formatter.add(event);
+                // A projection has to see all; the reader wants the end.
+                if event.seq <= self.shown_from {
+                    self.formatter.take();
+                }
+                self.note(event);
+            }
+            if !show(&mut self.formatter)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn note(&mut self, event: &Event) {
+        let payload: Value = event.payload.read().unwrap_or_default();
+        match event.kind {
+            Kind::PromptReceived | Kind::TurnStarted => self.is_running = true,
+            Kind::TurnEnded => self.is_running = false,
+            Kind::PermissionRequested | Kind::ElicitationRequested => {
+                let id = asked(&payload);
+                self.questions.extend(id.map(|id| (id, payload["request"].clone())));
+            }
+            Kind::PermissionResolved | Kind::ElicitationResolved => {
+                let id = payload["requestId"].as_str();
+                self.questions.retain(|(asked, _)| Some(asked.as_str()) != id);
+            }
+            _ => {}
+        }
+    }
+
+    /// A line is the answer to the oldest question, or the next prompt.
+    async fn hear(&mut self, line: &str) -> Result<(), Failure> {
+        let Some((id, request)) = self.questions.first() else {
+            if !line.is_empty() {
+                let blocks = json!([{ "type": "text", "text": line }]);
+                self.session.prompt(Json::of(&json!({ "prompt": blocks })), "attach").await?;
+                self.is_running = true;
+            }
+            return Ok(());
+        };
+        let number = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        let option = number.and_then(|number| request["options"][number]["optionId"].as_str());
+        let answer = match option {
+            Some(option) => Answer::Permission(Some(option.to_owned())),
+            None if line.is_empty() => Answer::Reject,
+            None => {
+                terminal::say("the agent asks: a number chooses, Enter rejects");
+                return Ok(());
+            }
+        };
+        self.session.answer(*id, answer, "attach").await;
+        Ok(())
+    }
+}
+
+/// Lines from stdin, read on a thread that nothing can interrupt.
+fn read_lines() -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel(16);
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            let Ok(line) = line else { break };
+            if sender.blocking_send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+/// Never ready once stdin has ended.
+async fn next(lines: &mut Option<mpsc::Receiver<String>>) -> Option<String> {
+    match lines {
+        Some(lines) => lines.recv().await,
+        None => std::future::pending().await,
+    }
+}

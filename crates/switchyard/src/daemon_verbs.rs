@@ -1,0 +1,196 @@
+//! `switchyard daemon …`: the daemon in the background.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead as _, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::cli_daemon::DaemonVerb;
+use crate::config::Config;
+use crate::format::print;
+use crate::outcome::{ERROR, Failure, NOT_FOUND};
+use crate::reach::Daemon;
+use crate::serve::presence;
+use crate::{follow, terminal, world};
+
+/// A daemon that mends many sessions may take its time, but not for ever.
+const START_WITHIN: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+pub(crate) async fn dispatch(verb: DaemonVerb, config: Config) -> Result<ExitCode, Failure> {
+    match verb {
+        DaemonVerb::Start(_) => start(&config).await,
+        DaemonVerb::Stop { now } => stop(&config, now).await,
+        DaemonVerb::Status { json } => status(&config, json).await,
+        DaemonVerb::Log { follow, lines } => log(&config, follow, lines).await,
+    }
+}
+
+async fn start(config: &Config) -> Result<ExitCode, Failure> {
+    if let Some(running) = presence::find(&config.home.run) {
+        print(&format!("switchyard daemon: runs already at {}\n", running.http))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    world::make_private_dir(&config.home.state).context("cannot make the state directory")?;
+    let path = log_path(config);
+    let log = File::options()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(&path)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    // Everything after `daemon start` is for `serve`, as it was typed.
+    let words = std::env::args_os().skip_while(|word| word != "daemon").skip(2);
+    let mut child = Command::new(world::own_exe())
+        .args(global_words())
+        .arg("serve")
+        .args(words)
+        .arg("--detached")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .current_dir("/")
+        .spawn()
+        .context("cannot start the daemon")?;
+    let stdout = child.stdout.take().context("the daemon has no stdout")?;
+    let first = tokio::task::spawn_blocking(move || {
+        let mut line = String::new();
+        // It prints one line when it is ready, and nothing when it ends before.
+        std::io::BufReader::new(stdout).read_line(&mut line).map(|_| line)
+    });
+    let line = tokio::time::timeout(START_WITHIN, first).await;
+    match line {
+        Ok(Ok(Ok(line))) if !line.is_empty() => {
+            print(&line)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => {
+            let said = last_lines(&path, 5);
+            Err(Failure::new(ERROR, format!("the daemon did not start:\n{said}"))
+                .hint(format!("{} tells more", path.display())))
+        }
+    }
+}
+
+/// `--config FILE` and `-v`, which stand before the verb.
+fn global_words() -> Vec<std::ffi::OsString> {
+    std::env::args_os().skip(1).take_while(|word| word != "daemon").collect()
+}
+
+async fn stop(config: &Config, now: bool) -> Result<ExitCode, Failure> {
+    let Some(running) = presence::find(&config.home.run) else {
+        terminal::say("no daemon runs");
+        return Ok(ExitCode::SUCCESS);
+    };
+    let pid = i32::try_from(running.pid).ok().and_then(Pid::from_raw);
+    let pid = pid.context("the daemon has no process id")?;
+    let signal = || kill_process(pid, Signal::TERM).context("cannot signal the daemon");
+    signal()?;
+    let mut n_looks = 0_u32;
+    loop {
+        if !presence::is_held(&config.home.run) {
+            return Ok(ExitCode::SUCCESS);
+        }
+        n_looks += 1;
+        // The second signal means at once; the first must have been heard before.
+        if now && n_looks == 2 {
+            signal()?;
+        }
+        if n_looks == 20 && terminal::can_ask() {
+            terminal::say("waiting for turns to end; `switchyard daemon stop --now` does not");
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+async fn status(config: &Config, as_json: bool) -> Result<ExitCode, Failure> {
+    let Some(daemon) = Daemon::find(config) else {
+        match as_json {
+            true => print("{\"running\": false}\n")?,
+            false => terminal::say("no daemon runs; `switchyard daemon start` starts one"),
+        }
+        return Ok(ExitCode::from(NOT_FOUND));
+    };
+    let health: Value = daemon.get("/v1/health").await?;
+    let at = &daemon.whereabouts;
+    if as_json {
+        let all = json!({ "running": true, "daemon": at, "health": health });
+        print(&format!("{all:#}\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    // Writing to a String cannot fail.
+    let mut text = format!("http      {}\n", at.http);
+    for address in &at.tcp {
+        _ = writeln!(text, "acp       tcp {address}");
+    }
+    for path in &at.unix {
+        _ = writeln!(text, "acp       unix {}", path.display());
+    }
+    _ = writeln!(text, "process   {}\nversion   {}", at.pid, at.version);
+    for (name, value) in health.as_object().into_iter().flatten() {
+        if name != "version" {
+            _ = writeln!(text, "{name:<9} {value}");
+        }
+    }
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn log(config: &Config, is_followed: bool, n_lines: usize) -> Result<ExitCode, Failure> {
+    let path = log_path(config);
+    let mut file = File::open(&path).map_err(|error| {
+        Failure::new(NOT_FOUND, format!("cannot read {}: {error}", path.display()))
+            .hint("the daemon in the background writes it; `switchyard daemon start` starts one")
+    })?;
+    let shown = last_lines(&path, n_lines);
+    if !shown.is_empty() {
+        print(&format!("{shown}\n"))?;
+    }
+    let mut at = file.seek(SeekFrom::End(0)).context("cannot read the log")?;
+    if !is_followed {
+        return Ok(ExitCode::SUCCESS);
+    }
+    loop {
+        tokio::time::sleep(LOOK_EVERY * 4).await;
+        let length = path.metadata().map(|about| about.len()).unwrap_or_default();
+        if length < at {
+            // Another file has taken its place.
+            file = File::open(&path).context("cannot read the log")?;
+            at = 0;
+        }
+        let mut news = String::new();
+        file.read_to_string(&mut news).context("cannot read the log")?;
+        at += news.len() as u64;
+        match print(&news) {
+            Err(error) if follow::is_broken_pipe(&error) => return Ok(ExitCode::SUCCESS),
+            printed => printed?,
+        }
+    }
+}
+
+fn log_path(config: &Config) -> PathBuf {
+    config.home.state.join("daemon.log")
+}
+
+/// The end of a text file, from no more than its last 256 KiB.
+fn last_lines(path: &Path, n: usize) -> String {
+    const MAX_BYTES: u64 = 256 << 10;
+    let read = || -> std::io::Result<String> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(MAX_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(MAX_BYTES).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let text = read().unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines.iter().skip(lines.len().saturating_sub(n)).copied().collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,136 @@
+//! `switchyard run` with a session of the daemon.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use wire::{Json, Seq, SessionId};
+
+use super::{Reached, Turn, Waiting, add_dirs};
+use crate::cli::{Format, RunArgs};
+use crate::config::Config;
+use crate::outcome::{ERROR, Failure};
+use crate::reach::Daemon;
+use crate::signals::Signals;
+use crate::{terminal, world};
+
+#[derive(Deserialize)]
+struct Made {
+    id: String,
+}
+
+pub(super) async fn run(
+    args: &RunArgs,
+    config: &Config,
+    daemon: Daemon,
+    name: Option<&str>,
+    text: &str,
+    signals: &mut Signals,
+) -> Result<ExitCode, Failure> {
+    let log = world::open_log(config)?;
+    let id = tokio::select! {
+        id = session(args, &*log, &daemon, name) => id?,
+        signal = signals.next() => return Ok(ExitCode::from(signal)),
+    };
+    let attachments = upload(args, &daemon, id).await?;
+    let cursor = log.session(id).await?.map_or(Seq(0), |record| record.head);
+    let cursor = if args.session.is_some() { cursor } else { Seq(0) };
+    let blocks = json!([{ "type": "text", "text": text }]);
+    let mut params = json!({ "prompt": blocks });
+    if !attachments.is_empty() {
+        params["attachments"] = json!(attachments);
+    }
+    let can_ask = args.format == Format::Text && terminal::can_ask();
+    let session = Reached::There { daemon, id };
+    let turn = Turn { args, log: &*log, session, cursor, can_ask };
+    turn.take(Json::of(&params), signals).await
+}
+
+/// The session that was named, or a new one.
+async fn session(
+    args: &RunArgs,
+    log: &dyn store::EventLog,
+    daemon: &Daemon,
+    name: Option<&str>,
+) -> Result<SessionId, Failure> {
+    if let Some(named) = &args.session {
+        let record = world::find_session(log, named).await?;
+        super::check_same(args, name, &record)?;
+        let wishes = wishes(args);
+        if wishes.as_object().is_some_and(|wishes| !wishes.is_empty()) {
+            let path = format!("/v1/sessions/{}", record.id);
+            daemon.call::<Value>(hyper::Method::PATCH, &path, Some(&wishes)).await?;
+        }
+        return Ok(record.id);
+    }
+    let cwd = world::working_directory(args.agent.cwd.as_deref())?;
+    let mut order = wishes(args);
+    order["cwd"] = json!(cwd);
+    order["agent"] = json!(name.map(str::to_owned));
+    order["env"] = json!(environment());
+    order["additionalDirectories"] = json!(add_dirs(args)?);
+    if !args.command.is_empty() {
+        let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
+        order["command"] = json!(words.collect::<Vec<_>>());
+    }
+    if let Some(mode) = args.permissions.mode() {
+        order["permissions"] = json!(mode);
+    }
+    if let Some(text) = &args.system_prompt {
+        order["systemPrompt"] = json!(text);
+    }
+    let waiting = Waiting::start(name.unwrap_or("the agent"));
+    let made: Made = daemon.post("/v1/sessions", &order).await?;
+    drop(waiting);
+    SessionId::parse(&made.id).map_err(|_| Failure::new(ERROR, "the daemon named no session"))
+}
+
+fn wishes(args: &RunArgs) -> Value {
+    let mut wishes = json!({});
+    for (name, wanted) in [("model", &args.model), ("effort", &args.effort), ("mode", &args.mode)] {
+        if let Some(wanted) = wanted {
+            wishes[name] = json!(wanted);
+        }
+    }
+    wishes
+}
+
+/// The agent sees what this shell has set, not what the daemon was started with.
+pub(crate) fn environment() -> BTreeMap<String, String> {
+    let all = std::env::vars_os();
+    all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| !name.starts_with("SWITCHYARD_"))
+        .collect()
+}
+
+async fn upload(args: &RunArgs, daemon: &Daemon, id: SessionId) -> Result<Vec<String>, Failure> {
+    let mut ids = Vec::new();
+    for path in &args.attach {
+        let bytes = std::fs::read(path).map_err(|error| {
+            Failure::usage(format!("cannot attach {}: {error}", path.display()))
+        })?;
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        let name = encoded(&name);
+        let path = format!("/v1/sessions/{id}/attachments?name={name}");
+        ids.push(daemon.upload::<Made>(&path, bytes).await?.id);
+    }
+    Ok(ids)
+}
+
+/// A name as it may stand in a query.
+fn encoded(name: &str) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::new();
+    for byte in Path::new(name).as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(*byte));
+            }
+            // Writing to a String cannot fail.
+            other => _ = write!(out, "%{other:02X}"),
+        }
+    }
+    out
+}

@@ -1,0 +1,93 @@
+//! `switchyard token …`: who may talk to the daemon. Works with and without one running.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use serde_json::json;
+use server::principal::Role;
+use server::tokens::{NewToken, Tokens};
+
+use crate::cli_daemon::{NewTokenArgs, RoleName, TokenVerb};
+use crate::config::Config;
+use crate::format::print;
+use crate::outcome::{ERROR, Failure};
+use crate::reach::Daemon;
+use crate::terminal;
+
+pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode, Failure> {
+    if matches!(verb, TokenVerb::Login) {
+        return log_in(&config).await;
+    }
+    let tokens = Tokens::open(&config.home.state).context("cannot use the tokens")?;
+    let bad = |error: server::tokens::TokensError| Failure::usage(error.to_string());
+    match verb {
+        TokenVerb::Show => {
+            let token = tokens.admin_token().context("cannot read the token")?;
+            print(&format!("{token}\n"))?;
+        }
+        TokenVerb::Add(args) => {
+            let token = tokens.add(wanted(&args)?).map_err(bad)?;
+            print(&format!("{token}\n"))?;
+            if terminal::can_ask() {
+                terminal::say("this is the only time that it is shown");
+            }
+        }
+        TokenVerb::List { json: true } => {
+            print(&format!("{:#}\n", json!(tokens.list())))?;
+        }
+        TokenVerb::List { json: false } => {
+            let mut text = String::new();
+            for token in tokens.list() {
+                let until = match token.expires {
+                    _ if token.is_expired => "expired".to_owned(),
+                    Some(expires) => format!("until {expires}"),
+                    None => String::new(),
+                };
+                let own = if token.own_sessions { "own sessions" } else { "" };
+                let line = format!("{:<24} {:<9} {own:<13} {until}", token.name, token.role);
+                text.push_str(line.trim_end());
+                text.push('\n');
+            }
+            print(&text)?;
+        }
+        TokenVerb::Revoke { name } => tokens.revoke(&name).map_err(bad)?,
+        TokenVerb::Rotate { name } => {
+            let token = tokens.rotate(&name).map_err(bad)?;
+            print(&format!("{token}\n"))?;
+        }
+        TokenVerb::Login => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn wanted(args: &NewTokenArgs) -> Result<NewToken, Failure> {
+    let expires = match args.expires {
+        None => None,
+        Some(life) => {
+            let until = jiff::Timestamp::now().checked_add(life);
+            Some(until.map_err(|error| Failure::usage(error.to_string()))?)
+        }
+    };
+    let role = match args.role {
+        RoleName::Observer => Role::Observer,
+        RoleName::Operator => Role::Operator,
+        RoleName::Admin => Role::Admin,
+    };
+    Ok(NewToken { name: args.name.clone(), role, expires, own_sessions: args.own_sessions })
+}
+
+async fn log_in(config: &Config) -> Result<ExitCode, Failure> {
+    #[derive(Deserialize)]
+    struct Link {
+        link: String,
+    }
+    let daemon = Daemon::find(config).ok_or_else(no_daemon)?;
+    let link: Link = daemon.post("/v1/login-link", &json!({})).await?;
+    print(&format!("{}\n", link.link))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn no_daemon() -> Failure {
+    Failure::new(ERROR, "no daemon runs").hint("`switchyard daemon start` starts one")
+}
