@@ -124,10 +124,11 @@ impl Measuring {
         step: impl Fn(&Stage, Pace, &mut Figures) -> anyhow::Result<()>,
     ) {
         for row in &mut self.rows {
-            if row.failure.is_none() && is_meant(row.through) {
-                if let Err(error) = step(&self.stage, self.pace, row) {
-                    row.failure = Some(format!("{error:#}"));
-                }
+            if row.failure.is_some() || !is_meant(row.through) {
+                continue;
+            }
+            if let Err(error) = step(&self.stage, self.pace, row) {
+                row.failure = Some(format!("{error:#}"));
             }
         }
     }

@@ -17,7 +17,7 @@ fn a_chunk_says_its_number_through_any_wrapping() {
 fn a_chunk_is_one_line_of_acp_with_a_text_of_the_size_asked_for() {
     let mut chunks = Chunks::new("a \"chunk #00000005\" session", 40);
     let line = chunks.line(3);
-    assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+    assert_eq!(memchr::memchr_iter(b'\n', line).count(), 1);
     let message: serde_json::Value = serde_json::from_slice(line).unwrap();
     let text = message["params"]["update"]["content"]["text"].as_str().unwrap();
     assert_eq!(text, "chunk #00000003 ........................");

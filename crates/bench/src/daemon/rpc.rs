@@ -32,7 +32,7 @@ impl Speaker {
 
     /// Takes the answer to [`new_session`](Self::new_session).
     pub(super) fn is_in(&mut self, result: &Value) -> anyhow::Result<()> {
-        self.session = result["sessionId"].as_str().context("no session id")?.to_owned();
+        result["sessionId"].as_str().context("no session id")?.clone_into(&mut self.session);
         Ok(())
     }
 
