@@ -18,3 +18,4 @@ pub mod principal;
 pub mod problem;
 pub mod tls;
 pub mod tokens;
+pub mod webhook;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use runtimes::catalogue::Own;
 use serde::Deserialize;
-use sessions::permission::{Mode, Rules};
+use sessions::permission::{Mode, RulesFile};
 use sessions::settings::Settings;
 use store::Durability;
 
@@ -38,6 +38,7 @@ pub(crate) struct File {
     pub(crate) permissions: Permissions,
     pub(crate) workers: Workers,
     pub(crate) serve: crate::config_serve::Serve,
+    pub(crate) webhook: Option<server::webhook::Table>,
     pub(crate) agents: BTreeMap<String, Own>,
     /// The shape that editors share.
     pub(crate) agent_servers: BTreeMap<String, Own>,
@@ -182,23 +183,13 @@ impl Config {
         options
     }
 
-    /// The rules of the configuration.
-    pub(crate) fn rules(&self) -> Result<Rules> {
-        match &self.file.permissions.rules {
-            None => Ok(Rules::default()),
-            Some(path) => {
-                let base = self.home.config.parent().unwrap_or(Path::new("/"));
-                read_rules(&base.join(path), base)
-            }
-        }
+    /// The file with the rules of the configuration. Its relative paths are below the
+    /// configuration's directory.
+    pub(crate) fn rules_file(&self) -> Option<RulesFile> {
+        let path = self.file.permissions.rules.as_ref()?;
+        let base = self.home.config.parent().unwrap_or(Path::new("/"));
+        Some(RulesFile::new(base.join(path), base))
     }
-}
-
-/// Reads a rules file; its relative paths are below `base`.
-pub(crate) fn read_rules(path: &Path, base: &Path) -> Result<Rules> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the rules file {}", path.display()))?;
-    Rules::parse(&text, base).with_context(|| format!("cannot use {}", path.display()))
 }
 
 fn set<T>(slot: &mut T, value: Option<T>) {
@@ -220,7 +211,10 @@ pub(crate) fn dispatch(verb: &ConfigVerb, config: &Config) -> Result<ExitCode, F
         }
         ConfigVerb::Show => show(config),
         ConfigVerb::Check => {
-            config.rules()?;
+            if let Some(file) = config.rules_file() {
+                file.load().map_err(anyhow::Error::from)?;
+            }
+            crate::serve::announce::checked(config)?;
             crate::agents::catalogue(config)?;
             match config.home.config.exists() {
                 true => format!("{} is fine\n", config.home.config.display()),
@@ -285,6 +279,9 @@ fn show(config: &Config) -> String {
         let _ = writeln!(text, "rules = {}", wire::Json::of(rules).as_str());
     }
     let _ = writeln!(text, "\n[workers]\ncgroups = {}", config.file.workers.cgroups);
+    if let Some(webhook) = &config.file.webhook {
+        let _ = write!(text, "\n{}", webhook.shown());
+    }
     for (table, agents) in
         [("agents", &config.file.agents), ("agent_servers", &config.file.agent_servers)]
     {

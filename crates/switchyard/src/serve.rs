@@ -4,6 +4,7 @@
 //! how to log in; then a daemon, until a signal ends it.
 
 mod agents;
+pub(crate) mod announce;
 mod doors;
 pub(crate) mod presence;
 
@@ -17,7 +18,7 @@ use server::guard::Guard;
 use server::login::Login;
 use server::tokens::Tokens;
 use sessions::desk::Desk;
-use sessions::permission::Policy;
+use sessions::permission::{Policy, RulesFile};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli_serve::ServeArgs;
@@ -25,6 +26,7 @@ use crate::config::Config;
 use crate::config_serve::Wanted;
 use crate::outcome::Failure;
 use crate::{config, control, format, world};
+use announce::Announcing;
 use doors::Doors;
 use presence::Presence;
 
@@ -40,6 +42,7 @@ pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, F
     bus::raise_descriptor_limit();
     let presence = Presence::take(&config.home.run)?;
     let config = Arc::new(config);
+    let webhook = announce::checked(&config)?;
     let wanted = config.file.serve.with(&args);
     let tokens = Tokens::open(&config.home.state).context("cannot use the tokens")?;
     let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard);
@@ -49,6 +52,7 @@ pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, F
     let daemon = assemble(&config, &wanted, doors.base()).await?;
     let _listening = control::listen(&config.home.run, daemon.desk.yard())?;
     tokio::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
+    let mut announcing = Announcing::start(webhook, &daemon, doors.base())?;
     presence.announce(&doors)?;
     let link = login.new_link(&doors.base()).context("cannot make a login link")?;
     format::print(&format!("switchyard serve: {} · log in: {link}\n", doors.base()))?;
@@ -56,7 +60,7 @@ pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, F
     loop {
         match signals.next().await {
             Wish::End => break,
-            Wish::Reload => reload(&args, &config, &guard, &daemon),
+            Wish::Reload => reload(&args, &config, &guard, &daemon, &mut announcing),
         }
     }
     presence.withdraw();
@@ -64,6 +68,7 @@ pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, F
     let ending = async {
         daemon.desk.shut_down(wanted.drain).await;
         serving.end().await;
+        announcing.end().await;
     };
     let longest = wanted.drain + FAREWELL;
     tokio::select! {
@@ -85,7 +90,8 @@ async fn assemble(
     yard.settings.questions_wait = true;
     yard.settings.worker_idle = Some(wanted.worker_idle);
     yard.settings.put_aside_after = Some(wanted.put_aside);
-    let policy = Policy { rules: config.rules()?, mode: config.file.permissions.mode };
+    // The configuration's rules are the yard's, which follows their file.
+    let policy = Policy { mode: config.file.permissions.mode, ..Policy::default() };
     let desk = Desk::new(yard, Arc::new(agents::Catalogued::new(config.clone())), policy);
     let state = &config.home.state;
     let projects_dir = wanted.projects.clone().unwrap_or_else(|| state.join("projects"));
@@ -105,17 +111,26 @@ async fn assemble(
 }
 
 /// Reads the configuration again. What is wrong with it is told, and nothing changes.
-fn reload(args: &ServeArgs, config: &Config, guard: &Guard, daemon: &Daemon) {
-    let read = || -> anyhow::Result<()> {
+fn reload(
+    args: &ServeArgs,
+    config: &Config,
+    guard: &Guard,
+    daemon: &Daemon,
+    announcing: &mut Announcing,
+) {
+    let mut read = || -> Result<(), Failure> {
         let new = config::load(Some(&config.home.config), true)?;
-        guard.reload(&new.file.serve.with(args).guard)?;
-        let policy = Policy { rules: new.rules()?, mode: new.file.permissions.mode };
-        daemon.desk.set_policy(policy);
-        Ok(())
+        let (rules, webhook) = (new.rules_file(), announce::checked(&new)?);
+        rules.as_ref().map(RulesFile::load).transpose().map_err(anyhow::Error::from)?;
+        guard.reload(&new.file.serve.with(args).guard).map_err(anyhow::Error::from)?;
+        daemon.desk.yard().rules.follow(rules).map_err(anyhow::Error::from)?;
+        let mode = new.file.permissions.mode;
+        daemon.desk.set_policy(Policy { mode, ..Policy::default() });
+        announcing.replace(webhook, daemon)
     };
     match read() {
         Ok(()) => tracing::info!("configuration read again"),
-        Err(error) => tracing::error!(error = format!("{error:#}"), "configuration not used"),
+        Err(failure) => tracing::error!(error = %failure, "configuration not used"),
     }
 }
 

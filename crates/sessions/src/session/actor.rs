@@ -24,6 +24,7 @@ use crate::details::Details;
 use crate::files::Roots;
 use crate::host::{FromAgents, HostSlot};
 use crate::mint;
+use crate::news::What;
 use crate::permission::Policy;
 use crate::trouble::Trouble;
 use crate::yard::{Yard, draft};
@@ -115,6 +116,7 @@ impl Actor {
                 yard.setup.clone(),
                 &yard.settings,
                 policy,
+                yard.rules.clone(),
                 agent,
             ))
         });
@@ -187,6 +189,8 @@ impl Actor {
     /// The log takes no more. An agent must not go on working where nothing can be logged.
     async fn halt(&mut self, halt: &Halt) {
         tracing::warn!(session = %self.id, why = halt.0, "session halted");
+        let (turn, why) = (self.current_turn(), halt.0.clone());
+        self.yard.news.add(self.id, What::Halted { turn, why });
         // No longer listening comes first: the agent's last words would wait for us, and we
         // for the agent.
         let linkage = self.release();

@@ -273,6 +273,7 @@ impl Actor {
     }
 
     pub(super) async fn close(&mut self) -> Result<(), Halt> {
+        self.cancel_questions().await?;
         if let Some(linkage) = self.release() {
             linkage.close_soon();
         }

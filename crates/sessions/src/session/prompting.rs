@@ -151,6 +151,7 @@ impl Actor {
             .durable(Durability::Power)
             .with(self.next_turn_is_active());
         self.head = self.yard.log.append(batch).await?.last;
+        self.yard.tell(self.id, &Kind::TurnEnded, self.head);
         self.cancelling.finish();
         Ok(())
     }
