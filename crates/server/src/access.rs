@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::input::{At, Body};
 use crate::guard::Guard;
 use crate::login::Login;
 use crate::principal::{Principal, Role};
@@ -81,7 +82,7 @@ async fn list(
 async fn add(
     State(access): State<Access>,
     principal: Principal,
-    Json(wanted): Json<Wanted>,
+    Body(wanted): Body<Wanted>,
 ) -> Result<(StatusCode, Json<Made>), Problem> {
     principal.require(Role::Admin)?;
     let expires = wanted.expires_in.map(|seconds| {
@@ -95,11 +96,13 @@ async fn add(
 }
 
 /// Ends a token and every connection that it opened.
-#[utoipa::path(delete, path = "/v1/tokens/{name}", tag = "access", responses((status = 204)))]
+#[utoipa::path(delete, path = "/v1/tokens/{name}", tag = "access",
+    params(("name" = String, Path, description = "The token")),
+    responses((status = 204, description = "It opens nothing any more")))]
 async fn revoke(
     State(access): State<Access>,
     principal: Principal,
-    Path(name): Path<String>,
+    At(name): At<String>,
 ) -> Result<StatusCode, Problem> {
     principal.require(Role::Admin)?;
     change(&access, move |tokens| tokens.revoke(&name)).await?;
@@ -108,11 +111,12 @@ async fn revoke(
 
 /// Gives a token a new secret; the old one opens nothing any more.
 #[utoipa::path(post, path = "/v1/tokens/{name}/rotate", tag = "access",
+    params(("name" = String, Path, description = "The token")),
     responses((status = 200, body = Made)))]
 async fn rotate(
     State(access): State<Access>,
     principal: Principal,
-    Path(name): Path<String>,
+    At(name): At<String>,
 ) -> Result<Json<Made>, Problem> {
     principal.require(Role::Admin)?;
     let token = change(&access, move |tokens| tokens.rotate(&name)).await?;

@@ -1,62 +1,122 @@
 //! REST under `/v1`: sessions made, steered and read by programs.
+//!
+//! In: requests of principals that the guard let in. Out: JSON, and problems with a stable
+//! type. Every handler is in the document at `/v1/openapi.json`, because both the routes and
+//! the document are made from the same list.
 
+mod agents;
+mod attachments;
+mod audit;
+mod caller;
+mod document;
+mod enclosed;
+mod health;
+pub(crate) mod input;
+mod list;
+mod made;
+mod pending;
+mod permissions;
+mod prompt;
+mod refusal;
 mod session;
+mod telling;
+mod transcript;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::{Json, Router};
+use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::attachments::Attachments;
 use crate::daemon::Daemon;
 use crate::problem::Problem;
-use sessions::desk::DeskError;
-use sessions::open::OpenError;
-use sessions::session::SessionError;
-use sessions::trouble::Trouble;
 
-pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
-    let (router, document) = OpenApiRouter::new()
-        .routes(routes!(session::create))
-        .routes(routes!(session::get))
-        .routes(routes!(session::prompt))
-        .routes(routes!(session::cancel))
-        .with_state(daemon.clone())
-        .split_for_parts();
-    router.route("/v1/openapi.json", axum::routing::get(async move || Json(document)))
+pub(crate) use input::{no_such_method, no_such_route};
+
+/// What the handlers here remember between requests.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    started: Instant,
+    agents: agents::Known,
+    made: made::Made,
+    pub(crate) attachments: Attachments,
 }
 
-impl From<DeskError> for Problem {
-    fn from(error: DeskError) -> Self {
-        use axum::http::StatusCode;
-        let trouble = Trouble::from(&error);
-        let problem = match &error {
-            DeskError::NoSuchSession(id) => {
-                return Self::not_found(format!("there is no session `{id}`"));
-            }
-            DeskError::BadOrder(why) => return Self::bad_request(why),
-            DeskError::Refused(why) => return Self::forbidden(why),
-            DeskError::ShuttingDown => {
-                let status = StatusCode::SERVICE_UNAVAILABLE;
-                Self::new(status, "shutting-down", "the daemon is shutting down").retry_after(5)
-            }
-            DeskError::Open(OpenError::Store(store::StoreError::InUse { .. })) => {
-                Self::conflict("in-use", "another process has this session")
-            }
-            DeskError::Session(SessionError::NotQueued(_)) => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "queue-full", "too many prompts wait")
-                    .retry_after(5)
-            }
-            _ if trouble.category == "bad_input" => return Self::bad_request(trouble.message),
-            _ => {
-                let slug = trouble.category.replace('_', "-");
-                Self::new(StatusCode::BAD_GATEWAY, &slug, "the agent could not do it")
-            }
-        };
-        let problem = problem.detail(trouble.message);
-        match trouble.remedy {
-            Some(remedy) => problem.remedy(remedy),
-            None => problem,
+impl Memory {
+    pub(crate) fn new(settings: &crate::daemon::Settings) -> Self {
+        Self {
+            started: Instant::now(),
+            agents: agents::Known::default(),
+            made: made::Made::default(),
+            attachments: Attachments::below(settings.sessions_dir.clone()),
         }
     }
 }
+
+/// The routes, and the document of these and the `others`.
+pub(crate) fn router(
+    daemon: &Arc<Daemon>,
+    others: impl IntoIterator<Item = utoipa::openapi::OpenApi>,
+) -> Router {
+    let (router, mut document) = OpenApiRouter::with_openapi(document::Document::openapi())
+        .routes(routes!(health::alive))
+        .routes(routes!(health::health))
+        .routes(routes!(health::capabilities))
+        .routes(routes!(agents::list))
+        .routes(routes!(list::list, session::create))
+        .routes(routes!(session::get, session::patch, session::delete))
+        .routes(routes!(session::fork))
+        .routes(routes!(session::close))
+        .routes(routes!(prompt::prompt))
+        .routes(routes!(prompt::cancel))
+        .routes(routes!(prompt::queue))
+        .routes(routes!(prompt::drop_queued))
+        .routes(routes!(permissions::list))
+        .routes(routes!(permissions::answer))
+        .routes(routes!(permissions::list_all))
+        .routes(routes!(audit::audit))
+        .routes(routes!(transcript::transcript))
+        .routes(routes!(transcript::export))
+        .routes(routes!(attachments::list, attachments::upload))
+        .routes(routes!(attachments::get, attachments::delete))
+        .with_state(daemon.clone())
+        .split_for_parts();
+    for other in others {
+        document.merge(other);
+    }
+    let document = Arc::new(document);
+    let serve = async move || Json(document.as_ref().clone());
+    router.route("/v1/openapi.json", axum::routing::get(serve))
+}
+
+/// A name that a client gives to a request, so that asking again does it once.
+fn check_request_id(id: &str) -> Result<(), Problem> {
+    const MAX_BYTES: usize = 200;
+    let is_fine = !id.is_empty() && id.len() <= MAX_BYTES && !id.chars().any(char::is_control);
+    match is_fine {
+        true => Ok(()),
+        false => Err(Problem::bad_request(format!(
+            "`clientRequestId` has 1 to {MAX_BYTES} bytes and no control characters"
+        ))),
+    }
+}
+
+/// Tells whether two requests ask for the same.
+fn digest(request: &impl serde::Serialize) -> String {
+    use base64::Engine as _;
+    use sha2::Digest as _;
+    let text = wire::Json::of(request);
+    let hash = sha2::Sha256::digest(text.as_str().as_bytes());
+    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(hash)
+}
+
+fn other_request() -> Problem {
+    Problem::conflict("idempotency-conflict", "this request id was used for something else")
+        .remedy("use a new `clientRequestId` for every new request")
+}
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,9 @@ use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
 use wire::SessionId;
 
-use crate::guard::{Guard, Routes};
+use crate::attachments;
+pub use crate::events::Pace;
+use crate::guard::{BodyKind, BodyRule, Guard, Routes};
 use crate::login::Login;
 use crate::principal::Principal;
 use crate::problem::Problem;
@@ -28,6 +30,8 @@ pub struct Settings {
     pub sessions_dir: PathBuf,
     /// Directories of projects are made below this.
     pub projects_dir: PathBuf,
+    /// How long those who read events may keep us waiting.
+    pub pace: Pace,
 }
 
 /// The daemon, as its handlers know it.
@@ -37,32 +41,49 @@ pub struct Daemon {
     pub settings: Settings,
     /// Streams end and nothing new is begun.
     pub stopping: CancellationToken,
+    pub(crate) memory: crate::api::Memory,
 }
 
 impl Daemon {
     pub fn new(desk: Arc<Desk>, settings: Settings) -> Arc<Self> {
-        Arc::new(Self { desk, settings, stopping: CancellationToken::new() })
+        let memory = crate::api::Memory::new(&settings);
+        Arc::new(Self { desk, settings, stopping: CancellationToken::new(), memory })
+    }
+
+    /// Removes the files of sessions that are no longer in the log.
+    pub async fn sweep_attachments(&self) {
+        let Ok(sessions) = self.memory.attachments.sessions().await else { return };
+        for id in sessions {
+            if let Ok(None) = self.desk.log().session(id).await
+                && let Err(error) = self.memory.attachments.remove_all(id).await
+            {
+                tracing::warn!(session = %id, %error, "cannot remove its attachments");
+            }
+        }
     }
 }
 
 /// Every route. Whoever comes here has been let in: a [`crate::principal::Principal`] is in
 /// the request's extensions.
 pub fn router(daemon: &Arc<Daemon>, guard: &Arc<Guard>, login: &Login) -> Router {
-    let (access, _) = crate::access::router(guard, login, &daemon.settings.base);
-    let (login, _) = crate::login::routes(login.clone()).split_for_parts();
+    let (access, of_access) = crate::access::router(guard, login, &daemon.settings.base);
+    let (login, of_login) = crate::login::routes(login.clone()).split_for_parts();
     Router::new()
         .merge(access)
-        .merge(crate::api::router(daemon))
+        .merge(crate::api::router(daemon, [of_access, of_login]))
         .merge(crate::events::router(daemon))
         .merge(crate::acp::router(daemon))
         .merge(crate::open_design::router(daemon))
         .merge(login)
         .merge(crate::login::home())
+        .fallback(crate::api::no_such_route)
+        .method_not_allowed_fallback(crate::api::no_such_method)
 }
 
 /// What the guard has to know about them.
 pub fn guarded_routes() -> Routes {
-    Routes::default()
+    let upload = BodyRule { kind: BodyKind::Upload, max_bytes: Some(attachments::MAX_FILE_BYTES) };
+    Routes::default().body("/v1/sessions/{id}/attachments", upload)
 }
 
 impl Daemon {
@@ -92,6 +113,6 @@ impl Daemon {
 }
 
 /// The beginning of something that a client sent, to be shown again.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     text.chars().take(80).collect()
 }

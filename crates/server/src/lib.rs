@@ -7,6 +7,7 @@
 mod access;
 pub mod acp;
 mod api;
+mod attachments;
 pub mod daemon;
 mod events;
 pub mod guard;

@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use wire::Json;
+use wire::{Json, TurnId};
 
+use crate::budget::Budget;
 use crate::options::Wishes;
 use crate::permission::Mode;
 
@@ -37,9 +38,18 @@ pub struct Details {
     /// The permission mode that was asked for, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Mode>,
+    /// The last prompts that their clients had given a name, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<TakenRequest>,
+    /// The request that made the session, if its client had given it a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_for: Option<ClientRequest>,
     /// The beginning of the last prompt that reached the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_prompt: Option<String>,
+    /// What the session may use, and has used.
+    #[serde(default, skip_serializing_if = "Budget::is_default")]
+    pub budget: Budget,
 }
 
 /// A request that set something, to be made again when the agent has forgotten.
@@ -49,6 +59,23 @@ pub struct Setting {
     pub params: Json,
 }
 
+/// A request under a name of its client's choice, so that asking again does it once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientRequest {
+    pub id: String,
+    /// Tells whether it is the same request again.
+    pub digest: String,
+}
+
+/// A prompt that was taken under such a name. The turn's id stands for the name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenRequest {
+    pub turn: TurnId,
+    pub digest: String,
+}
+
+/// Clients repeat what they have just asked; nobody comes back for the prompt before so many.
+pub const MAX_REQUESTS: usize = 64;
 /// Enough of a prompt to recognise it in a replay.
 const PROMPT_EXCERPT_CHARS: usize = 200;
 
@@ -63,7 +90,10 @@ impl Details {
             preface: None,
             made_by: None,
             permissions: None,
+            requests: Vec::new(),
+            made_for: None,
             last_prompt: None,
+            budget: Budget::default(),
         }
     }
 
@@ -76,6 +106,18 @@ impl Details {
 
     pub(crate) fn to_json(&self) -> Json {
         Json::of(self)
+    }
+
+    /// The prompt that was taken as `turn`, if it had a name.
+    pub fn request(&self, turn: TurnId) -> Option<&TakenRequest> {
+        self.requests.iter().find(|taken| taken.turn == turn)
+    }
+
+    pub(crate) fn note_request(&mut self, turn: TurnId, digest: String) {
+        if self.requests.len() >= MAX_REQUESTS {
+            self.requests.remove(0);
+        }
+        self.requests.push(TakenRequest { turn, digest });
     }
 
     pub(crate) fn note_prompt(&mut self, text: &str) {

@@ -283,6 +283,23 @@ impl Host {
         self.ended().await
     }
 
+    /// Stops the agent where it is, with everything it started, unless it serves more than one
+    /// session; whether it did. Another session that is opened makes it go on.
+    pub(crate) fn pause(&self) -> bool {
+        if self.is_stopping() {
+            return false;
+        }
+        self.routes.if_alone(|| {
+            self.connection.set_patient(true);
+            self.worker.pause();
+        })
+    }
+
+    pub(crate) fn resume(&self) {
+        self.worker.resume();
+        self.connection.set_patient(false);
+    }
+
     /// Messages that belong to no session go to `sender` from now on.
     pub fn take_stray(&self) -> FromAgents {
         self.routes.take_stray()

@@ -6,6 +6,7 @@
 //! HTTP or SQL.
 
 pub mod audit;
+pub mod budget;
 pub mod desk;
 pub mod details;
 pub mod files;

@@ -12,7 +12,8 @@ use serde_json::json;
 use store::{Batch, Changes, Claim, NewSession, SessionRecord, StoreError};
 use wire::{Json, Kind, RpcError, Seq, SessionId, codes};
 
-use crate::details::{Details, Setting};
+use crate::budget::{Budget, Limits};
+use crate::details::{ClientRequest, Details, Setting};
 use crate::host::{Host, HostError, HostSlot};
 use crate::link::{self, How, Known, Link, LinkError, ResumeReport};
 use crate::options::{Choice, NotOffered, Wishes, request_for};
@@ -38,11 +39,14 @@ pub struct Terms {
 pub struct Notes {
     pub title: Option<String>,
     pub made_by: Option<String>,
+    pub made_for: Option<ClientRequest>,
     pub permissions: Option<Mode>,
     /// Told to the agent before the first prompt.
     pub preface: Option<String>,
     /// Granted as soon as the agent has the session.
     pub wishes: Wishes,
+    /// What it may use; an earlier session keeps its own limits.
+    pub limits: Limits,
 }
 
 /// A session that is ready for prompts.
@@ -212,8 +216,10 @@ fn details(terms: &Terms, params: &Json, is_unstarted: bool) -> Details {
     let details = Details {
         is_named: agent.is_named,
         made_by: notes.made_by,
+        made_for: notes.made_for,
         permissions: notes.permissions,
         preface: notes.preface,
+        budget: Budget::new(notes.limits),
         ..Details::new(agent.argv(), params.clone())
     };
     match is_unstarted {

@@ -74,12 +74,7 @@ pub fn request_for(
     wanted: &str,
 ) -> Result<(&'static str, Json), NotOffered> {
     let answer: Value = answer.read().unwrap_or_default();
-    let options = answer["configOptions"].as_array().into_iter().flatten();
-    let of_category: Vec<&Value> =
-        options.filter(|option| option["category"] == choice.category()).collect();
-    // One agent has a provider in the category of models too.
-    let by_name = of_category.iter().find(|option| option["id"] == choice.name());
-    if let Some(option) = by_name.or(of_category.first()) {
+    if let Some(option) = config_option(&answer, choice) {
         let values = select_values(&option["options"]);
         let value = match find(choice, &values, wanted) {
             // Our own adapters check what the CLI does not list.
@@ -89,24 +84,71 @@ pub fn request_for(
         let params = json!({ "configId": option["id"], "value": value });
         return Ok(("session/set_config_option", Json::of(&params)));
     }
-    let (list, id, method, member) = match choice {
-        Choice::Mode => (&answer["modes"]["availableModes"], "id", "session/set_mode", "modeId"),
-        Choice::Model => {
-            (&answer["models"]["availableModels"], "modelId", "session/set_model", "modelId")
-        }
-        Choice::Effort => return Err(NotOffered::NoChoice(choice.name())),
-    };
-    let values: Vec<(String, String)> = list
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| {
-            let id = entry[id].as_str()?.to_owned();
-            Some((id.clone(), entry["name"].as_str().unwrap_or(&id).to_owned()))
-        })
-        .collect();
+    let (list, id, method, member) =
+        legacy(&answer, choice).ok_or(NotOffered::NoChoice(choice.name()))?;
+    let values = legacy_values(list, id);
     let value = find(choice, &values, wanted)?;
     Ok((method, Json::of(&json!({ member: value }))))
+}
+
+/// What can be chosen, and what is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Offered {
+    pub current: Option<String>,
+    /// Values and their names.
+    pub values: Vec<(String, String)>,
+}
+
+/// What the agent offers for one choice, by the same order of precedence.
+pub fn offered(answer: &Json, choice: Choice) -> Option<Offered> {
+    let answer: Value = answer.read().unwrap_or_default();
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    if let Some(option) = config_option(&answer, choice) {
+        let values = select_values(&option["options"]);
+        return Some(Offered { current: text(&option["currentValue"]), values });
+    }
+    let (list, id, _, _) = legacy(&answer, choice)?;
+    let current = match choice {
+        Choice::Mode => &answer["modes"]["currentModeId"],
+        _ => &answer["models"]["currentModelId"],
+    };
+    let values = legacy_values(list, id);
+    (!values.is_empty()).then(|| Offered { current: text(current), values })
+}
+
+fn config_option(answer: &Value, choice: Choice) -> Option<&Value> {
+    let options = answer["configOptions"].as_array().into_iter().flatten();
+    let of_category: Vec<&Value> =
+        options.filter(|option| option["category"] == choice.category()).collect();
+    // One agent has a provider in the category of models too.
+    let by_name = of_category.iter().find(|option| option["id"] == choice.name());
+    by_name.or(of_category.first()).copied()
+}
+
+/// The older way: the list, its ids' member, the method and its param.
+fn legacy(
+    answer: &Value,
+    choice: Choice,
+) -> Option<(&Value, &'static str, &'static str, &'static str)> {
+    match choice {
+        Choice::Mode => {
+            Some((&answer["modes"]["availableModes"], "id", "session/set_mode", "modeId"))
+        }
+        Choice::Model => {
+            let list = &answer["models"]["availableModels"];
+            Some((list, "modelId", "session/set_model", "modelId"))
+        }
+        Choice::Effort => None,
+    }
+}
+
+fn legacy_values(list: &Value, id: &str) -> Vec<(String, String)> {
+    let entries = list.as_array().into_iter().flatten();
+    let read = |entry: &Value| {
+        let id = entry[id].as_str()?.to_owned();
+        Some((id.clone(), entry["name"].as_str().unwrap_or(&id).to_owned()))
+    };
+    entries.filter_map(read).collect()
 }
 
 /// Values and names of a select; its options may stand in groups.

@@ -9,6 +9,7 @@ mod agent;
 mod asking;
 mod cancel;
 mod disguise;
+mod limits;
 mod linking;
 mod lost;
 mod prompting;
@@ -24,8 +25,10 @@ use store::{Claim, SessionRecord};
 use tokio::sync::{mpsc, oneshot, watch};
 use wire::{CallId, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
 
+use crate::budget::{Limits, Reached};
+use crate::details::ClientRequest;
 use crate::files::Roots;
-use crate::host::{Host, HostSlot};
+use crate::host::{AgentCapabilities, Host, HostSlot};
 use crate::link::{self, Link, ResumeReport};
 use crate::options::{Choice, NotOffered, request_for};
 use crate::permission::{Decider, Policy};
@@ -66,7 +69,7 @@ pub enum ServedBy {
 pub enum Phase {
     Idle,
     Running,
-    /// Running, and waiting for a person.
+    /// Running, or about to, and waiting for a person.
     RequiresAction,
     /// The session's task has ended; why, if not on request.
     Over(Option<String>),
@@ -78,6 +81,9 @@ pub enum Phase {
 pub enum SessionError {
     #[error(transparent)]
     NotQueued(#[from] NotQueued),
+    /// Somebody said at this limit that it is enough.
+    #[error("{0}, and was stopped there; raise the limit to go on")]
+    LimitReached(Box<Reached>),
     #[error("the session cannot go on: {0}")]
     Over(String),
     /// It was idle for long and is in the log alone; it can be woken.
@@ -150,19 +156,21 @@ impl ClientCall {
 
 #[derive(Debug)]
 enum Command {
-    Prompt { turn: TurnId, params: Json, by: String, reply: Reply<Result<(), SessionError>> },
+    Prompt(NewPrompt, Reply<Result<Received, SessionError>>),
     Cancel { by: String, done: Reply<()> },
     Drop { turn: TurnId, reply: Reply<bool> },
     Answer { request: CallId, answer: Answer, by: Decider, reply: Reply<bool> },
     Attach { client: Client, done: Reply<()> },
     Detach(u64),
     NoteSetting { method: String, params: Json },
+    SetLimits { limits: Limits, by: String, done: Reply<()> },
     Linked(Result<Linked, linking::LinkFailure>),
     Stopping(bus::StopStep),
     Pass(Pass),
     Link { reply: Reply<Result<Json, Trouble>> },
     OptionsAre(Json),
     Waiting { reply: Reply<Vec<QueuedPrompt>> },
+    Peek { reply: Reply<Option<Offer>> },
     Rename { title: Option<String>, done: Reply<()> },
     Tell { method: String, params: Json },
     Close { done: Reply<()> },
@@ -170,6 +178,31 @@ enum Command {
 }
 
 type Reply<T> = oneshot::Sender<T>;
+
+/// A prompt on its way into the log.
+#[derive(Debug)]
+struct NewPrompt {
+    turn: TurnId,
+    params: Json,
+    by: String,
+    request: Option<ClientRequest>,
+}
+
+/// What became of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Received {
+    New,
+    /// The same request was taken before.
+    Known,
+}
+
+/// What the agent offers, while it runs.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// Its answer to session/new, load or resume, kept up to date.
+    pub answer: Json,
+    pub capabilities: AgentCapabilities,
+}
 
 /// An attached client, as the session sees it.
 #[derive(Debug)]
@@ -252,8 +285,21 @@ impl SessionHandle {
         params: Json,
         by: impl Into<String>,
     ) -> Result<(), SessionError> {
-        let by = by.into();
-        self.ask(|reply| Command::Prompt { turn, params, by, reply }).await?
+        let prompt = NewPrompt { turn, params, by: by.into(), request: None };
+        self.ask(|reply| Command::Prompt(prompt, reply)).await?.map(|_| ())
+    }
+
+    /// As [`prompt`](Self::prompt), once: the same turn with the same request is not prompted
+    /// again, with another it is refused. Holds for the last prompts, also after a restart.
+    pub async fn prompt_once(
+        &self,
+        turn: TurnId,
+        params: Json,
+        by: impl Into<String>,
+        request: ClientRequest,
+    ) -> Result<Received, SessionError> {
+        let prompt = NewPrompt { turn, params, by: by.into(), request: Some(request) };
+        self.ask(|reply| Command::Prompt(prompt, reply)).await?
     }
 
     /// Cancels the running turn and drops those that wait; returns when none is running.
@@ -299,6 +345,11 @@ impl SessionHandle {
         self.ask(|reply| Command::Waiting { reply }).await
     }
 
+    /// What the agent offers; `None` while none runs. Starts nothing.
+    pub async fn offer(&self) -> Result<Option<Offer>, SessionError> {
+        self.ask(|reply| Command::Peek { reply }).await
+    }
+
     pub async fn rename(&self, title: Option<String>) -> Result<(), SessionError> {
         self.ask(|done| Command::Rename { title, done }).await
     }
@@ -342,6 +393,17 @@ impl SessionHandle {
     pub async fn note_setting(&self, method: &str, params: &Json) -> Result<(), SessionError> {
         let command = Command::NoteSetting { method: method.to_owned(), params: params.clone() };
         self.commands.send(command).await.map_err(|_| self.over())
+    }
+
+    /// Replaces the session's limits, which count from its beginning; a session that is paused
+    /// goes on if they let it. Returns when they are in the log.
+    pub async fn set_limits(
+        &self,
+        limits: Limits,
+        by: impl Into<String>,
+    ) -> Result<(), SessionError> {
+        let by = by.into();
+        self.ask(|done| Command::SetLimits { limits, by, done }).await
     }
 
     /// Cancels what runs, frees the agent's side and marks the session as closed.

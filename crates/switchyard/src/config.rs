@@ -38,6 +38,7 @@ pub(crate) struct File {
     pub(crate) permissions: Permissions,
     pub(crate) workers: Workers,
     pub(crate) serve: crate::config_serve::Serve,
+    pub(crate) warm: crate::config_serve::Warm,
     pub(crate) webhook: Option<server::webhook::Table>,
     pub(crate) agents: BTreeMap<String, Own>,
     /// The shape that editors share.
@@ -83,6 +84,9 @@ pub(crate) struct Waits {
     after_term: Option<Wait>,
     permission: Option<Wait>,
     quiet: Option<Wait>,
+    client_warning: Option<Wait>,
+    client_eviction: Option<Wait>,
+    heartbeat: Option<Wait>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -173,6 +177,17 @@ impl Config {
         settings
     }
 
+    /// How readers of the daemon's events are waited for.
+    pub(crate) fn pace(&self) -> server::daemon::Pace {
+        let mut pace = server::daemon::Pace::default();
+        let waits = &self.file.waits;
+        let of = |wait: Option<Wait>| wait.map(|wait| wait.0);
+        set(&mut pace.warn_after, of(waits.client_warning));
+        set(&mut pace.evict_after, of(waits.client_eviction));
+        set(&mut pace.heartbeat, of(waits.heartbeat));
+        pace
+    }
+
     pub(crate) fn store_options(&self) -> store::Options {
         let durability = match self.file.store.durability {
             DurabilityName::Process => Durability::Process,
@@ -232,6 +247,7 @@ pub(crate) fn dispatch(verb: &ConfigVerb, config: &Config) -> Result<ExitCode, F
 fn show(config: &Config) -> String {
     use std::fmt::Write;
     let (settings, options) = (config.settings(), config.store_options());
+    let pace = config.pace();
     let wait = |duration: Duration| format!("\"{}ms\"", duration.as_millis());
     let mut text = format!(
         "[store]\ndurability = \"{}\"\nmax_session_bytes = {}\n",
@@ -263,7 +279,8 @@ fn show(config: &Config) -> String {
     let _ = writeln!(
         text,
         "\n[waits]\ninitialize = {}\nopen = {}\nwrite_stall = {}\ncancel_grace = {}\n\
-         after_eof = {}\nafter_term = {}\npermission = {}\nquiet = {}",
+         after_eof = {}\nafter_term = {}\npermission = {}\nquiet = {}\n\
+         client_warning = {}\nclient_eviction = {}\nheartbeat = {}",
         wait(settings.initialize_within),
         wait(settings.open_within),
         wait(settings.write_stall),
@@ -272,6 +289,9 @@ fn show(config: &Config) -> String {
         wait(settings.stop.after_term),
         wait(settings.permission_within),
         wait(settings.quiet_after),
+        wait(pace.warn_after),
+        wait(pace.evict_after),
+        wait(pace.heartbeat),
     );
     let mode = wire::Json::of(&config.file.permissions.mode);
     let _ = writeln!(text, "\n[permissions]\nmode = {}", mode.as_str());

@@ -5,6 +5,7 @@ mod acp;
 mod adapter;
 mod agents;
 mod agents_verbs;
+mod allowance;
 mod ask;
 mod attach;
 mod audit;

@@ -8,6 +8,7 @@ pub(crate) mod announce;
 mod doors;
 pub(crate) mod presence;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use server::login::Login;
 use server::tokens::Tokens;
 use sessions::desk::Desk;
 use sessions::permission::{Policy, RulesFile};
+use sessions::pools::Pools;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli_serve::ServeArgs;
@@ -92,8 +94,14 @@ async fn assemble(
     yard.settings.put_aside_after = Some(wanted.put_aside);
     // The configuration's rules are the yard's, which follows their file.
     let policy = Policy { mode: config.file.permissions.mode, ..Policy::default() };
-    let desk = Desk::new(yard, Arc::new(agents::Catalogued::new(config.clone())), policy);
     let state = &config.home.state;
+    let shared_cwd = shared_cwd(config);
+    let made = world::make_private_dir(&shared_cwd);
+    made.with_context(|| format!("cannot make {}", shared_cwd.display()))?;
+    let warm = config.file.warm.settings(shared_cwd);
+    let pools = Pools::new(yard.setup.clone(), yard.settings.clone(), warm);
+    let agents = Arc::new(agents::Catalogued::new(config.clone()));
+    let desk = Desk::with_pools(yard, agents, policy, Some(pools));
     let projects_dir = wanted.projects.clone().unwrap_or_else(|| state.join("projects"));
     let sessions_dir = state.join("sessions");
     for dir in [&projects_dir, &sessions_dir] {
@@ -106,8 +114,16 @@ async fn assemble(
         roots: wanted.roots.clone(),
         sessions_dir,
         projects_dir,
+        pace: config.pace(),
     };
-    Ok(Daemon::new(desk, settings))
+    let daemon = Daemon::new(desk, settings);
+    daemon.sweep_attachments().await;
+    Ok(daemon)
+}
+
+/// Where workers are started that several sessions use.
+fn shared_cwd(config: &Config) -> PathBuf {
+    config.home.run.join("shared")
 }
 
 /// Reads the configuration again. What is wrong with it is told, and nothing changes.
@@ -126,6 +142,9 @@ fn reload(
         daemon.desk.yard().rules.follow(rules).map_err(anyhow::Error::from)?;
         let mode = new.file.permissions.mode;
         daemon.desk.set_policy(Policy { mode, ..Policy::default() });
+        if let Some(pools) = daemon.desk.pools() {
+            pools.configure(new.file.warm.settings(shared_cwd(config)));
+        }
         announcing.replace(webhook, daemon)
     };
     match read() {

@@ -115,6 +115,10 @@ kinds! {
     ElicitationRequested = "elicitation_requested",
     /// `{requestId, by, response}`
     ElicitationResolved = "elicitation_resolved",
+    /// `{limit, used, allowed, requestId}`: the session pauses, and a person is asked.
+    LimitReached = "limit_reached",
+    /// `{limit, allowed, by}`: it may go on, up to here.
+    LimitRaised = "limit_raised",
     /// `{pid, command, containment}`
     WorkerStarted = "worker_started",
     /// `{code?, signal?, stderr}`

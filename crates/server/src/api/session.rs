@@ -1,31 +1,41 @@
-//! One session: made, looked at, prompted, stopped.
+//! One session: made, looked at, changed, forked, closed, deleted.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::{Extension, Json};
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
+use sessions::budget::Limits;
 use sessions::desk::{Order, Status};
-use sessions::mint;
-use sessions::options::Wishes;
+use sessions::details::{ClientRequest, Details};
+use sessions::options::{Choice, Wishes, offered};
 use sessions::permission::Mode;
-use sessions::session::SessionHandle;
+use sessions::session::{ChooseError, Offer, SessionError, SessionHandle};
 use store::SessionRecord;
 use utoipa::ToSchema;
-use wire::SessionId;
+use wire::{Seq, SessionId};
 
+use super::caller::{Admin, Observer, Operator};
+use super::document::Refused;
+use super::input::{At, Body, MaybeBody};
 use crate::daemon::Daemon;
-use crate::principal::{Principal, Role};
 use crate::problem::Problem;
 
+/// Longer ones are no titles.
+const MAX_TITLE_CHARS: usize = 500;
+
 /// A session to be made.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct NewSession {
+    /// The agent's name, as `/v1/agents` lists it.
     agent: Option<String>,
+    /// An absolute path.
     #[schema(value_type = String)]
     cwd: PathBuf,
     title: Option<String>,
@@ -39,11 +49,25 @@ pub(crate) struct NewSession {
     #[serde(default)]
     #[schema(value_type = Vec<String>)]
     additional_directories: Vec<PathBuf>,
+    /// As in ACP's `session/new`. Those that are commands are for the daemon's own user.
     #[serde(default)]
+    #[schema(value_type = Vec<Object>)]
     mcp_servers: Vec<Value>,
     /// The agent is started with the first prompt.
     #[serde(default)]
     starts_later: bool,
+    /// What it may use before it pauses and asks: `{turns, runningSeconds, tokens, costUsd}`.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    limits: Limits,
+    /// An agent's command line, instead of a name. For the daemon's own user.
+    #[serde(default)]
+    command: Vec<String>,
+    /// Instead of the daemon's environment. For the daemon's own user.
+    #[serde(default)]
+    env: Option<BTreeMap<String, String>>,
+    /// The same id with the same body makes no second session.
+    client_request_id: Option<String>,
 }
 
 /// A session as it is now.
@@ -55,20 +79,100 @@ pub(crate) struct Session {
     agent: String,
     cwd: String,
     title: Option<String>,
-    #[schema(value_type = String)]
-    status: Status,
+    status: SessionStatus,
+    /// Milliseconds since 1970.
     created: i64,
+    /// Time of the last event.
     updated: i64,
     /// The number of its last event.
     head: u64,
     /// Changes when events were lost.
     epoch: String,
+    /// What its events weigh.
+    bytes: u64,
+    /// The turn that runs or is about to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    active_turn: Option<String>,
+    /// Whose token made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    made_by: Option<String>,
+    /// The permission mode, if it is not the daemon's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    permissions: Option<Mode>,
+    /// ACP clients that have it open.
+    clients: usize,
+    /// What it may use, if it has limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    limits: Option<Value>,
+    /// What it has used, as far as the agent tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    usage: Option<Value>,
+    /// What the agent offers and uses; only of a single session, while its agent runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    options: Option<AgentOptions>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SessionStatus {
+    Idle,
+    Running,
+    /// A question waits for an answer.
+    RequiresAction,
+    Closed,
+    Damaged,
+}
+
+impl From<Status> for SessionStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Idle => Self::Idle,
+            Status::Running => Self::Running,
+            Status::RequiresAction => Self::RequiresAction,
+            Status::Closed => Self::Closed,
+            Status::Damaged => Self::Damaged,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AgentOptions {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<Choosable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<Choosable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<Choosable>,
+    /// All that the agent lets one set, as it says it.
+    #[schema(value_type = Vec<Object>)]
+    config_options: Vec<Value>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Choosable {
+    current: Option<String>,
+    values: Vec<Named>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Named {
+    id: String,
+    name: String,
 }
 
 impl Session {
     pub(crate) fn of(daemon: &Daemon, record: SessionRecord) -> Self {
+        let details = Details::read(&record);
+        let raw: Value = record.details.read().unwrap_or_default();
+        let some = |value: &Value| Some(value).filter(|value| value.is_object()).cloned();
         Self {
-            status: daemon.desk.status(&record),
+            status: daemon.desk.status(&record).into(),
+            clients: daemon.desk.n_present(record.id),
             id: record.id,
             agent: record.agent,
             cwd: record.cwd,
@@ -77,19 +181,62 @@ impl Session {
             updated: record.updated.0,
             head: record.head.0,
             epoch: format!("{:x}", record.epoch),
+            bytes: record.bytes,
+            active_turn: record.active_turn.map(|turn| turn.to_string()),
+            made_by: details.made_by,
+            permissions: details.permissions,
+            limits: some(&raw["budget"]["limits"]),
+            usage: some(&raw["budget"]["used"]),
+            options: None,
+        }
+    }
+
+    pub(crate) fn status(&self) -> SessionStatus {
+        self.status
+    }
+
+    /// With what the agent offers, if it runs.
+    async fn whole(daemon: &Daemon, record: SessionRecord) -> Self {
+        let live = daemon.desk.live(record.id);
+        let offer = match live {
+            Some(handle) => handle.offer().await.ok().flatten(),
+            None => None,
+        };
+        Self { options: offer.map(|offer| AgentOptions::of(&offer)), ..Self::of(daemon, record) }
+    }
+}
+
+impl AgentOptions {
+    fn of(offer: &Offer) -> Self {
+        let choosable = |choice| {
+            let offered = offered(&offer.answer, choice)?;
+            let named = |(id, name): (String, String)| Named { id, name };
+            let values = offered.values.into_iter().map(named).collect();
+            Some(Choosable { current: offered.current, values })
+        };
+        let answer: Value = offer.answer.read().unwrap_or_default();
+        Self {
+            model: choosable(Choice::Model),
+            mode: choosable(Choice::Mode),
+            effort: choosable(Choice::Effort),
+            config_options: answer["configOptions"].as_array().cloned().unwrap_or_default(),
         }
     }
 }
 
 /// Makes a session.
-#[utoipa::path(post, path = "/v1/sessions", request_body = NewSession,
-    responses((status = 201, body = Session)))]
+#[utoipa::path(post, path = "/v1/sessions", operation_id = "createSession", tag = "sessions", request_body = NewSession,
+    responses((status = 201, description = "Made", body = Session),
+        (status = 200, description = "This request made it before", body = Session), Refused))]
 pub(crate) async fn create(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
-    Json(new): Json<NewSession>,
-) -> Result<(StatusCode, Json<Session>), Problem> {
-    principal.require(Role::Operator)?;
+    Operator(principal): Operator,
+    Body(new): Body<NewSession>,
+) -> Result<Response, Problem> {
+    check_title(new.title.as_deref())?;
+    new.client_request_id.as_deref().map(super::check_request_id).transpose()?;
+    let request =
+        new.client_request_id.clone().map(|id| ClientRequest { id, digest: super::digest(&new) });
     let order = Order {
         agent: new.agent.or_else(|| daemon.settings.default_agent.clone()),
         cwd: new.cwd,
@@ -100,77 +247,202 @@ pub(crate) async fn create(
         additional_directories: new.additional_directories,
         mcp_servers: new.mcp_servers,
         made_by: Some(principal.name.clone()),
+        made_for: request.clone().map(Box::new),
         starts_later: new.starts_later,
+        limits: new.limits,
+        command: new.command.into_iter().map(Into::into).collect(),
+        env: new.env.map(|env| env.into_iter().map(|(k, v)| (k.into(), v.into())).collect()),
         ..Order::default()
     };
     let order = daemon.checked(order, &principal)?;
-    let opened = daemon.desk.create(order).await?;
-    let record = daemon.desk.record(opened.handle.id()).await?;
-    Ok((StatusCode::CREATED, Json(Session::of(&daemon, record))))
+    let making = make(daemon.clone(), principal.name, request, order);
+    // A client that leaves must not leave half a session behind.
+    let made = tokio::spawn(making).await;
+    let (id, is_new) = made.map_err(|error| Problem::internal(error.to_string()))??;
+    let record = daemon.desk.record(id).await?;
+    let session = Session::whole(&daemon, record).await;
+    let code = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok(placed(code, session))
+}
+
+async fn make(
+    daemon: Arc<Daemon>,
+    principal: String,
+    request: Option<ClientRequest>,
+    order: Order,
+) -> Result<(SessionId, bool), Problem> {
+    let make = || async { Ok(daemon.desk.create(order.clone()).await?.handle.id()) };
+    match &request {
+        Some(request) => daemon.memory.made.once(&daemon, &principal, request, make).await,
+        None => Ok((make().await?, true)),
+    }
+}
+
+/// The session, and where it is from now on.
+fn placed(code: StatusCode, session: Session) -> Response {
+    let location = HeaderValue::try_from(format!("/v1/sessions/{}", session.id));
+    let mut response = (code, Json(session)).into_response();
+    if let Ok(location) = location {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response
+}
+
+fn check_title(title: Option<&str>) -> Result<(), Problem> {
+    match title.is_some_and(|title| title.chars().count() > MAX_TITLE_CHARS) {
+        true => {
+            Err(Problem::bad_request(format!("`title` has more than {MAX_TITLE_CHARS} characters")))
+        }
+        false => Ok(()),
+    }
 }
 
 /// A session as it is now.
-#[utoipa::path(get, path = "/v1/sessions/{id}", responses((status = 200, body = Session)))]
+#[utoipa::path(get, path = "/v1/sessions/{id}", operation_id = "getSession", tag = "sessions",
+    params(("id" = String, Path, description = "The session")),
+    responses((status = 200, description = "The session", body = Session), Refused))]
 pub(crate) async fn get(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
-    Path(id): Path<String>,
+    Observer(principal): Observer,
+    At(id): At<String>,
 ) -> Result<Json<Session>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    Ok(Json(Session::of(&daemon, record)))
+    Ok(Json(Session::whole(&daemon, record).await))
 }
 
-/// What to say: text, or ACP's content blocks.
+/// What is to be changed; what is left out stays.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Prompt {
-    prompt: Value,
+pub(crate) struct Changes {
+    /// `null` takes it away.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    title: NewTitle,
+    model: Option<String>,
+    mode: Option<String>,
+    effort: Option<String>,
+    /// All limits anew; those that are left out are lifted.
+    #[schema(value_type = Option<Object>)]
+    limits: Option<Limits>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Accepted {
-    turn_id: String,
+/// Tells `null` from nothing.
+#[derive(Debug, Default)]
+enum NewTitle {
+    #[default]
+    AsBefore,
+    This(Option<String>),
 }
 
-/// Prompts the session; what follows is in its events.
-#[utoipa::path(post, path = "/v1/sessions/{id}/prompt", request_body = Prompt,
-    responses((status = 202, body = Accepted)))]
-pub(crate) async fn prompt(
+impl<'de> Deserialize<'de> for NewTitle {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::deserialize(deserializer).map(Self::This)
+    }
+}
+
+/// Changes a session's title, or what its agent uses. The agent is started for that if it
+/// does not run.
+#[utoipa::path(patch, path = "/v1/sessions/{id}", operation_id = "changeSession", tag = "sessions", request_body = Changes,
+    params(("id" = String, Path, description = "The session")),
+    responses((status = 200, description = "The session", body = Session), Refused))]
+pub(crate) async fn patch(
     State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
-    Path(id): Path<String>,
-    Json(prompt): Json<Prompt>,
-) -> Result<(StatusCode, Json<Accepted>), Problem> {
-    principal.require(Role::Operator)?;
-    let record = daemon.visible(&id, &principal).await?;
-    let blocks = match prompt.prompt {
-        Value::String(text) => json!([{ "type": "text", "text": text }]),
-        Value::Array(blocks) => Value::Array(blocks),
-        _ => return Err(Problem::bad_request("`prompt` is neither a text nor content blocks")),
-    };
-    let params = wire::Json::of(&json!({ "prompt": blocks }));
-    let turn = mint::turn_id();
-    let prompting = |session: SessionHandle| {
-        let (params, by) = (params.clone(), principal.name.clone());
-        async move { session.prompt(turn, params, by).await }
-    };
-    daemon.desk.with(record.id, prompting).await?;
-    Ok((StatusCode::ACCEPTED, Json(Accepted { turn_id: turn.to_string() })))
-}
-
-/// Stops the running turn and drops those that wait; answers when none runs.
-#[utoipa::path(post, path = "/v1/sessions/{id}/cancel", responses((status = 200)))]
-pub(crate) async fn cancel(
-    State(daemon): State<Arc<Daemon>>,
-    Extension(principal): Extension<Principal>,
-    Path(id): Path<String>,
+    Operator(principal): Operator,
+    At(id): At<String>,
+    Body(changes): Body<Changes>,
 ) -> Result<Json<Session>, Problem> {
-    principal.require(Role::Operator)?;
     let record = daemon.visible(&id, &principal).await?;
-    if let Some(session) = daemon.desk.live(record.id) {
-        let _ = session.cancel(principal.name.clone()).await;
+    if let NewTitle::This(title) = &changes.title {
+        check_title(title.as_deref())?;
+    }
+    let wishes = Wishes { model: changes.model, effort: changes.effort, mode: changes.mode };
+    for (choice, wanted) in wishes.all() {
+        let chosen = daemon.desk.with(record.id, |session| choose(session, choice, wanted)).await?;
+        chosen.map_err(|error| Problem::of_choice(&error))?;
+    }
+    if let NewTitle::This(title) = changes.title {
+        let rename = |session: SessionHandle| {
+            let title = title.clone();
+            async move { session.rename(title).await }
+        };
+        daemon.desk.with(record.id, rename).await?;
+    }
+    if let Some(limits) = changes.limits {
+        let by = principal.client("http");
+        let set = |session: SessionHandle| {
+            let by = by.clone();
+            async move { session.set_limits(limits, by).await }
+        };
+        daemon.desk.with(record.id, set).await?;
     }
     let record = daemon.desk.record(record.id).await?;
+    Ok(Json(Session::whole(&daemon, record).await))
+}
+
+/// What only concerns the session's task is left to the desk.
+async fn choose(
+    session: SessionHandle,
+    choice: Choice,
+    wanted: &str,
+) -> Result<Result<(), ChooseError>, SessionError> {
+    match session.choose(choice, wanted).await {
+        Err(ChooseError::Session(error)) => Err(error),
+        chosen => Ok(chosen),
+    }
+}
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Fork {
+    /// The last event to be taken over; whole turns only. Without it, all of them.
+    up_to: Option<u64>,
+}
+
+/// Makes a session that begins with what was said in this one.
+#[utoipa::path(post, path = "/v1/sessions/{id}/fork", operation_id = "forkSession", tag = "sessions", request_body = Option<Fork>,
+    params(("id" = String, Path, description = "The session")),
+    responses((status = 201, description = "The new session", body = Session), Refused))]
+pub(crate) async fn fork(
+    State(daemon): State<Arc<Daemon>>,
+    Operator(principal): Operator,
+    At(id): At<String>,
+    MaybeBody(fork): MaybeBody<Fork>,
+) -> Result<Response, Problem> {
+    let record = daemon.visible(&id, &principal).await?;
+    let (desk, made_by) = (daemon.desk.clone(), Some(principal.name));
+    let forking = async move { desk.fork(record.id, fork.up_to.map(Seq), made_by).await };
+    let forked = tokio::spawn(forking).await;
+    let id = forked.map_err(|error| Problem::internal(error.to_string()))??;
+    let record = daemon.desk.record(id).await?;
+    Ok(placed(StatusCode::CREATED, Session::of(&daemon, record)))
+}
+
+/// Cancels what runs and ends the session's worker; it can be prompted again.
+#[utoipa::path(post, path = "/v1/sessions/{id}/close", operation_id = "closeSession", tag = "sessions",
+    params(("id" = String, Path, description = "The session")),
+    responses((status = 200, description = "Closed", body = Session), Refused))]
+pub(crate) async fn close(
+    State(daemon): State<Arc<Daemon>>,
+    Operator(principal): Operator,
+    At(id): At<String>,
+) -> Result<Json<Session>, Problem> {
+    let record = daemon.visible(&id, &principal).await?;
+    daemon.desk.close(record.id).await?;
+    let record = daemon.desk.record(record.id).await?;
     Ok(Json(Session::of(&daemon, record)))
+}
+
+/// Ends a session and removes its log and its attachments, for good.
+#[utoipa::path(delete, path = "/v1/sessions/{id}", operation_id = "deleteSession", tag = "sessions",
+    params(("id" = String, Path, description = "The session")),
+    responses((status = 204, description = "Gone"), Refused))]
+pub(crate) async fn delete(
+    State(daemon): State<Arc<Daemon>>,
+    Admin(principal): Admin,
+    At(id): At<String>,
+) -> Result<StatusCode, Problem> {
+    let record = daemon.visible(&id, &principal).await?;
+    daemon.desk.delete(record.id).await?;
+    daemon.memory.attachments.remove_all(record.id).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -111,7 +111,7 @@ impl Stage {
             seq: Seq(number),
             turn: Some(turn()),
             since: Millis(1000),
-            until: Millis(601_000),
+            until: Some(Millis(601_000)),
             deadline: Instant::now(),
         };
         self.yard.pending.add(question).unwrap()

@@ -29,6 +29,8 @@ impl Desk {
         let mut details = Details::read(&parent);
         details.made_by = made_by;
         details.last_prompt = last_prompt;
+        // Names of requests hold within one session.
+        (details.made_for, details.requests) = (None, Vec::new());
         let new = NewSession {
             id: fork,
             agent: parent.agent.clone(),

@@ -9,7 +9,8 @@ use store::SessionRecord;
 use wire::Json;
 
 use super::DeskError;
-use crate::details::Details;
+use crate::budget::Limits;
+use crate::details::{ClientRequest, Details};
 use crate::host::AgentCommand;
 use crate::open::Notes;
 use crate::options::Wishes;
@@ -32,8 +33,11 @@ pub struct Order {
     pub system_prompt: Option<String>,
     pub wishes: Wishes,
     pub permissions: Option<Mode>,
+    pub limits: Limits,
     pub title: Option<String>,
     pub made_by: Option<String>,
+    /// The request that orders it, if its client has given it a name.
+    pub made_for: Option<Box<ClientRequest>>,
     /// The agent is started with the first prompt.
     pub starts_later: bool,
 }
@@ -63,7 +67,8 @@ impl Order {
     /// Refuses MCP servers that are commands: whoever may name one may run anything.
     pub fn without_commands(self) -> Result<Self, DeskError> {
         let is_remote = |server: &Value| matches!(server["type"].as_str(), Some("http" | "sse"));
-        if !self.command.is_empty() || !self.mcp_servers.iter().all(is_remote) {
+        let has_command = !self.command.is_empty() || self.env.is_some();
+        if has_command || !self.mcp_servers.iter().all(is_remote) {
             let why = "commands, also those of MCP servers, are for the daemon's own user only";
             return Err(DeskError::Refused(why.to_owned()));
         }
@@ -125,10 +130,12 @@ impl Order {
         Notes {
             title: self.title.clone(),
             made_by: self.made_by.clone(),
+            made_for: self.made_for.as_deref().cloned(),
             permissions: self.permissions,
             preface: preface
                 .map(|text| format!("# Instructions\n\n{}\n\n# Request\n", text.trim())),
             wishes: self.wishes.clone(),
+            limits: self.limits,
         }
     }
 }

@@ -59,6 +59,9 @@ pub(super) struct Actor {
     /// Why the agent is given the session as a new one.
     pub(super) forgot: Option<String>,
     pub(super) questions: Questions,
+    /// A limit is reached, and a person is asked.
+    pub(super) paused: Option<super::limits::Paused>,
+    pub(super) clock: super::limits::Clock,
     pub(super) tools: BTreeMap<String, Value>,
     pub(super) clients: Vec<Client>,
     pub(super) cancelling: super::cancel::Cancelling,
@@ -144,6 +147,8 @@ impl Actor {
             last_words: super::disguise::LastWords::default(),
             forgot: None,
             questions: Questions::default(),
+            paused: None,
+            clock: super::limits::Clock::default(),
             tools: BTreeMap::new(),
             clients: Vec::new(),
             cancelling: super::cancel::Cancelling::default(),
@@ -174,6 +179,10 @@ impl Actor {
             }
         };
         self.abandon_shared();
+        // The agent may outlive the session in its slot; it must not stand still there.
+        if self.paused.is_some() {
+            self.release();
+        }
         if let Some(services) = &self.services {
             services.end().await;
         }
@@ -213,7 +222,9 @@ impl Actor {
             self.linked(linked).await?;
         }
         loop {
+            self.check_limits().await?;
             self.start_next_turn().await?;
+            self.count_time();
             self.publish_phase();
             if self.finishing.is_some() {
                 self.leave_shared();
@@ -230,7 +241,11 @@ impl Actor {
                 biased;
                 command = commands.recv() => match command {
                     Some(command) => {
-                        self.used_at = Instant::now();
+                        // Looking is not using: a list that is drawn again and again must
+                        // not keep a worker.
+                        if !matches!(command, Command::Peek { .. } | Command::Waiting { .. }) {
+                            self.used_at = Instant::now();
+                        }
                         self.obey(command).await?;
                     }
                     None => return Ok(End::Finished),
@@ -246,10 +261,10 @@ impl Actor {
 
     async fn obey(&mut self, command: Command) -> Result<(), Halt> {
         match command {
-            Command::Prompt { turn, params, by, reply } => {
-                let accepted = self.receive(turn, params, by).await;
-                let _ = match accepted {
-                    Ok(refused) => reply.send(refused),
+            Command::Prompt(prompt, reply) => {
+                let received = self.receive(prompt).await;
+                let _ = match received {
+                    Ok(received) => reply.send(received),
                     Err(halt) => {
                         let _ = reply.send(Err(SessionError::Over(halt.0.clone())));
                         return Err(halt);
@@ -284,6 +299,10 @@ impl Actor {
                 let details = Some(self.details.to_json());
                 self.append(drafts, Changes { details, ..Changes::default() }).await?;
             }
+            Command::SetLimits { limits, by, done } => {
+                self.set_limits(limits, &by).await?;
+                let _ = done.send(());
+            }
             Command::Linked(Ok(linked)) => self.linked(linked).await?,
             Command::Linked(Err(LinkFailure(trouble))) => self.not_linked(trouble).await?,
             Command::Stopping(step) => self.note_stop_step(step).await?,
@@ -292,6 +311,9 @@ impl Actor {
             Command::OptionsAre(options) => self.answer_has(&["configOptions"], &options),
             Command::Waiting { reply } => {
                 let _ = reply.send(self.turns.waiting(|prompt| prompt.text.clone()));
+            }
+            Command::Peek { reply } => {
+                let _ = reply.send(self.offer());
             }
             Command::Rename { title, done } => {
                 self.title.clone_from(&title);
@@ -337,6 +359,7 @@ impl Actor {
 
     fn publish_phase(&self) {
         let phase = match self.turns.running() {
+            _ if self.paused.is_some() => Phase::RequiresAction,
             None if self.turns.queued().next().is_some() => Phase::Running,
             None => Phase::Idle,
             Some(_) if self.questions.is_empty() => Phase::Running,

@@ -5,7 +5,7 @@ use store::Changes;
 use wire::{Json, Kind, RpcError, TurnId};
 
 use super::actor::{Actor, Halt, LinkState};
-use super::{Command, Linkage, Linked, Pass, Reply};
+use super::{Command, Linkage, Linked, Offer, Pass, Reply};
 use crate::link::{How, Known, ResumeReport};
 use crate::open;
 use crate::trouble::Trouble;
@@ -184,6 +184,13 @@ impl Actor {
         }
     }
 
+    /// What the agent offers, while it runs.
+    pub(super) fn offer(&self) -> Option<Offer> {
+        let LinkState::Linked { linkage, .. } = &self.link else { return None };
+        let capabilities = linkage.host.capabilities().clone();
+        Some(Offer { answer: self.answer.clone()?, capabilities })
+    }
+
     /// Does what waited for the agent.
     fn serve_held(&mut self) {
         let Held { links, passes } = std::mem::take(&mut self.held);
@@ -245,6 +252,8 @@ impl Actor {
         match std::mem::replace(&mut self.link, LinkState::Unlinked) {
             LinkState::Linked { linkage, .. } => {
                 linkage.host.routes().remove(&linkage.agent_session);
+                // Nobody here could make it go on any more.
+                linkage.host.resume();
                 Some(linkage)
             }
             LinkState::Linking | LinkState::Unlinked => None,

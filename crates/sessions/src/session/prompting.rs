@@ -6,10 +6,12 @@ use serde_json::{Value, json};
 use store::{Batch, Changes, Durability};
 use wire::{Draft, Json, Kind, TurnId};
 
-use super::SessionError;
 use super::actor::{Actor, Halt, LinkState};
+use super::turns::NotQueued;
+use super::{NewPrompt, Received, SessionError};
 use crate::details::prompt_text;
 use crate::mint;
+use crate::permission::Decider;
 use crate::trouble::Trouble;
 use crate::yard::draft;
 
@@ -27,12 +29,22 @@ impl Actor {
     /// Logs a prompt and starts or queues it.
     pub(super) async fn receive(
         &mut self,
-        turn: TurnId,
-        params: Json,
-        by: String,
-    ) -> Result<Result<(), SessionError>, Halt> {
+        prompt: NewPrompt,
+    ) -> Result<Result<Received, SessionError>, Halt> {
+        let NewPrompt { turn, params, by, request } = prompt;
+        let known = self.details.request(turn).filter(|_| request.is_some());
+        match (known, &request) {
+            (Some(known), Some(request)) if known.digest == request.digest => {
+                return Ok(Ok(Received::Known));
+            }
+            (Some(_), _) => return Ok(Err(NotQueued::OtherPrompt.into())),
+            (None, _) => {}
+        }
         if let Err(full) = self.turns.check_room(turn) {
             return Ok(Err(full.into()));
+        }
+        if let Some(reached) = self.details.budget.refusal() {
+            return Ok(Err(SessionError::LimitReached(Box::new(reached))));
         }
         let text = prompt_text(&params);
         // From here on a crash leaves something to put right.
@@ -44,24 +56,44 @@ impl Actor {
             self.title = title_from(&text);
             changes.title = self.title.clone().map(Some);
         }
-        let payload = prompt_payload(&params, &by);
+        let mut payload = prompt_payload(&params, &by);
+        if let Some(request) = request {
+            let id = Json::of(&request.id);
+            payload = wire::set_member(&payload, &["clientRequestId"], &id).unwrap_or(payload);
+            // In the same commit as the prompt: neither is there without the other.
+            self.details.note_request(turn, request.digest);
+            changes.details = Some(self.details.to_json());
+        }
         let received =
             Draft { at: mint::now(), turn: Some(turn), kind: Kind::PromptReceived, payload };
         // There is room; it was checked before anything was logged.
         let _ = self.turns.enqueue(turn, Prompt { params, text });
         let is_linked = matches!(self.link, LinkState::Linked { .. });
         let is_next = self.turns.queued().next() == Some(turn);
-        match (is_linked && is_next).then(|| self.turns.start_next()).flatten() {
+        let may_start =
+            self.paused.is_none() && self.details.budget.reached_before_turn().is_none();
+        match (is_linked && is_next && may_start).then(|| self.turns.start_next()).flatten() {
             // One commit for both, because the agent waits for it.
             Some((turn, prompt)) => self.begin(turn, prompt, vec![received], changes).await?,
             None => self.append(vec![received], changes).await?,
         }
-        Ok(Ok(()))
+        Ok(Ok(Received::New))
     }
 
     pub(super) async fn start_next_turn(&mut self) -> Result<(), Halt> {
-        if self.turns.running().is_some() || self.turns.queued().next().is_none() {
+        if self.turns.running().is_some() {
             return Ok(());
+        }
+        if self.turns.queued().next().is_none() {
+            // The prompt that the question was about is gone.
+            self.withdraw_limit(&Decider::new("cancel")).await?;
+            return self.unpause().await;
+        }
+        if self.paused.is_some() {
+            return Ok(());
+        }
+        if let Some(reached) = self.details.budget.reached_before_turn() {
+            return self.pause(reached).await;
         }
         match &self.link {
             LinkState::Linking => return Ok(()),
@@ -85,6 +117,7 @@ impl Actor {
     ) -> Result<(), Halt> {
         tracing::info!(session = %self.id, %turn, "turn started");
         self.details.note_prompt(&prompt.text);
+        self.details.budget.start_turn();
         self.last_turn = Some(turn);
         self.heard_at = Instant::now();
         (self.n_quiet_reports, self.n_garbage) = (0, 0);
@@ -140,16 +173,22 @@ impl Actor {
         turn: TurnId,
         payload: &impl serde::Serialize,
     ) -> Result<(), Halt> {
+        self.unpause().await?;
         self.cancel_questions().await?;
+        self.count_time();
         if !self.turns.end(turn) {
             return Ok(());
         }
+        let payload = Json::of(payload);
+        self.details.budget.end_turn(&payload);
         (self.prompt_tag, self.unheard) = (None, None);
         self.used_at = Instant::now();
         tracing::info!(session = %self.id, %turn, "turn ended");
-        let batch = Batch::new(self.id, vec![draft(Kind::TurnEnded, Some(turn), payload)])
+        let details = Some(self.details.to_json());
+        let changes = Changes { details, ..self.next_turn_is_active() };
+        let batch = Batch::new(self.id, vec![draft(Kind::TurnEnded, Some(turn), &payload)])
             .durable(Durability::Power)
-            .with(self.next_turn_is_active());
+            .with(changes);
         self.head = self.yard.log.append(batch).await?.last;
         self.yard.tell(self.id, &Kind::TurnEnded, self.head);
         self.cancelling.finish();

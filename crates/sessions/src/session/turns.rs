@@ -29,6 +29,8 @@ pub enum NotQueued {
     QueueFull(usize),
     #[error("a prompt with this turn id exists already")]
     DuplicateTurn,
+    #[error("another prompt was sent under this request id")]
+    OtherPrompt,
 }
 
 impl<P> Turns<P> {

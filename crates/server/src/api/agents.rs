@@ -1,0 +1,176 @@
+//! The agents of this machine, found once and shown to many.
+//!
+//! One search runs at a time, whoever asks; everybody follows the same one. What an earlier
+//! search found is answered at once, and looked for again when it is old.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::extract::State;
+use axum::response::sse::{Event as Frame, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::sync::watch;
+use utoipa::{IntoParams, ToSchema};
+
+use super::caller::Observer;
+use super::document::Refused;
+use super::input::{Params, flag};
+use crate::daemon::Daemon;
+use crate::problem::Problem;
+
+/// Agents are installed and updated now and then, not every minute.
+const FRESH_FOR: Duration = Duration::from_secs(5 * 60);
+/// A list is answered after this, with what has been found by then. A search starts CLIs,
+/// and some of them take seconds.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+/// A catalogue has dozens.
+const MAX_AGENTS: usize = 1000;
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// What is known of the agents.
+#[derive(Debug, Default)]
+pub(crate) struct Known(Mutex<Searches>);
+
+#[derive(Debug, Default)]
+struct Searches {
+    /// The last one that ended.
+    done: Option<Search>,
+    running: Option<Search>,
+}
+
+#[derive(Debug, Clone)]
+struct Search {
+    found: watch::Receiver<Found>,
+    began: Instant,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Found {
+    agents: Vec<wire::Json>,
+    is_done: bool,
+}
+
+impl Known {
+    /// The search to follow.
+    fn search(&self, daemon: &Daemon, refresh: bool) -> Search {
+        let mut searches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if searches.running.as_ref().is_some_and(Search::is_done) {
+            searches.done = searches.running.take();
+        }
+        let is_old = searches.done.as_ref().is_none_or(|done| done.began.elapsed() > FRESH_FOR);
+        if searches.running.is_none() && (refresh || is_old) {
+            searches.running = Some(Search::begin(daemon, refresh));
+        }
+        let known = searches.done.clone().filter(|_| !refresh);
+        let search = known.or_else(|| searches.running.clone());
+        search.unwrap_or_else(|| Search::begin(daemon, refresh))
+    }
+}
+
+impl Search {
+    fn begin(daemon: &Daemon, refresh: bool) -> Self {
+        let (sender, found) = watch::channel(Found::default());
+        let mut agents = daemon.desk.agents().found(refresh);
+        tokio::spawn(async move {
+            while let Some(agent) = agents.recv().await {
+                sender.send_if_modified(|found| {
+                    let has_room = found.agents.len() < MAX_AGENTS;
+                    if has_room {
+                        found.agents.push(agent);
+                    }
+                    has_room
+                });
+            }
+            sender.send_modify(|found| found.is_done = true);
+        });
+        Self { found, began: Instant::now() }
+    }
+
+    fn is_done(&self) -> bool {
+        // A search that panicked will find no more.
+        self.found.borrow().is_done || self.found.has_changed().is_err()
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Wanted {
+    /// `1`: as server-sent events, `agent` for each as it is found, then `done`.
+    #[serde(default, deserialize_with = "flag")]
+    #[param(value_type = Option<String>, required = false)]
+    stream: bool,
+    /// `1`: look again instead of answering what is known.
+    #[serde(default, deserialize_with = "flag")]
+    #[param(value_type = Option<String>, required = false)]
+    refresh: bool,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Agents {
+    /// What is known of each: `id`, `name`, whether it is `available`, its version, models and
+    /// more.
+    #[schema(value_type = Vec<Object>)]
+    agents: Vec<wire::Json>,
+    /// False while some are still being looked at.
+    is_complete: bool,
+}
+
+/// The agents that sessions can be made with.
+#[utoipa::path(get, path = "/v1/agents", operation_id = "listAgents", tag = "agents", params(Wanted),
+    responses((status = 200, description = "The agents", body = Agents), Refused))]
+pub(crate) async fn list(
+    _: Observer,
+    State(daemon): State<Arc<Daemon>>,
+    Params(wanted): Params<Wanted>,
+) -> Result<Response, Problem> {
+    let search = daemon.memory.agents.search(&daemon, wanted.refresh);
+    let mut found = search.found;
+    if wanted.stream {
+        return Ok(streamed(found));
+    }
+    let all = found.wait_for(|found| found.is_done);
+    let _ = tokio::time::timeout(LONGEST_WAIT, all).await;
+    let Found { agents, is_done } = found.borrow().clone();
+    Ok(axum::Json(Agents { agents, is_complete: is_done }).into_response())
+}
+
+/// Where a reader of the search is.
+struct Reader {
+    found: watch::Receiver<Found>,
+    n_sent: usize,
+    is_over: bool,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<Frame> {
+        if self.is_over {
+            return None;
+        }
+        let n_sent = self.n_sent;
+        let has_news = |found: &Found| found.is_done || found.agents.len() > n_sent;
+        let _ = self.found.wait_for(has_news).await;
+        let found = self.found.borrow();
+        if let Some(agent) = found.agents.get(self.n_sent) {
+            self.n_sent += 1;
+            return Some(Frame::default().event("agent").data(agent.as_str()));
+        }
+        self.is_over = true;
+        let done = json!({ "agents": self.n_sent, "isComplete": found.is_done });
+        Some(Frame::default().event("done").data(done.to_string()))
+    }
+}
+
+fn streamed(found: watch::Receiver<Found>) -> Response {
+    let reader = Reader { found, n_sent: 0, is_over: false };
+    let frames = stream::unfold(reader, async |mut reader| {
+        let frame = reader.next().await?;
+        Some((Ok::<_, Infallible>(frame), reader))
+    });
+    Sse::new(frames).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response()
+}

@@ -1,0 +1,164 @@
+//! Files beside a session: put there, listed, read, removed.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::{StreamExt as _, stream};
+use serde::{Deserialize, Serialize};
+use tokio::io::AsyncReadExt as _;
+use utoipa::{IntoParams, ToSchema};
+
+use super::caller::{Observer, Operator};
+use super::document::Refused;
+use super::input::{At, Params};
+use crate::attachments::Attachment;
+use crate::daemon::Daemon;
+use crate::problem::Problem;
+
+/// Bytes of a file that are in memory at once.
+const CHUNK: usize = 64 << 10;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Wanted {
+    /// The file's name, for showing.
+    name: Option<String>,
+}
+
+/// Puts a file beside the session; a prompt can name it then.
+#[utoipa::path(post, path = "/v1/sessions/{id}/attachments", operation_id = "uploadAttachment", tag = "attachments",
+    params(("id" = String, Path, description = "The session"), Wanted),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The file"),
+    responses((status = 201, description = "It is there", body = Attachment), Refused))]
+pub(crate) async fn upload(
+    State(daemon): State<Arc<Daemon>>,
+    Operator(principal): Operator,
+    At(id): At<String>,
+    Params(wanted): Params<Wanted>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<(StatusCode, Json<Attachment>), Problem> {
+    let record = daemon.visible(&id, &principal).await?;
+    check_type(&headers)?;
+    let length = headers.get(header::CONTENT_LENGTH);
+    let n_bytes = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    let name = wanted.name.unwrap_or_default();
+    let files = &daemon.memory.attachments;
+    let mut upload = files.begin(record.id, &name, &principal.name, n_bytes).await?;
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| Problem::bad_request("the body broke off"))?;
+        upload.write(chunk).await?;
+    }
+    let attachment = upload.finish().await?;
+    // The session may have been deleted meanwhile, and its files with it.
+    if daemon.desk.record(record.id).await.is_err() {
+        files.remove_all(record.id).await?;
+        return Err(Problem::not_found("the session was deleted"));
+    }
+    Ok((StatusCode::CREATED, Json(attachment)))
+}
+
+/// JSON here is a request that went astray.
+fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let said = headers.get(header::CONTENT_TYPE).and_then(|said| said.to_str().ok());
+    let essence = said.map(|said| said.split(';').next().unwrap_or_default().trim());
+    match essence {
+        Some(essence) if !essence.eq_ignore_ascii_case("application/json") => Ok(()),
+        _ => {
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            let title = "a body of this type is not accepted";
+            Err(Problem::new(status, "unsupported-media-type", title)
+                .remedy("send the bytes with `Content-Type: application/octet-stream`"))
+        }
+    }
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AttachmentList {
+    /// The oldest first.
+    attachments: Vec<Attachment>,
+}
+
+/// The files beside a session.
+#[utoipa::path(get, path = "/v1/sessions/{id}/attachments", operation_id = "listAttachments", tag = "attachments",
+    params(("id" = String, Path, description = "The session")),
+    responses((status = 200, description = "All of them", body = AttachmentList), Refused))]
+pub(crate) async fn list(
+    State(daemon): State<Arc<Daemon>>,
+    Observer(principal): Observer,
+    At(id): At<String>,
+) -> Result<Json<AttachmentList>, Problem> {
+    let record = daemon.visible(&id, &principal).await?;
+    let attachments = daemon.memory.attachments.list(record.id).await?;
+    Ok(Json(AttachmentList { attachments }))
+}
+
+/// The bytes of a file.
+#[utoipa::path(get, path = "/v1/sessions/{id}/attachments/{attachment}", operation_id = "getAttachment", tag = "attachments",
+    params(("id" = String, Path, description = "The session"),
+        ("attachment" = String, Path, description = "The file")),
+    responses((status = 200, description = "The file", content_type = "application/octet-stream"), Refused))]
+pub(crate) async fn get(
+    State(daemon): State<Arc<Daemon>>,
+    Observer(principal): Observer,
+    At((id, attachment)): At<(String, String)>,
+) -> Result<Response, Problem> {
+    let record = daemon.visible(&id, &principal).await?;
+    let (attachment, file) = daemon.memory.attachments.open(record.id, &attachment).await?;
+    // Whatever it is, a browser must not show it as a page of ours.
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (header::CONTENT_DISPOSITION, disposition(&attachment.name)),
+        (header::CONTENT_LENGTH, attachment.size.to_string()),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
+        (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'".to_owned()),
+    ];
+    let file = tokio::fs::File::from_std(file).take(attachment.size);
+    Ok((headers, Body::from_stream(chunks(file))).into_response())
+}
+
+fn chunks(
+    file: tokio::io::Take<tokio::fs::File>,
+) -> impl stream::Stream<Item = std::io::Result<Bytes>> {
+    stream::try_unfold(file, async |mut file| {
+        let mut chunk = Vec::with_capacity(CHUNK);
+        let n_read = (&mut file).take(CHUNK as u64).read_to_end(&mut chunk).await?;
+        Ok((n_read > 0).then(|| (Bytes::from(chunk), file)))
+    })
+}
+
+fn disposition(name: &str) -> String {
+    use std::fmt::Write as _;
+    let mut encoded = String::new();
+    for byte in name.bytes() {
+        let _ = match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'_' => {
+                encoded.push(char::from(byte));
+                Ok(())
+            }
+            _ => write!(encoded, "%{byte:02X}"),
+        };
+    }
+    format!("attachment; filename*=UTF-8''{encoded}")
+}
+
+/// Removes a file.
+#[utoipa::path(delete, path = "/v1/sessions/{id}/attachments/{attachment}", operation_id = "deleteAttachment", tag = "attachments",
+    params(("id" = String, Path, description = "The session"),
+        ("attachment" = String, Path, description = "The file")),
+    responses((status = 204, description = "Gone"), Refused))]
+pub(crate) async fn delete(
+    State(daemon): State<Arc<Daemon>>,
+    Operator(principal): Operator,
+    At((id, attachment)): At<(String, String)>,
+) -> Result<StatusCode, Problem> {
+    let record = daemon.visible(&id, &principal).await?;
+    daemon.memory.attachments.remove(record.id, &attachment).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

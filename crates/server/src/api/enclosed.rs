@@ -1,0 +1,138 @@
+//! Attachments of a prompt as content blocks that its agent understands.
+//!
+//! An image goes in as an image, a text as a text, if the agent takes such blocks and they
+//! are not too large; everything else is a link to the file, which every agent takes.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use sessions::host::AgentCapabilities;
+use sessions::session::SessionHandle;
+use wire::SessionId;
+
+use crate::attachments::Attachment;
+use crate::daemon::Daemon;
+use crate::problem::Problem;
+
+/// A larger text is better read piece by piece.
+const MAX_TEXT_BYTES: u64 = 1 << 20;
+/// No model takes a larger image.
+const MAX_IMAGE_BYTES: u64 = 8 << 20;
+/// What goes into one prompt; the rest is linked to.
+const MAX_TOTAL_BYTES: u64 = 16 << 20;
+
+pub(super) async fn blocks(
+    daemon: &Daemon,
+    session: SessionId,
+    ids: &[String],
+) -> Result<Vec<Value>, Problem> {
+    let mut blocks = Vec::new();
+    if ids.is_empty() {
+        return Ok(blocks);
+    }
+    let files = &daemon.memory.attachments;
+    let mut opened = Vec::new();
+    for id in ids {
+        let found = files.open(session, id).await;
+        // The prompt is what is wrong, not the path.
+        opened.push(found.map_err(|error| match Problem::from(error) {
+            problem if problem.status == 404 => {
+                Problem::bad_request(problem.detail.unwrap_or_default())
+            }
+            problem => problem,
+        })?);
+    }
+    let takes = capabilities(daemon, session).await?;
+    let mut n_left = MAX_TOTAL_BYTES;
+    for (attachment, file) in opened {
+        let path = files.path(session, &attachment);
+        let is_image = takes.image
+            && attachment.mime_type.starts_with("image/")
+            && attachment.size <= MAX_IMAGE_BYTES.min(n_left);
+        let is_text = takes.embedded_context && attachment.size <= MAX_TEXT_BYTES.min(n_left);
+        let held = match is_image || is_text {
+            true => read(file, &attachment).await?,
+            false => None,
+        };
+        let block = match held {
+            Some(bytes) if is_image => {
+                n_left -= attachment.size;
+                json!({
+                    "type": "image", "data": STANDARD.encode(bytes),
+                    "mimeType": attachment.mime_type, "uri": uri(&path),
+                })
+            }
+            Some(bytes) => match text(bytes) {
+                Some(text) => {
+                    n_left -= attachment.size;
+                    embedded(&attachment, &path, &text)
+                }
+                None => link(&attachment, &path),
+            },
+            None => link(&attachment, &path),
+        };
+        blocks.push(block);
+    }
+    Ok(blocks)
+}
+
+/// What the agent takes; it is started if need be.
+async fn capabilities(daemon: &Daemon, session: SessionId) -> Result<AgentCapabilities, Problem> {
+    let ask = async |session: SessionHandle| {
+        if let Err(trouble) = session.link().await? {
+            return Ok(Err(trouble));
+        }
+        Ok(Ok(session.offer().await?))
+    };
+    let offer = daemon.desk.with(session, ask).await?.map_err(Problem::of_trouble)?;
+    Ok(offer.map(|offer| offer.capabilities).unwrap_or_default())
+}
+
+async fn read(file: std::fs::File, attachment: &Attachment) -> Result<Option<Vec<u8>>, Problem> {
+    let size = attachment.size;
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut bytes = Vec::new();
+        file.take(size + 1).read_to_end(&mut bytes).map(|_| bytes)
+    });
+    let bytes = reading.await.map_err(|error| Problem::internal(error.to_string()))?;
+    let bytes = bytes.map_err(|error| Problem::internal(error.to_string()))?;
+    // Somebody else has written to it.
+    Ok(Some(bytes).filter(|bytes| bytes.len() as u64 == size))
+}
+
+fn text(bytes: Vec<u8>) -> Option<String> {
+    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+fn embedded(attachment: &Attachment, path: &Path, text: &str) -> Value {
+    json!({
+        "type": "resource",
+        "resource": { "uri": uri(path), "mimeType": attachment.mime_type, "text": text },
+    })
+}
+
+fn link(attachment: &Attachment, path: &Path) -> Value {
+    json!({
+        "type": "resource_link", "uri": uri(path), "name": attachment.name,
+        "mimeType": attachment.mime_type, "size": attachment.size,
+    })
+}
+
+fn uri(path: &Path) -> String {
+    use std::fmt::Write as _;
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut uri = "file://".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        let _ = match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' => {
+                uri.push(char::from(*byte));
+                Ok(())
+            }
+            _ => write!(uri, "%{byte:02X}"),
+        };
+    }
+    uri
+}

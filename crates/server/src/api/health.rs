@@ -1,0 +1,147 @@
+//! How the daemon is, and what it can do.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::caller::Observer;
+use super::document::Refused;
+use crate::attachments;
+use crate::daemon::Daemon;
+
+/// What this daemon can do, as plain words. A word is never taken back and never changes its
+/// meaning; new ones are added.
+const FEATURES: &[&str] = &[
+    "agents",
+    "agents.stream",
+    "attachments",
+    "audit",
+    "cancel",
+    "events.sse",
+    "export",
+    "permissions",
+    "permissions.all",
+    "permissions.elicitation",
+    "prompt.attachments",
+    "prompt.blocks",
+    "prompt.idempotent",
+    "queue",
+    "sessions",
+    "sessions.close",
+    "sessions.delete",
+    "sessions.fork",
+    "sessions.idempotent",
+    "sessions.options",
+    "sessions.patch",
+    "sessions.search",
+    "transcript",
+];
+
+/// Whether the daemon lives; needs no token.
+#[utoipa::path(get, path = "/healthz", operation_id = "isAlive", tag = "daemon", security(()),
+    responses((status = 200, description = "It lives", body = String, content_type = "text/plain")))]
+pub(crate) async fn alive() -> &'static str {
+    "ok\n"
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Health {
+    /// `ok`, `degraded` if the log cannot be read, or `stopping`.
+    status: &'static str,
+    version: &'static str,
+    uptime_seconds: u64,
+    sessions: Count,
+    store: StoreHealth,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Count {
+    /// In memory, with or without a worker.
+    live: usize,
+    /// In the log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<u64>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StoreHealth {
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_on_disk: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// How the daemon and its log are.
+#[utoipa::path(get, path = "/v1/health", operation_id = "getHealth", tag = "daemon",
+    responses((status = 200, description = "All is well", body = Health),
+        (status = 503, description = "Something is not", body = Health), Refused))]
+pub(crate) async fn health(
+    _: Observer,
+    State(daemon): State<Arc<Daemon>>,
+) -> (StatusCode, Json<Health>) {
+    let usage = daemon.desk.log().usage().await;
+    let status = match &usage {
+        _ if daemon.stopping.is_cancelled() => "stopping",
+        Ok(_) => "ok",
+        Err(_) => "degraded",
+    };
+    let health = Health {
+        status,
+        version: env!("CARGO_PKG_VERSION"),
+        uptime_seconds: daemon.memory.started.elapsed().as_secs(),
+        sessions: Count {
+            live: daemon.desk.n_live(),
+            total: usage.as_ref().ok().map(|usage| usage.n_sessions),
+        },
+        store: StoreHealth {
+            ok: usage.is_ok(),
+            bytes_on_disk: usage.as_ref().ok().map(|usage| usage.bytes_on_disk),
+            error: usage.err().map(|error| error.to_string()),
+        },
+    };
+    let code = if status == "ok" { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (code, Json(health))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Capabilities {
+    version: &'static str,
+    /// Ask for a word, not for a version.
+    features: &'static [&'static str],
+    limits: Limits,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Limits {
+    attachment_bytes: u64,
+    session_attachment_bytes: u64,
+    queued_prompts: usize,
+}
+
+/// What this daemon can do.
+#[utoipa::path(get, path = "/v1/capabilities", operation_id = "getCapabilities", tag = "daemon",
+    responses((status = 200, description = "Its features and limits", body = Capabilities), Refused))]
+pub(crate) async fn capabilities(
+    _: Observer,
+    State(daemon): State<Arc<Daemon>>,
+) -> Json<Capabilities> {
+    Json(Capabilities {
+        version: env!("CARGO_PKG_VERSION"),
+        features: FEATURES,
+        limits: Limits {
+            attachment_bytes: attachments::MAX_FILE_BYTES,
+            session_attachment_bytes: attachments::MAX_SESSION_BYTES,
+            queued_prompts: daemon.desk.yard().settings.max_queued_prompts,
+        },
+    })
+}

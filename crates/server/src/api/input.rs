@@ -1,0 +1,169 @@
+//! What clients send, read strictly.
+//!
+//! In: bodies, queries and paths. Out: values, or a problem that says what is wrong with
+//! them. A member that nobody knows is refused by its name: a client that misspells one is
+//! told so instead of being half obeyed.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use http_body_util::LengthLimitError;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::problem::Problem;
+
+/// Room for a prompt with images in it. The listener may take less.
+const MAX_JSON_BYTES: usize = 32 << 20;
+/// Unknown members that are named before the rest is not.
+const MAX_NAMED: usize = 16;
+
+/// A JSON body.
+#[derive(Debug)]
+pub(crate) struct Body<T>(pub(crate) T);
+
+/// A JSON body that may be left out.
+#[derive(Debug)]
+pub(crate) struct MaybeBody<T>(pub(crate) T);
+
+/// The query.
+#[derive(Debug)]
+pub(crate) struct Params<T>(pub(crate) T);
+
+/// The variable parts of the path.
+#[derive(Debug)]
+pub(crate) struct At<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        check_type(request.headers())?;
+        Ok(Self(read_json(&whole(request).await?)?))
+    }
+}
+
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for MaybeBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let is_typed = check_type(request.headers());
+        let body = whole(request).await?;
+        if body.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        is_typed?;
+        Ok(Self(read_json(&body)?))
+    }
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let Query(params) = Query::try_from_uri(&parts.uri)
+            .map_err(|error| Problem::bad_request(error.body_text()))?;
+        Ok(Self(params))
+    }
+}
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for At<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let found = Path::from_request_parts(parts, state).await;
+        // A name that is no text names nothing.
+        found
+            .map(|Path(at)| Self(at))
+            .map_err(|_| Problem::not_found("this path names nothing here"))
+    }
+}
+
+fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let said = headers.get(header::CONTENT_TYPE).and_then(|said| said.to_str().ok());
+    let essence = said.map(|said| said.split(';').next().unwrap_or_default().trim());
+    if essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json")) {
+        return Ok(());
+    }
+    let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    Err(Problem::new(status, "unsupported-media-type", "a body of this type is not accepted")
+        .remedy("send `Content-Type: application/json`"))
+}
+
+async fn whole(request: Request) -> Result<Bytes, Problem> {
+    axum::body::to_bytes(request.into_body(), MAX_JSON_BYTES).await.map_err(|error| {
+        let source = std::error::Error::source(&error);
+        match source.and_then(|source| source.downcast_ref::<LengthLimitError>()).is_some() {
+            true => Problem::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "body-too-large",
+                "the body is too large",
+            )
+            .detail(format!("at most {MAX_JSON_BYTES} bytes are taken here")),
+            false => Problem::bad_request("the body broke off"),
+        }
+    })
+}
+
+fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let unknown = unknown_members::<T>(bytes);
+        Problem::bad_request(match unknown.is_empty() {
+            true => error.to_string(),
+            false => format!("unknown members: {}", unknown.join(", ")),
+        })
+    })
+}
+
+/// The members that `T` does not know, found by leaving out one after the other.
+fn unknown_members<T: DeserializeOwned>(bytes: &[u8]) -> Vec<String> {
+    let Ok(Value::Object(mut object)) = serde_json::from_slice::<Value>(bytes) else {
+        return Vec::new();
+    };
+    let mut unknown = Vec::new();
+    while unknown.len() < MAX_NAMED {
+        let Err(error) = serde_json::from_value::<T>(Value::Object(object.clone())) else { break };
+        let error = error.to_string();
+        let named = error.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, "));
+        let Some((name, _)) = named.filter(|(name, _)| object.contains_key(*name)) else { break };
+        object.remove(name);
+        unknown.push(format!("`{}`", crate::daemon::shown(name)));
+    }
+    unknown
+}
+
+/// `1`, `true` or nothing at all for yes.
+pub(crate) fn flag<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+    match text.as_str() {
+        "1" | "true" | "" => Ok(true),
+        "0" | "false" => Ok(false),
+        _ => Err(serde::de::Error::custom("expected 1 or 0")),
+    }
+}
+
+/// A limit that a client asked for, if it can be had.
+pub(crate) fn limit(wanted: Option<usize>, default: usize, most: usize) -> Result<usize, Problem> {
+    match wanted.unwrap_or(default) {
+        limit if (1..=most).contains(&limit) => Ok(limit),
+        _ => Err(Problem::bad_request(format!("`limit` is a number from 1 to {most}"))),
+    }
+}
+
+/// No route has this path.
+pub(crate) async fn no_such_route(request: Request) -> Problem {
+    let path = crate::daemon::shown(request.uri().path());
+    Problem::not_found(format!("nothing is served at `{path}`"))
+        .remedy("`/v1/openapi.json` lists what is")
+}
+
+/// The route has other methods.
+pub(crate) async fn no_such_method(request: Request) -> Problem {
+    let title = "this method is not served here";
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", title)
+        .detail(format!("`{}` is not", request.method()))
+}
+
+#[cfg(test)]
+mod tests;

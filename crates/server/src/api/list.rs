@@ -1,0 +1,122 @@
+//! The sessions, a page at a time.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use sessions::details::Details;
+use store::{Filter, PageStart, SessionRecord};
+use utoipa::{IntoParams, ToSchema};
+use wire::{Millis, SessionId};
+
+use super::caller::Observer;
+use super::document::Refused;
+use super::input::{self, Params};
+use super::session::{Session, SessionStatus};
+use crate::daemon::Daemon;
+use crate::principal::Principal;
+use crate::problem::Problem;
+
+const DEFAULT_LIMIT: usize = 50;
+const MAX_LIMIT: usize = 500;
+/// Records read from the log at once.
+const PAGE: usize = 200;
+/// Records looked at for one answer. A page may be short, or empty, and have a next one.
+const MAX_LOOKED_AT: usize = 5000;
+
+/// Which sessions to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Wanted {
+    agent: Option<String>,
+    cwd: Option<String>,
+    status: Option<SessionStatus>,
+    /// Words of the title; upper and lower case are the same.
+    q: Option<String>,
+    /// 1 to 500; 50 if it is left out.
+    limit: Option<usize>,
+    /// `nextCursor` of the page before.
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionPage {
+    /// The one that was used last comes first.
+    sessions: Vec<Session>,
+    /// Asks for the next page; there is none without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+/// The sessions, the one that was used last first.
+#[utoipa::path(get, path = "/v1/sessions", operation_id = "listSessions", tag = "sessions", params(Wanted),
+    responses((status = 200, description = "A page of them", body = SessionPage), Refused))]
+pub(crate) async fn list(
+    State(daemon): State<Arc<Daemon>>,
+    Observer(principal): Observer,
+    Params(wanted): Params<Wanted>,
+) -> Result<Json<SessionPage>, Problem> {
+    let limit = input::limit(wanted.limit, DEFAULT_LIMIT, MAX_LIMIT)?;
+    let mut before = wanted.cursor.as_deref().map(read_cursor).transpose()?;
+    let words = wanted.q.as_deref().map(str::to_lowercase);
+    let (mut sessions, mut n_looked_at) = (Vec::new(), 0);
+    loop {
+        let filter = Filter {
+            agent: wanted.agent.clone(),
+            cwd: wanted.cwd.clone(),
+            limit: PAGE,
+            before,
+            ..Filter::default()
+        };
+        let records = daemon.desk.log().sessions(filter).await?;
+        let is_last_page = records.len() < PAGE;
+        n_looked_at += records.len();
+        for record in records {
+            if sessions.len() == limit {
+                return Ok(page(sessions, before));
+            }
+            before = Some(PageStart::of(&record));
+            if !sees(&principal, &record) || !has_words(&record, words.as_deref()) {
+                continue;
+            }
+            let session = Session::of(&daemon, record);
+            if wanted.status.is_none_or(|status| status == session.status()) {
+                sessions.push(session);
+            }
+        }
+        if is_last_page {
+            return Ok(page(sessions, None));
+        }
+        if n_looked_at >= MAX_LOOKED_AT {
+            return Ok(page(sessions, before));
+        }
+    }
+}
+
+fn page(sessions: Vec<Session>, next: Option<PageStart>) -> Json<SessionPage> {
+    let next_cursor = next.map(|next| format!("{}.{}", next.updated.0, next.id));
+    Json(SessionPage { sessions, next_cursor })
+}
+
+fn read_cursor(cursor: &str) -> Result<PageStart, Problem> {
+    let read = || {
+        let (updated, id) = cursor.split_once('.')?;
+        let id = SessionId::parse(id).ok()?;
+        Some(PageStart { updated: Millis(updated.parse().ok()?), id })
+    };
+    read().ok_or_else(|| Problem::bad_request("this cursor is none of ours"))
+}
+
+pub(super) fn sees(principal: &Principal, record: &SessionRecord) -> bool {
+    let is_own = || Details::read(record).made_by.as_deref() == Some(&*principal.name);
+    !principal.own_sessions || is_own()
+}
+
+fn has_words(record: &SessionRecord, words: Option<&str>) -> bool {
+    let Some(words) = words else { return true };
+    let title = record.title.as_deref().unwrap_or_default().to_lowercase();
+    words.split_whitespace().all(|word| title.contains(word))
+}

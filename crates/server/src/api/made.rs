@@ -1,0 +1,136 @@
+//! Sessions that were made under a name of their client's choice, so that asking again makes
+//! none.
+//!
+//! Always true: requests of one principal under one name make one session, also when they
+//! come at the same time. Remembered are the last [`MAX_REMEMBERED`]; after a restart they
+//! are read back from the sessions' own records.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sessions::details::{ClientRequest, Details};
+use store::Filter;
+use tokio::sync::OnceCell;
+use wire::SessionId;
+
+use crate::daemon::Daemon;
+use crate::problem::Problem;
+
+/// Clients ask again within seconds, not after a thousand other sessions.
+const MAX_REMEMBERED: usize = 1000;
+
+/// Whose request, and its name.
+type Name = (String, String);
+
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    table: Mutex<Table>,
+    is_read_back: OnceCell<()>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    entries: HashMap<Name, Arc<Entry>>,
+    order: VecDeque<Name>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    digest: String,
+    session: OnceCell<SessionId>,
+}
+
+impl Made {
+    /// The session of this request, made with `make` unless there is one; and whether it was
+    /// made now.
+    pub(crate) async fn once<F>(
+        &self,
+        daemon: &Daemon,
+        principal: &str,
+        request: &ClientRequest,
+        make: impl Fn() -> F,
+    ) -> Result<(SessionId, bool), Problem>
+    where
+        F: Future<Output = Result<SessionId, Problem>>,
+    {
+        self.is_read_back.get_or_try_init(|| self.read_back(daemon)).await?;
+        let name = (principal.to_owned(), request.id.clone());
+        loop {
+            let entry = self.entry(&name, &request.digest);
+            if entry.digest != request.digest {
+                return Err(super::other_request());
+            }
+            let is_new = AtomicBool::new(false);
+            let making = entry.session.get_or_try_init(|| {
+                is_new.store(true, Ordering::Relaxed);
+                make()
+            });
+            let made = making.await.copied();
+            let is_new = is_new.load(Ordering::Relaxed);
+            match made {
+                Ok(id) if is_new || daemon.desk.record(id).await.is_ok() => {
+                    return Ok((id, is_new));
+                }
+                // It was deleted meanwhile.
+                Ok(_) => self.forget(&name, &entry),
+                Err(problem) => {
+                    self.forget(&name, &entry);
+                    return Err(problem);
+                }
+            }
+        }
+    }
+
+    fn entry(&self, name: &Name, digest: &str) -> Arc<Entry> {
+        let mut table = self.lock();
+        if let Some(entry) = table.entries.get(name) {
+            return entry.clone();
+        }
+        let entry = Arc::new(Entry { digest: digest.to_owned(), session: OnceCell::new() });
+        table.add(name.clone(), entry.clone());
+        entry
+    }
+
+    fn forget(&self, name: &Name, entry: &Arc<Entry>) {
+        let mut table = self.lock();
+        if table.entries.get(name).is_some_and(|other| Arc::ptr_eq(other, entry)) {
+            table.entries.remove(name);
+            table.order.retain(|other| other != name);
+        }
+    }
+
+    async fn read_back(&self, daemon: &Daemon) -> Result<(), Problem> {
+        let filter = Filter { limit: MAX_REMEMBERED, ..Filter::default() };
+        let records = daemon.desk.log().sessions(filter).await?;
+        let mut table = self.lock();
+        // The newest last, so that it is forgotten last.
+        for record in records.iter().rev() {
+            let details = Details::read(record);
+            let (Some(made_by), Some(request)) = (details.made_by, details.made_for) else {
+                continue;
+            };
+            let session = OnceCell::new_with(Some(record.id));
+            let entry = Arc::new(Entry { digest: request.digest, session });
+            table.add((made_by, request.id), entry);
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn add(&mut self, name: Name, entry: Arc<Entry>) {
+        while self.order.len() >= MAX_REMEMBERED {
+            if let Some(oldest) = self.order.pop_front() {
+                self.entries.remove(&oldest);
+            }
+        }
+        if self.entries.insert(name.clone(), entry).is_none() {
+            self.order.push_back(name);
+        }
+    }
+}

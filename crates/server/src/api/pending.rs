@@ -1,0 +1,85 @@
+//! Questions of agents: those that wait for a person, and what became of the others.
+//!
+//! Those that wait are in memory, with their sessions; every decision is in the log.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use sessions::pending::PendingQuestion;
+use wire::{CallId, Event, Kind, Seq, SessionId};
+
+use crate::daemon::Daemon;
+use crate::problem::Problem;
+
+/// Events read at once.
+const PAGE: usize = 512;
+/// How far back a decision is looked for.
+const MAX_LOOKED_AT: u64 = 1 << 16;
+
+/// What a session's log says about one question.
+#[derive(Debug)]
+pub(super) enum Fate {
+    /// Nothing: there was no such question, or it is long ago.
+    Unknown,
+    /// It was asked, and is over without an answer.
+    Over,
+    /// The payload of the decision.
+    Decided(Value),
+}
+
+/// The agent's raw question; a large one is in the log alone.
+pub(super) async fn request(
+    daemon: &Daemon,
+    question: &Arc<PendingQuestion>,
+) -> Result<Value, Problem> {
+    if let Some(request) = &question.request {
+        return Ok(request.read().unwrap_or_default());
+    }
+    let before = Seq(question.seq.0.saturating_sub(1));
+    let events = daemon.desk.log().read(question.session, before, 1).await?;
+    let payload = events.first().and_then(|event| event.payload.read::<Value>().ok());
+    Ok(payload.map(|mut payload| payload["request"].take()).unwrap_or_default())
+}
+
+/// What became of a question; the log is read backwards from its end.
+pub(super) async fn fate(
+    daemon: &Daemon,
+    session: SessionId,
+    request: CallId,
+) -> Result<Fate, Problem> {
+    let head = daemon.desk.record(session).await?.head.0;
+    let least = head.saturating_sub(MAX_LOOKED_AT);
+    let mut end = head;
+    while end > least {
+        let start = end.saturating_sub(PAGE as u64).max(least);
+        let mut after = Seq(start);
+        let mut fate = Fate::Unknown;
+        while after.0 < end {
+            let events = daemon.desk.log().read(session, after, PAGE).await?;
+            let Some(last) = events.last() else { break };
+            after = last.seq;
+            for event in &events {
+                fate = later(fate, event, request);
+            }
+        }
+        if !matches!(fate, Fate::Unknown) {
+            return Ok(fate);
+        }
+        end = start;
+    }
+    Ok(Fate::Unknown)
+}
+
+fn later(before: Fate, event: &Event, request: CallId) -> Fate {
+    let is_asked = match event.kind {
+        Kind::PermissionRequested | Kind::ElicitationRequested => true,
+        Kind::PermissionResolved | Kind::ElicitationResolved => false,
+        _ => return before,
+    };
+    let payload: Value = event.payload.read().unwrap_or_default();
+    match payload["requestId"].as_str() == Some(request.as_str()) {
+        true if is_asked => Fate::Over,
+        true => Fate::Decided(payload),
+        false => before,
+    }
+}

@@ -1,0 +1,277 @@
+//! Questions of agents: what waits, and the answer.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sessions::pending::{PendingQuestion, Wants};
+use sessions::permission::Decider;
+use sessions::session::{Answer, SessionHandle};
+use utoipa::ToSchema;
+use wire::{CallId, SessionId};
+
+use super::caller::{Observer, Operator};
+use super::document::Refused;
+use super::input::{At, Body};
+use super::pending::{self, Fate};
+use crate::daemon::{Daemon, shown};
+use crate::problem::Problem;
+
+/// Questions shown at once; whoever has more than this answers some first.
+const MAX_SHOWN: usize = 1000;
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Permissions {
+    permissions: Vec<Permission>,
+}
+
+/// A question that waits for a person.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Permission {
+    request_id: String,
+    #[schema(value_type = String)]
+    session_id: SessionId,
+    agent: String,
+    /// `permission` wants one of the options, `elicitation` a form that is filled in.
+    kind: &'static str,
+    /// For showing: the tool call's title, or the form's message.
+    title: String,
+    /// What kind of tool call it is about, as ACP names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_kind: Option<String>,
+    options: Vec<PermissionOption>,
+    /// The agent's question as it came.
+    #[schema(value_type = Object)]
+    request: Value,
+    /// Place of the question in the log.
+    seq: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<String>,
+    /// Milliseconds since 1970.
+    since: i64,
+    /// When it is rejected if nobody answers; without it, it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<i64>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PermissionOption {
+    option_id: String,
+    name: String,
+    /// `allow_once`, `allow_always`, `reject_once` or `reject_always`.
+    kind: String,
+}
+
+impl Permission {
+    async fn of(daemon: &Daemon, question: Arc<PendingQuestion>) -> Result<Self, Problem> {
+        let options = question.options.iter().map(|option| PermissionOption {
+            option_id: option.id.clone(),
+            name: option.name.clone(),
+            kind: option.kind.clone(),
+        });
+        Ok(Self {
+            request_id: question.request_id.to_string(),
+            session_id: question.session,
+            agent: question.agent.clone(),
+            kind: match question.wants {
+                Wants::Permission => "permission",
+                Wants::Elicitation => "elicitation",
+            },
+            title: question.title.clone(),
+            tool_kind: Some(question.kind.clone()).filter(|kind| !kind.is_empty()),
+            options: options.collect(),
+            request: pending::request(daemon, &question).await?,
+            seq: question.seq.0,
+            turn_id: question.turn.map(|turn| turn.to_string()),
+            since: question.since.0,
+            until: question.until.map(|until| until.0),
+        })
+    }
+
+    async fn all(
+        daemon: &Daemon,
+        questions: Vec<Arc<PendingQuestion>>,
+    ) -> Result<Json<Permissions>, Problem> {
+        let mut permissions = Vec::new();
+        for question in questions.into_iter().take(MAX_SHOWN) {
+            permissions.push(Self::of(daemon, question).await?);
+        }
+        Ok(Json(Permissions { permissions }))
+    }
+}
+
+/// The questions of one session that wait.
+#[utoipa::path(get, path = "/v1/sessions/{id}/permissions", operation_id = "listSessionPermissions", tag = "permissions",
+    params(("id" = String, Path, description = "The session")),
+    responses((status = 200, description = "Those that wait", body = Permissions), Refused))]
+pub(crate) async fn list(
+    State(daemon): State<Arc<Daemon>>,
+    Observer(principal): Observer,
+    At(id): At<String>,
+) -> Result<Json<Permissions>, Problem> {
+    let record = daemon.visible(&id, &principal).await?;
+    Permission::all(&daemon, daemon.desk.yard().pending.of(record.id)).await
+}
+
+/// The questions of all sessions that wait, the oldest first.
+#[utoipa::path(get, path = "/v1/permissions", operation_id = "listPermissions", tag = "permissions",
+    responses((status = 200, description = "Those that wait", body = Permissions), Refused))]
+pub(crate) async fn list_all(
+    State(daemon): State<Arc<Daemon>>,
+    Observer(principal): Observer,
+) -> Result<Json<Permissions>, Problem> {
+    let mut seen = Vec::new();
+    for question in daemon.desk.yard().pending.list() {
+        let is_seen = !principal.own_sessions
+            || daemon.visible(question.session.as_str(), &principal).await.is_ok();
+        if is_seen {
+            seen.push(question);
+        }
+    }
+    Permission::all(&daemon, seen).await
+}
+
+/// The answer to a question: exactly one of the three.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct PermissionAnswer {
+    /// One of the question's options.
+    option_id: Option<String>,
+    /// No answer is given, and the agent is told so; or no, in whatever form the question
+    /// has for it.
+    outcome: Option<Refusal>,
+    /// ACP's answer to an elicitation, such as `{"action": "accept", "content": {…}}`.
+    #[schema(value_type = Option<Object>)]
+    response: Option<Value>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Refusal {
+    Cancelled,
+    Rejected,
+}
+
+/// Who decided what.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Decision {
+    request_id: String,
+    /// `{who, detail?}`
+    #[schema(value_type = Object)]
+    by: Value,
+    /// What was chosen; of a permission.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    outcome: Option<Value>,
+    /// Of an elicitation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    response: Option<Value>,
+}
+
+/// Answers a question. The first valid answer wins.
+#[utoipa::path(post, path = "/v1/sessions/{id}/permissions/{requestId}", operation_id = "answerPermission", tag = "permissions",
+    request_body = PermissionAnswer,
+    params(("id" = String, Path, description = "The session"),
+        ("requestId" = String, Path, description = "The question")),
+    responses((status = 200, description = "Decided", body = Decision), Refused))]
+pub(crate) async fn answer(
+    State(daemon): State<Arc<Daemon>>,
+    Operator(principal): Operator,
+    At((id, request)): At<(String, String)>,
+    Body(answer): Body<PermissionAnswer>,
+) -> Result<Json<Decision>, Problem> {
+    let record = daemon.visible(&id, &principal).await?;
+    let missing = || Problem::not_found(format!("there is no question `{}`", shown(&request)));
+    let request_id = CallId::parse(&request).map_err(|_| missing())?;
+    if let Some(question) = daemon.desk.yard().pending.get(record.id, request_id) {
+        let answer = fitting(answer, &question)?;
+        let by = Decider::client(principal.client("http"));
+        let answering = |session: SessionHandle| {
+            let (answer, by) = (answer.clone(), by.clone());
+            async move { session.answer(request_id, answer, by).await }
+        };
+        if daemon.desk.with(record.id, answering).await? {
+            return decision(&daemon, record.id, request_id).await;
+        }
+    }
+    match pending::fate(&daemon, record.id, request_id).await? {
+        Fate::Unknown => Err(missing()),
+        Fate::Over => {
+            Err(Problem::conflict("not-pending", "nobody waits for this answer any more"))
+        }
+        Fate::Decided(payload) => {
+            Err(Problem::conflict("already-decided", "somebody else decided")
+                .detail(told(&payload)))
+        }
+    }
+}
+
+/// The answer in the form that the question wants.
+fn fitting(answer: PermissionAnswer, question: &PendingQuestion) -> Result<Answer, Problem> {
+    let PermissionAnswer { option_id, outcome, response } = answer;
+    match (question.wants, option_id, outcome, response) {
+        (Wants::Permission, Some(id), None, None) => {
+            match question.options.iter().any(|option| option.id == id) {
+                true => Ok(Answer::Permission(Some(id))),
+                false => Err(Problem::bad_request(format!(
+                    "`{}` is none of the question's options",
+                    shown(&id)
+                ))),
+            }
+        }
+        (Wants::Permission, None, Some(Refusal::Cancelled), None) => Ok(Answer::Permission(None)),
+        (_, None, Some(Refusal::Rejected), None) => Ok(Answer::Reject),
+        (Wants::Permission, ..) => {
+            let why = "this question wants `optionId`, or `outcome`: `cancelled` or `rejected`";
+            Err(Problem::bad_request(why))
+        }
+        (Wants::Elicitation, None, Some(Refusal::Cancelled), None) => Ok(Answer::Reject),
+        (Wants::Elicitation, None, None, Some(response)) => {
+            match ["accept", "decline", "cancel"].map(Value::from).contains(&response["action"]) {
+                true => Ok(Answer::Elicitation(wire::Json::of(&response))),
+                false => {
+                    let why = "`response.action` is `accept`, `decline` or `cancel`";
+                    Err(Problem::bad_request(why))
+                }
+            }
+        }
+        (Wants::Elicitation, ..) => {
+            let why = "this question wants `response`, or `outcome`: `cancelled` or `rejected`";
+            Err(Problem::bad_request(why))
+        }
+    }
+}
+
+async fn decision(
+    daemon: &Daemon,
+    session: SessionId,
+    request: CallId,
+) -> Result<Json<Decision>, Problem> {
+    let Fate::Decided(mut payload) = pending::fate(daemon, session, request).await? else {
+        return Err(Problem::internal("the decision is not in the log"));
+    };
+    let some = |value: Value| Some(value).filter(|value| !value.is_null());
+    Ok(Json(Decision {
+        request_id: request.to_string(),
+        by: payload["by"].take(),
+        outcome: some(payload["outcome"].take()),
+        response: some(payload["response"].take()),
+    }))
+}
+
+/// A decision in words.
+fn told(payload: &Value) -> String {
+    let by = &payload["by"];
+    let who = [by["who"].as_str(), by["detail"].as_str()];
+    let who: Vec<&str> = who.into_iter().flatten().collect();
+    let outcome = &payload["outcome"];
+    let what = outcome["name"].as_str().or(outcome["outcome"].as_str());
+    let what = what.or(payload["response"]["action"].as_str()).unwrap_or("answered");
+    format!("{} decided: {what}", who.join(" "))
+}

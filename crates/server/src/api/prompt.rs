@@ -1,0 +1,232 @@
+//! Prompts: sent, stopped, waiting.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sessions::details::{ClientRequest, Details};
+use sessions::mint;
+use sessions::session::{Received, SessionHandle};
+use utoipa::ToSchema;
+use wire::{SessionId, TurnId};
+
+use super::caller::{Observer, Operator};
+use super::document::Refused;
+use super::input::{At, Body};
+use super::session::Session;
+use crate::daemon::{Daemon, shown};
+use crate::principal::Principal;
+use crate::problem::Problem;
+
+/// More is not a prompt but a program that has lost its way.
+const MAX_BLOCKS: usize = 256;
+const MAX_ATTACHMENTS: usize = 32;
+/// Enough of a waiting prompt to recognise it.
+const MAX_SHOWN_CHARS: usize = 500;
+
+/// What to say.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct NewPrompt {
+    prompt: Words,
+    /// Ids of attachments of this session.
+    #[serde(default)]
+    attachments: Vec<String>,
+    /// The same id with the same body is one prompt.
+    client_request_id: Option<String>,
+}
+
+/// Text, or ACP's content blocks.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum Words {
+    Text(String),
+    #[schema(value_type = Vec<Object>)]
+    Blocks(Vec<Value>),
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Accepted {
+    /// The turn that the prompt begins, or will when those before it have ended.
+    #[schema(value_type = String)]
+    turn_id: TurnId,
+    /// The same request was taken before; nothing was prompted now.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    reused: bool,
+}
+
+/// Prompts the session; what follows is in its events.
+#[utoipa::path(post, path = "/v1/sessions/{id}/prompt", operation_id = "prompt", tag = "turns", request_body = NewPrompt,
+    params(("id" = String, Path, description = "The session")),
+    responses((status = 202, description = "In the log", body = Accepted), Refused))]
+pub(crate) async fn prompt(
+    State(daemon): State<Arc<Daemon>>,
+    Operator(principal): Operator,
+    At(id): At<String>,
+    Body(prompt): Body<NewPrompt>,
+) -> Result<(StatusCode, Json<Accepted>), Problem> {
+    let record = daemon.visible(&id, &principal).await?;
+    let mut blocks = blocks(&prompt.prompt)?;
+    if prompt.attachments.len() > MAX_ATTACHMENTS {
+        let why = format!("a prompt has at most {MAX_ATTACHMENTS} attachments");
+        return Err(Problem::bad_request(why));
+    }
+    let accepted = |turn_id, reused| (StatusCode::ACCEPTED, Json(Accepted { turn_id, reused }));
+    let request = match &prompt.client_request_id {
+        Some(id) => Some(named(id, &prompt, &principal, record.id)?),
+        None => None,
+    };
+    // Asked before anything is read or woken: the attachments may be gone by now.
+    if let Some((turn, request)) = &request
+        && let Some(taken) = Details::read(&record).request(*turn)
+    {
+        return match taken.digest == request.digest {
+            true => Ok(accepted(*turn, true)),
+            false => Err(super::other_request()),
+        };
+    }
+    blocks.extend(super::enclosed::blocks(&daemon, record.id, &prompt.attachments).await?);
+    if blocks.is_empty() {
+        return Err(Problem::bad_request("`prompt` is empty"));
+    }
+    let params = wire::Json::of(&json!({ "prompt": blocks }));
+    let (turn, request) = match request {
+        Some((turn, request)) => (turn, Some(request)),
+        None => (mint::turn_id(), None),
+    };
+    let prompting = |session: SessionHandle| {
+        let (params, by, request) = (params.clone(), principal.name.clone(), request.clone());
+        async move {
+            match request {
+                Some(request) => session.prompt_once(turn, params, by, request).await,
+                None => session.prompt(turn, params, by).await.map(|()| Received::New),
+            }
+        }
+    };
+    let received = daemon.desk.with(record.id, prompting).await?;
+    Ok(accepted(turn, received == Received::Known))
+}
+
+/// The turn of a request that has a name. It is derived from the name, so that it is the
+/// same when the request comes again, and belongs to this principal and session alone.
+fn named(
+    id: &str,
+    prompt: &NewPrompt,
+    principal: &Principal,
+    session: SessionId,
+) -> Result<(TurnId, ClientRequest), Problem> {
+    super::check_request_id(id)?;
+    let name = [session.as_str(), &principal.name, id].map(str::as_bytes);
+    let request = ClientRequest { id: id.to_owned(), digest: super::digest(prompt) };
+    Ok((TurnId::derived(&name), request))
+}
+
+fn blocks(words: &Words) -> Result<Vec<Value>, Problem> {
+    let blocks = match words {
+        Words::Text(text) if text.trim().is_empty() => Vec::new(),
+        Words::Text(text) => vec![json!({ "type": "text", "text": text })],
+        Words::Blocks(blocks) => blocks.clone(),
+    };
+    if blocks.len() > MAX_BLOCKS {
+        return Err(Problem::bad_request(format!("a prompt has at most {MAX_BLOCKS} blocks")));
+    }
+    match blocks.iter().position(|block| !block["type"].is_string()) {
+        Some(n) => Err(Problem::bad_request(format!("block {n} of `prompt` has no `type`"))),
+        None => Ok(blocks),
+    }
+}
+
+/// Stops the running turn and drops those that wait; answers when none runs.
+#[utoipa::path(post, path = "/v1/sessions/{id}/cancel", operation_id = "cancel", tag = "turns",
+    params(("id" = String, Path, description = "The session")),
+    responses((status = 200, description = "Nothing runs", body = Session), Refused))]
+pub(crate) async fn cancel(
+    State(daemon): State<Arc<Daemon>>,
+    Operator(principal): Operator,
+    At(id): At<String>,
+) -> Result<Json<Session>, Problem> {
+    let record = daemon.visible(&id, &principal).await?;
+    if let Some(session) = daemon.desk.live(record.id) {
+        // One that has ended meanwhile runs nothing.
+        let _ = session.cancel(principal.name.clone()).await;
+    }
+    let record = daemon.desk.record(record.id).await?;
+    Ok(Json(Session::of(&daemon, record)))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Queue {
+    /// The turn that runs.
+    running: Option<String>,
+    /// The prompts that wait, in order.
+    queued: Vec<Queued>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Queued {
+    #[schema(value_type = String)]
+    turn_id: TurnId,
+    /// The beginning of what it says.
+    text: String,
+}
+
+/// The prompts that wait for their turn.
+#[utoipa::path(get, path = "/v1/sessions/{id}/queue", operation_id = "getQueue", tag = "turns",
+    params(("id" = String, Path, description = "The session")),
+    responses((status = 200, description = "The queue", body = Queue), Refused))]
+pub(crate) async fn queue(
+    State(daemon): State<Arc<Daemon>>,
+    Observer(principal): Observer,
+    At(id): At<String>,
+) -> Result<Json<Queue>, Problem> {
+    let record = daemon.visible(&id, &principal).await?;
+    let waiting = match daemon.desk.live(record.id) {
+        // One that was put aside just now has nothing that waits.
+        Some(session) => session.waiting().await.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let record = daemon.desk.record(record.id).await?;
+    let is_waiting = |turn: &TurnId| waiting.iter().any(|queued| queued.turn == *turn);
+    let running = record.active_turn.filter(|turn| !is_waiting(turn));
+    let queued = waiting
+        .iter()
+        .map(|queued| Queued {
+            turn_id: queued.turn,
+            text: queued.text.chars().take(MAX_SHOWN_CHARS).collect(),
+        })
+        .collect();
+    Ok(Json(Queue { running: running.map(|turn| turn.to_string()), queued }))
+}
+
+/// Takes a prompt that waits out of the queue.
+#[utoipa::path(delete, path = "/v1/sessions/{id}/queue/{turn}", operation_id = "dropQueued", tag = "turns",
+    params(("id" = String, Path, description = "The session"),
+        ("turn" = String, Path, description = "The turn that waits")),
+    responses((status = 204, description = "It will not run"), Refused))]
+pub(crate) async fn drop_queued(
+    State(daemon): State<Arc<Daemon>>,
+    Operator(principal): Operator,
+    At((id, turn)): At<(String, String)>,
+) -> Result<StatusCode, Problem> {
+    let record = daemon.visible(&id, &principal).await?;
+    let missing = || Problem::not_found(format!("no prompt `{}` waits", shown(&turn)));
+    let turn = TurnId::parse(&turn).map_err(|_| missing())?;
+    let is_dropped = match daemon.desk.live(record.id) {
+        Some(session) => session.drop_queued(turn).await.unwrap_or_default(),
+        None => false,
+    };
+    match is_dropped {
+        true => Ok(StatusCode::NO_CONTENT),
+        false if record.active_turn == Some(turn) => {
+            Err(Problem::conflict("not-queued", "this turn runs already")
+                .remedy("cancel the session"))
+        }
+        false => Err(missing()),
+    }
+}

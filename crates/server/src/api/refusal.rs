@@ -1,0 +1,121 @@
+//! What the desk could not do, as a problem.
+
+use axum::http::StatusCode;
+use sessions::desk::DeskError;
+use sessions::open::OpenError;
+use sessions::session::{ChooseError, NotQueued, SessionError};
+use sessions::trouble::Trouble;
+use store::StoreError;
+
+use crate::problem::Problem;
+
+impl From<DeskError> for Problem {
+    fn from(error: DeskError) -> Self {
+        let trouble = Trouble::from(&error);
+        let problem = match &error {
+            DeskError::NoSuchSession(id) => {
+                return Self::not_found(format!("there is no session `{id}`"));
+            }
+            DeskError::BadOrder(why) => return Self::bad_request(why),
+            DeskError::Refused(why) => return Self::forbidden(why),
+            DeskError::ShuttingDown => {
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                Self::new(status, "shutting-down", "the daemon is shutting down").retry_after(5)
+            }
+            DeskError::Open(OpenError::Store(error)) => return Self::of_store(error),
+            DeskError::Open(OpenError::NotGranted(error)) => return Self::of_choice(error),
+            DeskError::Session(error) => return Self::of_session(error),
+            _ if trouble.category == "bad_input" => {
+                return Self::bad_request(trouble.message).with_remedy(trouble.remedy);
+            }
+            _ => return Self::of_trouble(trouble),
+        };
+        problem.detail(trouble.message).with_remedy(trouble.remedy)
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Self::of_store(&error)
+    }
+}
+
+impl Problem {
+    fn of_store(error: &StoreError) -> Self {
+        match error {
+            StoreError::NoSuchSession(id) => Self::not_found(format!("there is no session `{id}`")),
+            StoreError::InUse { .. } => {
+                Self::conflict("in-use", "another process has this session")
+                    .detail(error.to_string())
+            }
+            StoreError::SessionFull { .. } => {
+                Self::conflict("session-full", "the session's log is full")
+                    .detail(error.to_string())
+                    .remedy("go on in a new session")
+            }
+            StoreError::Damaged { .. }
+            | StoreError::Corrupt { .. }
+            | StoreError::CorruptRecord { .. } => {
+                Self::conflict("damaged", "the session's log is damaged").detail(error.to_string())
+            }
+            StoreError::DiskFull { .. } => {
+                let status = StatusCode::INSUFFICIENT_STORAGE;
+                Self::new(status, "disk-full", "the disk is full").detail(error.to_string())
+            }
+            error => Self::internal(error.to_string()),
+        }
+    }
+
+    fn of_session(error: &SessionError) -> Self {
+        match error {
+            SessionError::NotQueued(NotQueued::OtherPrompt) => super::other_request(),
+            SessionError::NotQueued(NotQueued::DuplicateTurn) => {
+                Self::conflict("duplicate-turn", "this turn exists already")
+            }
+            SessionError::NotQueued(full) => {
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                Self::new(status, "queue-full", "too many prompts wait")
+                    .detail(full.to_string())
+                    .retry_after(5)
+            }
+            SessionError::LimitReached(_) => {
+                Self::conflict("limit-reached", "the session has used what it may")
+                    .detail(error.to_string())
+                    .remedy("change its limits with PATCH")
+            }
+            SessionError::Over(_) | SessionError::PutAside => {
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                Self::new(status, "session-over", "the session could not go on")
+                    .detail(error.to_string())
+                    .retry_after(1)
+            }
+        }
+    }
+
+    /// A wish that the agent did not grant.
+    pub(super) fn of_choice(error: &ChooseError) -> Self {
+        match error {
+            ChooseError::NotOffered(_) => Self::bad_request(error.to_string()),
+            ChooseError::Refused(_) => {
+                Self::new(StatusCode::BAD_GATEWAY, "rejected", "the agent refused")
+                    .detail(error.to_string())
+            }
+            ChooseError::NotLinked(trouble) => Self::of_trouble(trouble.clone()),
+            ChooseError::Session(error) => Self::of_session(error),
+        }
+    }
+
+    pub(super) fn of_trouble(trouble: Trouble) -> Self {
+        let slug = trouble.category.replace('_', "-");
+        Self::new(StatusCode::BAD_GATEWAY, &slug, "the agent could not do it")
+            .detail(trouble.message)
+            .with_remedy(trouble.remedy)
+    }
+
+    fn with_remedy(self, remedy: Option<String>) -> Self {
+        match remedy {
+            Some(remedy) => self.remedy(remedy),
+            None => self,
+        }
+    }
+}

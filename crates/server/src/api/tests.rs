@@ -1,0 +1,181 @@
+//! Who may do what: every route of the document, tried by every role.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::Extension;
+use axum::body::Body;
+use axum::http::{Request, StatusCode, header};
+use serde_json::{Value, json};
+use sessions::desk::{Agents, Desk, WantedAgent};
+use sessions::host::AgentCommand;
+use sessions::mint;
+use sessions::permission::Policy;
+use sessions::settings::WorkerSetup;
+use sessions::trouble::Trouble;
+use sessions::yard::Yard;
+use store::{EventLog, MemoryLog, NewSession};
+use tower::ServiceExt as _;
+use wire::SessionId;
+
+use super::router;
+use crate::daemon::{Daemon, Settings};
+use crate::principal::{Principal, Role};
+
+struct NoAgents;
+
+#[async_trait]
+impl Agents for NoAgents {
+    async fn command(&self, _: &WantedAgent) -> Result<AgentCommand, Trouble> {
+        Err(Trouble::new("bad_input", "there are no agents"))
+    }
+
+    fn found(&self, _: bool) -> tokio::sync::mpsc::Receiver<wire::Json> {
+        tokio::sync::mpsc::channel(1).1
+    }
+}
+
+struct Served {
+    daemon: Arc<Daemon>,
+    _home: tempfile::TempDir,
+}
+
+impl Served {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let setup = WorkerSetup {
+            keeper_exe: "/nonexistent".into(),
+            keeper_args: Vec::new(),
+            records_dir: None,
+            cgroups: false,
+        };
+        let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+        let settings = sessions::settings::Settings::default();
+        let yard = Yard::new(log, settings, setup);
+        let desk = Desk::new(yard, Arc::new(NoAgents), Policy::default());
+        let sessions_dir = home.path().join("sessions");
+        let settings = Settings { sessions_dir, ..Settings::default() };
+        Self { daemon: Daemon::new(desk, settings), _home: home }
+    }
+
+    /// A session that `made_by` made.
+    async fn session(&self, made_by: &str) -> SessionId {
+        let id = mint::session_id();
+        let details = json!({ "newParams": { "cwd": "/", "mcpServers": [] }, "madeBy": made_by });
+        let new = NewSession {
+            id,
+            agent: "demo".to_owned(),
+            cwd: "/".to_owned(),
+            created: mint::now(),
+            details: wire::Json::of(&details),
+        };
+        self.daemon.desk.log().create(new).await.unwrap();
+        id
+    }
+
+    async fn ask(&self, who: &Principal, method: &str, path: &str) -> (StatusCode, Value) {
+        let kind = match path.ends_with("/attachments") && method == "POST" {
+            true => "application/octet-stream",
+            false => "application/json",
+        };
+        let request = Request::builder().method(method).uri(path);
+        let request = request.header(header::CONTENT_TYPE, kind).body(Body::from("{}")).unwrap();
+        let router = router(&self.daemon, []).layer(Extension(who.clone()));
+        let response = router.oneshot(request).await.unwrap();
+        let status = response.status();
+        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        (status, serde_json::from_slice(&body).unwrap_or_default())
+    }
+
+    /// Every route but the stream of events, which has no end.
+    async fn routes(&self) -> Vec<(String, String)> {
+        let (_, document) = self.ask(&Principal::local(), "GET", "/v1/openapi.json").await;
+        let paths = document["paths"].as_object().unwrap().clone();
+        let of_path = |(path, item): (String, Value)| {
+            let methods: Vec<String> = item.as_object().unwrap().keys().cloned().collect();
+            methods.into_iter().map(move |method| (method.to_uppercase(), path.clone()))
+        };
+        let routes = paths.into_iter().flat_map(of_path);
+        routes.filter(|(_, path)| !path.ends_with("/events")).collect()
+    }
+}
+
+fn somebody(role: Role) -> Principal {
+    Principal { name: "somebody".to_owned(), role, is_local: false, ..Principal::local() }
+}
+
+fn placed(path: &str, session: SessionId) -> String {
+    let parts = path.split('/').map(|part| match part {
+        "{id}" => session.as_str(),
+        part if part.starts_with('{') => "a23456789012345678901234",
+        part => part,
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+#[tokio::test]
+async fn observers_only_read_and_only_admins_delete() {
+    let served = Served::new();
+    let session = served.session("somebody").await;
+    let routes = served.routes().await;
+    assert!(routes.len() > 20);
+    for (method, path) in routes {
+        let is_deletion = method == "DELETE" && path == "/v1/sessions/{id}";
+        let is_for_admins = is_deletion || path == "/v1/audit";
+        let path = placed(&path, session);
+        let (as_observer, _) = served.ask(&somebody(Role::Observer), &method, &path).await;
+        let is_refused = as_observer == StatusCode::FORBIDDEN;
+        assert_eq!(is_refused, method != "GET" || is_for_admins, "{method} {path}: {as_observer}");
+        let (as_operator, body) = served.ask(&somebody(Role::Operator), &method, &path).await;
+        let is_refused = as_operator == StatusCode::FORBIDDEN;
+        assert_eq!(is_refused, is_for_admins, "{method} {path}: {as_operator} {body}");
+    }
+    let path = format!("/v1/sessions/{session}");
+    let (deleted, _) = served.ask(&somebody(Role::Admin), "DELETE", &path).await;
+    assert_eq!(deleted, StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn who_sees_only_own_sessions_does_not_find_others() {
+    let served = Served::new();
+    let (own, other) = (served.session("somebody").await, served.session("other").await);
+    let narrow = Principal { own_sessions: true, ..somebody(Role::Admin) };
+    for (method, path) in served.routes().await {
+        if !path.contains("{id}") {
+            continue;
+        }
+        let (found, problem) = served.ask(&narrow, &method, &placed(&path, other)).await;
+        // Wrong bodies may be found out first; they tell nothing about the session.
+        let tells_nothing = [StatusCode::NOT_FOUND, StatusCode::BAD_REQUEST].contains(&found);
+        assert!(tells_nothing, "{method} {path}: {found} {problem}");
+    }
+    assert!(served.daemon.desk.record(other).await.is_ok(), "it was not deleted");
+    let (_, listed) = served.ask(&narrow, "GET", "/v1/sessions").await;
+    let ids: Vec<&str> = listed["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|one| one["id"].as_str())
+        .collect();
+    assert_eq!(ids, [own.as_str()]);
+    let (found, _) = served.ask(&narrow, "GET", &format!("/v1/sessions/{own}")).await;
+    assert_eq!(found, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn commands_are_for_the_daemons_own_user() {
+    let served = Served::new();
+    let order = json!({
+        "agent": "demo", "cwd": "/", "mcpServers": [{ "name": "x", "command": "id", "args": [] }],
+    });
+    let ask = async |who: Principal| {
+        let request =
+            Request::post("/v1/sessions").header(header::CONTENT_TYPE, "application/json");
+        let request = request.body(Body::from(order.to_string())).unwrap();
+        let router = router(&served.daemon, []).layer(Extension(who));
+        router.oneshot(request).await.unwrap().status()
+    };
+    assert_eq!(ask(somebody(Role::Admin)).await, StatusCode::FORBIDDEN);
+    // Let in, and then there is no such agent.
+    assert_eq!(ask(Principal::local()).await, StatusCode::BAD_REQUEST);
+}

@@ -1,0 +1,185 @@
+//! What was said and done in a session: a page of it, or all of it as a file.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde::{Deserialize, Serialize};
+use store::EventLog;
+use utoipa::{IntoParams, ToSchema};
+use wire::{Seq, SessionId};
+
+use super::caller::Observer;
+use super::document::Refused;
+use super::input::{self, At, Params};
+use super::telling::{Format, Telling};
+use crate::daemon::Daemon;
+use crate::problem::Problem;
+
+const DEFAULT_LIMIT: usize = 200;
+const MAX_LIMIT: usize = 2000;
+/// Events read from the log at once.
+const PAGE: usize = 256;
+/// A page of the transcript ends after this much, however few events that is.
+const MAX_PAGE_BYTES: usize = 4 << 20;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Wanted {
+    /// Only what comes after this event.
+    after: Option<u64>,
+    /// Events, 1 to 2000; 200 if it is left out.
+    limit: Option<usize>,
+    /// `json` if it is left out.
+    #[param(inline)]
+    format: Option<Format>,
+}
+
+/// A part of a session's log.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TranscriptPage {
+    #[schema(value_type = String)]
+    session_id: SessionId,
+    format: Format,
+    /// The session's last event.
+    head: u64,
+    epoch: String,
+    items: Vec<Item>,
+    /// `after` of the next page; there is none without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Item {
+    /// The event that it comes from.
+    seq: u64,
+    /// In the format asked for: an object, or a string for `text`.
+    #[schema(value_type = serde_json::Value)]
+    data: wire::Json,
+}
+
+/// What was said and done in a session, a page at a time.
+#[utoipa::path(get, path = "/v1/sessions/{id}/transcript", operation_id = "getTranscript", tag = "events",
+    params(("id" = String, Path, description = "The session"), Wanted),
+    responses((status = 200, description = "A page of it", body = TranscriptPage), Refused))]
+pub(crate) async fn transcript(
+    State(daemon): State<Arc<Daemon>>,
+    Observer(principal): Observer,
+    At(id): At<String>,
+    Params(wanted): Params<Wanted>,
+) -> Result<Json<TranscriptPage>, Problem> {
+    let record = daemon.visible(&id, &principal).await?;
+    let limit = input::limit(wanted.limit, DEFAULT_LIMIT, MAX_LIMIT)?;
+    let format = wanted.format.unwrap_or_default();
+    let begin = wanted.after.unwrap_or_default();
+    let mut telling = Telling::new(format, record.id);
+    let mut after = if telling.remembers() { Seq(0) } else { Seq(begin) };
+    let (mut items, mut n_events, mut n_bytes) = (Vec::new(), 0, 0);
+    let mut next = None;
+    'reading: while after < record.head {
+        let events = daemon.desk.log().read(record.id, after, PAGE).await?;
+        if events.is_empty() {
+            break;
+        }
+        for event in events.iter().filter(|event| event.seq <= record.head) {
+            if event.seq.0 > begin && (n_events == limit || n_bytes >= MAX_PAGE_BYTES) {
+                next = Some(after.0);
+                break 'reading;
+            }
+            after = event.seq;
+            let said = telling.tell(event);
+            if event.seq.0 > begin {
+                n_events += 1;
+                n_bytes += said.iter().map(|said| said.as_str().len()).sum::<usize>();
+                items.extend(said.into_iter().map(|data| Item { seq: event.seq.0, data }));
+            }
+        }
+    }
+    Ok(Json(TranscriptPage {
+        session_id: record.id,
+        format,
+        head: record.head.0,
+        epoch: format!("{:x}", record.epoch),
+        items,
+        next,
+    }))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct WantedFile {
+    /// `json` if it is left out.
+    #[param(inline)]
+    format: Option<Format>,
+}
+
+/// A session's whole log as a file: one JSON value a line, or text.
+#[utoipa::path(get, path = "/v1/sessions/{id}/export", operation_id = "exportSession", tag = "events",
+    params(("id" = String, Path, description = "The session"), WantedFile),
+    responses((status = 200, description = "The file", content_type = "application/x-ndjson"), Refused))]
+pub(crate) async fn export(
+    State(daemon): State<Arc<Daemon>>,
+    Observer(principal): Observer,
+    At(id): At<String>,
+    Params(wanted): Params<WantedFile>,
+) -> Result<Response, Problem> {
+    let record = daemon.visible(&id, &principal).await?;
+    let format = wanted.format.unwrap_or_default();
+    let (kind, ending) = match format {
+        Format::Text => ("text/plain; charset=utf-8", "txt"),
+        _ => ("application/x-ndjson", "ndjson"),
+    };
+    let name = format!("attachment; filename=\"switchyard-{}.{ending}\"", record.id);
+    let reading = Reading {
+        log: daemon.desk.log().clone(),
+        session: record.id,
+        after: Seq(0),
+        until: record.head,
+        telling: Telling::new(format, record.id),
+    };
+    let headers = [
+        (header::CONTENT_TYPE, kind.to_owned()),
+        (header::CONTENT_DISPOSITION, name),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
+    ];
+    Ok((headers, Body::from_stream(reading.pages())).into_response())
+}
+
+/// A log on its way out; at most one page of it is in memory.
+struct Reading {
+    log: Arc<dyn EventLog>,
+    session: SessionId,
+    after: Seq,
+    until: Seq,
+    telling: Telling,
+}
+
+impl Reading {
+    fn pages(self) -> impl stream::Stream<Item = Result<Bytes, store::StoreError>> {
+        stream::try_unfold(self, async |mut reading| {
+            let page = reading.page().await?;
+            Ok(page.map(|page| (Bytes::from(page), reading)))
+        })
+    }
+
+    async fn page(&mut self) -> Result<Option<String>, store::StoreError> {
+        let mut page = String::new();
+        while page.is_empty() && self.after < self.until {
+            let events = self.log.read(self.session, self.after, PAGE).await?;
+            let Some(last) = events.last() else { break };
+            self.after = last.seq;
+            for event in events.iter().filter(|event| event.seq <= self.until) {
+                self.telling.write(event, &mut page);
+            }
+        }
+        Ok(Some(page).filter(|page| !page.is_empty()))
+    }
+}

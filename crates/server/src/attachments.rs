@@ -1,0 +1,236 @@
+//! Files that clients put beside a session.
+//!
+//! In: names and bytes from clients. Out: files below `SESSIONS/<id>/attachments`, found
+//! again by ids that are made here. A file is there as a whole or not at all: it counts once
+//! its note is written.
+//!
+//! Always true: no path comes from a client. What is opened is one name below a directory
+//! handle that cannot be left, and a link planted there is not followed. A session's files
+//! never weigh more than [`MAX_SESSION_BYTES`].
+
+mod name;
+mod place;
+mod upload;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use wire::{CallId, SessionId};
+
+use crate::problem::Problem;
+pub(crate) use upload::Upload;
+
+pub(crate) const MAX_FILE_BYTES: u64 = 32 << 20;
+pub(crate) const MAX_SESSION_BYTES: u64 = 256 << 20;
+/// Listing them is one read each.
+const MAX_FILES: usize = 1000;
+
+/// A file that belongs to a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Attachment {
+    #[schema(value_type = String)]
+    pub(crate) id: CallId,
+    /// As the client named it, without directories and control characters.
+    pub(crate) name: String,
+    /// Told by its bytes; `application/octet-stream` where they do not tell.
+    pub(crate) mime_type: String,
+    pub(crate) size: u64,
+    /// Milliseconds since 1970.
+    pub(crate) created: i64,
+    /// Whose token put it there.
+    pub(crate) by: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AttachmentError {
+    #[error("there is no attachment `{0}`")]
+    NoSuchFile(String),
+    #[error("{0}")]
+    BadName(&'static str),
+    #[error("a file has at most {MAX_FILE_BYTES} bytes")]
+    TooLarge,
+    #[error("the files of a session have at most {MAX_SESSION_BYTES} bytes and are {MAX_FILES}")]
+    Full,
+    #[error("cannot {action}: {error}")]
+    Io { action: &'static str, error: io::Error },
+}
+
+impl AttachmentError {
+    fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::Io { action, error }
+    }
+}
+
+impl From<AttachmentError> for Problem {
+    fn from(error: AttachmentError) -> Self {
+        let detail = error.to_string();
+        match error {
+            AttachmentError::NoSuchFile(_) => Self::not_found(detail),
+            AttachmentError::BadName(_) => Self::bad_request(detail),
+            AttachmentError::TooLarge => {
+                let title = "the file is too large";
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "body-too-large", title).detail(detail)
+            }
+            AttachmentError::Full => {
+                Self::conflict("attachments-full", "the session has no room for more files")
+                    .detail(detail)
+                    .remedy("delete some of its attachments")
+            }
+            AttachmentError::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
+                let status = StatusCode::INSUFFICIENT_STORAGE;
+                Self::new(status, "disk-full", "the disk is full").detail(detail)
+            }
+            AttachmentError::Io { .. } => Self::internal(detail),
+        }
+    }
+}
+
+/// The files of all sessions.
+#[derive(Debug, Clone)]
+pub(crate) struct Attachments {
+    root: PathBuf,
+    /// Room that uploads under way may still fill.
+    reserved: Arc<Mutex<HashMap<SessionId, u64>>>,
+}
+
+impl Attachments {
+    pub(crate) fn below(root: PathBuf) -> Self {
+        Self { root, reserved: Arc::default() }
+    }
+
+    /// Begins an upload of `n_bytes`, if so many are announced.
+    pub(crate) async fn begin(
+        &self,
+        session: SessionId,
+        name: &str,
+        by: &str,
+        n_bytes: Option<u64>,
+    ) -> Result<Upload, AttachmentError> {
+        let name = name::shown(name)?;
+        if n_bytes.is_some_and(|n_bytes| n_bytes > MAX_FILE_BYTES) {
+            return Err(AttachmentError::TooLarge);
+        }
+        let room = self.reserve(session, n_bytes.unwrap_or(MAX_FILE_BYTES)).await?;
+        let (files, by) = (self.clone(), by.to_owned());
+        blocking(move || {
+            let dir = place::make(&files.root, session)?;
+            Upload::begin(dir, room, name, by)
+        })
+        .await
+    }
+
+    async fn reserve(&self, session: SessionId, n_bytes: u64) -> Result<Room, AttachmentError> {
+        let all = self.list(session).await?;
+        let used: u64 = all.iter().map(|attachment| attachment.size).sum();
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mine = reserved.entry(session).or_default();
+        if all.len() >= MAX_FILES || used + *mine + n_bytes > MAX_SESSION_BYTES {
+            if *mine == 0 {
+                reserved.remove(&session);
+            }
+            return Err(AttachmentError::Full);
+        }
+        *mine += n_bytes;
+        Ok(Room { session, n_bytes, reserved: self.reserved.clone() })
+    }
+
+    /// The files of a session, the oldest first.
+    pub(crate) async fn list(
+        &self,
+        session: SessionId,
+    ) -> Result<Vec<Attachment>, AttachmentError> {
+        let root = self.root.clone();
+        blocking(move || match place::open(&root, session)? {
+            Some(dir) => place::notes(&dir),
+            None => Ok(Vec::new()),
+        })
+        .await
+    }
+
+    /// One file, opened.
+    pub(crate) async fn open(
+        &self,
+        session: SessionId,
+        id: &str,
+    ) -> Result<(Attachment, std::fs::File), AttachmentError> {
+        let (root, id) = (self.root.clone(), parse(id)?);
+        blocking(move || {
+            let missing = || AttachmentError::NoSuchFile(id.to_string());
+            let dir = place::open(&root, session)?.ok_or_else(missing)?;
+            let note = place::note(&dir, id)?.ok_or_else(missing)?;
+            let file = place::file(&dir, id, &note.name)?.ok_or_else(missing)?;
+            Ok((note, file))
+        })
+        .await
+    }
+
+    /// Where an agent finds the file.
+    pub(crate) fn path(&self, session: SessionId, attachment: &Attachment) -> PathBuf {
+        let dir = place::path(&self.root, session);
+        dir.join(attachment.id.as_str()).join(name::on_disk(&attachment.name))
+    }
+
+    pub(crate) async fn remove(&self, session: SessionId, id: &str) -> Result<(), AttachmentError> {
+        let (root, id) = (self.root.clone(), parse(id)?);
+        blocking(move || {
+            let missing = || AttachmentError::NoSuchFile(id.to_string());
+            let dir = place::open(&root, session)?.ok_or_else(missing)?;
+            let note = place::note(&dir, id)?.ok_or_else(missing)?;
+            place::remove(&dir, id, &note.name).map_err(AttachmentError::io("remove the file"))
+        })
+        .await
+    }
+
+    /// Removes all that a session had.
+    pub(crate) async fn remove_all(&self, session: SessionId) -> Result<(), AttachmentError> {
+        let root = self.root.clone();
+        blocking(move || place::remove_all(&root, session)).await
+    }
+
+    /// The sessions that have a directory here.
+    pub(crate) async fn sessions(&self) -> Result<Vec<SessionId>, AttachmentError> {
+        let root = self.root.clone();
+        blocking(move || place::sessions(&root)).await
+    }
+}
+
+/// Room for an upload, given back when it has ended.
+#[derive(Debug)]
+pub(crate) struct Room {
+    session: SessionId,
+    n_bytes: u64,
+    reserved: Arc<Mutex<HashMap<SessionId, u64>>>,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(n_bytes) = reserved.get_mut(&self.session) {
+            *n_bytes = n_bytes.saturating_sub(self.n_bytes);
+            if *n_bytes == 0 {
+                reserved.remove(&self.session);
+            }
+        }
+    }
+}
+
+fn parse(id: &str) -> Result<CallId, AttachmentError> {
+    let missing = || AttachmentError::NoSuchFile(crate::daemon::shown(id));
+    CallId::parse(id).map_err(|_| missing())
+}
+
+async fn blocking<T: Send + 'static>(
+    action: impl FnOnce() -> Result<T, AttachmentError> + Send + 'static,
+) -> Result<T, AttachmentError> {
+    let done = tokio::task::spawn_blocking(action).await;
+    done.map_err(|error| AttachmentError::io("go on")(io::Error::other(error)))?
+}
+
+#[cfg(test)]
+mod tests;

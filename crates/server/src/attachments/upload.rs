@@ -1,0 +1,112 @@
+//! A file on its way in.
+//!
+//! Bytes go to disk as they come. An upload that ends in any other way than [`Upload::finish`]
+//! leaves nothing behind.
+
+use std::fs::File;
+use std::io::Write as _;
+
+use axum::body::Bytes;
+use cap_std::fs::Dir;
+use sessions::mint;
+use wire::CallId;
+
+use super::{Attachment, AttachmentError, MAX_FILE_BYTES, Room, blocking, name, place};
+
+/// So much of a file tells what it is.
+const START_BYTES: usize = 512;
+
+#[derive(Debug)]
+pub(crate) struct Upload {
+    /// Taken while a thread writes, and when the upload is finished.
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    dir: Dir,
+    file: File,
+    id: CallId,
+    name: String,
+    by: String,
+    size: u64,
+    start: Vec<u8>,
+    is_kept: bool,
+    room: Room,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // What cannot be removed now goes with the session.
+            let _ = place::remove(&self.dir, self.id, &self.name);
+        }
+    }
+}
+
+impl Upload {
+    pub(super) fn begin(
+        dir: Dir,
+        room: Room,
+        name: String,
+        by: String,
+    ) -> Result<Self, AttachmentError> {
+        let id = mint::turn_id();
+        let create = || {
+            let own = place::make_dir(&dir, id.as_str())?;
+            place::create(&own, &name::on_disk(&name))
+        };
+        let file = create().map_err(AttachmentError::io("make the file"))?;
+        let start = Vec::new();
+        let open = Open { dir, file, id, name, by, size: 0, start, is_kept: false, room };
+        Ok(Self { open: Some(open) })
+    }
+
+    /// Writes what has come.
+    pub(crate) async fn write(&mut self, bytes: Bytes) -> Result<(), AttachmentError> {
+        let mut open = self.open.take().ok_or_else(broken)?;
+        self.open = Some(blocking(move || open.write(&bytes).map(|()| open)).await?);
+        Ok(())
+    }
+
+    /// The file is there from now on.
+    pub(crate) async fn finish(mut self) -> Result<Attachment, AttachmentError> {
+        let mut open = self.open.take().ok_or_else(broken)?;
+        blocking(move || open.finish()).await
+    }
+}
+
+impl Open {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), AttachmentError> {
+        self.size += bytes.len() as u64;
+        // More than was announced would be more than there is room for.
+        if self.size > MAX_FILE_BYTES.min(self.room.n_bytes) {
+            return Err(AttachmentError::TooLarge);
+        }
+        let wanted = START_BYTES.saturating_sub(self.start.len()).min(bytes.len());
+        self.start.extend_from_slice(bytes.get(..wanted).unwrap_or_default());
+        self.file.write_all(bytes).map_err(AttachmentError::io("write the file"))
+    }
+
+    fn finish(&mut self) -> Result<Attachment, AttachmentError> {
+        let attachment = Attachment {
+            id: self.id,
+            name: self.name.clone(),
+            mime_type: name::mime_type(&self.start, &self.name).to_owned(),
+            size: self.size,
+            created: mint::now().0,
+            by: self.by.clone(),
+        };
+        let keep = || {
+            self.file.sync_all()?;
+            place::write_note(&self.dir, &attachment)
+        };
+        keep().map_err(AttachmentError::io("keep the file"))?;
+        self.is_kept = true;
+        Ok(attachment)
+    }
+}
+
+fn broken() -> AttachmentError {
+    AttachmentError::io("go on")(std::io::Error::other("an earlier write failed"))
+}

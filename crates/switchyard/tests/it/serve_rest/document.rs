@@ -1,0 +1,246 @@
+//! The `OpenAPI` document: whether it is true.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use reqwest::header::HeaderMap;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::Api;
+
+const METHODS: [Method; 5] =
+    [Method::GET, Method::POST, Method::PATCH, Method::PUT, Method::DELETE];
+/// Set to write the copy in the documentation anew.
+const UPDATE: &str = "UPDATE_OPENAPI";
+
+/// The daemon's document, as a judge of its answers.
+pub(crate) struct Document {
+    raw: Value,
+    /// The same, where nothing but what is named may occur.
+    strict: Value,
+}
+
+impl Document {
+    pub(crate) fn new(raw: Value) -> Self {
+        let mut strict = raw.clone();
+        close(&mut strict["components"]["schemas"]);
+        Self { raw, strict }
+    }
+
+    /// Panics if the document does not have this answer.
+    #[track_caller]
+    pub(crate) fn check(
+        &self,
+        method: &Method,
+        path: &str,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &Value,
+    ) {
+        let about = format!("{method} {path} → {status}: {body:#}");
+        let kind = headers.get("content-type").map(|kind| kind.to_str().unwrap());
+        let kind = kind.map(|kind| kind.split(';').next().unwrap_or_default());
+        let operation = self.operation(method, path);
+        let response = match &operation {
+            Some(operation) => {
+                let exact = &operation["responses"][status.as_str()];
+                if exact.is_null() { &operation["responses"]["default"] } else { exact }
+            }
+            // Nothing is served there, and the answer says so.
+            None => &json!({ "content": { "application/problem+json": {
+                "schema": { "$ref": "#/components/schemas/Problem" } } } }),
+        };
+        assert!(response.is_object(), "not in the document: {about}");
+        let Some(kind) = kind else {
+            assert!(response["content"].is_null(), "without a body: {about}");
+            return;
+        };
+        let content = &response["content"][kind];
+        let is_file = ["application/octet-stream", "application/x-ndjson", "text/plain"];
+        if is_file.contains(&kind) || path == "/v1/openapi.json" {
+            return;
+        }
+        assert!(content.is_object(), "{kind} is not in the document: {about}");
+        let mut schema = content["schema"].clone();
+        schema["components"] = self.strict["components"].clone();
+        let judge = jsonschema::validator_for(&schema).unwrap();
+        let faults: Vec<String> = judge.iter_errors(body).map(|fault| fault.to_string()).collect();
+        assert!(faults.is_empty(), "{faults:#?}\n{about}");
+    }
+
+    fn operation(&self, method: &Method, path: &str) -> Option<&Value> {
+        let paths = self.raw["paths"].as_object().unwrap();
+        let (_, item) = paths.iter().find(|(pattern, _)| fits(pattern, path))?;
+        item.get(method.as_str().to_lowercase())
+    }
+
+    /// Every route: method and pattern.
+    fn routes(&self) -> Vec<(Method, String)> {
+        let paths = self.raw["paths"].as_object().unwrap().iter();
+        let of_path = |(pattern, item): (&String, &Value)| {
+            let has = |method: &Method| item.get(method.as_str().to_lowercase()).is_some();
+            let here = METHODS.into_iter().filter(has);
+            here.map(|method| (method, pattern.clone())).collect::<Vec<_>>()
+        };
+        paths.flat_map(of_path).collect()
+    }
+}
+
+/// Lets objects have no other members than those that are named.
+fn close(schemas: &mut Value) {
+    for schema in schemas.as_object_mut().unwrap().values_mut() {
+        if schema["properties"].is_object() {
+            schema["additionalProperties"] = json!(false);
+        }
+    }
+}
+
+fn fits(pattern: &str, path: &str) -> bool {
+    let (pattern, path): (Vec<_>, Vec<_>) =
+        (pattern.split('/').collect(), path.split('/').collect());
+    let same = |(part, segment): (&&str, &&str)| part.starts_with('{') || part == segment;
+    pattern.len() == path.len() && pattern.iter().zip(&path).all(same)
+}
+
+/// A path with ids in it that name nothing.
+fn example(pattern: &str) -> String {
+    let parts = pattern.split('/').map(|part| match part {
+        "{id}" => "a2345678901234567890123456",
+        part if part.starts_with('{') => "a23456789012345678901234",
+        part => part,
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+#[tokio::test]
+async fn what_the_document_names_is_served_and_nothing_else_is() {
+    let api = Api::start().await;
+    let routes = api.document.routes();
+    assert!(routes.len() > 25, "{routes:?}");
+    for (_, pattern) in &routes {
+        for method in METHODS {
+            let is_named = routes.contains(&(method.clone(), pattern.clone()));
+            // The guard looks at the type before anybody looks at the method.
+            let kind = match pattern.ends_with("/attachments") {
+                true => "application/octet-stream",
+                false => "application/json",
+            };
+            let request = api.request(method.clone(), &example(pattern));
+            let request = request.header("content-type", kind).body("{}");
+            let answer = api.client.execute(request.build().unwrap()).await.unwrap();
+            let is_served = answer.status() != StatusCode::METHOD_NOT_ALLOWED;
+            assert_eq!(is_served, is_named, "{method} {pattern}: {}", answer.status());
+            if answer.status() == StatusCode::NOT_FOUND {
+                let problem: Value = answer.json().await.unwrap();
+                let detail = problem["detail"].as_str().unwrap();
+                assert!(!detail.contains("nothing is served"), "{method} {pattern}");
+            }
+        }
+    }
+}
+
+/// A route that is not in the document could only be added with a literal path.
+#[tokio::test]
+async fn every_route_of_the_sources_is_in_the_document() {
+    let api = Api::start().await;
+    let named: BTreeSet<String> =
+        api.document.routes().into_iter().map(|(_, pattern)| pattern).collect();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/src");
+    let mut n_found = 0;
+    for path in rust_files(&sources) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for part in text.split('"') {
+            let is_plain = part.chars().all(|c| c.is_ascii_alphanumeric() || "/{}._".contains(c));
+            if part.starts_with("/v1/") && is_plain && !part.contains("{}") {
+                n_found += 1;
+                assert!(named.contains(part), "{part} of {} is missing", path.display());
+            }
+        }
+    }
+    assert!(n_found > 10, "only {n_found} routes were found");
+}
+
+fn rust_files(dir: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path());
+    let files = entries.flat_map(|path| match path.is_dir() {
+        true => rust_files(&path),
+        false => vec![path],
+    });
+    let is_source = |path: &std::path::PathBuf| {
+        path.extension().is_some_and(|ending| ending == "rs") && !path.ends_with("tests.rs")
+    };
+    files.filter(is_source).collect()
+}
+
+#[tokio::test]
+async fn the_document_is_sound() {
+    let api = Api::start().await;
+    let raw = &api.document.raw;
+    assert!(raw["openapi"].as_str().unwrap().starts_with("3.1"));
+    let schemas = raw["components"]["schemas"].as_object().unwrap();
+    for name in schemas.keys() {
+        let mut schema = json!({ "$ref": format!("#/components/schemas/{name}") });
+        schema["components"] = raw["components"].clone();
+        jsonschema::validator_for(&schema).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+    }
+    let text = raw.to_string();
+    for part in text.split("#/components/schemas/").skip(1) {
+        let name = part.split('"').next().unwrap();
+        assert!(schemas.contains_key(name), "{name} is not there");
+    }
+    let mut ids = BTreeSet::new();
+    for (method, pattern) in api.document.routes() {
+        let operation = api.document.operation(&method, &pattern).unwrap();
+        let params = operation["parameters"].as_array().cloned().unwrap_or_default();
+        for name in pattern.split('/').filter_map(|part| part.strip_prefix('{')) {
+            let name = name.trim_end_matches('}');
+            let is_it = |param: &Value| param["name"] == name && param["in"] == "path";
+            assert!(params.iter().any(is_it), "{method} {pattern} does not tell {name}");
+        }
+        let id = operation["operationId"].as_str().unwrap();
+        assert!(ids.insert(id.to_owned()), "two operations are called {id}");
+        let summary = operation["summary"].as_str().unwrap_or_default();
+        assert!(!summary.is_empty(), "{method} {pattern} has no summary");
+    }
+}
+
+#[tokio::test]
+async fn the_copy_in_the_documentation_is_the_served_document() {
+    let api = Api::start().await;
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+    let served = format!("{:#}\n", api.document.raw);
+    if std::env::var_os(UPDATE).is_some() {
+        std::fs::write(&path, &served).unwrap();
+    }
+    let copy = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(copy == served, "docs/openapi.json is old: run this test with {UPDATE}=1");
+}
+
+/// The shell of the documentation, pasted.
+#[tokio::test]
+async fn the_examples_in_the_documentation_work_when_pasted() {
+    let api = Api::start().await;
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/http-api.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let blocks = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let script: String = blocks.collect();
+    for (_, pattern) in api.document.routes() {
+        let is_shown =
+            pattern.split('/').filter(|part| !part.contains('{')).all(|part| text.contains(part));
+        assert!(is_shown, "{pattern} is not shown");
+    }
+    let script = format!("set -eu\n{script}");
+    let mut command = api.yard.other("bash", ["-c", &script]);
+    command.env("URL", api.daemon.base()).env("TOKEN", api.daemon.token().unwrap_or("none"));
+    let ran = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let (said, complained) =
+        (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success(), "{complained}\n{said}");
+    assert!(said.contains("\"reused\":true"));
+    assert_eq!(api.get("/v1/sessions").await.is(200).body["sessions"], json!([]));
+    assert!(
+        std::fs::read_to_string(api.yard.work().join("session.ndjson")).unwrap().lines().count()
+            > 5
+    );
+}

@@ -1,0 +1,116 @@
+//! Turns: queued, dropped, cancelled, prompted with blocks.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{Api, of_kind, text};
+
+/// Waits until the turn runs.
+async fn until_running(api: &Api, session: &str) {
+    api.until(session, |now| now["status"] == "running").await;
+}
+
+#[tokio::test]
+async fn prompts_wait_for_their_turn_and_can_be_dropped() {
+    let api = Api::start().await;
+    let session = api.session().await;
+    let path = format!("/v1/sessions/{session}/queue");
+    assert_eq!(api.get(&path).await.is(200).body, json!({ "running": null, "queued": [] }));
+
+    let first = api.prompt(&session, "slow 1000000 10").await;
+    until_running(&api, &session).await;
+    let second = api.prompt(&session, "echo second").await;
+    let third = api.prompt(&session, "echo third").await;
+
+    let queue = api.get(&path).await.is(200).body;
+    assert_eq!(queue["running"], first.as_str());
+    let waiting = json!([
+        { "turnId": second, "text": "echo second" }, { "turnId": third, "text": "echo third" },
+    ]);
+    assert_eq!(queue["queued"], waiting);
+    api.delete(&format!("{path}/{second}")).await.is(204);
+    api.delete(&format!("{path}/{second}")).await.is_problem(404, "not-found");
+    api.delete(&format!("{path}/{first}")).await.is_problem(409, "not-queued");
+    api.delete(&format!("{path}/nothing")).await.is_problem(404, "not-found");
+
+    let cancelled = api.send(api.request(Method::POST, &format!("/v1/sessions/{session}/cancel")));
+    assert_eq!(cancelled.await.is(200).body["status"], "idle", "cancel waits for the end");
+    let events = api.events(&session).await;
+    let ended: Vec<&Value> = of_kind(&events, "turn_ended");
+    assert_eq!(ended.len(), 1);
+    assert_eq!(ended[0]["payload"]["stopReason"], "cancelled");
+    let dropped = of_kind(&events, "prompt_dropped").into_iter();
+    let dropped: Vec<&Value> = dropped.map(|event| &event["turn"]).collect();
+    assert_eq!(dropped, [second.as_str(), third.as_str()]);
+    assert!(!text(&events).contains("second"));
+}
+
+#[tokio::test]
+async fn an_idle_session_can_be_cancelled_and_goes_on() {
+    let api = Api::start().await;
+    let session = api.session().await;
+    let cancel = format!("/v1/sessions/{session}/cancel");
+    api.send(api.request(Method::POST, &cancel)).await.is(200);
+    api.prompt(&session, "echo still here").await;
+    api.until_idle(&session).await;
+    assert_eq!(text(&api.events(&session).await), "still here");
+}
+
+#[tokio::test]
+async fn a_full_queue_says_so() {
+    let api = Api::start().await;
+    let session = api.session().await;
+    api.prompt(&session, "slow 1000000 10").await;
+    until_running(&api, &session).await;
+    let limits = api.get("/v1/capabilities").await.is(200).body["limits"].clone();
+    for _ in 0..limits["queuedPrompts"].as_u64().unwrap() {
+        api.prompt(&session, "echo x").await;
+    }
+    let path = format!("/v1/sessions/{session}/prompt");
+    let refused = api.post(&path, &json!({ "prompt": "echo x" })).await;
+    let refused = refused.is_problem(503, "queue-full");
+    assert!(refused.headers.contains_key("retry-after"));
+}
+
+#[tokio::test]
+async fn a_prompt_may_be_blocks() {
+    let api = Api::start().await;
+    let session = api.session().await;
+    let path = format!("/v1/sessions/{session}/prompt");
+    let blocks = json!([
+        { "type": "text", "text": "echo seen" },
+        { "type": "resource_link", "uri": "file:///x", "name": "x" },
+    ]);
+    api.post(&path, &json!({ "prompt": blocks })).await.is(202);
+    api.until_idle(&session).await;
+    let said = text(&api.events(&session).await);
+    assert!(said.contains("[link x, file:///x]") && said.ends_with("seen"), "{said}");
+
+    for bad in [json!(""), json!(" \n"), json!([]), json!([1]), json!([{ "text": "x" }]), json!(7)]
+    {
+        api.post(&path, &json!({ "prompt": bad })).await.is_problem(400, "bad-input");
+    }
+    let many: Vec<Value> = vec![json!({ "type": "text", "text": "x" }); 257];
+    api.post(&path, &json!({ "prompt": many })).await.is_problem(400, "bad-input");
+}
+
+#[tokio::test]
+async fn a_session_goes_on_after_the_death_of_the_daemon() {
+    let api = Api::start().await;
+    let session = api.session().await;
+    api.prompt(&session, "echo before ; slow 1000000 10").await;
+    let has_spoken = |now: &Value| now["head"].as_u64().unwrap() > 8;
+    api.until(&session, has_spoken).await;
+
+    let api = api.restart().await;
+    let now = api.until_idle(&session).await;
+    assert_eq!(now["options"], Value::Null, "no agent runs, and none is started for looking");
+    api.prompt(&session, "echo after").await;
+    api.until_idle(&session).await;
+
+    let events = api.events(&session).await;
+    let ended = of_kind(&events, "turn_ended");
+    assert_eq!(ended[0]["payload"]["error"]["category"], "interrupted");
+    assert_eq!(ended[1]["payload"]["stopReason"], "end_turn");
+    assert!(text(&events).ends_with("after"));
+}

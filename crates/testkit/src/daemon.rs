@@ -1,0 +1,149 @@
+//! `switchyard serve` in a home of its own.
+//!
+//! In: a yard, and flags. Out: where the daemon listens, the token it made, and a client that
+//! sends it. The daemon is killed with the value; its sessions' processes go with the yard.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::mpsc;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::process::{PATIENCE, Yard, wait_until};
+
+/// A running daemon.
+#[derive(Debug)]
+pub struct Daemon {
+    child: Child,
+    line: String,
+    home: PathBuf,
+    token: Option<String>,
+}
+
+impl Daemon {
+    /// Starts the daemon on a free port and waits until it listens.
+    #[track_caller]
+    pub fn start(yard: &Yard) -> Self {
+        Self::start_with(yard, &[])
+    }
+
+    /// As [`start`](Self::start), with more flags.
+    #[track_caller]
+    pub fn start_with(yard: &Yard, args: &[&str]) -> Self {
+        let all = ["serve", "--host", "127.0.0.1:0"].iter().chain(args);
+        Self::start_command(yard, yard.command(all))
+    }
+
+    /// A command that ends up in `serve`, as it is.
+    #[track_caller]
+    pub fn start_command(yard: &Yard, mut command: std::process::Command) -> Self {
+        let stderr = yard.home().join("daemon.stderr");
+        let log = File::options().create(true).append(true).open(&stderr).unwrap();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+        let mut child = command.spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = mpsc::sync_channel(1);
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            let _ = stdout.read_line(&mut line);
+            let _ = sender.send(line);
+            // Read on: a full pipe must not hold the daemon up.
+            let _ = std::io::copy(&mut stdout, &mut std::io::sink());
+        });
+        let line = lines.recv_timeout(PATIENCE).unwrap_or_default();
+        let mut daemon = Self { child, line, home: yard.home().to_owned(), token: None };
+        if !daemon.line.contains("http") {
+            let said = std::fs::read_to_string(stderr).unwrap_or_default();
+            panic!("the daemon did not start; it printed {:?} and said:\n{said}", daemon.line);
+        }
+        let token = std::fs::read_to_string(yard.home().join("token")).ok();
+        daemon.token = token.map(|token| token.trim().to_owned());
+        daemon
+    }
+
+    /// The line that it printed.
+    pub fn line(&self) -> &str {
+        self.line.trim_end()
+    }
+
+    /// `http://127.0.0.1:PORT`.
+    pub fn base(&self) -> &str {
+        let urls = self.line.split_whitespace().filter(|word| word.starts_with("http"));
+        urls.map(|url| url.trim_end_matches('/')).next().unwrap_or_default()
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base())
+    }
+
+    /// `127.0.0.1:PORT`.
+    pub fn address(&self) -> &str {
+        self.base().split_once("://").map_or("", |(_, address)| address)
+    }
+
+    /// The admin's token, where the daemon has made one.
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
+    /// The private socket.
+    pub fn socket(&self) -> PathBuf {
+        self.home.join("run/daemon.sock")
+    }
+
+    /// What the daemon wrote to stderr so far, in all its lives in this yard.
+    pub fn stderr(&self) -> String {
+        std::fs::read_to_string(self.home.join("daemon.stderr")).unwrap_or_default()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// An HTTP client that sends the admin's token with every request.
+    pub fn client(&self) -> reqwest::Client {
+        client(self.token())
+    }
+
+    /// Kills the daemon without a word, and reaps it.
+    pub fn kill9(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Asks the daemon to end, and waits until it has.
+    #[track_caller]
+    pub fn stop(mut self) -> ExitStatus {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::TERM).unwrap();
+        let mut status = None;
+        let has_ended = wait_until(PATIENCE, || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        assert!(has_ended, "the daemon does not end; it said:\n{}", self.stderr());
+        status.unwrap()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An HTTP client that sends `token` with every request.
+pub fn client(token: Option<&str>) -> reqwest::Client {
+    // Another test of this process may have been first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut headers = reqwest::header::HeaderMap::new();
+    if let Some(token) = token {
+        let value = format!("Bearer {token}").parse().unwrap();
+        headers.insert(reqwest::header::AUTHORIZATION, value);
+    }
+    // A proxy of the machine has no business with loopback.
+    reqwest::Client::builder().no_proxy().default_headers(headers).build().unwrap()
+}
