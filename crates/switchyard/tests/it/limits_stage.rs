@@ -41,7 +41,7 @@ impl Stage {
             cgroups,
         };
         let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
-        let yard = Yard { log, settings, setup, live: Arc::default() };
+        let yard = Yard::new(log, settings, setup);
         Self { yard, mode: Mode::Auto, dir: tempfile::tempdir().unwrap() }
     }
 
