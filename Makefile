@@ -32,9 +32,13 @@ test-live: ## Real agents through the release binary, offline; installs them int
 	$(CARGO) build --release --locked -p switchyard -p live
 	target/release/live $(LIVE)
 
-bench: ## Ratios against bare pipes and other routers; BENCH="bus --quick" runs one part
+# Other daemons take a while to install: only where that part is asked for, or no other is.
+BENCH_DAEMON = $(if $(filter acp bus instructions,$(BENCH)),$(filter daemon,$(BENCH)),daemon)
+
+bench: ## Ratios against bare pipes, other routers and other daemons; BENCH="bus --quick" runs one part
 	$(CARGO) build --release --locked -p switchyard -p bench
-	target/release/bench target/release/switchyard --stdio-bus "$$(scripts/stdio-bus '$(TOOLS)')" $(BENCH)
+	target/release/bench target/release/switchyard --stdio-bus "$$(scripts/stdio-bus '$(TOOLS)')" \
+		$(if $(BENCH_DAEMON),--daemon-peers "$$(scripts/daemon-peers '$(TOOLS)')") $(BENCH)
 
 clean: ## Remove what was built
 	$(CARGO) clean

@@ -1,6 +1,7 @@
 //! What the measuring programs share: one thread, epoll and no more work per message than it
 //! takes, so that what is measured is the bus between them.
 
+pub mod chunk;
 pub mod histogram;
 pub mod inbox;
 pub mod load;

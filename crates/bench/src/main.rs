@@ -10,6 +10,7 @@ use clap::{Parser, ValueEnum};
 
 mod acp;
 mod bus;
+mod daemon;
 mod instructions;
 
 #[derive(Parser)]
@@ -18,13 +19,14 @@ struct Args {
     /// The binary to measure
     switchyard: PathBuf,
     parts: Vec<Part>,
-    /// The bus in less than a minute, less reliably
+    /// The bus in less than a minute, and the daemon in a few, less reliably
     #[arg(long)]
     quick: bool,
-    /// The bus as JSON, instead of a table
+    /// The bus and the daemon as JSON, instead of tables
     #[arg(long)]
     json: bool,
-    /// How often each measurement of the bus is repeated
+    /// How often measurements of the bus, and bursts and session starts of the daemon are
+    /// repeated
     #[arg(long)]
     rounds: Option<usize>,
     /// The bus with these numbers of sessions only
@@ -42,6 +44,9 @@ struct Args {
     /// stdio Bus, to compare with
     #[arg(long, value_name = "PROGRAM")]
     stdio_bus: Option<PathBuf>,
+    /// Where other daemons are installed, to compare with
+    #[arg(long, value_name = "DIRECTORY")]
+    daemon_peers: Option<PathBuf>,
     /// Keep today's instruction counts for comparison
     #[arg(long)]
     record: bool,
@@ -53,6 +58,8 @@ enum Part {
     Acp,
     /// Round trips through `switchyard bus`, against a socket pair and other routers
     Bus,
+    /// `switchyard serve`, against other daemons and the agent on a bare pipe
+    Daemon,
     /// Instructions per message in the switch
     Instructions,
 }
@@ -75,6 +82,15 @@ fn main() -> anyhow::Result<()> {
             n_sessions: or_all(args.sessions, &bus::SESSIONS),
             n_bytes: or_all(args.bytes, &bus::BYTES),
             over: or_all(args.over, &bus::Over::ALL),
+        })?;
+    }
+    if is_asked(Part::Daemon) {
+        daemon::run(&daemon::Options {
+            switchyard: switchyard.clone(),
+            peers: args.daemon_peers.filter(|directory| !directory.as_os_str().is_empty()),
+            is_quick: args.quick,
+            is_json: args.json,
+            n_rounds: args.rounds,
         })?;
     }
     if is_asked(Part::Instructions) && !args.json {

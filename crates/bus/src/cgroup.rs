@@ -64,6 +64,18 @@ impl Cgroup {
         let _gone = fs::write(self.dir.join("cgroup.kill"), "1");
     }
 
+    /// Lets nothing inside run, or lets it run again; false where that cannot be had.
+    pub(crate) fn freeze(&self, is_wanted: bool) -> bool {
+        let wanted = if is_wanted { "1" } else { "0" };
+        fs::write(self.dir.join("cgroup.freeze"), wanted).is_ok()
+    }
+
+    /// Whether nothing inside runs any more, which takes a moment.
+    pub(crate) fn is_frozen(&self) -> bool {
+        let events = fs::read_to_string(self.dir.join("cgroup.events")).unwrap_or_default();
+        events.lines().any(|line| line == "frozen 1")
+    }
+
     /// The processes inside, also in groups that they made below.
     pub(crate) fn pids(&self) -> Vec<i32> {
         let mut pids = Vec::new();

@@ -11,6 +11,7 @@
 //! so nothing that the peer sent before an answer is seen after it.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -107,6 +108,29 @@ struct Shared {
     calls: Mutex<Calls>,
     closing: CancellationToken,
     stalled: CancellationToken,
+    patience: Arc<Patience>,
+}
+
+/// Whether a peer that does not read is expected not to. Odd while it is; counted, so that
+/// one wait can tell whether it was so at any time in it.
+#[derive(Debug, Default)]
+struct Patience(AtomicU64);
+
+impl Patience {
+    fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, is_patient: bool) {
+        let _ = self.0.try_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+            ((count % 2 == 1) != is_patient).then(|| count.wrapping_add(1))
+        });
+    }
+
+    /// Whether a wait that began at `count` may be called a stall.
+    fn has_run_out(&self, count: u64) -> bool {
+        count.is_multiple_of(2) && self.count() == count
+    }
 }
 
 #[derive(Debug)]
@@ -154,14 +178,17 @@ impl Connection {
         let (outbox, lines) = mpsc::channel(OUTBOX_LINES);
         let (batches_in, batches) = mpsc::channel(INBOX_BATCHES);
         let (closing, stalled) = (CancellationToken::new(), CancellationToken::new());
+        let patience = Arc::<Patience>::default();
         let shared = Arc::new(Shared {
             outbox,
             outbox_bytes: Arc::new(Semaphore::new(OUTBOX_BYTES)),
             calls: Mutex::default(),
             closing: closing.clone(),
             stalled: stalled.clone(),
+            patience: patience.clone(),
         });
-        tokio::spawn(writer::run(writer, lines, limits.write_stall, closing, stalled));
+        let stall = writer::Stall { after: limits.write_stall, patience };
+        tokio::spawn(writer::run(writer, lines, stall, closing, stalled));
         tokio::spawn(reader::run(
             reader,
             limits.max_line_bytes,
@@ -245,6 +272,11 @@ impl Connection {
     /// Closes our side: what is queued is still written if the peer takes it quickly.
     pub fn close(&self) {
         self.shared.closing.cancel();
+    }
+
+    /// While patient, a peer that does not read is not called stalled: somebody has stopped it.
+    pub fn set_patient(&self, is_patient: bool) {
+        self.shared.patience.set(is_patient);
     }
 
     /// Until the peer has refused to read for too long.

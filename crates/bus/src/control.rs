@@ -61,10 +61,13 @@ impl Order {
     }
 }
 
-/// What Switchyard wants of a running tree. Later ones include earlier ones.
+/// What Switchyard wants of a running tree. From `Stop` there is a way back to `Run`; the others
+/// are never taken back, and each includes those before it but `Stop`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Wish {
     Run,
+    /// Nothing of it may run for now.
+    Stop,
     Term,
     Kill,
 }
@@ -73,13 +76,16 @@ impl Wish {
     pub(crate) fn encode(self) -> u8 {
         match self {
             Self::Run => b'R',
+            Self::Stop => b'S',
             Self::Term => b'T',
             Self::Kill => b'K',
         }
     }
 
     pub(crate) fn decode(byte: u8) -> Option<Self> {
-        [Self::Run, Self::Term, Self::Kill].into_iter().find(|wish| wish.encode() == byte)
+        [Self::Run, Self::Stop, Self::Term, Self::Kill]
+            .into_iter()
+            .find(|wish| wish.encode() == byte)
     }
 }
 

@@ -12,6 +12,17 @@ use crate::marked::{MARKER_VARIABLE, Marker};
 
 const OWN_PREFIX: &[u8] = b"SWITCHYARD_";
 
+/// What a service manager tells one process; a child that had it would speak for us, or take
+/// our sockets for its own.
+const OF_THE_SERVICE: [&str; 6] = [
+    "NOTIFY_SOCKET",
+    "WATCHDOG_USEC",
+    "WATCHDOG_PID",
+    "LISTEN_FDS",
+    "LISTEN_PID",
+    "LISTEN_FDNAMES",
+];
+
 /// Which variables a worker sees: ours minus `strip` (or none), plus `set`.
 #[derive(Debug, Clone)]
 pub struct Environment {
@@ -51,7 +62,8 @@ impl Environment {
     ) -> Vec<(OsString, OsString)> {
         let mut all = BTreeMap::new();
         if self.inherit {
-            all.extend(ours.filter(|(name, _)| !self.strip.contains(name)));
+            let is_ours = |name: &OsString| OF_THE_SERVICE.iter().any(|own| *name == **own);
+            all.extend(ours.filter(|(name, _)| !self.strip.contains(name) && !is_ours(name)));
         }
         all.extend(self.set.clone());
         all.retain(|name, _| !name.as_bytes().starts_with(OWN_PREFIX));

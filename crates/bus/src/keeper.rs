@@ -4,10 +4,12 @@
 //! same socket. It is the child sub-reaper of everything the worker starts, so whoever
 //! double-forks away becomes its child, and "no child left" means "no descendant left". It ends
 //! the tree when told to, when the worker exits and leaves others behind, and when the control
-//! socket closes because Switchyard is gone; it exits only after the tree is gone.
+//! socket closes because Switchyard is gone; it exits only after the tree is gone. It also stops
+//! and continues the tree; a tree that is to end is continued first.
 //!
 //! It runs in its own session, so that Ctrl-C in a terminal does not reach it.
 
+mod freezer;
 mod start;
 
 use std::fs::File;
@@ -31,6 +33,7 @@ use crate::control::{Report, Wish};
 use crate::procs::{Proc, descendants, snapshot};
 use crate::spawn::{self, send_at_once};
 use crate::tree::{freeze_and_kill, living, terminate};
+use freezer::Freezer;
 
 /// Between SIGTERM and SIGKILL when nobody is there to decide: long enough for an agent to write
 /// its session file, short enough that a restarted Switchyard does not meet the old worker.
@@ -113,6 +116,7 @@ struct Keeper {
     /// Then its pid, and the number of its process group, may mean somebody else.
     is_worker_reaped: bool,
     cgroup: Option<Cgroup>,
+    freezer: Freezer,
     ending: Ending,
 }
 
@@ -131,6 +135,7 @@ impl Keeper {
             worker: started.pid,
             is_worker_reaped: false,
             cgroup: started.cgroup,
+            freezer: Freezer::default(),
             ending: Ending::NotYet,
         }
     }
@@ -173,8 +178,15 @@ impl Keeper {
 
     fn obey(&mut self, wish: Option<Wish>) {
         match wish {
-            Some(Wish::Run) => {}
-            Some(Wish::Term) => terminate(&below_us()),
+            Some(Wish::Run) => self.freezer.resume(self.cgroup.as_ref()),
+            Some(Wish::Stop) if matches!(self.ending, Ending::NotYet) => {
+                self.freezer.stop(self.cgroup.as_ref(), below_us);
+            }
+            Some(Wish::Stop) => {}
+            Some(Wish::Term) => {
+                self.freezer.resume(self.cgroup.as_ref());
+                terminate(&below_us());
+            }
             Some(Wish::Kill) => self.kill(),
             None => {
                 self.has_owner = false;
@@ -185,7 +197,7 @@ impl Keeper {
 
     fn wake_at(&self) -> Option<Instant> {
         match self.ending {
-            Ending::NotYet => None,
+            Ending::NotYet => self.freezer.again_at(),
             Ending::Grace { kill_at } => Some(kill_at),
             Ending::Killing { again_at, .. } => Some(again_at),
         }
@@ -193,13 +205,14 @@ impl Keeper {
 
     fn go_on(&mut self) {
         match self.ending {
-            Ending::NotYet => {}
+            Ending::NotYet => self.freezer.stop(self.cgroup.as_ref(), below_us),
             Ending::Grace { .. } | Ending::Killing { .. } => self.kill(),
         }
     }
 
     fn end_after_grace(&mut self) {
         if matches!(self.ending, Ending::NotYet) {
+            self.freezer.resume(self.cgroup.as_ref());
             terminate(&below_us());
             self.ending = Ending::Grace { kill_at: Instant::now() + GRACE };
         }
@@ -209,6 +222,9 @@ impl Keeper {
         if let Some(cgroup) = &self.cgroup {
             cgroup.kill();
         }
+        // What is killed need not run for it, but a group that could not be killed must not
+        // keep its processes from dying one by one.
+        self.freezer.resume(self.cgroup.as_ref());
         // A fork bomb leaves us little time to look at its processes one by one; most of them sit
         // in the worker's own process group and can be stopped with one call.
         if let (false, Some(group)) = (self.is_worker_reaped, Pid::from_raw(self.worker)) {

@@ -21,6 +21,8 @@ pub(crate) struct Proc {
     pub(crate) start: u64,
     /// Dead, but not yet reaped by its parent.
     pub(crate) is_zombie: bool,
+    /// By a signal, so that it does nothing until it is continued.
+    pub(crate) is_stopped: bool,
 }
 
 impl Proc {
@@ -121,6 +123,7 @@ fn parse_stat(stat: &[u8]) -> Option<Proc> {
         session: field(6)?.parse().ok()?,
         start: field(22)?.parse().ok()?,
         is_zombie: matches!(field(3)?, "Z" | "X"),
+        is_stopped: field(3)? == "T",
     })
 }
 

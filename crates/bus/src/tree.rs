@@ -1,4 +1,4 @@
-//! Ending many processes that may not want to end.
+//! Stopping and ending many processes that may not want to.
 //!
 //! In: a way to look for them. Out: those that were found and signalled. A process that forks
 //! while it is being killed is frozen first: stopped processes do not fork, so looking again until
@@ -25,7 +25,16 @@ pub(crate) fn terminate(processes: &[Proc]) {
 
 /// Freezes, then kills all that `look` finds; what it found is returned. The caller repeats until
 /// nothing is left, because a process can slip through between two looks.
-pub(crate) fn freeze_and_kill(mut look: impl FnMut() -> Vec<Proc>) -> Vec<Proc> {
+pub(crate) fn freeze_and_kill(look: impl FnMut() -> Vec<Proc>) -> Vec<Proc> {
+    let found = freeze(look);
+    for process in found.values() {
+        let _gone_or_not_ours = process.signal(Signal::KILL);
+    }
+    found.into_values().collect()
+}
+
+/// Freezes all that `look` finds, until it finds nobody new; those are returned by pid.
+pub(crate) fn freeze(mut look: impl FnMut() -> Vec<Proc>) -> HashMap<i32, Proc> {
     let mut found: HashMap<i32, Proc> = HashMap::new();
     for _ in 0..MAX_FREEZE_ROUNDS {
         let mut is_new = false;
@@ -40,10 +49,7 @@ pub(crate) fn freeze_and_kill(mut look: impl FnMut() -> Vec<Proc>) -> Vec<Proc> 
             break;
         }
     }
-    for process in found.values() {
-        let _gone_or_not_ours = process.signal(Signal::KILL);
-    }
-    found.into_values().collect()
+    found
 }
 
 pub(crate) fn living(processes: &[Proc]) -> impl Iterator<Item = &Proc> {

@@ -1,6 +1,6 @@
 //! A running worker, as its users see it.
 //!
-//! In: wishes (stop, kill). Out: pipes, and how it ended. A handle is a cheap clone; the tree is
+//! In: wishes (pause, stop, kill). Out: pipes, and how it ended. A handle is a cheap clone; the tree is
 //! ended when the last one is dropped. All waiting functions may be called by any number of tasks.
 
 use std::fmt;
@@ -140,6 +140,17 @@ impl WorkerHandle {
         self.wait_for(|life| life.is_ended).await
     }
 
+    /// Stops the whole tree where it is, until [`resume`](Self::resume). Takes a moment, and
+    /// nothing is lost by it: pipes fill, clocks run on. Ending a tree continues it first.
+    pub fn pause(&self) {
+        self.exchange(Wish::Run, Wish::Stop);
+    }
+
+    /// Lets a paused tree go on.
+    pub fn resume(&self) {
+        self.exchange(Wish::Stop, Wish::Run);
+    }
+
     /// Ends the tree step by step; resolves when it is gone. The caller has dropped stdin.
     ///
     /// Calling it twice, or from two tasks, is fine: the faster ladder wins. A dropped call
@@ -154,6 +165,8 @@ impl WorkerHandle {
         ladder: &StopLadder,
         mut observe: impl FnMut(StopStep) + Send,
     ) -> ExitReport {
+        // A stopped worker does not see that its input has ended.
+        self.resume();
         observe(StopStep::AwaitExit);
         if let Ok(report) = timeout(ladder.after_eof, self.ended()).await {
             return report;
@@ -178,6 +191,17 @@ impl WorkerHandle {
             let is_more = wish > *current;
             *current = wish.max(*current);
             is_more
+        });
+    }
+
+    /// Only from the one to the other: what was asked for meanwhile counts for more.
+    fn exchange(&self, from: Wish, to: Wish) {
+        self.shared.wish.send_if_modified(|current| {
+            let is_so = *current == from;
+            if is_so {
+                *current = to;
+            }
+            is_so
         });
     }
 

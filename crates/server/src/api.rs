@@ -34,13 +34,15 @@ use crate::attachments::Attachments;
 use crate::daemon::Daemon;
 use crate::problem::Problem;
 
+pub(crate) use agents::Found;
+pub(crate) use enclosed::uri;
 pub(crate) use input::{no_such_method, no_such_route};
 
 /// What the handlers here remember between requests.
 #[derive(Debug)]
 pub(crate) struct Memory {
     started: Instant,
-    agents: agents::Known,
+    pub(crate) agents: agents::Known,
     made: made::Made,
     pub(crate) attachments: Attachments,
 }
@@ -105,7 +107,7 @@ fn check_request_id(id: &str) -> Result<(), Problem> {
 }
 
 /// Tells whether two requests ask for the same.
-fn digest(request: &impl serde::Serialize) -> String {
+pub(crate) fn digest(request: &impl serde::Serialize) -> String {
     use base64::Engine as _;
     use sha2::Digest as _;
     let text = wire::Json::of(request);

@@ -23,6 +23,7 @@ use utoipa::ToSchema;
 use wire::{CallId, SessionId};
 
 use crate::problem::Problem;
+pub(crate) use name::mime_type;
 pub(crate) use upload::Upload;
 
 pub(crate) const MAX_FILE_BYTES: u64 = 32 << 20;

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use wire::SessionId;
 
 use crate::attachments;
+pub use crate::events::Pace;
 use crate::guard::{BodyKind, BodyRule, Guard, Routes};
 use crate::login::Login;
 use crate::principal::Principal;
@@ -29,6 +30,8 @@ pub struct Settings {
     pub sessions_dir: PathBuf,
     /// Directories of projects are made below this.
     pub projects_dir: PathBuf,
+    /// How long those who read events may keep us waiting.
+    pub pace: Pace,
 }
 
 /// The daemon, as its handlers know it.

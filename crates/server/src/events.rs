@@ -1,67 +1,124 @@
 //! A session's events as they happen: SSE, and the same over WebSocket.
+//!
+//! In: a session, a cursor and a format. Out: frames, each with an id that is a cursor
+//! again. A reader has its own place in the log and takes its own time: what is held for it
+//! is one chunk, and one that takes nothing is warned and then loses its connection.
+//!
+//! Always true: whoever comes back with the last id that it saw gets every frame once.
 
-use std::convert::Infallible;
+mod chunk;
+mod cursor;
+#[cfg(test)]
+mod desk_of_one;
+mod ending;
+mod lists;
+mod page;
+mod patience;
+mod reader;
+#[cfg(test)]
+mod recorded;
+mod socket;
+mod sse;
+mod stream;
+mod teller;
+mod wanted;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, Request, State};
 use axum::http::HeaderMap;
-use axum::response::IntoResponse;
-use axum::response::sse::{Event as Frame, KeepAlive, Sse};
+use axum::response::Response;
 use axum::{Extension, Router};
-use futures_util::stream;
-use serde::Deserialize;
-use wire::{Event, Seq};
+use store::SessionRecord;
+use wire::TurnId;
 
 use crate::daemon::Daemon;
 use crate::principal::Principal;
 use crate::problem::Problem;
+use lists::Lists;
+use reader::Reader;
+use socket::Handshake;
+use stream::{Source, Stream};
+use wanted::{Asked, Wanted};
 
-/// Events read at once.
-const PAGE: usize = 256;
-const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How long readers of events may keep us waiting, and how long we keep them waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// A reader that took less than a chunk for so long is told.
+    pub warn_after: Duration,
+    /// And for so long, loses its connection.
+    pub evict_after: Duration,
+    /// Silence is broken by a sign of life, which keeps proxies from closing the stream.
+    pub heartbeat: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            warn_after: Duration::from_secs(10),
+            evict_after: Duration::from_secs(30),
+            heartbeat: Duration::from_secs(15),
+        }
+    }
+}
 
 pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
     Router::new()
         .route("/v1/sessions/{id}/events", axum::routing::get(events))
+        .route("/v1/events", axum::routing::get(lists))
         .with_state(daemon.clone())
 }
 
-#[derive(Debug, Deserialize)]
-struct Wanted {
-    after: Option<u64>,
+/// A turn alone, as the UI of Open Design reads it: from `start`, or from where the client
+/// left it, to `end`.
+pub(crate) fn run(
+    daemon: &Arc<Daemon>,
+    principal: &Principal,
+    record: &SessionRecord,
+    turn: TurnId,
+    after: Option<String>,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    let wanted = Wanted::run(turn, after, headers)?;
+    let start = wanted.cursor.judge(record.epoch, record.head);
+    let reader = Reader::new(daemon, record, &wanted, start);
+    let source = Source::Log(Box::new(reader));
+    Ok(sse::respond(Stream::new(source, daemon, principal)))
 }
 
 async fn events(
     State(daemon): State<Arc<Daemon>>,
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
-    Query(wanted): Query<Wanted>,
-    headers: HeaderMap,
-) -> Result<impl IntoResponse, Problem> {
+    asked: Result<Query<Asked>, QueryRejection>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let Query(asked) = asked.map_err(|error| Problem::bad_request(error.body_text()))?;
+    let wanted = Wanted::read(&asked, request.headers())?;
     let record = daemon.visible(&id, &principal).await?;
-    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let last = last.and_then(|id| id.split('-').next()).and_then(|seq| seq.parse().ok());
-    let after = Seq(last.or(wanted.after).unwrap_or_default());
-    let (log, session, epoch) = (daemon.desk.log().clone(), record.id, record.epoch);
-    let frames = stream::unfold((after, Vec::<Event>::new().into_iter()), move |state| {
-        let log = log.clone();
-        async move {
-            let (mut after, mut page) = state;
-            loop {
-                if let Some(event) = page.next() {
-                    let id = format!("{}-{epoch:x}", event.seq.0);
-                    let frame = Frame::default().id(id).data(event.to_json_line());
-                    after = event.seq;
-                    return Some((Ok::<_, Infallible>(frame), (after, page)));
-                }
-                let events = log.read(session, after, PAGE).await.ok()?;
-                if events.is_empty() {
-                    log.wait(session, after).await.ok()?;
-                }
-                page = events.into_iter();
-            }
-        }
-    });
-    Ok(Sse::new(frames).keep_alive(KeepAlive::new().interval(HEARTBEAT)))
+    let handshake = Handshake::read(request.headers())?;
+    let start = wanted.cursor.judge(record.epoch, record.head);
+    let reader = Reader::new(&daemon, &record, &wanted, start);
+    let stream = Stream::new(Source::Log(Box::new(reader)), &daemon, &principal);
+    Ok(respond(handshake, request, stream))
+}
+
+/// Changes in the list of sessions.
+async fn lists(
+    State(daemon): State<Arc<Daemon>>,
+    Extension(principal): Extension<Principal>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let handshake = Handshake::read(request.headers())?;
+    let source = Source::Lists(Lists::new(&daemon, &principal));
+    Ok(respond(handshake, request, Stream::new(source, &daemon, &principal)))
+}
+
+fn respond(handshake: Option<Handshake>, request: Request, stream: Stream) -> Response {
+    match handshake {
+        Some(handshake) => socket::respond(handshake, request, stream),
+        None => sse::respond(stream),
+    }
 }

@@ -25,6 +25,7 @@ use std::time::Instant;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode, Version};
 
+use crate::metrics::Metrics;
 use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::tokens::Tokens;
@@ -71,6 +72,7 @@ pub struct Guard {
     routes: Routes,
     failures: Failures,
     allowed: RwLock<Arc<Allowed>>,
+    metrics: Option<Metrics>,
 }
 
 #[derive(Debug)]
@@ -99,7 +101,13 @@ pub struct Decision {
 impl Guard {
     pub fn new(tokens: Tokens, routes: Routes, settings: &Settings) -> Result<Self, GuardError> {
         let allowed = RwLock::new(Arc::new(Allowed::of(settings)?));
-        Ok(Self { tokens, routes, failures: Failures::default(), allowed })
+        Ok(Self { tokens, routes, failures: Failures::default(), allowed, metrics: None })
+    }
+
+    /// Counts who is not let in.
+    #[must_use]
+    pub fn counting(self, metrics: Metrics) -> Self {
+        Self { metrics: Some(metrics), ..self }
     }
 
     /// Takes new settings for the requests to come.
@@ -115,6 +123,16 @@ impl Guard {
 
     /// Decides about an HTTP request by its head.
     pub fn admit(&self, parts: &Parts, arrival: &Arrival) -> Result<Decision, Problem> {
+        self.decide(parts, arrival).inspect_err(|problem| self.count(problem))
+    }
+
+    fn count(&self, problem: &Problem) {
+        if let Some(metrics) = &self.metrics {
+            metrics.auth_failed(problem.kind.rsplit(':').next().unwrap_or_default());
+        }
+    }
+
+    fn decide(&self, parts: &Parts, arrival: &Arrival) -> Result<Decision, Problem> {
         check_shape(parts)?;
         let allowed = self.allowed();
         // Unix sockets cannot be reached by a browser, and have no host name.
@@ -143,7 +161,7 @@ impl Guard {
 
     /// Decides about a token that came over a line protocol.
     pub fn admit_token(&self, token: &str, peer: &Peer) -> Result<Principal, Problem> {
-        self.evaluate(&[token], peer)
+        self.evaluate(&[token], peer).inspect_err(|problem| self.count(problem))
     }
 
     /// The daemon's own user on the private socket needs no token.

@@ -1,11 +1,70 @@
 //! Open Design's shape: agents, runs and chat under `/api`.
+//!
+//! In: the requests that its front end sends, with whatever members it has today. Out: its
+//! answers, its errors and its stream of events. A run is a turn, a conversation is a
+//! session (one more for each further agent that is used in it), a project is a directory.
+//!
+//! Always true: nothing is kept here that the log does not have. Which session a
+//! conversation is, and which session a run belongs to, is told by their ids alone, so both
+//! are found after a restart. A project's files are reached through a directory handle that
+//! cannot be left.
+
+mod agents;
+mod asked;
+mod begin;
+mod body;
+mod codes;
+mod conversation;
+mod events;
+mod files;
+mod ledger;
+mod list;
+mod note;
+mod project;
+mod prompt;
+mod refusal;
+mod run;
+mod wishes;
+mod words;
 
 use std::sync::Arc;
 
 use axum::Router;
+use axum::routing::{get, post};
 
 use crate::daemon::Daemon;
+use asked::{Asked, Queues};
+use ledger::Ledgers;
+use project::Projects;
 
-pub(crate) fn router(_daemon: &Arc<Daemon>) -> Router {
+pub(crate) use words::{RunWords, Said};
+
+/// What the handlers here share.
+#[derive(Debug)]
+struct Runs {
+    daemon: Arc<Daemon>,
+    projects: Projects,
+    ledgers: Ledgers,
+    asked: Asked,
+    queues: Queues,
+    sides: conversation::Sides,
+}
+
+pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
+    let runs = Arc::new(Runs {
+        daemon: daemon.clone(),
+        projects: Projects::below(daemon.settings.projects_dir.clone()),
+        ledgers: Ledgers::default(),
+        asked: Asked::default(),
+        queues: Queues::default(),
+        sides: conversation::Sides::default(),
+    });
     Router::new()
+        .route("/api/agents", get(agents::list))
+        .route("/api/runs", get(list::list).post(run::create))
+        .route("/api/runs/{id}", get(run::get))
+        .route("/api/runs/{id}/events", get(events::events))
+        .route("/api/runs/{id}/cancel", post(run::cancel))
+        .route("/api/chat", post(events::chat))
+        .with_state(runs)
 }

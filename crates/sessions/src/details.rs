@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use wire::{Json, TurnId};
 
+use crate::budget::Budget;
 use crate::options::Wishes;
 use crate::permission::Mode;
 
@@ -46,6 +47,9 @@ pub struct Details {
     /// The beginning of the last prompt that reached the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_prompt: Option<String>,
+    /// What the session may use, and has used.
+    #[serde(default, skip_serializing_if = "Budget::is_default")]
+    pub budget: Budget,
 }
 
 /// A request that set something, to be made again when the agent has forgotten.
@@ -89,6 +93,7 @@ impl Details {
             requests: Vec::new(),
             made_for: None,
             last_prompt: None,
+            budget: Budget::default(),
         }
     }
 

@@ -42,7 +42,9 @@ pub use visit::Visitor;
 const LEAVE_GRACE: Duration = Duration::from_secs(2);
 
 /// What a front is to be.
+#[expect(clippy::large_enum_variant, reason = "one for each connection")]
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each client")]
 pub enum FrontSetup {
     /// In front of an agent of its own, which ends when the client leaves.
     Own { agent: AgentCommand, policy: Policy },
@@ -272,8 +274,7 @@ impl Front {
 
     /// Everything else goes to the agent as it is.
     async fn pass(self: Arc<Self>, message: Message) -> Outcome {
-        let params = message.body_json();
-        let method = message.method();
+        let (params, method) = (message.body_json(), message.method());
         let Some(session) = session_of(&params) else {
             self.may_act()?;
             let host = self.host().await?;

@@ -20,6 +20,7 @@ use bus::{Containment, ExitReport, SpawnError, StopStep, WorkerHandle};
 use tokio::sync::watch;
 use wire::Json;
 
+use crate::observer::Step;
 use crate::settings::{Settings, WorkerSetup};
 use bus::connection::{CallError, Connection};
 
@@ -132,13 +133,16 @@ impl Host {
         launch.args.clone_from(&command.args);
         launch.env = command.env.clone();
         tracing::debug!(agent = command.name, argv = ?command.argv(), "starting an agent");
-        let worker = launch.spawn().await?;
+        let observers = &settings.observers;
+        let starting = observers.step(Step::StartWorker, &command.name);
+        let worker = starting.ended(launch.spawn().await)?;
         let (Some(stdin), handle) = (worker.stdin, worker.handle) else {
             return Err(StartError::DiedEarly {
                 exit: ExitReport::default(),
                 said: "it was started without a stdin".into(),
             });
         };
+        watch_worker(settings, &command.name, &handle);
         let (connection, inbox) =
             Connection::open(worker.stdout, stdin, &settings.worker_connection());
         let routes = Arc::new(Routes::default());
@@ -165,7 +169,8 @@ impl Host {
             ended,
             is_stopping: AtomicBool::new(false),
         };
-        match host.initialize(initialize).await {
+        let initializing = observers.step(Step::Initialize, &command.name);
+        match initializing.ended(host.initialize(initialize).await) {
             Ok(initialized) => {
                 host.capabilities = AgentCapabilities::read(&initialized);
                 host.initialized = initialized;
@@ -283,6 +288,23 @@ impl Host {
         self.ended().await
     }
 
+    /// Stops the agent where it is, with everything it started, unless it serves more than one
+    /// session; whether it did. Another session that is opened makes it go on.
+    pub(crate) fn pause(&self) -> bool {
+        if self.is_stopping() {
+            return false;
+        }
+        self.routes.if_alone(|| {
+            self.connection.set_patient(true);
+            self.worker.pause();
+        })
+    }
+
+    pub(crate) fn resume(&self) {
+        self.worker.resume();
+        self.connection.set_patient(false);
+    }
+
     /// Messages that belong to no session go to `sender` from now on.
     pub fn take_stray(&self) -> FromAgents {
         self.routes.take_stray()
@@ -291,4 +313,18 @@ impl Host {
     pub(crate) fn routes(&self) -> &Arc<Routes> {
         &self.routes
     }
+}
+
+/// Tells whoever watches when the worker has ended.
+fn watch_worker(settings: &Settings, agent: &str, worker: &WorkerHandle) {
+    if settings.observers.is_empty() {
+        return;
+    }
+    let (observers, agent, worker) = (settings.observers.clone(), agent.to_owned(), worker.clone());
+    let running = observers.worker(&agent);
+    tokio::spawn(async move {
+        let exit = worker.ended().await;
+        drop(running);
+        observers.worker_exited(&agent, &exit);
+    });
 }

@@ -6,6 +6,7 @@
 //! HTTP or SQL.
 
 pub mod audit;
+pub mod budget;
 pub mod desk;
 pub mod details;
 pub mod files;
@@ -14,6 +15,7 @@ pub mod host;
 pub mod link;
 pub mod mint;
 pub mod news;
+pub mod observer;
 pub mod open;
 pub mod options;
 pub mod pending;

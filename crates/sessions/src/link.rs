@@ -147,6 +147,7 @@ pub(crate) async fn open_new(
     params: &Json,
 ) -> Result<Link, LinkError> {
     let _opening = host.routes().opening();
+    host.resume();
     let answer = call(host, "session/new", params).await?;
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -221,6 +222,7 @@ async fn resume(
 ) -> Result<(Link, Verified), Forgotten> {
     let params = params_for(agent_session, &known.new_params);
     let mut messages = host.routes().add(agent_session, public_id).ok_or_else(Forgotten::taken)?;
+    host.resume();
     let mut early = Vec::new();
     let resuming = call(host, "session/resume", &params);
     let answer = match while_hearing(&mut messages, &mut early, resuming).await {
@@ -251,6 +253,7 @@ async fn load(
 ) -> Result<(Link, Verified), Forgotten> {
     let params = params_for(agent_session, &known.new_params);
     let mut messages = host.routes().add(agent_session, public_id).ok_or_else(Forgotten::taken)?;
+    host.resume();
     let tag = host.routes().tag(agent_session);
     let fail = |error: LinkError| forget(host, agent_session, error);
     host.connection()

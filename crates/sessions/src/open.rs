@@ -12,10 +12,12 @@ use serde_json::json;
 use store::{Batch, Changes, Claim, NewSession, SessionRecord, StoreError};
 use wire::{Json, Kind, RpcError, Seq, SessionId, codes};
 
+use crate::budget::{Budget, Limits};
 use crate::details::{ClientRequest, Details, Setting};
 use crate::host::{Host, HostError, HostSlot};
 use crate::link::{self, How, Known, Link, LinkError, ResumeReport};
-use crate::options::{Choice, NotOffered, Wishes, request_for};
+use crate::observer::{self, Step};
+use crate::options::{self, Choice, NotOffered, Wishes, request_for};
 use crate::permission::{Mode, Policy};
 use crate::session::{
     ChooseError, Linked, RootsError, ServedBy, SessionHandle, SessionSetup, reseed_preamble,
@@ -36,6 +38,8 @@ pub struct Terms {
 /// What a new session remembers about how it was made.
 #[derive(Debug, Clone, Default)]
 pub struct Notes {
+    /// Its id, if it is to have a certain one.
+    pub id: Option<SessionId>,
     pub title: Option<String>,
     pub made_by: Option<String>,
     pub made_for: Option<ClientRequest>,
@@ -44,6 +48,8 @@ pub struct Notes {
     pub preface: Option<String>,
     /// Granted as soon as the agent has the session.
     pub wishes: Wishes,
+    /// What it may use; an earlier session keeps its own limits.
+    pub limits: Limits,
 }
 
 /// A session that is ready for prompts.
@@ -108,12 +114,23 @@ impl Place {
 /// A new session. `params` are those of `session/new`.
 pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
     Place::read(params)?;
-    let (id, link) = match terms.slot.take_prepared(params) {
+    let observers = &yard.settings.observers;
+    // What stands ready has its id already.
+    let prepared = match terms.notes.id {
+        Some(_) => None,
+        None => terms.slot.take_prepared(params),
+    };
+    let (id, link) = match prepared {
         Some(prepared) => prepared.into_parts(),
         None => {
-            let host = terms.slot.host().await?;
-            let id = mint::session_id();
-            (id, link::open_new(&host, id.as_str(), params).await?)
+            let id = terms.notes.id.unwrap_or_else(mint::session_id);
+            let opening = async {
+                let host = terms.slot.host().await?;
+                let opening = observers.step(Step::OpenSession, &terms.slot.command().name);
+                let opened = link::open_new(&host, id.as_str(), params).await;
+                opening.ended(opened).map_err(OpenError::from)
+            };
+            (id, observer::within(observers.trace_of(params), opening).await?)
         }
     };
     let opened = begin(yard, terms, id, params, Some(link), None).await?;
@@ -143,7 +160,8 @@ pub async fn grant(handle: &SessionHandle, terms: &Terms) -> Result<(), ChooseEr
 /// A new session whose agent is started with the first prompt.
 pub async fn unstarted(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
     Place::read(params)?;
-    begin(yard, terms, mint::session_id(), params, None, None).await
+    let id = terms.notes.id.unwrap_or_else(mint::session_id);
+    begin(yard, terms, id, params, None, None).await
 }
 
 /// An earlier session whose agent is started with the next prompt.
@@ -216,6 +234,7 @@ fn details(terms: &Terms, params: &Json, is_unstarted: bool) -> Details {
         made_for: notes.made_for,
         permissions: notes.permissions,
         preface: notes.preface,
+        budget: Budget::new(notes.limits),
         ..Details::new(agent.argv(), params.clone())
     };
     match is_unstarted {
@@ -254,7 +273,8 @@ pub async fn earlier(
     let place = Place::read(&details.new_params)?;
     let host = terms.slot.host().await?;
     let known = Known::of(record.agent_session.clone(), &details);
-    let mut linked = relink(yard, &host, record.id, &known, &details, &[]).await?;
+    let opening = yard.settings.observers.step(Step::OpenSession, &record.agent);
+    let mut linked = opening.ended(relink(yard, &host, record.id, &known, &details, &[]).await)?;
     if let (Some(before), Some(report)) = (before, &mut linked.resumed)
         && before != place.cwd
     {
@@ -301,8 +321,11 @@ pub(crate) async fn relink(
         let within = host.settings().open_within;
         let set = host.connection().call_within(within, &setting.method, &params);
         let set = link::while_hearing(&mut link.messages, &mut link.early, set);
-        if let Err(error) = set.await {
-            tracing::warn!(session = %id, method = setting.method, %error, "not set again");
+        match set.await {
+            Ok(answer) => link.answer = options::after(&link.answer, setting, &answer),
+            Err(error) => {
+                tracing::warn!(session = %id, method = setting.method, %error, "not set again");
+            }
         }
     }
     let preamble = match link.how {

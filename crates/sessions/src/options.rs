@@ -7,6 +7,8 @@
 use serde_json::{Value, json};
 use wire::Json;
 
+use crate::details::Setting;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     Model,
@@ -89,6 +91,23 @@ pub fn request_for(
     let values = legacy_values(list, id);
     let value = find(choice, &values, wanted)?;
     Ok((method, Json::of(&json!({ member: value }))))
+}
+
+/// The agent's answer after it has taken `setting` with `taken`.
+pub(crate) fn after(answer: &Json, setting: &Setting, taken: &Json) -> Json {
+    let params: Value = setting.params.read().unwrap_or_default();
+    let taken: Value = taken.read().unwrap_or_default();
+    let (path, value): (&[&str], &Value) = match &*setting.method {
+        "session/set_mode" => (&["modes", "currentModeId"], &params["modeId"]),
+        "session/set_model" => (&["models", "currentModelId"], &params["modelId"]),
+        _ => (&["configOptions"], &taken["configOptions"]),
+    };
+    match value.is_null() {
+        true => answer.clone(),
+        false => {
+            wire::set_member(answer, path, &Json::of(value)).unwrap_or_else(|_| answer.clone())
+        }
+    }
 }
 
 /// What can be chosen, and what is.

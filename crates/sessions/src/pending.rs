@@ -50,9 +50,9 @@ pub struct PendingQuestion {
     pub seq: Seq,
     pub turn: Option<TurnId>,
     pub since: Millis,
-    /// When it is rejected if nobody answers, on both clocks.
-    pub until: Millis,
-    pub deadline: Instant,
+    /// When it is rejected if nobody answers, on both clocks; never, if there is none.
+    pub until: Option<Millis>,
+    pub deadline: Option<Instant>,
 }
 
 /// All questions that wait.

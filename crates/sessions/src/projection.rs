@@ -9,7 +9,7 @@
 mod acp;
 mod diff;
 mod envelopes;
-mod json;
+pub(crate) mod json;
 mod prompts;
 mod quiet;
 mod sanitize;

@@ -9,6 +9,7 @@ mod agent;
 mod asking;
 mod cancel;
 mod disguise;
+mod limits;
 mod linking;
 mod lost;
 mod prompting;
@@ -24,6 +25,7 @@ use store::{Claim, SessionRecord};
 use tokio::sync::{mpsc, oneshot, watch};
 use wire::{CallId, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
 
+use crate::budget::{Limits, Reached};
 use crate::details::ClientRequest;
 use crate::files::Roots;
 use crate::host::{AgentCapabilities, Host, HostSlot};
@@ -67,7 +69,7 @@ pub enum ServedBy {
 pub enum Phase {
     Idle,
     Running,
-    /// Running, and waiting for a person.
+    /// Running, or about to, and waiting for a person.
     RequiresAction,
     /// The session's task has ended; why, if not on request.
     Over(Option<String>),
@@ -79,6 +81,9 @@ pub enum Phase {
 pub enum SessionError {
     #[error(transparent)]
     NotQueued(#[from] NotQueued),
+    /// Somebody said at this limit that it is enough.
+    #[error("{0}, and was stopped there; raise the limit to go on")]
+    LimitReached(Box<Reached>),
     #[error("the session cannot go on: {0}")]
     Over(String),
     /// It was idle for long and is in the log alone; it can be woken.
@@ -158,6 +163,7 @@ enum Command {
     Attach { client: Client, done: Reply<()> },
     Detach(u64),
     NoteSetting { method: String, params: Json },
+    SetLimits { limits: Limits, by: String, done: Reply<()> },
     Linked(Result<Linked, linking::LinkFailure>),
     Stopping(bus::StopStep),
     Pass(Pass),
@@ -389,6 +395,17 @@ impl SessionHandle {
     pub async fn note_setting(&self, method: &str, params: &Json) -> Result<(), SessionError> {
         let command = Command::NoteSetting { method: method.to_owned(), params: params.clone() };
         self.commands.send(command).await.map_err(|_| self.over())
+    }
+
+    /// Replaces the session's limits, which count from its beginning; a session that is paused
+    /// goes on if they let it. Returns when they are in the log.
+    pub async fn set_limits(
+        &self,
+        limits: Limits,
+        by: impl Into<String>,
+    ) -> Result<(), SessionError> {
+        let by = by.into();
+        self.ask(|done| Command::SetLimits { limits, by, done }).await
     }
 
     /// Cancels what runs, frees the agent's side and marks the session as closed.

@@ -1,4 +1,5 @@
-//! The limits and waits of sessions, each with its default and its reason.
+//! The limits and waits of sessions, each with its default and its reason, and who is told
+//! of what happens in them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,6 +7,8 @@ use std::time::Duration;
 use bus::StopLadder;
 
 use bus::connection::ConnectionLimits;
+
+use crate::observer::Observers;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -33,6 +36,7 @@ pub struct Settings {
     pub circuit_open: Duration,
     /// Each session has a directory of its own name below this, which its agent may read.
     pub own_dirs: Option<PathBuf>,
+    pub observers: Observers,
     /// Questions wait for a client also while none is attached.
     pub questions_wait: bool,
     /// An idle session lets its worker go after this; the next prompt starts one.
@@ -60,6 +64,7 @@ impl Default for Settings {
             restart_window: Duration::from_secs(180),
             circuit_open: Duration::from_secs(60),
             own_dirs: None,
+            observers: Observers::default(),
             questions_wait: false,
             worker_idle: None,
             put_aside_after: None,

@@ -101,6 +101,15 @@ impl Terminals {
         }
     }
 
+    /// Stops every command where it is.
+    pub(crate) fn pause_all(&self) {
+        self.open().values().for_each(|terminal| terminal.worker.pause());
+    }
+
+    pub(crate) fn resume_all(&self) {
+        self.open().values().for_each(|terminal| terminal.worker.resume());
+    }
+
     /// Ends every command that still runs.
     pub(crate) async fn end_all(&self) {
         let left: Vec<_> = self.open().drain().map(|(_, terminal)| terminal).collect();

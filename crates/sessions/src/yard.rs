@@ -4,9 +4,10 @@ mod left_open;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use serde_json::json;
-use store::{Batch, Changes, Durability, EventLog, Filter, SessionRecord, StoreError};
+use store::{Appended, Batch, Changes, Durability, EventLog, Filter, SessionRecord, StoreError};
 use wire::{Draft, Json, Kind, Seq, SessionId};
 
 use crate::mint;
@@ -69,6 +70,19 @@ impl Yard {
     /// Puts other rules in force, for running sessions as well.
     pub fn reload_rules(&self, rules: Rules) {
         self.rules.replace(rules);
+    }
+
+    /// Commits a batch of a session's own task.
+    pub(crate) async fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+        if self.settings.observers.is_empty() {
+            return self.log.append(batch).await;
+        }
+        let (n_events, since) = (batch.drafts.len(), Instant::now());
+        let appended = self.log.append(batch).await;
+        if appended.is_ok() {
+            self.settings.observers.appended(n_events, since.elapsed());
+        }
+        appended
     }
 
     /// Ends the turns of sessions whose process died, so that they can be used again.

@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sessions::permission::Mode;
 
+use crate::allowance::LimitArgs;
+
 /// Connects any client to any coding agent, through a session that is never lost.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, max_term_width = 100)]
@@ -25,6 +27,9 @@ pub(crate) struct Cli {
     /// Configuration file to use instead of the usual one; with `bus`, its file
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Write what -v shows to this file instead; it is put aside when it has grown
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) log_file: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
@@ -78,7 +83,8 @@ Examples:
   switchyard run -s last \"and now the tests\"
 
 Exit codes: 0 ok, 1 error, 2 usage, 3 timeout, 4 no such session or agent,
-5 a permission was denied because nobody was there to ask, 130 interrupted, 143 terminated")]
+5 a permission was denied or a limit was reached and nobody was there to ask,
+130 interrupted, 143 terminated")]
 #[command(override_usage = "switchyard run [OPTIONS] [AGENT] PROMPT [-- COMMAND...]")]
 pub(crate) struct RunArgs {
     /// [AGENT] PROMPT: the agent may be left out with --agent, --session or a command
@@ -91,6 +97,8 @@ pub(crate) struct RunArgs {
     pub(crate) agent: AgentArgs,
     #[command(flatten)]
     pub(crate) permissions: PermissionArgs,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
     /// Go on with an earlier session: its id, the beginning of one, or `last`
     #[arg(short, long, value_name = "SESSION")]
     pub(crate) session: Option<String>,

@@ -12,13 +12,16 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use runtimes::catalogue::Own;
 use serde::Deserialize;
+use sessions::observer::Observers;
 use sessions::permission::{Mode, RulesFile};
 use sessions::settings::Settings;
 use store::Durability;
 
 use crate::cli::{ConfigVerb, parse_duration};
 use crate::home::Home;
+use crate::logging::LogTable;
 use crate::outcome::Failure;
+use crate::traces::TracesTable;
 
 /// No conversation fits into less.
 const MIN_LINE_BYTES: usize = 4096;
@@ -27,6 +30,8 @@ const MIN_LINE_BYTES: usize = 4096;
 pub(crate) struct Config {
     pub(crate) home: Home,
     pub(crate) file: File,
+    /// Who is told what happens in sessions.
+    pub(crate) observers: Observers,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -37,7 +42,10 @@ pub(crate) struct File {
     pub(crate) waits: Waits,
     pub(crate) permissions: Permissions,
     pub(crate) workers: Workers,
+    pub(crate) log: LogTable,
+    pub(crate) traces: TracesTable,
     pub(crate) serve: crate::config_serve::Serve,
+    pub(crate) warm: crate::config_serve::Warm,
     pub(crate) webhook: Option<server::webhook::Table>,
     pub(crate) agents: BTreeMap<String, Own>,
     /// The shape that editors share.
@@ -83,6 +91,9 @@ pub(crate) struct Waits {
     after_term: Option<Wait>,
     permission: Option<Wait>,
     quiet: Option<Wait>,
+    client_warning: Option<Wait>,
+    client_eviction: Option<Wait>,
+    heartbeat: Option<Wait>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -140,12 +151,12 @@ pub(crate) fn load(path: Option<&Path>, may_be_missing: bool) -> Result<Config> 
     if lines.into_iter().flatten().any(|bytes| bytes < MIN_LINE_BYTES) {
         bail!("{}: a line needs at least {MIN_LINE_BYTES} bytes", home.config.display());
     }
-    Ok(Config { home, file })
+    Ok(Config { home, file, observers: Observers::default() })
 }
 
 impl Config {
     pub(crate) fn settings(&self) -> Settings {
-        let mut settings = Settings::default();
+        let mut settings = Settings { observers: self.observers.clone(), ..Settings::default() };
         let Limits {
             worker_line_bytes,
             client_line_bytes,
@@ -173,6 +184,17 @@ impl Config {
         settings
     }
 
+    /// How readers of the daemon's events are waited for.
+    pub(crate) fn pace(&self) -> server::daemon::Pace {
+        let mut pace = server::daemon::Pace::default();
+        let waits = &self.file.waits;
+        let of = |wait: Option<Wait>| wait.map(|wait| wait.0);
+        set(&mut pace.warn_after, of(waits.client_warning));
+        set(&mut pace.evict_after, of(waits.client_eviction));
+        set(&mut pace.heartbeat, of(waits.heartbeat));
+        pace
+    }
+
     pub(crate) fn store_options(&self) -> store::Options {
         let durability = match self.file.store.durability {
             DurabilityName::Process => Durability::Process,
@@ -181,6 +203,12 @@ impl Config {
         let mut options = store::Options { durability, ..store::Options::default() };
         set(&mut options.max_session_bytes, self.file.store.max_session_bytes);
         options
+    }
+
+    /// The variables that agents of one's own are given; some of them are keys.
+    pub(crate) fn secret_variables(&self) -> Vec<(String, String)> {
+        let all = self.file.agents.values().chain(self.file.agent_servers.values());
+        all.flat_map(|own| own.env.clone()).collect()
     }
 
     /// The file with the rules of the configuration. Its relative paths are below the
@@ -232,6 +260,7 @@ pub(crate) fn dispatch(verb: &ConfigVerb, config: &Config) -> Result<ExitCode, F
 fn show(config: &Config) -> String {
     use std::fmt::Write;
     let (settings, options) = (config.settings(), config.store_options());
+    let pace = config.pace();
     let wait = |duration: Duration| format!("\"{}ms\"", duration.as_millis());
     let mut text = format!(
         "[store]\ndurability = \"{}\"\nmax_session_bytes = {}\n",
@@ -263,7 +292,8 @@ fn show(config: &Config) -> String {
     let _ = writeln!(
         text,
         "\n[waits]\ninitialize = {}\nopen = {}\nwrite_stall = {}\ncancel_grace = {}\n\
-         after_eof = {}\nafter_term = {}\npermission = {}\nquiet = {}",
+         after_eof = {}\nafter_term = {}\npermission = {}\nquiet = {}\n\
+         client_warning = {}\nclient_eviction = {}\nheartbeat = {}",
         wait(settings.initialize_within),
         wait(settings.open_within),
         wait(settings.write_stall),
@@ -272,6 +302,9 @@ fn show(config: &Config) -> String {
         wait(settings.stop.after_term),
         wait(settings.permission_within),
         wait(settings.quiet_after),
+        wait(pace.warn_after),
+        wait(pace.evict_after),
+        wait(pace.heartbeat),
     );
     let mode = wire::Json::of(&config.file.permissions.mode);
     let _ = writeln!(text, "\n[permissions]\nmode = {}", mode.as_str());
@@ -282,6 +315,8 @@ fn show(config: &Config) -> String {
     if let Some(webhook) = &config.file.webhook {
         let _ = write!(text, "\n{}", webhook.shown());
     }
+    text.push_str(&config.file.log.show());
+    text.push_str(&config.file.traces.show());
     for (table, agents) in
         [("agents", &config.file.agents), ("agent_servers", &config.file.agent_servers)]
     {

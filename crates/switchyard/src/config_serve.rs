@@ -1,10 +1,13 @@
-//! `[serve]` of `switchyard.toml`: where the daemon listens, for whom, and how long it waits.
+//! `[serve]` and `[warm]` of `switchyard.toml`: where the daemon listens, for whom, how long it
+//! waits, and what it keeps ready.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
+use sessions::pools::WarmSettings;
 
 use crate::cli_serve::ServeArgs;
 use crate::config::Wait;
@@ -29,6 +32,37 @@ pub(crate) struct Serve {
     drain: Option<Wait>,
     worker_idle: Option<Wait>,
     put_aside: Option<Wait>,
+}
+
+/// Workers that are kept ready.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Warm {
+    enabled: Option<bool>,
+    /// Agents for which it is different.
+    agents: BTreeMap<String, bool>,
+    workers: Option<usize>,
+    per_key: Option<usize>,
+    memory_bytes: Option<u64>,
+    idle: Option<Wait>,
+    open_sessions: Option<bool>,
+}
+
+impl Warm {
+    pub(crate) fn settings(&self, shared_cwd: PathBuf) -> WarmSettings {
+        let default = WarmSettings::default();
+        WarmSettings {
+            is_on: self.enabled.unwrap_or(default.is_on),
+            agents: self.agents.clone(),
+            max_workers: self.workers.unwrap_or(default.max_workers),
+            max_per_key: self.per_key.unwrap_or(default.max_per_key),
+            max_memory_bytes: self.memory_bytes.unwrap_or(default.max_memory_bytes),
+            idle: self.idle.map_or(default.idle, |idle| idle.0),
+            opens_sessions: self.open_sessions.unwrap_or(default.opens_sessions),
+            shared_cwd: Some(shared_cwd),
+            ..default
+        }
+    }
 }
 
 /// The daemon as file and command line want it.

@@ -53,6 +53,7 @@ async fn start(config: &Config) -> Result<ExitCode, Failure> {
         .arg("serve")
         .args(words)
         .arg("--detached")
+        .args(own_log(config, &path))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(log)
@@ -176,7 +177,18 @@ async fn log(config: &Config, is_followed: bool, n_lines: usize) -> Result<ExitC
 }
 
 fn log_path(config: &Config) -> PathBuf {
-    config.home.state.join("daemon.log")
+    let configured = config.file.log.file.clone();
+    configured.unwrap_or_else(|| config.home.state.join("daemon.log"))
+}
+
+/// Written by the daemon itself, which keeps it small; unless it is told to elsewhere.
+fn own_log(config: &Config, path: &Path) -> Vec<std::ffi::OsString> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let is_named = std::env::args_os().any(|word| word.as_bytes().starts_with(b"--log-file"));
+    match is_named || config.file.log.file.is_some() {
+        true => Vec::new(),
+        false => vec!["--log-file".into(), path.into()],
+    }
 }
 
 /// The end of a text file, from no more than its last 256 KiB.

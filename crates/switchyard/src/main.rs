@@ -2,9 +2,11 @@
 //! that know how, and shows the result. Knows words for people, and nothing else.
 
 mod acp;
+mod activation;
 mod adapter;
 mod agents;
 mod agents_verbs;
+mod allowance;
 mod ask;
 mod attach;
 mod audit;
@@ -21,6 +23,8 @@ mod follow;
 mod format;
 mod home;
 mod launching;
+mod logging;
+mod notify;
 mod outcome;
 mod paint;
 mod prompt;
@@ -28,22 +32,25 @@ mod reach;
 mod reached;
 mod run;
 mod serve;
+mod service;
 mod sessions_verbs;
 mod signals;
 mod stdio;
 mod terminal;
 mod token_verbs;
+mod traces;
 mod translate;
 mod world;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::prelude::*;
 
+use activation::{ActivationError, Inherited};
 use cli::{Cli, Verb};
+use logging::Logging;
 use outcome::Failure;
+use service::Service;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
@@ -52,6 +59,8 @@ fn main() -> ExitCode {
         // Before any thread: a keeper must be the only thing in its process.
         return ::bus::keeper::main();
     }
+    // Also before any thread: what was meant for this process alone leaves the environment.
+    let inherited = activation::inherited();
     // One protocol on one pair of pipes: handing messages from thread to thread would cost
     // more than it gains. The log has threads of its own.
     let is_protocol = first.as_deref().is_some_and(|verb| {
@@ -70,26 +79,67 @@ fn main() -> ExitCode {
         return runtime.block_on(demo_agent(args.collect()));
     }
     let cli = Cli::parse();
-    start_logging(cli.verbose);
-    let ended = runtime.block_on(dispatch(cli));
+    let logging = logging::start(cli.verbose);
+    let ended = runtime.block_on(dispatch(cli, &logging, inherited));
     // A thread may still wait for a line that nobody will type.
     runtime.shutdown_background();
+    logging.flush();
     match ended {
         Ok(code) => code,
         Err(failure) => failure.report(),
     }
 }
 
-async fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
+async fn dispatch(
+    cli: Cli,
+    logging: &Logging,
+    inherited: Result<Inherited, ActivationError>,
+) -> Result<ExitCode, Failure> {
     let is_adapter = matches!(cli.verb, Verb::Adapter(_));
     // `--config` of the bus is its own file, as with stdio Bus.
     let is_bus = matches!(cli.verb, Verb::Bus(_));
     // Whoever started an adapter has read the file, if there is one.
-    let config = config::load(cli.config.as_deref().filter(|_| !is_bus), is_adapter)?;
-    match cli.verb {
+    let mut config = config::load(cli.config.as_deref().filter(|_| !is_bus), is_adapter)?;
+    let service = match (&cli.verb, cli.log_file) {
+        (Verb::Serve(_), path) => {
+            let inherited = inherited.map_err(anyhow::Error::from)?;
+            Some(Service::begin(logging.clone(), path, &config.file.log, inherited)?)
+        }
+        (_, Some(path)) => {
+            logging.to_file(path)?;
+            None
+        }
+        (_, None) => None,
+    };
+    logging.secrets().register_environment(config.secret_variables());
+    let has_sessions = matches!(cli.verb, Verb::Run(_) | Verb::Acp(_) | Verb::Serve(_));
+    let traces = match has_sessions {
+        true => traces::start(&config.file.traces, logging.secrets())?,
+        false => None,
+    };
+    if let Some(traces) = &traces {
+        config.observers = config.observers.and(traces.observer());
+    }
+    let ended = obey(cli.verb, cli.config, config, service).await;
+    if let Some(traces) = traces {
+        traces.finish().await;
+    }
+    ended
+}
+
+async fn obey(
+    verb: Verb,
+    named: Option<std::path::PathBuf>,
+    config: config::Config,
+    service: Option<Service>,
+) -> Result<ExitCode, Failure> {
+    match verb {
+        Verb::Serve(args) => match service {
+            Some(service) => serve::serve(args, config, service).await,
+            None => Err(Failure::usage("the daemon has nobody to run it")),
+        },
         Verb::Run(args) => run::run(args, config).await,
         Verb::Acp(args) => acp::serve(args, config).await,
-        Verb::Serve(args) => serve::serve(args, config).await,
         Verb::Daemon(verb) => daemon_verbs::dispatch(verb, config).await,
         Verb::Token(verb) => token_verbs::dispatch(verb, config).await,
         Verb::Attach(args) => attach::attach(args, config).await,
@@ -98,7 +148,7 @@ async fn dispatch(cli: Cli) -> Result<ExitCode, Failure> {
         Verb::Adapter(args) => adapter::serve(args, config).await,
         Verb::Agents(args) => agents_verbs::dispatch(args, config).await,
         Verb::Translate(args) => translate::translate(&args),
-        Verb::Bus(args) => bus::dispatch(args, cli.config, config).await,
+        Verb::Bus(args) => bus::dispatch(args, named, config).await,
         Verb::Config(verb) => config::dispatch(&verb, &config),
     }
 }
@@ -116,23 +166,4 @@ async fn demo_agent(args: Vec<std::ffi::OsString>) -> ExitCode {
             ExitCode::from(outcome::USAGE)
         }
     }
-}
-
-/// Logs go to stderr; stdout belongs to the answer or the protocol.
-fn start_logging(n_verbose: u8) {
-    let level = match n_verbose {
-        0 => None,
-        1 => Some("info"),
-        2 => Some("debug"),
-        _ => Some("trace"),
-    };
-    let wanted = match (level, std::env::var("SWITCHYARD_LOG")) {
-        (Some(level), _) => level.to_owned(),
-        (None, Ok(wanted)) => wanted,
-        (None, Err(_)) => String::new(),
-    };
-    let errors = Targets::new().with_default(tracing::Level::ERROR);
-    let filter = wanted.parse::<Targets>().ok().filter(|_| !wanted.is_empty()).unwrap_or(errors);
-    let to_stderr = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    tracing_subscriber::registry().with(to_stderr.with_filter(filter)).init();
 }

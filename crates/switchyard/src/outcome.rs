@@ -105,7 +105,12 @@ impl From<sessions::open::OpenError> for Failure {
 
 impl From<sessions::session::SessionError> for Failure {
     fn from(error: sessions::session::SessionError) -> Self {
-        Self::new(ERROR, error.to_string())
+        use sessions::session::SessionError;
+        match &error {
+            SessionError::LimitReached(reached) => Self::new(DENIED, error.to_string())
+                .hint(format!("give a higher {}", crate::allowance::flag(reached.limit))),
+            _ => Self::new(ERROR, error.to_string()),
+        }
     }
 }
 

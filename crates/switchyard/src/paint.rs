@@ -15,6 +15,10 @@ impl Paint {
         Self { is_on: terminal::color_on_stdout() }
     }
 
+    pub(crate) fn when(is_on: bool) -> Self {
+        Self { is_on }
+    }
+
     #[cfg(test)]
     pub(crate) fn none() -> Self {
         Self { is_on: false }

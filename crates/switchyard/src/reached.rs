@@ -15,6 +15,9 @@ use wire::{CallId, Json, SessionId, TurnId};
 use crate::outcome::Failure;
 use crate::reach::Daemon;
 
+/// Answers where nobody is there to ask.
+pub(crate) const UNATTENDED: &str = "unattended";
+
 #[derive(Debug, Clone)]
 pub(crate) enum Reached {
     Here { handle: SessionHandle, slot: Arc<HostSlot> },
@@ -80,7 +83,11 @@ impl Reached {
     pub(crate) async fn answer(&self, request: CallId, answer: Answer, by: &'static str) {
         match self {
             Self::Here { handle, .. } => {
-                let _ = handle.answer(request, answer, Decider::client(by)).await;
+                let by = match by {
+                    UNATTENDED => Decider::new(by),
+                    by => Decider::client(by),
+                };
+                let _ = handle.answer(request, answer, by).await;
             }
             Self::There { daemon, id } => {
                 let path = format!("/v1/sessions/{id}/permissions/{request}");

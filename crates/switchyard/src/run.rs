@@ -9,9 +9,11 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sessions::budget::Limit;
 use sessions::details::Details;
 use sessions::host::{AgentCommand, HostSlot, own_client_capabilities};
 use sessions::open::{self, Notes, Opened, Terms};
@@ -21,6 +23,7 @@ use sessions::yard::Yard;
 use store::{EventLog, SessionRecord};
 use wire::{Event, Json, Kind, Seq, TurnId};
 
+use crate::allowance::{self, limit_asked};
 use crate::ask::{Asker, asked};
 use crate::cli::{Format, PermissionArgs, RunArgs};
 use crate::config::Config;
@@ -29,7 +32,7 @@ use crate::format::{Formatter, TextOptions};
 use crate::launching::{Wanted, agent_command};
 use crate::outcome::{self, Failure};
 use crate::reach::Daemon;
-use crate::reached::Reached;
+use crate::reached::{Reached, UNATTENDED};
 use crate::signals::Signals;
 use crate::{control, prompt, terminal, world};
 
@@ -77,7 +80,9 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
     ));
     let wishes =
         Wishes { model: args.model.clone(), effort: args.effort.clone(), mode: args.mode.clone() };
-    let notes = Notes { wishes, made_by: Some("run".to_owned()), ..Notes::default() };
+    let limits = args.limits.limits();
+    let made_by = Some("run".to_owned());
+    let notes = Notes { wishes, made_by, limits, ..Notes::default() };
     let terms = Terms { slot: slot.clone(), policy, services: ServedBy::Switchyard, notes };
     let _listening = control::listen(&config.home.run, &yard)?;
 
@@ -102,7 +107,14 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
         false => None,
     };
     let session = Reached::Here { handle: opened.handle, slot };
-    let turn = Turn { args: &args, log: &*yard.log, session, cursor, can_ask };
+    let turn = Turn {
+        args: &args,
+        log: &*yard.log,
+        session,
+        cursor,
+        can_ask,
+        is_denied: AtomicBool::new(false),
+    };
     let taken = turn.take(params, &mut signals).await;
     drop(attachment);
     taken
@@ -214,7 +226,12 @@ async fn open_session(
     let opened = match earlier {
         Some(record) => {
             let taken = open::take(yard, record.id).await?;
+            let before = Details::read(&taken.record).budget.limits();
             let opened = open::earlier(yard, terms, taken, None).await?;
+            let limits = terms.notes.limits;
+            if !limits.is_empty() {
+                opened.handle.set_limits(limits.or(before), "run").await?;
+            }
             if let Err(error) = open::grant(&opened.handle, terms).await {
                 terms.slot.shut_down().await;
                 let _ = opened.handle.finish().await;
@@ -258,6 +275,8 @@ struct Turn<'a> {
     session: Reached,
     cursor: Seq,
     can_ask: bool,
+    /// Something was refused because nobody was there to ask.
+    is_denied: AtomicBool,
 }
 
 /// What the events of a turn tell about its end.
@@ -265,6 +284,8 @@ struct Turn<'a> {
 struct Seen {
     until: Seq,
     was_denied_unattended: bool,
+    /// The limit at which it was stopped, because nobody was there to ask.
+    limit: Option<Limit>,
     end: Option<Value>,
 }
 
@@ -294,6 +315,7 @@ impl Seen {
     fn exit_code(&self) -> u8 {
         match self.end.as_ref().and_then(|end| end["stopReason"].as_str()) {
             Some("error") | None => outcome::ERROR,
+            Some("cancelled") if self.limit.is_some() => outcome::DENIED,
             Some("cancelled") => outcome::INTERRUPTED,
             _ if self.was_denied_unattended => outcome::DENIED,
             _ => 0,
@@ -316,7 +338,10 @@ impl Turn<'_> {
             let look = |event: &Event| {
                 match &asker {
                     Some(asker) => asker.consider(event, session),
-                    None => self.reject(event),
+                    None => {
+                        seen.limit = limit_asked(event).or(seen.limit.take());
+                        self.reject(event);
+                    }
                 }
                 seen.look(event, turn)
             };
@@ -367,9 +392,17 @@ impl Turn<'_> {
         let code = match followed {
             // As with any filter whose reader has had enough.
             Followed::ReaderGone => 0,
-            Followed::Enough => forced.unwrap_or_else(|| seen.exit_code()),
+            Followed::Enough => forced.unwrap_or_else(|| {
+                seen.was_denied_unattended |= self.is_denied.load(Ordering::Relaxed);
+                seen.exit_code()
+            }),
         };
         self.name_session();
+        if let (outcome::DENIED, Some(limit)) = (code, seen.limit) {
+            let flag = allowance::flag(limit);
+            return Err(Failure::new(code, "a limit is reached, and nobody was there to ask")
+                .hint(format!("go on with a higher {flag}, or at a terminal")));
+        }
         if code == outcome::DENIED && self.args.format == Format::Text {
             terminal::say(
                 "hint: nobody was there to ask; see --approve-reads, --permissions and --policy",
@@ -403,13 +436,16 @@ impl Turn<'_> {
 
     /// Nobody is there to ask, and what waits for a person elsewhere would wait for long.
     fn reject(&self, event: &Event) {
-        if matches!(self.session, Reached::Here { .. }) {
+        // Here the session itself rejects what its agent asks.
+        let is_limit = limit_asked(event).is_some();
+        if matches!(self.session, Reached::Here { .. }) && !is_limit {
             return;
         }
         let payload: Value = event.payload.read().unwrap_or_default();
         if let Some(id) = asked(&payload) {
+            self.is_denied.store(true, Ordering::Relaxed);
             let session = self.session.clone();
-            tokio::spawn(async move { session.answer(id, Answer::Reject, "unattended").await });
+            tokio::spawn(async move { session.answer(id, Answer::Reject, UNATTENDED).await });
         }
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod announce;
 mod doors;
 pub(crate) mod presence;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,15 +17,17 @@ use anyhow::Context as _;
 use server::daemon::{Daemon, Settings, router};
 use server::guard::Guard;
 use server::login::Login;
+use server::metrics::{self, Metrics};
 use server::tokens::Tokens;
 use sessions::desk::Desk;
 use sessions::permission::{Policy, RulesFile};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use sessions::pools::Pools;
 
 use crate::cli_serve::ServeArgs;
 use crate::config::Config;
 use crate::config_serve::Wanted;
 use crate::outcome::Failure;
+use crate::service::{Drained, Service};
 use crate::{config, control, format, world};
 use announce::Announcing;
 use doors::Doors;
@@ -33,12 +36,15 @@ use presence::Presence;
 /// After the last turn, connections and workers have this long to go.
 const FAREWELL: Duration = Duration::from_secs(15);
 
-pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, Failure> {
+pub(crate) async fn serve(
+    args: ServeArgs,
+    config: Config,
+    mut service: Service,
+) -> Result<ExitCode, Failure> {
     if args.detached {
         // Its terminal may close; what it still says there must not stop it.
         let _ = rustix::process::setsid();
     }
-    let mut signals = Signals::listen()?;
     bus::raise_descriptor_limit();
     let presence = Presence::take(&config.home.run)?;
     let config = Arc::new(config);
@@ -46,23 +52,28 @@ pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, F
     let wanted = config.file.serve.with(&args);
     let tokens = Tokens::open(&config.home.state).context("cannot use the tokens")?;
     let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard);
-    let guard = Arc::new(guard.context("the daemon's settings are wrong")?);
+    let metrics = counted(&config, &service)?;
+    let guard = guard.context("the daemon's settings are wrong")?.counting(metrics.clone());
+    let guard = Arc::new(guard);
     let login = Login::new(guard.clone());
-    let doors = Doors::open(&wanted, &config.home.run).await?;
-    let daemon = assemble(&config, &wanted, doors.base()).await?;
+    let inherited = std::mem::take(&mut service.inherited);
+    let doors = Doors::open(&wanted, &config.home.run, inherited).await?;
+    let daemon = assemble(&config, &wanted, doors.base(), &metrics).await?;
     let _listening = control::listen(&config.home.run, daemon.desk.yard())?;
     tokio::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
     let mut announcing = Announcing::start(webhook, &daemon, doors.base())?;
     presence.announce(&doors)?;
     let link = login.new_link(&doors.base()).context("cannot make a login link")?;
     format::print(&format!("switchyard serve: {} · log in: {link}\n", doors.base()))?;
-    let serving = doors.serve(&daemon, &guard, router(&daemon, &guard, &login));
-    loop {
-        match signals.next().await {
-            Wish::End => break,
-            Wish::Reload => reload(&args, &config, &guard, &daemon, &mut announcing),
-        }
-    }
+    let status = doors.base();
+    let router = router(&daemon, &guard, &login)
+        .merge(metrics::router(&metrics))
+        .layer(axum::middleware::from_fn_with_state(metrics, metrics::measure));
+    let serving = doors.serve(&daemon, &guard, router);
+    service.ready(&status);
+    let again =
+        async |service: &Service| reload(&args, &config, &guard, &daemon, service, &mut announcing);
+    service.until_asked_to_end(&status, again).await;
     presence.withdraw();
     daemon.stopping.cancel();
     let ending = async {
@@ -71,10 +82,10 @@ pub(crate) async fn serve(args: ServeArgs, config: Config) -> Result<ExitCode, F
         announcing.end().await;
     };
     let longest = wanted.drain + FAREWELL;
-    tokio::select! {
-        _ = tokio::time::timeout(longest, ending) => {}
-        // Asked twice: the keepers end what we leave behind.
-        _ = signals.end.recv() => {}
+    let ending = async { drop(tokio::time::timeout(longest, ending).await) };
+    if service.drain("turns come to an end", ending).await == Drained::CutShort {
+        // The keepers end what we leave behind.
+        tracing::warn!("ended before every turn had");
     }
     drop(presence);
     Ok(ExitCode::SUCCESS)
@@ -85,16 +96,24 @@ async fn assemble(
     config: &Arc<Config>,
     wanted: &Wanted,
     base: String,
+    metrics: &Metrics,
 ) -> Result<Arc<Daemon>, Failure> {
     let mut yard = world::open_yard(config).await?;
     yard.settings.own_dirs = Some(config.home.state.join("sessions"));
+    yard.settings.observers = yard.settings.observers.and(metrics.as_observer());
     yard.settings.questions_wait = true;
     yard.settings.worker_idle = Some(wanted.worker_idle);
     yard.settings.put_aside_after = Some(wanted.put_aside);
     // The configuration's rules are the yard's, which follows their file.
     let policy = Policy { mode: config.file.permissions.mode, ..Policy::default() };
-    let desk = Desk::new(yard, Arc::new(agents::Catalogued::new(config.clone())), policy);
     let state = &config.home.state;
+    let shared_cwd = shared_cwd(config);
+    let made = world::make_private_dir(&shared_cwd);
+    made.with_context(|| format!("cannot make {}", shared_cwd.display()))?;
+    let warm = config.file.warm.settings(shared_cwd);
+    let pools = Pools::new(yard.setup.clone(), yard.settings.clone(), warm);
+    let agents = Arc::new(agents::Catalogued::new(config.clone()));
+    let desk = Desk::with_pools(yard, agents, policy, Some(pools));
     let projects_dir = wanted.projects.clone().unwrap_or_else(|| state.join("projects"));
     let sessions_dir = state.join("sessions");
     for dir in [&projects_dir, &sessions_dir] {
@@ -107,10 +126,26 @@ async fn assemble(
         roots: wanted.roots.clone(),
         sessions_dir,
         projects_dir,
+        pace: config.pace(),
     };
     let daemon = Daemon::new(desk, settings);
     daemon.sweep_attachments().await;
     Ok(daemon)
+}
+
+/// Where workers are started that several sessions use.
+fn shared_cwd(config: &Config) -> PathBuf {
+    config.home.run.join("shared")
+}
+
+/// The daemon's counters.
+fn counted(config: &Config, service: &Service) -> Result<Metrics, Failure> {
+    let agents = crate::agents::catalogue(config)?;
+    let names = agents.iter().map(|agent| agent.id.clone());
+    let metrics = Metrics::new(names.chain([runtimes::catalogue::BUILT_IN.to_owned()]));
+    let logging = service.logging.clone();
+    metrics.dropped_lines_from(move || logging.n_dropped());
+    Ok(metrics)
 }
 
 /// Reads the configuration again. What is wrong with it is told, and nothing changes.
@@ -119,50 +154,20 @@ fn reload(
     config: &Config,
     guard: &Guard,
     daemon: &Daemon,
+    service: &Service,
     announcing: &mut Announcing,
-) {
-    let mut read = || -> Result<(), Failure> {
-        let new = config::load(Some(&config.home.config), true)?;
-        let (rules, webhook) = (new.rules_file(), announce::checked(&new)?);
-        rules.as_ref().map(RulesFile::load).transpose().map_err(anyhow::Error::from)?;
-        guard.reload(&new.file.serve.with(args).guard).map_err(anyhow::Error::from)?;
-        daemon.desk.yard().rules.follow(rules).map_err(anyhow::Error::from)?;
-        let mode = new.file.permissions.mode;
-        daemon.desk.set_policy(Policy { mode, ..Policy::default() });
-        announcing.replace(webhook, daemon)
-    };
-    match read() {
-        Ok(()) => tracing::info!("configuration read again"),
-        Err(failure) => tracing::error!(error = %failure, "configuration not used"),
+) -> anyhow::Result<()> {
+    let new = config::load(Some(&config.home.config), true)?;
+    let said = |failure: Failure| anyhow::anyhow!(failure.to_string());
+    let (rules, webhook) = (new.rules_file(), announce::checked(&new).map_err(said)?);
+    rules.as_ref().map(RulesFile::load).transpose()?;
+    service.log_as(&new.file.log)?;
+    guard.reload(&new.file.serve.with(args).guard)?;
+    daemon.desk.yard().rules.follow(rules)?;
+    let mode = new.file.permissions.mode;
+    daemon.desk.set_policy(Policy { mode, ..Policy::default() });
+    if let Some(pools) = daemon.desk.pools() {
+        pools.configure(new.file.warm.settings(shared_cwd(config)));
     }
-}
-
-enum Wish {
-    End,
-    Reload,
-}
-
-struct Signals {
-    end: tokio::sync::mpsc::Receiver<()>,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn listen() -> anyhow::Result<Self> {
-        let (sender, end) = tokio::sync::mpsc::channel(4);
-        for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
-            let (mut signals, sender) = (signal(kind)?, sender.clone());
-            tokio::spawn(async move {
-                while signals.recv().await.is_some() && sender.send(()).await.is_ok() {}
-            });
-        }
-        Ok(Self { end, hangup: signal(SignalKind::hangup())? })
-    }
-
-    async fn next(&mut self) -> Wish {
-        tokio::select! {
-            _ = self.end.recv() => Wish::End,
-            _ = self.hangup.recv() => Wish::Reload,
-        }
-    }
+    announcing.replace(webhook, daemon).map_err(said)
 }

@@ -1,4 +1,4 @@
-//! Signals that end a command.
+//! Signals that end a command, and those by which a daemon is run.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -29,3 +29,60 @@ impl Signals {
         }
     }
 }
+
+/// What a daemon is asked for by a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// SIGTERM or SIGINT: take no more, let what runs come to an end.
+    Drain,
+    /// The second of them: do not wait.
+    EndNow,
+    /// SIGHUP: read the configuration again.
+    Reload,
+    /// SIGUSR1: open the log file anew.
+    ReopenLog,
+}
+
+/// The signals of a daemon.
+#[derive(Debug)]
+pub(crate) struct DaemonSignals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+    user1: Signal,
+    is_draining: bool,
+}
+
+impl DaemonSignals {
+    /// From here on none of them ends the process by itself.
+    pub(crate) fn listen() -> anyhow::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+            user1: signal(SignalKind::user_defined1())?,
+            is_draining: false,
+        })
+    }
+
+    /// What the next signal asks for. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Asked {
+        tokio::select! {
+            biased;
+            _ = self.terminate.recv() => self.end(),
+            _ = self.interrupt.recv() => self.end(),
+            _ = self.hangup.recv() => Asked::Reload,
+            _ = self.user1.recv() => Asked::ReopenLog,
+        }
+    }
+
+    fn end(&mut self) -> Asked {
+        match std::mem::replace(&mut self.is_draining, true) {
+            false => Asked::Drain,
+            true => Asked::EndNow,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -15,9 +15,17 @@ pub(crate) fn write(text: &str) {
 
 /// Colour where there is a terminal that wants it.
 pub(crate) fn color_on_stdout() -> bool {
+    std::io::stdout().is_terminal() && wants_color()
+}
+
+pub(crate) fn color_on_stderr() -> bool {
+    std::io::stderr().is_terminal() && wants_color()
+}
+
+fn wants_color() -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    std::io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb
+    !is_set("NO_COLOR") && !is_dumb
 }
 
 /// Until whoever reads our stdout has closed it, as `| head` does when it has seen enough.

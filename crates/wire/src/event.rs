@@ -96,7 +96,7 @@ kinds! {
     SessionResumed = "session_resumed",
     /// `{mode|model|option…}`: a client changed a setting of the session.
     OptionSet = "option_set",
-    /// `{prompt, by}`: a prompt was accepted; it may have to wait.
+    /// `{prompt, by, _meta?}`: a prompt was accepted; it may have to wait.
     PromptReceived = "prompt_received",
     /// `{reason}`: a queued prompt was dropped before its turn started.
     PromptDropped = "prompt_dropped",
@@ -115,7 +115,11 @@ kinds! {
     ElicitationRequested = "elicitation_requested",
     /// `{requestId, by, response}`
     ElicitationResolved = "elicitation_resolved",
-    /// `{pid, command, containment}`
+    /// `{limit, used, allowed, requestId}`: the session pauses, and a person is asked.
+    LimitReached = "limit_reached",
+    /// `{limit, allowed, by}`: it may go on, up to here.
+    LimitRaised = "limit_raised",
+    /// `{pid, command, containment, model?}`
     WorkerStarted = "worker_started",
     /// `{code?, signal?, stderr}`
     WorkerExited = "worker_exited",

@@ -9,6 +9,8 @@ use std::process::{Child, Command, Stdio};
 
 use bench::report::Report;
 
+mod agent;
+
 const LOAD: &str = env!("CARGO_BIN_EXE_bus-load");
 const ECHO: &str = env!("CARGO_BIN_EXE_bus-echo");
 const REFERENCE: &str = env!("CARGO_BIN_EXE_bus-reference");

@@ -128,6 +128,24 @@ async fn a_peer_that_never_reads_is_declared_stalled_and_senders_are_released() 
 }
 
 #[tokio::test]
+async fn a_peer_that_was_stopped_is_waited_for_and_nothing_is_lost() {
+    let (patient, _inbox, mut peer, _peer_out) = connect(16);
+    let (impatient, _other_inbox, _other_peer, _other_peer_out) = connect(16);
+    let big = Json::of(&"x".repeat(1000));
+    patient.set_patient(true);
+
+    patient.notify_in_turn("m", &big).await.unwrap();
+    impatient.notify_in_turn("m", &big).await.unwrap();
+    // Its wait began later and is as long.
+    impatient.stalled().await;
+
+    assert!(!patient.shared.stalled.is_cancelled());
+    patient.set_patient(false);
+    let line = peer.next_line().await.unwrap().unwrap();
+    assert!(line.contains(&"x".repeat(1000)), "{line}");
+}
+
+#[tokio::test]
 async fn a_peer_that_is_gone_answers_nothing() {
     let (connection, mut inbox, mut peer, peer_out) = connect(1 << 16);
     let asking = connection.clone();

@@ -1,5 +1,6 @@
 //! The half of a connection that speaks.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -7,19 +8,26 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::Line;
+use super::{Line, Patience};
 
 /// Lines written with one system call when they wait anyway.
 const BATCH_LINES: usize = 64;
 /// What is queued when we close is short (a cancel, an answer) or not wanted any more.
 const FLUSH_ON_CLOSE: Duration = Duration::from_millis(200);
 
+/// When a peer counts as stalled.
+pub(super) struct Stall {
+    /// It took no byte for this long.
+    pub(super) after: Duration,
+    pub(super) patience: Arc<Patience>,
+}
+
 /// Writes until the connection closes or the peer stops reading, and says whether the
 /// peer stalled. Dropping `writer` at the end is what the peer sees as end of file.
 pub(super) async fn run<W: AsyncWrite + Unpin>(
     mut writer: W,
     mut lines: mpsc::Receiver<Line>,
-    write_stall: Duration,
+    stall: Stall,
     closing: CancellationToken,
     stalled: CancellationToken,
 ) {
@@ -37,7 +45,7 @@ pub(super) async fn run<W: AsyncWrite + Unpin>(
         }
         join(&mut batch, &mut bytes);
         tokio::select! {
-            written = write_all(&mut writer, &mut bytes, write_stall) => match written {
+            written = write_all(&mut writer, &mut bytes, &stall) => match written {
                 Written::All => {}
                 Written::Stalled => {
                     stalled.cancel();
@@ -56,7 +64,8 @@ pub(super) async fn run<W: AsyncWrite + Unpin>(
     }
     join(&mut batch, &mut bytes);
     if !stalled.is_cancelled() {
-        write_all(&mut writer, &mut bytes, FLUSH_ON_CLOSE).await;
+        let last = Stall { after: FLUSH_ON_CLOSE, patience: Arc::default() };
+        write_all(&mut writer, &mut bytes, &last).await;
     }
     let _ = tokio::time::timeout(FLUSH_ON_CLOSE, writer.shutdown()).await;
 }
@@ -79,18 +88,22 @@ enum Written {
 async fn write_all<W: AsyncWrite + Unpin>(
     writer: &mut W,
     bytes: &mut BytesMut,
-    stall: Duration,
+    stall: &Stall,
 ) -> Written {
-    while !bytes.is_empty() {
-        match tokio::time::timeout(stall, writer.write_buf(bytes)).await {
+    loop {
+        let count = stall.patience.count();
+        let step = async {
+            match bytes.is_empty() {
+                true => writer.flush().await.map(|()| 0),
+                false => writer.write_buf(bytes).await,
+            }
+        };
+        match tokio::time::timeout(stall.after, step).await {
+            Ok(Ok(0)) if bytes.is_empty() => return Written::All,
             Ok(Ok(n)) if n > 0 => {}
             Ok(_) => return Written::Gone,
-            Err(_) => return Written::Stalled,
+            Err(_) if stall.patience.has_run_out(count) => return Written::Stalled,
+            Err(_) => {}
         }
-    }
-    match tokio::time::timeout(stall, writer.flush()).await {
-        Ok(Ok(())) => Written::All,
-        Ok(Err(_)) => Written::Gone,
-        Err(_) => Written::Stalled,
     }
 }

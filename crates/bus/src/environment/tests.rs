@@ -23,6 +23,16 @@ fn our_own_variables_never_pass_even_when_set() {
 }
 
 #[test]
+fn what_the_service_manager_told_us_is_not_passed_on() {
+    let ours = [("NOTIFY_SOCKET", "/run/notify"), ("LISTEN_FDS", "1"), ("WATCHDOG_USEC", "9")];
+    check(&Environment::default(), &ours, &[]);
+    // Who wants a worker to have one sets it.
+    let set = BTreeMap::from([("NOTIFY_SOCKET".into(), "/other".into())]);
+    let environment = Environment { set, ..Environment::default() };
+    check(&environment, &ours, &[("NOTIFY_SOCKET", "/other")]);
+}
+
+#[test]
 fn the_marker_of_an_outer_worker_is_replaced() {
     check(&Environment::default(), &[(MARKER_VARIABLE, "outer")], &[]);
 }

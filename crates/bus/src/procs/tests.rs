@@ -6,7 +6,9 @@ fn a_name_full_of_parentheses_does_not_shift_the_fields() {
 
     let process = parse_stat(stat).unwrap();
 
-    assert_eq!(process, Proc { pid: 42, parent: 7, session: 9, start: 5555, is_zombie: false });
+    let plain =
+        Proc { pid: 42, parent: 7, session: 9, start: 5555, is_zombie: false, is_stopped: false };
+    assert_eq!(process, plain);
 }
 
 #[test]
@@ -18,7 +20,14 @@ fn a_cut_stat_is_nobody() {
 
 #[test]
 fn descendants_are_found_at_any_depth_and_loops_end() {
-    let process = |pid, parent| Proc { pid, parent, session: 0, start: 0, is_zombie: false };
+    let process = |pid, parent| Proc {
+        pid,
+        parent,
+        session: 0,
+        start: 0,
+        is_zombie: false,
+        is_stopped: false,
+    };
     let all = [process(2, 1), process(3, 2), process(4, 9), process(9, 4), process(5, 3)];
 
     let mut pids: Vec<i32> = descendants(&[1], &all).iter().map(|found| found.pid).collect();

@@ -4,6 +4,7 @@
 mod crash;
 mod errors;
 mod ordinary_user;
+mod pausing;
 mod pipes;
 mod stage;
 mod surroundings;

@@ -106,6 +106,21 @@ impl Witnesses {
         self.0.iter().all(|(pid, start)| stat(*pid).is_none_or(|(_, now)| now != *start))
     }
 
+    /// Nothing of them runs. A zombie does not.
+    pub(crate) fn are_stopped(&self) -> bool {
+        self.0.keys().all(|pid| is_stopped(*pid))
+    }
+
+    /// Gone, or waiting to be reaped.
+    pub(crate) fn are_dead(&self) -> bool {
+        self.0.keys().all(|pid| matches!(state(*pid), None | Some('Z')))
+    }
+
+    /// Each of them could run.
+    pub(crate) fn are_running(&self) -> bool {
+        self.0.keys().all(|pid| !is_stopped(*pid) || matches!(state(*pid), Some('Z')))
+    }
+
     pub(crate) fn n_living(&self) -> usize {
         self.0
             .iter()
@@ -145,6 +160,27 @@ pub(crate) fn has_cgroup(id: &str) -> bool {
     ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]
         .iter()
         .any(|root| Path::new(root).join(format!("switchyard-{id}")).exists())
+}
+
+/// By a signal, or by its cgroup.
+pub(crate) fn is_stopped(pid: i32) -> bool {
+    matches!(state(pid), None | Some('T' | 'Z')) || is_in_frozen_cgroup(pid)
+}
+
+fn is_in_frozen_cgroup(pid: i32) -> bool {
+    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let Some(path) = groups.lines().find_map(|line| line.strip_prefix("0::/")) else {
+        return false;
+    };
+    ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].iter().any(|root| {
+        let events = Path::new(root).join(path).join("cgroup.events");
+        fs::read_to_string(events).is_ok_and(|events| events.contains("frozen 1"))
+    })
+}
+
+fn state(pid: i32) -> Option<char> {
+    let bytes = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    String::from_utf8_lossy(&bytes).rsplit_once(')')?.1.trim_start().chars().next()
 }
 
 /// Parent and start time.

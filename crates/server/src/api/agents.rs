@@ -49,12 +49,17 @@ struct Search {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Found {
-    agents: Vec<wire::Json>,
-    is_done: bool,
+pub(crate) struct Found {
+    pub(crate) agents: Vec<wire::Json>,
+    pub(crate) is_done: bool,
 }
 
 impl Known {
+    /// What is found, as it is found.
+    pub(crate) fn follow(&self, daemon: &Daemon, refresh: bool) -> watch::Receiver<Found> {
+        self.search(daemon, refresh).found
+    }
+
     /// The search to follow.
     fn search(&self, daemon: &Daemon, refresh: bool) -> Search {
         let mut searches = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -121,7 +121,7 @@ fn link(attachment: &Attachment, path: &Path) -> Value {
     })
 }
 
-fn uri(path: &Path) -> String {
+pub(crate) fn uri(path: &Path) -> String {
     use std::fmt::Write as _;
     use std::os::unix::ffi::OsStrExt as _;
     let mut uri = "file://".to_owned();

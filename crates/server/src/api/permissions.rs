@@ -52,8 +52,9 @@ pub(crate) struct Permission {
     turn_id: Option<String>,
     /// Milliseconds since 1970.
     since: i64,
-    /// When it is rejected if nobody answers.
-    until: i64,
+    /// When it is rejected if nobody answers; without it, it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<i64>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -87,7 +88,7 @@ impl Permission {
             seq: question.seq.0,
             turn_id: question.turn.map(|turn| turn.to_string()),
             since: question.since.0,
-            until: question.until.0,
+            until: question.until.map(|until| until.0),
         })
     }
 
@@ -140,8 +141,9 @@ pub(crate) async fn list_all(
 pub(crate) struct PermissionAnswer {
     /// One of the question's options.
     option_id: Option<String>,
-    /// No answer is given; the agent is told so.
-    outcome: Option<Cancelled>,
+    /// No answer is given, and the agent is told so; or no, in whatever form the question
+    /// has for it.
+    outcome: Option<Refusal>,
     /// ACP's answer to an elicitation, such as `{"action": "accept", "content": {…}}`.
     #[schema(value_type = Option<Object>)]
     response: Option<Value>,
@@ -149,8 +151,9 @@ pub(crate) struct PermissionAnswer {
 
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Cancelled {
+pub(crate) enum Refusal {
     Cancelled,
+    Rejected,
 }
 
 /// Who decided what.
@@ -188,7 +191,7 @@ pub(crate) async fn answer(
     let request_id = CallId::parse(&request).map_err(|_| missing())?;
     if let Some(question) = daemon.desk.yard().pending.get(record.id, request_id) {
         let answer = fitting(answer, &question)?;
-        let by = Decider::detailed("client", principal.name.clone());
+        let by = Decider::client(principal.client("http"));
         let answering = |session: SessionHandle| {
             let (answer, by) = (answer.clone(), by.clone());
             async move { session.answer(request_id, answer, by).await }
@@ -222,12 +225,13 @@ fn fitting(answer: PermissionAnswer, question: &PendingQuestion) -> Result<Answe
                 ))),
             }
         }
-        (Wants::Permission, None, Some(Cancelled::Cancelled), None) => Ok(Answer::Permission(None)),
+        (Wants::Permission, None, Some(Refusal::Cancelled), None) => Ok(Answer::Permission(None)),
+        (_, None, Some(Refusal::Rejected), None) => Ok(Answer::Reject),
         (Wants::Permission, ..) => {
-            let why = "this question wants `optionId`, or `outcome`: `cancelled`";
+            let why = "this question wants `optionId`, or `outcome`: `cancelled` or `rejected`";
             Err(Problem::bad_request(why))
         }
-        (Wants::Elicitation, None, Some(Cancelled::Cancelled), None) => Ok(Answer::Reject),
+        (Wants::Elicitation, None, Some(Refusal::Cancelled), None) => Ok(Answer::Reject),
         (Wants::Elicitation, None, None, Some(response)) => {
             match ["accept", "decline", "cancel"].map(Value::from).contains(&response["action"]) {
                 true => Ok(Answer::Elicitation(wire::Json::of(&response))),
@@ -238,7 +242,7 @@ fn fitting(answer: PermissionAnswer, question: &PendingQuestion) -> Result<Answe
             }
         }
         (Wants::Elicitation, ..) => {
-            let why = "this question wants `response`, or `outcome`: `cancelled`";
+            let why = "this question wants `response`, or `outcome`: `cancelled` or `rejected`";
             Err(Problem::bad_request(why))
         }
     }

@@ -1,5 +1,6 @@
 //! One session: made, looked at, changed, forked, closed, deleted.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sessions::budget::Limits;
 use sessions::desk::{Order, Status};
 use sessions::details::{ClientRequest, Details};
 use sessions::options::{Choice, Wishes, offered};
@@ -54,6 +56,16 @@ pub(crate) struct NewSession {
     /// The agent is started with the first prompt.
     #[serde(default)]
     starts_later: bool,
+    /// What it may use before it pauses and asks: `{turns, runningSeconds, tokens, costUsd}`.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    limits: Limits,
+    /// An agent's command line, instead of a name. For the daemon's own user.
+    #[serde(default)]
+    command: Vec<String>,
+    /// Instead of the daemon's environment. For the daemon's own user.
+    #[serde(default)]
+    env: Option<BTreeMap<String, String>>,
     /// The same id with the same body makes no second session.
     client_request_id: Option<String>,
 }
@@ -237,6 +249,9 @@ pub(crate) async fn create(
         made_by: Some(principal.name.clone()),
         made_for: request.clone().map(Box::new),
         starts_later: new.starts_later,
+        limits: new.limits,
+        command: new.command.into_iter().map(Into::into).collect(),
+        env: new.env.map(|env| env.into_iter().map(|(k, v)| (k.into(), v.into())).collect()),
         ..Order::default()
     };
     let order = daemon.checked(order, &principal)?;
@@ -306,6 +321,9 @@ pub(crate) struct Changes {
     model: Option<String>,
     mode: Option<String>,
     effort: Option<String>,
+    /// All limits anew; those that are left out are lifted.
+    #[schema(value_type = Option<Object>)]
+    limits: Option<Limits>,
 }
 
 /// Tells `null` from nothing.
@@ -348,6 +366,14 @@ pub(crate) async fn patch(
             async move { session.rename(title).await }
         };
         daemon.desk.with(record.id, rename).await?;
+    }
+    if let Some(limits) = changes.limits {
+        let by = principal.client("http");
+        let set = |session: SessionHandle| {
+            let by = by.clone();
+            async move { session.set_limits(limits, by).await }
+        };
+        daemon.desk.with(record.id, set).await?;
     }
     let record = daemon.desk.record(record.id).await?;
     Ok(Json(Session::whole(&daemon, record).await))

@@ -46,7 +46,7 @@ pub(super) fn on_disk(shown: &str) -> String {
 }
 
 /// The type, by the first bytes or else by the name.
-pub(super) fn mime_type(start: &[u8], name: &str) -> &'static str {
+pub(crate) fn mime_type(start: &[u8], name: &str) -> &'static str {
     const SIGNS: [(&[u8], &str); 6] = [
         (b"\x89PNG\r\n\x1a\n", "image/png"),
         (b"\xff\xd8\xff", "image/jpeg"),

@@ -24,6 +24,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// What was cut must be gone by then; only a task that never runs again is not.
 const CUT_PATIENCE: Duration = Duration::from_secs(2);
+/// What the kernel keeps for a peer that takes nothing. Left to itself it keeps megabytes for
+/// each, and says only after a third of it has gone that the peer took something.
+const SEND_BUFFER: usize = 256 << 10;
 /// A peer whose machine vanished is noticed after the sum of these.
 const PROBE_AFTER: Duration = Duration::from_secs(60);
 const PROBE_EVERY: Duration = Duration::from_secs(15);
@@ -171,6 +174,7 @@ impl Raw {
 /// bytes that nobody confirms.
 fn keep_lively(stream: &TcpStream, stall_timeout: Duration) {
     let _ = stream.set_nodelay(true);
+    let _ = sockopt::set_socket_send_buffer_size(stream, SEND_BUFFER);
     let _ = sockopt::set_socket_keepalive(stream, true);
     let _ = sockopt::set_tcp_keepidle(stream, PROBE_AFTER);
     let _ = sockopt::set_tcp_keepintvl(stream, PROBE_EVERY);

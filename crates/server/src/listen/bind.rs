@@ -96,6 +96,17 @@ impl Bound {
         Ok(Self { socket, tls: None })
     }
 
+    /// As [`inherited_unix`](Self::inherited_unix), but for our own user alone, without a token.
+    pub fn inherited_private_unix(
+        listener: std::os::unix::net::UnixListener,
+    ) -> Result<Self, ListenError> {
+        let mut bound = Self::inherited_unix(listener)?;
+        if let Socket::Unix { kind, .. } = &mut bound.socket {
+            *kind = UnixKind::Private;
+        }
+        Ok(bound)
+    }
+
     /// Where it listens; none for a unix socket.
     pub fn local_addr(&self) -> Option<SocketAddr> {
         match &self.socket {

@@ -135,7 +135,7 @@ fn asked(question: &Arc<PendingQuestion>) -> Value {
             "title": question.title,
             "kind": question.kind,
             "options": options,
-            "until": question.until.0,
+            "until": question.until.map(|until| until.0),
         },
     })
 }

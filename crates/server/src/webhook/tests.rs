@@ -111,8 +111,8 @@ impl Stage {
             seq: Seq(number),
             turn: Some(turn()),
             since: Millis(1000),
-            until: Millis(601_000),
-            deadline: Instant::now(),
+            until: Some(Millis(601_000)),
+            deadline: Some(Instant::now()),
         };
         self.yard.pending.add(question).unwrap()
     }

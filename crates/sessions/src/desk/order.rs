@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use store::SessionRecord;
-use wire::Json;
+use wire::{Json, SessionId};
 
 use super::DeskError;
+use crate::budget::Limits;
 use crate::details::{ClientRequest, Details};
 use crate::host::AgentCommand;
 use crate::open::Notes;
@@ -18,6 +19,8 @@ use crate::permission::Mode;
 /// A session to be made. The default names no agent.
 #[derive(Debug, Clone, Default)]
 pub struct Order {
+    /// Its id; one is drawn if none is given.
+    pub id: Option<SessionId>,
     /// The agent's name; without one, `command`.
     pub agent: Option<String>,
     pub command: Vec<OsString>,
@@ -32,6 +35,7 @@ pub struct Order {
     pub system_prompt: Option<String>,
     pub wishes: Wishes,
     pub permissions: Option<Mode>,
+    pub limits: Limits,
     pub title: Option<String>,
     pub made_by: Option<String>,
     /// The request that orders it, if its client has given it a name.
@@ -65,7 +69,8 @@ impl Order {
     /// Refuses MCP servers that are commands: whoever may name one may run anything.
     pub fn without_commands(self) -> Result<Self, DeskError> {
         let is_remote = |server: &Value| matches!(server["type"].as_str(), Some("http" | "sse"));
-        if !self.command.is_empty() || !self.mcp_servers.iter().all(is_remote) {
+        let has_command = !self.command.is_empty() || self.env.is_some();
+        if has_command || !self.mcp_servers.iter().all(is_remote) {
             let why = "commands, also those of MCP servers, are for the daemon's own user only";
             return Err(DeskError::Refused(why.to_owned()));
         }
@@ -125,6 +130,7 @@ impl Order {
         let takes_it = command.manners.takes_system_prompt;
         let preface = self.system_prompt.as_ref().filter(|_| !takes_it);
         Notes {
+            id: self.id,
             title: self.title.clone(),
             made_by: self.made_by.clone(),
             made_for: self.made_for.as_deref().cloned(),
@@ -132,6 +138,7 @@ impl Order {
             preface: preface
                 .map(|text| format!("# Instructions\n\n{}\n\n# Request\n", text.trim())),
             wishes: self.wishes.clone(),
+            limits: self.limits,
         }
     }
 }

@@ -188,12 +188,15 @@ impl Feed {
         struct Asked {
             request_id: CallId,
             ask: bool,
+            /// Ours, about a limit of the session.
+            limit: Option<String>,
             request: Json,
         }
         if self.attachment.is_none() {
             return;
         }
-        let Ok(Asked { request_id, ask: true, request }) = event.payload.read() else { return };
+        let asked = event.payload.read();
+        let Ok(Asked { request_id, ask: true, limit, request }) = asked else { return };
         let params = self.named(&request);
         let (client, handle, by) = (self.client.clone(), self.handle.clone(), self.decider.clone());
         let task = tokio::spawn(async move {
@@ -201,6 +204,8 @@ impl Feed {
                 Ok(response) => read_answer(method, response),
                 // Nobody there to say yes.
                 Err(CallError::Closed | CallError::Full) => return,
+                // Only a person ends a turn for a limit, not a client that cannot ask.
+                Err(_) if limit.is_some() => return,
                 Err(_) => Answer::Reject,
             };
             if handle.answer(request_id, answer, by.clone()).await.is_ok_and(|taken| !taken) {

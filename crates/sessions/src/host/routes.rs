@@ -121,6 +121,17 @@ impl Routes {
         self.table().by_session.remove(agent_session);
     }
 
+    /// Does `act` if no more than one session uses the agent, and none is being opened; whether
+    /// it did. Nobody comes between.
+    pub(super) fn if_alone(&self, act: impl FnOnce()) -> bool {
+        let table = self.table();
+        let is_alone = table.by_session.len() <= 1 && table.n_opening == 0;
+        if is_alone {
+            act();
+        }
+        is_alone
+    }
+
     /// A tag whose answer goes to `agent_session`.
     pub(crate) fn tag(&self, agent_session: &str) -> u64 {
         let mut table = self.table();

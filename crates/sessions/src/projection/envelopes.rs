@@ -16,7 +16,9 @@ use super::json::Object;
 use super::prompts::Prompts;
 use super::tools::ToolCalls;
 use super::usage::Context;
-use super::view::{Block, Fault, PlanEntry, TurnEnd, blocks, payload_of, plan_entries, update_of};
+use super::view::{
+    Block, Fault, PlanEntry, TurnEnd, blocks, limit_words, payload_of, plan_entries, update_of,
+};
 use tools::Sighting;
 
 /// Projects a log into session envelopes.
@@ -96,13 +98,21 @@ impl Envelopes {
             Kind::TurnStarted => self.start_turn(event, out),
             Kind::TurnEnded => self.end_turn(event, out),
             Kind::PermissionRequested => {
-                let request = payload_of(event).object("request");
-                let call = request.object("toolCall");
-                if !call.is_empty() {
+                let payload = payload_of(event);
+                let call = payload.object("request").object("toolCall");
+                // A question of our own is about no tool.
+                if !call.is_empty() && payload.get("limit").is_none() {
                     self.tool(event, &call, Sighting::Question, out);
                 }
             }
             Kind::AgentQuiet => self.start_waiting_calls(event, out),
+            Kind::LimitReached => {
+                if let Some(words) = limit_words(&payload_of(event)) {
+                    self.start_waiting_calls(event, out);
+                    let (turn, text) = (self.turn_of(event), format!("Paused: {words}"));
+                    self.push(event, Role::Agent, turn, Ev::Service { text }, out);
+                }
+            }
             Kind::Error if self.active.is_some() => {
                 self.error(event, &Fault::of(&payload_of(event)), out);
             }

@@ -123,6 +123,8 @@ impl TextRenderer {
             Kind::PermissionResolved => self.permission_resolved(&payload, out),
             Kind::ElicitationRequested => self.elicitation_requested(&payload, out),
             Kind::ElicitationResolved => self.elicitation_resolved(&payload, out),
+            // The question that follows says it, and so does the answer.
+            Kind::LimitReached | Kind::LimitRaised => {}
             Kind::CancelRequested => self.cancel_requested(&payload, out),
             Kind::CancelStep => self.cancel_step(&payload, out),
             Kind::WorkerExited => self.worker_exited(&payload, out),

@@ -21,7 +21,8 @@ use super::json::{Node, Object};
 use super::tools::ToolCalls;
 use super::usage::Context;
 use super::view::{
-    Fault, Outcome, PlanEntry, TurnEnd, chunk_text, model_of, payload_of, plan_entries, update_of,
+    Fault, Outcome, PlanEntry, TurnEnd, chunk_text, limit_words, model_of, payload_of,
+    plan_entries, update_of,
 };
 
 /// Version of the vocabulary, which `start` names.
@@ -100,6 +101,15 @@ impl Ui {
             Kind::TurnEnded => self.end_turn(event, out),
             Kind::PermissionRequested => self.permission_requested(event, &payload, out),
             Kind::PermissionResolved => questions::permission_resolved(&payload, out),
+            Kind::LimitReached => {
+                self.end_thinking(out);
+                let detail = limit_words(&payload);
+                status(UiStatus { detail, ..UiStatus::labelled("paused") }, out);
+            }
+            Kind::LimitRaised => {
+                let detail = payload.words("limit").map(Cow::into_owned);
+                status(UiStatus { detail, ..UiStatus::labelled("continued") }, out);
+            }
             Kind::CancelRequested => status(UiStatus::labelled("cancelling"), out),
             Kind::AgentQuiet => {
                 self.tell_waiting_tools(out);
@@ -112,6 +122,11 @@ impl Ui {
                 let detail = payload.words("how").map(Cow::into_owned);
                 status(UiStatus { detail, ..UiStatus::labelled("resumed") }, out);
             }
+            // What the agent starts with, when nobody chose.
+            Kind::WorkerStarted => match payload.words("model").map(Cow::into_owned) {
+                Some(model) if self.start.model.as_ref() != Some(&model) => self.model(model, out),
+                _ => {}
+            },
             Kind::AgentStderr => {
                 let chunk = payload.text("text").unwrap_or_default().into_owned();
                 out.push(UiEvent::Stderr { chunk });

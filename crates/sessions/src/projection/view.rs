@@ -211,6 +211,19 @@ impl TurnEnd {
     }
 }
 
+/// What a `limit_reached` says: `5300 of 5000 tokens are used`.
+pub(crate) fn limit_words(payload: &Object<'_>) -> Option<String> {
+    let limit = payload.words("limit")?;
+    let (used, allowed) = (payload.label("used")?, payload.label("allowed")?);
+    Some(match limit.as_ref() {
+        "turns" => format!("{used} of {allowed} turns are used"),
+        "runningSeconds" => format!("{used} of {allowed} seconds of running time are used"),
+        "tokens" => format!("{used} of {allowed} tokens are used"),
+        "costUsd" => format!("{used} of {allowed} US dollars are used"),
+        other => format!("{used} of {allowed} {other} are used"),
+    })
+}
+
 /// Who did something: `by` as a word, or as `{who, detail?}`.
 pub(crate) fn by(payload: &Object<'_>) -> (Option<String>, Option<String>) {
     let actor = payload.object("by");

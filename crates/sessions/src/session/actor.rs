@@ -25,6 +25,7 @@ use crate::files::Roots;
 use crate::host::{FromAgents, HostSlot};
 use crate::mint;
 use crate::news::What;
+use crate::observer::{Held, TurnWatch, Watched};
 use crate::permission::Policy;
 use crate::trouble::Trouble;
 use crate::yard::{Yard, draft};
@@ -59,6 +60,9 @@ pub(super) struct Actor {
     /// Why the agent is given the session as a new one.
     pub(super) forgot: Option<String>,
     pub(super) questions: Questions,
+    /// A limit is reached, and a person is asked.
+    pub(super) paused: Option<super::limits::Paused>,
+    pub(super) clock: super::limits::Clock,
     pub(super) tools: BTreeMap<String, Value>,
     pub(super) clients: Vec<Client>,
     pub(super) cancelling: super::cancel::Cancelling,
@@ -66,6 +70,9 @@ pub(super) struct Actor {
     pub(super) n_quiet_reports: u32,
     pub(super) n_garbage: u32,
     pub(super) head: Seq,
+    /// Of the running turn.
+    pub(super) watch: Watched<dyn TurnWatch>,
+    _live: Watched<dyn Held>,
     /// The agent's answer to session/new, load or resume, kept up to date.
     pub(super) answer: Option<Json>,
     /// Requests of clients that wait for the agent to be started.
@@ -120,6 +127,7 @@ impl Actor {
                 agent,
             ))
         });
+        let live = yard.settings.observers.session(&record.agent);
         Self {
             details: Details::read(&record),
             turns: Turns::new(yard.settings.max_queued_prompts),
@@ -144,6 +152,8 @@ impl Actor {
             last_words: super::disguise::LastWords::default(),
             forgot: None,
             questions: Questions::default(),
+            paused: None,
+            clock: super::limits::Clock::default(),
             tools: BTreeMap::new(),
             clients: Vec::new(),
             cancelling: super::cancel::Cancelling::default(),
@@ -151,6 +161,8 @@ impl Actor {
             n_quiet_reports: 0,
             n_garbage: 0,
             head: record.head,
+            watch: Watched::default(),
+            _live: live,
             answer: None,
             held: super::linking::Held::default(),
             used_at: Instant::now(),
@@ -174,6 +186,10 @@ impl Actor {
             }
         };
         self.abandon_shared();
+        // The agent may outlive the session in its slot; it must not stand still there.
+        if self.paused.is_some() {
+            self.release();
+        }
         if let Some(services) = &self.services {
             services.end().await;
         }
@@ -213,7 +229,9 @@ impl Actor {
             self.linked(linked).await?;
         }
         loop {
+            self.check_limits().await?;
             self.start_next_turn().await?;
+            self.count_time();
             self.publish_phase();
             if self.finishing.is_some() {
                 self.leave_shared();
@@ -288,6 +306,10 @@ impl Actor {
                 let details = Some(self.details.to_json());
                 self.append(drafts, Changes { details, ..Changes::default() }).await?;
             }
+            Command::SetLimits { limits, by, done } => {
+                self.set_limits(limits, &by).await?;
+                let _ = done.send(());
+            }
             Command::Linked(Ok(linked)) => self.linked(linked).await?,
             Command::Linked(Err(LinkFailure(trouble))) => self.not_linked(trouble).await?,
             Command::Stopping(step) => self.note_stop_step(step).await?,
@@ -328,7 +350,7 @@ impl Actor {
         changes: Changes,
     ) -> Result<(), Halt> {
         let batch = Batch::new(self.id, drafts).with(changes);
-        self.head = self.yard.log.append(batch).await?.last;
+        self.head = self.yard.append(batch).await?.last;
         Ok(())
     }
 
@@ -344,6 +366,7 @@ impl Actor {
 
     fn publish_phase(&self) {
         let phase = match self.turns.running() {
+            _ if self.paused.is_some() => Phase::RequiresAction,
             None if self.turns.queued().next().is_some() => Phase::Running,
             None => Phase::Idle,
             Some(_) if self.questions.is_empty() => Phase::Running,

@@ -5,11 +5,13 @@ use store::Changes;
 use wire::{Draft, Json, Kind, Message, RpcError, RpcId};
 
 use super::actor::{Actor, Halt, LinkState};
+use super::limits::KeptBack;
 use super::question::{Asks, permission};
 use super::services::Services;
 use super::{Client, ClientCall, params_for_client};
 use crate::host::{FromAgent, last_lines};
 use crate::mint;
+use crate::observer::ToolCall;
 use crate::permission::{PermissionOutcome, Question, Verdict};
 use crate::trouble::Trouble;
 use bus::connection::Outcome;
@@ -62,6 +64,9 @@ impl Actor {
         if drafts.is_empty() {
             return Ok(());
         }
+        if changes.details.is_none() {
+            changes.details = self.details_if_old();
+        }
         self.append(std::mem::take(drafts), std::mem::take(changes)).await
     }
 
@@ -76,6 +81,10 @@ impl Actor {
                 self.learn_tool(payload);
             }
             Some("agent_message_chunk" | "agent_thought_chunk" | "plan") => self.unheard = None,
+            Some("usage_update") => {
+                self.details.budget.hear(payload);
+                changes.details = Some(self.details.to_json());
+            }
             Some("current_mode_update" | "config_option_update") => self.learn_options(payload),
             Some("session_info_update") => {
                 let payload: Value = payload.read().unwrap_or_default();
@@ -109,6 +118,11 @@ impl Actor {
         let Ok(Value::Object(mut params)) = payload.read::<Value>() else { return };
         let Some(Value::Object(update)) = params.remove("update") else { return };
         let Some(id) = update.get("toolCallId").and_then(Value::as_str) else { return };
+        if !self.watch.is_empty() {
+            let text = |member| update.get(member).and_then(Value::as_str);
+            let (kind, title, status) = (text("kind"), text("title"), text("status"));
+            self.watch.tool(&ToolCall { id, kind, title, status });
+        }
         if !self.tools.contains_key(id) && self.tools.len() >= MAX_TOOLS {
             return;
         }
@@ -141,7 +155,10 @@ impl Actor {
     }
 
     /// Every request of the agent is answered: here, by a service, or by a client.
-    async fn requested(&mut self, message: Message) -> Result<(), Halt> {
+    pub(super) async fn requested(&mut self, message: Message) -> Result<(), Halt> {
+        let Some(KeptBack::Request(message)) = self.keep_back(KeptBack::Request(message)) else {
+            return Ok(());
+        };
         match message.method() {
             "session/request_permission" => self.asked_permission(&message).await,
             "elicitation/create" => self.asked_elicitation(&message).await,
@@ -184,7 +201,7 @@ impl Actor {
         }
     }
 
-    fn pass_to_client(&self, message: &Message) {
+    fn pass_to_client(&mut self, message: &Message) {
         let LinkState::Linked { linkage, .. } = &self.link else { return };
         let Some(Client { calls, .. }) = self.server_of(message.method()) else {
             return self.respond(&message.id(), Err(RpcError::method_not_found(message.method())));
@@ -223,7 +240,9 @@ impl Actor {
         self.put(message.id(), Asks::Elicitation, params, None).await
     }
 
-    pub(super) fn respond(&self, id: &RpcId, outcome: Outcome) {
+    pub(super) fn respond(&mut self, id: &RpcId, outcome: Outcome) {
+        let kept = self.keep_back(KeptBack::Answer(id.clone(), outcome));
+        let Some(KeptBack::Answer(_, outcome)) = kept else { return };
         if let LinkState::Linked { linkage, .. } = &self.link {
             // An agent that does not read will be found stalled by its connection.
             let _ = linkage.host.connection().respond_now(id, outcome);

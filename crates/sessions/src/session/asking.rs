@@ -15,6 +15,7 @@ use super::Answer;
 use super::actor::{Actor, Halt};
 use super::question::{Asks, Pending, Settled};
 use crate::mint;
+use crate::observer::Watched;
 use crate::pending::{MAX_REQUEST_BYTES, PendingQuestion, Wants};
 use crate::permission::{Brief, Decider};
 
@@ -43,7 +44,7 @@ impl Actor {
             params.as_str()
         );
         let (kind, brief) = match &asks {
-            Asks::Permission(question) => {
+            Asks::Permission(question) | Asks::Limit(question) => {
                 (Kind::PermissionRequested, Brief::of_permission(question))
             }
             Asks::Elicitation => (Kind::ElicitationRequested, Brief::of_form(&params)),
@@ -51,14 +52,25 @@ impl Actor {
         let drafts = vec![self.raw_draft(kind, Json::trusted(payload))];
         self.append(drafts, Changes::default()).await?;
         let asked_at = Instant::now();
-        let deadline = asked_at + self.yard.settings.permission_within;
-        let mut pending = Pending { id, rpc_id, asks, brief, asked_at, deadline, listed: None };
+        let deadline = Some(asked_at + self.yard.settings.permission_within);
+        let rpc_id = Some(rpc_id);
+        let mut pending = Pending {
+            id,
+            rpc_id,
+            asks,
+            brief,
+            asked_at,
+            deadline,
+            listed: None,
+            watch: Watched::default(),
+        };
         if let Some((settled, by)) = decided {
             return self.settle(pending, &settled, &by).await;
         }
         match self.yard.pending.add(self.listing(&pending, params)) {
             Ok(listed) => {
                 pending.listed = Some(listed);
+                pending.watch = self.yard.settings.observers.question(&self.agent);
                 self.questions.add(pending);
                 Ok(())
             }
@@ -70,13 +82,16 @@ impl Actor {
     }
 
     /// The question as others see it.
-    fn listing(&self, pending: &Pending, params: Json) -> PendingQuestion {
+    pub(super) fn listing(&self, pending: &Pending, params: Json) -> PendingQuestion {
         let (wants, options) = match &pending.asks {
-            Asks::Permission(question) => (Wants::Permission, question.options.clone()),
+            Asks::Permission(question) | Asks::Limit(question) => {
+                (Wants::Permission, question.options.clone())
+            }
             Asks::Elicitation => (Wants::Elicitation, Vec::new()),
         };
         let since = mint::now();
         let within = self.yard.settings.permission_within.as_millis();
+        let until = since.0.saturating_add(i64::try_from(within).unwrap_or(i64::MAX));
         PendingQuestion {
             session: self.id,
             agent: self.agent.clone(),
@@ -89,7 +104,7 @@ impl Actor {
             seq: self.head,
             turn: self.current_turn(),
             since,
-            until: Millis(since.0.saturating_add(i64::try_from(within).unwrap_or(i64::MAX))),
+            until: pending.deadline.map(|_| Millis(until)),
             deadline: pending.deadline,
         }
     }
@@ -103,7 +118,11 @@ impl Actor {
         let Some((pending, settled)) = self.questions.take(request, answer) else {
             return Ok(false);
         };
+        let is_limit = matches!(pending.asks, Asks::Limit(_));
         self.settle(pending, &settled, &by).await?;
+        if is_limit {
+            self.obey_limit_answer(&settled).await?;
+        }
         Ok(true)
     }
 
@@ -114,11 +133,22 @@ impl Actor {
         settled: &Settled,
         by: &Decider,
     ) -> Result<(), Halt> {
+        if matches!(pending.asks, Asks::Permission(_)) {
+            let is_allowed = !settled.is_rejection;
+            self.yard.settings.observers.decided(&self.agent, by.who, is_allowed);
+        }
         let (kind, payload) = decision(&pending, settled, by);
-        let drafts = vec![self.raw_draft(kind.clone(), Json::of(&payload))];
-        let batch = Batch::new(self.id, drafts).durable(Durability::Power);
-        self.head = self.yard.log.append(batch).await?.last;
-        self.respond(&pending.rpc_id, Ok(settled.response.clone()));
+        let mut drafts = vec![self.raw_draft(kind.clone(), Json::of(&payload))];
+        let mut changes = Changes::default();
+        if matches!(pending.asks, Asks::Limit(_)) {
+            drafts.extend(self.note_limit_answer(settled, by));
+            changes.details = Some(self.details.to_json());
+        }
+        let batch = Batch::new(self.id, drafts).durable(Durability::Power).with(changes);
+        self.head = self.yard.append(batch).await?.last;
+        if let Some(id) = &pending.rpc_id {
+            self.respond(id, Ok(settled.response.clone()));
+        }
         // Whoever hears of the answer must not find the question in the list any more.
         let Pending { listed, .. } = pending;
         if listed.map(drop).is_some() {
@@ -132,7 +162,7 @@ impl Actor {
 fn decision(pending: &Pending, settled: &Settled, by: &Decider) -> (Kind, Value) {
     let response: Value = settled.response.read().unwrap_or_default();
     let (kind, mut payload) = match &pending.asks {
-        Asks::Permission(question) => {
+        Asks::Permission(question) | Asks::Limit(question) => {
             let option_id = response["outcome"]["optionId"].as_str();
             let chosen = question.options.iter().find(|o| Some(&*o.id) == option_id);
             let mut outcome = response["outcome"].clone();

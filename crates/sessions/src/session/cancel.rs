@@ -36,15 +36,18 @@ impl Actor {
     pub(super) async fn cancel(&mut self, by: &str, done: Option<Reply<()>>) -> Result<(), Halt> {
         self.cancelling.waiting.extend(done);
         let dropped = self.turns.drop_all_queued();
+        let reason = if by == "limit" { by } else { "cancelled" };
         let dropped = dropped
             .into_iter()
-            .map(|turn| draft(Kind::PromptDropped, Some(turn), &json!({ "reason": "cancelled" })));
+            .map(|turn| draft(Kind::PromptDropped, Some(turn), &json!({ "reason": reason })));
         let dropped: Vec<_> = dropped.collect();
         if !dropped.is_empty() {
             let changes = self.next_turn_is_active();
             self.append(dropped, changes).await?;
         }
         if self.turns.running().is_none() {
+            self.withdraw_limit(&Decider::new("cancel")).await?;
+            self.unpause().await?;
             self.cancelling.finish();
             return Ok(());
         }
@@ -56,6 +59,8 @@ impl Actor {
             // The agent has not been given the prompt yet.
             return self.end_turn(again.turn, &json!({ "stopReason": "cancelled" })).await;
         }
+        // An agent that is stopped would not hear it.
+        self.unpause().await?;
         if let LinkState::Linked { linkage, .. } = &self.link {
             let params = linkage.params_for_agent(&Json::trusted("{}"));
             // A full pipe is no reason to wait: the ladder goes on by itself.
@@ -85,6 +90,7 @@ impl Actor {
             self.quiet_deadline(),
             self.worker_deadline(),
             self.aside_deadline(),
+            self.limit_deadline(),
         ];
         all.into_iter().flatten().min()
     }

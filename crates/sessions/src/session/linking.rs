@@ -7,7 +7,9 @@ use wire::{Json, Kind, RpcError, TurnId};
 use super::actor::{Actor, Halt, LinkState};
 use super::{Command, Linkage, Linked, Offer, Pass, Reply};
 use crate::link::{How, Known, ResumeReport};
+use crate::observer::{self, Step};
 use crate::open;
+use crate::options::{Choice, offered};
 use crate::trouble::Trouble;
 use crate::yard::draft;
 use bus::connection::CallError;
@@ -46,29 +48,39 @@ impl Actor {
         let details = self.details.clone();
         let again = self.again.as_ref().map(|again| again.turn);
         let waiting: Vec<TurnId> = again.into_iter().chain(self.turns.queued()).collect();
+        let parent = self.waiting_trace();
         tokio::spawn(async move {
-            let linking = async {
+            let linking = observer::within(parent, async {
                 let host = slot.host().await?;
-                open::relink(&yard, &host, id, &known, &details, &waiting).await
-            };
+                let opening = yard.settings.observers.step(Step::OpenSession, &slot.command().name);
+                opening.ended(open::relink(&yard, &host, id, &known, &details, &waiting).await)
+            });
             let linked = linking.await.map_err(|error| LinkFailure(Trouble::from(&error)));
             // A session that ended meanwhile drops the link.
             let _ = commands.send(Command::Linked(linked)).await;
         });
     }
 
+    /// The trace of the turn that the agent is started for.
+    fn waiting_trace(&self) -> Option<observer::TraceContext> {
+        match self.again {
+            Some(_) => self.watch.context(),
+            None => self.turns.first_queued()?.watch.context(),
+        }
+    }
+
     pub(super) async fn linked(&mut self, linked: Linked) -> Result<(), Halt> {
         let Linked { link, resumed, preamble } = linked;
         let host = link.host.clone();
-        let mut drafts = vec![draft(
-            Kind::WorkerStarted,
-            None,
-            &json!({
-                "pid": host.pid(),
-                "command": self.slot.command().argv(),
-                "containment": format!("{:?}", host.containment()).to_lowercase(),
-            }),
-        )];
+        let mut started = json!({
+            "pid": host.pid(),
+            "command": self.slot.command().argv(),
+            "containment": format!("{:?}", host.containment()).to_lowercase(),
+        });
+        if let Some(model) = offered(&link.answer, Choice::Model).and_then(|model| model.current) {
+            started["model"] = json!(model);
+        }
+        let mut drafts = vec![draft(Kind::WorkerStarted, None, &started)];
         // A session that no agent had before is not resumed.
         let is_news = |report: &ResumeReport| report.how != How::New || !report.tried.is_empty();
         if let Some(report) = resumed.filter(is_news) {
@@ -154,7 +166,8 @@ impl Actor {
         if let Some(again) = self.again.take() {
             self.end_turn_with(again.turn, trouble.clone()).await?;
         }
-        while let Some((turn, _)) = self.turns.start_next() {
+        while let Some((turn, prompt)) = self.turns.start_next() {
+            self.watch = prompt.watch;
             let changes = Changes { active_turn: Some(Some(turn)), ..Changes::default() };
             self.append(vec![draft(Kind::TurnStarted, Some(turn), &json!({}))], changes).await?;
             self.end_turn_with(turn, trouble.clone()).await?;
@@ -252,6 +265,8 @@ impl Actor {
         match std::mem::replace(&mut self.link, LinkState::Unlinked) {
             LinkState::Linked { linkage, .. } => {
                 linkage.host.routes().remove(&linkage.agent_session);
+                // Nobody here could make it go on any more.
+                linkage.host.resume();
                 Some(linkage)
             }
             LinkState::Linking | LinkState::Unlinked => None,

@@ -11,6 +11,8 @@ use super::turns::NotQueued;
 use super::{NewPrompt, Received, SessionError};
 use crate::details::prompt_text;
 use crate::mint;
+use crate::observer::{Prompted, TurnWatch, Watched};
+use crate::permission::Decider;
 use crate::trouble::Trouble;
 use crate::yard::draft;
 
@@ -22,6 +24,7 @@ const SYNC_AFTER: Duration = Duration::from_millis(50);
 pub(super) struct Prompt {
     params: Json,
     pub(super) text: String,
+    pub(super) watch: Watched<dyn TurnWatch>,
 }
 
 impl Actor {
@@ -41,6 +44,9 @@ impl Actor {
         }
         if let Err(full) = self.turns.check_room(turn) {
             return Ok(Err(full.into()));
+        }
+        if let Some(reached) = self.details.budget.refusal() {
+            return Ok(Err(SessionError::LimitReached(Box::new(reached))));
         }
         let text = prompt_text(&params);
         // From here on a crash leaves something to put right.
@@ -63,10 +69,14 @@ impl Actor {
         let received =
             Draft { at: mint::now(), turn: Some(turn), kind: Kind::PromptReceived, payload };
         // There is room; it was checked before anything was logged.
-        let _ = self.turns.enqueue(turn, Prompt { params, text });
+        let prompted = Prompted { session: self.id, turn, agent: &self.agent, params: &params };
+        let watch = self.yard.settings.observers.prompt(&prompted);
+        let _ = self.turns.enqueue(turn, Prompt { params, text, watch });
         let is_linked = matches!(self.link, LinkState::Linked { .. });
         let is_next = self.turns.queued().next() == Some(turn);
-        match (is_linked && is_next).then(|| self.turns.start_next()).flatten() {
+        let may_start =
+            self.paused.is_none() && self.details.budget.reached_before_turn().is_none();
+        match (is_linked && is_next && may_start).then(|| self.turns.start_next()).flatten() {
             // One commit for both, because the agent waits for it.
             Some((turn, prompt)) => self.begin(turn, prompt, vec![received], changes).await?,
             None => self.append(vec![received], changes).await?,
@@ -75,8 +85,19 @@ impl Actor {
     }
 
     pub(super) async fn start_next_turn(&mut self) -> Result<(), Halt> {
-        if self.turns.running().is_some() || self.turns.queued().next().is_none() {
+        if self.turns.running().is_some() {
             return Ok(());
+        }
+        if self.turns.queued().next().is_none() {
+            // The prompt that the question was about is gone.
+            self.withdraw_limit(&Decider::new("cancel")).await?;
+            return self.unpause().await;
+        }
+        if self.paused.is_some() {
+            return Ok(());
+        }
+        if let Some(reached) = self.details.budget.reached_before_turn() {
+            return self.pause(reached).await;
         }
         match &self.link {
             LinkState::Linking => return Ok(()),
@@ -99,7 +120,10 @@ impl Actor {
         changes: Changes,
     ) -> Result<(), Halt> {
         tracing::info!(session = %self.id, %turn, "turn started");
+        self.watch = prompt.watch;
+        self.watch.begun();
         self.details.note_prompt(&prompt.text);
+        self.details.budget.start_turn();
         self.last_turn = Some(turn);
         self.heard_at = Instant::now();
         (self.n_quiet_reports, self.n_garbage) = (0, 0);
@@ -124,6 +148,10 @@ impl Actor {
                 self.prompt_tag = Some(tag);
                 let params = with_preamble(params, self.preamble.take());
                 let params = linkage.params_for_agent(&params);
+                let params = match self.watch.context() {
+                    Some(trace) => trace.put(params),
+                    None => params,
+                };
                 linkage.host.connection().call_tagged(tag, "session/prompt", &params)
             }
             _ => Ok(()),
@@ -155,17 +183,23 @@ impl Actor {
         turn: TurnId,
         payload: &impl serde::Serialize,
     ) -> Result<(), Halt> {
+        self.unpause().await?;
         self.cancel_questions().await?;
+        self.count_time();
         if !self.turns.end(turn) {
             return Ok(());
         }
+        let payload = Json::of(payload);
+        self.details.budget.end_turn(&payload);
         (self.prompt_tag, self.unheard) = (None, None);
         self.used_at = Instant::now();
         tracing::info!(session = %self.id, %turn, "turn ended");
-        let batch = Batch::new(self.id, vec![draft(Kind::TurnEnded, Some(turn), payload)])
-            .durable(Durability::Power)
-            .with(self.next_turn_is_active());
-        self.head = self.yard.log.append(batch).await?.last;
+        let details = Some(self.details.to_json());
+        let changes = Changes { details, ..self.next_turn_is_active() };
+        let ended = draft(Kind::TurnEnded, Some(turn), &payload);
+        std::mem::take(&mut self.watch).ended(&ended.payload);
+        let batch = Batch::new(self.id, vec![ended]).durable(Durability::Power).with(changes);
+        self.head = self.yard.append(batch).await?.last;
         self.yard.tell(self.id, &Kind::TurnEnded, self.head);
         self.cancelling.finish();
         Ok(())
@@ -184,9 +218,16 @@ fn prompt_payload(params: &Json, by: &str) -> Json {
     struct Params<'a> {
         #[serde(borrow)]
         prompt: &'a serde_json::value::RawValue,
+        #[serde(borrow, rename = "_meta")]
+        meta: Option<&'a serde_json::value::RawValue>,
     }
-    let prompt = params.read::<Params>().map_or("[]", |params| params.prompt.get());
-    Json::trusted(format!(r#"{{"by":{},"prompt":{prompt}}}"#, Json::of(&by).as_str()))
+    let params = params.read::<Params>().ok();
+    let prompt = params.as_ref().map_or("[]", |params| params.prompt.get());
+    let meta = match params.as_ref().and_then(|params| params.meta) {
+        Some(meta) => format!(r#","_meta":{}"#, meta.get()),
+        None => String::new(),
+    };
+    Json::trusted(format!(r#"{{"by":{},"prompt":{prompt}{meta}}}"#, Json::of(&by).as_str()))
 }
 
 /// Puts a text block before the others.

@@ -1,7 +1,7 @@
-//! Questions of the agent that wait for a person.
+//! Questions that wait for a person: the agent's, and our own about a limit.
 //!
 //! Always true: a question is answered once. The first valid answer wins; later ones are
-//! told so. A question that nobody answers in time is rejected, never allowed.
+//! told so. A question of the agent that nobody answers in time is rejected, never allowed.
 
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use serde_json::json;
 use wire::{CallId, Json, RpcId};
 
 use super::Answer;
+use crate::observer::{Held, Watched};
 use crate::pending::Listed;
 use crate::permission::{Brief, PermissionOutcome, Question};
 
@@ -23,14 +24,16 @@ pub(super) struct Questions {
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) id: CallId,
-    /// The agent's request.
-    pub(super) rpc_id: RpcId,
+    /// The agent's request; none if we ask.
+    pub(super) rpc_id: Option<RpcId>,
     pub(super) asks: Asks,
     pub(super) brief: Brief,
     pub(super) asked_at: Instant,
-    pub(super) deadline: Instant,
+    /// Without one it waits for as long as it takes.
+    pub(super) deadline: Option<Instant>,
     /// Present while people are asked: others see it there.
     pub(super) listed: Option<Listed>,
+    pub(super) watch: Watched<dyn Held>,
 }
 
 impl Pending {
@@ -43,6 +46,8 @@ impl Pending {
 #[derive(Debug)]
 pub(super) enum Asks {
     Permission(Question),
+    /// Whether to go on beyond a limit; asked like a permission.
+    Limit(Question),
     Elicitation,
 }
 
@@ -67,7 +72,7 @@ impl Questions {
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        self.pending.iter().map(|pending| pending.deadline).min()
+        self.pending.iter().filter_map(|pending| pending.deadline).min()
     }
 
     /// Takes the question out if `answer` fits it.
@@ -77,13 +82,19 @@ impl Questions {
         Some((self.pending.remove(index), settled))
     }
 
+    pub(super) fn take_one(&mut self, id: CallId) -> Option<Pending> {
+        let index = self.pending.iter().position(|pending| pending.id == id)?;
+        Some(self.pending.remove(index))
+    }
+
     pub(super) fn take_all(&mut self) -> Vec<Pending> {
         std::mem::take(&mut self.pending)
     }
 
     pub(super) fn take_overdue(&mut self, now: Instant) -> Vec<Pending> {
-        let (overdue, rest) =
-            std::mem::take(&mut self.pending).into_iter().partition(|p| p.deadline <= now);
+        let (overdue, rest) = std::mem::take(&mut self.pending)
+            .into_iter()
+            .partition(|pending| pending.deadline.is_some_and(|deadline| deadline <= now));
         self.pending = rest;
         overdue
     }
@@ -95,7 +106,12 @@ impl Asks {
             (Self::Permission(_), Answer::Permission(None)) => {
                 Some(permission(&PermissionOutcome::Cancelled, true))
             }
-            (Self::Permission(question), Answer::Permission(Some(option_id))) => {
+            // A dialog that was closed is no leave to go on.
+            (Self::Limit(_), Answer::Permission(None)) => Some(self.reject()),
+            (
+                Self::Permission(question) | Self::Limit(question),
+                Answer::Permission(Some(option_id)),
+            ) => {
                 let option = question.options.iter().find(|option| option.id == *option_id)?;
                 let outcome = PermissionOutcome::Selected { option_id: option_id.clone() };
                 Some(permission(&outcome, !option.kind.starts_with("allow")))
@@ -111,7 +127,9 @@ impl Asks {
     /// The answer when nobody gives one.
     pub(super) fn reject(&self) -> Settled {
         match self {
-            Self::Permission(question) => permission(&PermissionOutcome::reject(question), true),
+            Self::Permission(question) | Self::Limit(question) => {
+                permission(&PermissionOutcome::reject(question), true)
+            }
             Self::Elicitation => Self::cancelled_elicitation(),
         }
     }
@@ -119,7 +137,7 @@ impl Asks {
     /// The answer when the turn is cancelled.
     pub(super) fn cancel(&self) -> Settled {
         match self {
-            Self::Permission(_) => permission(&PermissionOutcome::Cancelled, true),
+            Self::Permission(_) | Self::Limit(_) => permission(&PermissionOutcome::Cancelled, true),
             Self::Elicitation => Self::cancelled_elicitation(),
         }
     }

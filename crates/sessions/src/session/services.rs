@@ -76,6 +76,15 @@ impl Services {
         }
     }
 
+    /// Stops the commands that run.
+    pub(super) fn pause(&self) {
+        self.terminals.pause_all();
+    }
+
+    pub(super) fn resume(&self) {
+        self.terminals.resume_all();
+    }
+
     pub(super) async fn end(&self) {
         self.terminals.end_all().await;
     }

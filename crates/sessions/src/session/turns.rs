@@ -46,6 +46,10 @@ impl<P> Turns<P> {
         self.queue.iter().map(|(turn, _)| *turn)
     }
 
+    pub(crate) fn first_queued(&self) -> Option<&P> {
+        self.queue.front().map(|(_, prompt)| prompt)
+    }
+
     /// Those that wait, in order, as `shown` shows them.
     pub(crate) fn waiting(&self, shown: impl Fn(&P) -> String) -> Vec<super::QueuedPrompt> {
         let shown =

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -44,7 +45,8 @@ pub(super) async fn run(
     }
     let can_ask = args.format == Format::Text && terminal::can_ask();
     let session = Reached::There { daemon, id };
-    let turn = Turn { args, log: &*log, session, cursor, can_ask };
+    let turn =
+        Turn { args, log: &*log, session, cursor, can_ask, is_denied: AtomicBool::new(false) };
     turn.take(Json::of(&params), signals).await
 }
 
@@ -75,6 +77,7 @@ async fn session(
         let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
         order["command"] = json!(words.collect::<Vec<_>>());
     }
+    order["limits"] = json!(args.limits.limits());
     if let Some(mode) = args.permissions.mode() {
         order["permissions"] = json!(mode);
     }
@@ -97,11 +100,15 @@ fn wishes(args: &RunArgs) -> Value {
     wishes
 }
 
+/// What differs from one shell to the next and means nothing to an agent; workers are kept
+/// ready for an environment.
+const OF_THE_SHELL: [&str; 5] = ["_", "OLDPWD", "PWD", "SHLVL", "WINDOWID"];
+
 /// The agent sees what this shell has set, not what the daemon was started with.
 pub(crate) fn environment() -> BTreeMap<String, String> {
     let all = std::env::vars_os();
     all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| !name.starts_with("SWITCHYARD_"))
+        .filter(|(name, _)| !name.starts_with("SWITCHYARD_") && !OF_THE_SHELL.contains(&&**name))
         .collect()
 }
 

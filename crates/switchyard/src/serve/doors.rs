@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::presence::private_socket;
+use crate::activation::Inherited;
 use crate::config_serve::Wanted;
 use crate::outcome::{ERROR, Failure};
 
@@ -42,7 +43,13 @@ impl Serving {
 }
 
 impl Doors {
-    pub(super) async fn open(wanted: &Wanted, run: &Path) -> Result<Self, Failure> {
+    /// Listeners that were opened for us come first; the addresses of their kind that are
+    /// configured are not opened as well.
+    pub(super) async fn open(
+        wanted: &Wanted,
+        run: &Path,
+        inherited: Inherited,
+    ) -> Result<Self, Failure> {
         let tls = |inside| match &wanted.tls {
             None => Ok(None),
             Some((cert, key)) => Tls::load(cert, key, inside).map(Some),
@@ -50,19 +57,42 @@ impl Doors {
         let cannot = |error: &dyn std::fmt::Display| Failure::new(ERROR, error.to_string());
         let http = tls(Inside::Http).map_err(|error| cannot(&error))?;
         let forced = wanted.is_insecure;
-        let http = Bound::tcp(wanted.host, http, forced).await.map_err(|error| cannot(&error))?;
+        let mut given = inherited.http.into_iter();
+        let http = match given.next() {
+            Some(listener) => Bound::inherited_tcp(listener, http, forced),
+            None => Bound::tcp(wanted.host, http, forced).await,
+        };
+        let http = http.map_err(|error| cannot(&error))?;
+        if given.next().is_some() {
+            return Err(cannot(&"more than one socket named `http` was passed to the daemon"));
+        }
         let mut tcp = Vec::new();
-        for address in &wanted.tcp {
+        let has_tcp = !inherited.acp_tcp.is_empty();
+        for listener in inherited.acp_tcp {
+            let tls = tls(Inside::Lines).map_err(|error| cannot(&error))?;
+            let bound = Bound::inherited_tcp(listener, tls, forced);
+            tcp.push(bound.map_err(|error| cannot(&error))?);
+        }
+        for address in wanted.tcp.iter().filter(|_| !has_tcp) {
             let tls = tls(Inside::Lines).map_err(|error| cannot(&error))?;
             tcp.push(Bound::tcp(*address, tls, forced).await.map_err(|error| cannot(&error))?);
         }
         let mut unix = Vec::new();
-        for path in &wanted.unix {
+        let has_unix = !inherited.acp_unix.is_empty();
+        for listener in inherited.acp_unix {
+            let path = path_of(&listener);
+            let bound = Bound::inherited_unix(listener).map_err(|error| cannot(&error))?;
+            unix.push((path, bound));
+        }
+        for path in wanted.unix.iter().filter(|_| !has_unix) {
             let path = std::path::absolute(path).map_err(|error| cannot(&error))?;
             let bound = Bound::private_unix(&path).await.map_err(|error| cannot(&error))?;
             unix.push((path, bound));
         }
-        let private = Bound::private_unix(&private_socket(run)).await;
+        let private = match inherited.private.into_iter().next() {
+            Some(listener) => Bound::inherited_private_unix(listener),
+            None => Bound::private_unix(&private_socket(run)).await,
+        };
         let private = private.map_err(|error| cannot(&error))?;
         Ok(Self { http, private, tcp, unix })
     }
@@ -99,6 +129,11 @@ impl Doors {
         }
         Serving { tasks, stop }
     }
+}
+
+fn path_of(listener: &std::os::unix::net::UnixListener) -> PathBuf {
+    let address = listener.local_addr().ok();
+    address.and_then(|address| Some(address.as_pathname()?.to_owned())).unwrap_or_default()
 }
 
 async fn serve_lines(

@@ -128,16 +128,18 @@ fn all_clients_of_a_session_see_everything_and_the_first_answer_wins() {
     let mut first = line_client(&yard, token);
     let session = new_session(&mut first, &yard);
     let mut second = line_client(&yard, token);
-    second.result("session/load", &json!({ "sessionId": session, "cwd": yard.work(), "mcpServers": [] }));
+    second.result(
+        "session/load",
+        &json!({ "sessionId": session, "cwd": yard.work(), "mcpServers": [] }),
+    );
 
     // Ids of the two clients are two spaces: both ask under the same one.
     first.request("7", "session/prompt", &prompt(&session, "permission"));
     let is_question = |message: &Value| message["method"] == "session/request_permission";
     let asked_first = first.wait_for(is_question);
     let asked_second = second.wait_for(is_question);
-    let said = second.wait_for(|message| {
-        message["params"]["update"]["sessionUpdate"] == "user_message_chunk"
-    });
+    let said = second
+        .wait_for(|message| message["params"]["update"]["sessionUpdate"] == "user_message_chunk");
     assert_eq!(said["params"]["update"]["content"]["text"], "permission");
 
     let option = asked_second["params"]["options"][0]["optionId"].clone();
@@ -192,7 +194,10 @@ fn an_observer_watches_and_changes_nothing() {
     let mut actor = line_client(&yard, daemon.token().unwrap());
     let session = new_session(&mut actor, &yard);
     let mut observer = line_client(&yard, &observer_token);
-    observer.result("session/load", &json!({ "sessionId": session, "cwd": yard.work(), "mcpServers": [] }));
+    observer.result(
+        "session/load",
+        &json!({ "sessionId": session, "cwd": yard.work(), "mcpServers": [] }),
+    );
     let refused = observer.ask("session/prompt", &prompt(&session, "say no"));
     assert!(refused["error"]["message"].as_str().unwrap().contains("observers"), "{refused}");
     let refused = observer.ask("session/new", &json!({ "cwd": yard.work(), "mcpServers": [] }));
@@ -220,7 +225,8 @@ fn nobody_comes_in_by_tcp_without_a_token() {
         "params": { "protocolVersion": 1 } });
     let firsts = [
         initialize.to_string(),
-        r#"{"jsonrpc":"2.0","id":1,"method":"switchyard/hello","params":{"token":"wrong"}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"switchyard/hello","params":{"token":"wrong"}}"#
+            .to_owned(),
         "not json".to_owned(),
     ];
     for first in firsts {

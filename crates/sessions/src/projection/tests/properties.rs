@@ -94,6 +94,20 @@ fn own_event() -> impl Strategy<Value = (Kind, Value)> {
         let asked = json!({ "toolCall": call, "options": [{ "optionId": "o", "name": "n\u{9b}", "kind": "allow_once" }] });
         (Kind::PermissionRequested, json!({ "requestId": request, "request": asked }))
     });
+    let limit = (0..2u8, any_json(), any::<bool>()).prop_map(|(request, amount, is_asked)| {
+        let call = json!({ "toolCallId": "limit", "title": "Go on?\u{1b}" });
+        let asked = json!({ "toolCall": call, "options": [] });
+        match is_asked {
+            true => (
+                Kind::PermissionRequested,
+                json!({ "requestId": request, "limit": "tokens", "request": asked }),
+            ),
+            false => (
+                Kind::LimitReached,
+                json!({ "limit": "tokens", "used": amount, "allowed": amount }),
+            ),
+        }
+    });
     let reason =
         prop::sample::select(vec!["end_turn", "cancelled", "error", "refusal", "odd\u{1b}"]);
     prop_oneof![
@@ -104,6 +118,7 @@ fn own_event() -> impl Strategy<Value = (Kind, Value)> {
             json!({ "prompt": [{ "type": "text", "text": text }] })
         )),
         ask,
+        limit,
         Just((Kind::Error, json!({ "category": "x", "message": "m\u{1b}]52;c;x\u{7}" }))),
     ]
 }

@@ -26,7 +26,15 @@ impl TextRenderer {
         out: &mut String,
     ) {
         let request = payload.object("request");
-        self.tool_in_question(turn, &request.object("toolCall"), out);
+        let call = request.object("toolCall");
+        match (payload.get("limit"), call.words("title")) {
+            // A question of our own is about no tool.
+            (Some(_), Some(title)) => {
+                self.announce_all(out);
+                self.page.marked(page::ASKING, "?", &whole_line(&title), out);
+            }
+            _ => self.tool_in_question(turn, &call, out),
+        }
         let mut question = Question::default();
         for (index, option) in request.items("options").into_iter().map(Node::object).enumerate() {
             let id = option.label("optionId").unwrap_or_default().into_owned();

@@ -21,7 +21,8 @@ impl Ui {
         self.end_thinking(out);
         let request = payload.object("request");
         let call = request.object("toolCall");
-        if !call.is_empty() {
+        // A question of our own is about no tool.
+        if !call.is_empty() && payload.get("limit").is_none() {
             self.tool_in_question(event, &call, out);
         }
         let option = |node: Node<'_>| {

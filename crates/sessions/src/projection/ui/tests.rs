@@ -245,3 +245,31 @@ fn name_and_data_are_the_two_halves_of_an_event() {
         assert_eq!(whole["data"], event.data().read::<Value>().unwrap());
     }
 }
+
+#[test]
+fn a_pause_is_a_status_and_its_question_is_about_no_tool() {
+    let reached = json!({ "limit": "tokens", "used": 5300, "allowed": 5000, "requestId": "r" });
+    let call = json!({ "toolCallId": "limit-r", "title": "Go on?", "kind": "other" });
+    let option = json!({ "optionId": "stop", "name": "Stop", "kind": "reject_once" });
+    let asked = json!({
+        "requestId": "r", "ask": true, "limit": "tokens",
+        "request": { "toolCall": call, "options": [option] },
+    });
+    let raised = json!({ "limit": "tokens", "allowed": 10_300 });
+    let log = Log::started()
+        .own(Kind::LimitReached, reached)
+        .own(Kind::PermissionRequested, asked)
+        .own(Kind::LimitRaised, raised)
+        .end("end_turn");
+
+    let told = agent(&log);
+
+    let detail = "5300 of 5000 tokens are used";
+    assert_eq!(told[0], json!({ "type": "status", "label": "paused", "detail": detail }));
+    assert_eq!(
+        (&told[1]["type"], &told[1]["title"]),
+        (&"permission_request".into(), &"Go on?".into())
+    );
+    assert_eq!(told[2], json!({ "type": "status", "label": "continued", "detail": "tokens" }));
+    assert!(!told.iter().any(|data| data["type"] == "tool_use"), "{told:?}");
+}

@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::File;
 use crate::home::Home;
+use sessions::observer::Observers;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 
@@ -13,7 +14,7 @@ fn parse(text: &str) -> BusFile {
 fn config(dir: &Path) -> Config {
     let home =
         Home { config: dir.join("switchyard.toml"), state: dir.into(), run: dir.join("run") };
-    Config { home, file: File::default() }
+    Config { home, file: File::default(), observers: Observers::default() }
 }
 
 async fn launched(text: &str) -> Result<Launch, Problem> {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::File;
 use crate::home::Home;
+use sessions::observer::Observers;
 use std::os::unix::fs::PermissionsExt as _;
 
 const TOKEN: &str = "0123456789abcdef";
@@ -16,7 +17,7 @@ fn config(dir: &Path) -> Config {
         state: dir.join("state"),
         run: dir.join("run"),
     };
-    Config { home, file: File::default() }
+    Config { home, file: File::default(), observers: Observers::default() }
 }
 
 #[test]

@@ -1,0 +1,127 @@
+//! `scripted-agent`: an ACP agent that costs as little as possible, for what carries its words
+//! to be measured.
+//!
+//! In: ACP lines on stdin. Out: for each prompt as many numbered chunks as it asks for, as fast
+//! as they are taken. It can be slow to start and to open a session, as CLIs on Node are.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use bench::chunk::{Chunks, Wish};
+use bench::inbox::{Filled, Inbox};
+use bench::outbox::{Flushed, Outbox};
+use clap::Parser;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::stdio::{stdin, stdout};
+use serde_json::{Value, json};
+
+/// Chunks leave in writes of about this size: what a pipe holds.
+const WRITE_BYTES: usize = 64 << 10;
+const NO_SUCH_METHOD: i64 = -32601;
+
+#[derive(Parser)]
+#[command(about = "An ACP agent that streams as many chunks as it is asked for")]
+struct Args {
+    /// How long `initialize` takes
+    #[arg(long, default_value_t = 0)]
+    initialize_ms: u64,
+    /// How long `session/new` takes
+    #[arg(long, default_value_t = 0)]
+    session_ms: u64,
+}
+
+fn main() -> anyhow::Result<()> {
+    let mut agent = Agent { args: Args::parse(), outbox: Outbox::default(), n_sessions: 0 };
+    let mut inbox = Inbox::default();
+    loop {
+        match inbox.fill(stdin())? {
+            Filled::Some => {}
+            Filled::NothingYet => wait_for(PollFd::from_borrowed_fd(stdin(), PollFlags::IN))?,
+            Filled::End => return Ok(()),
+        }
+        while let Some(line) = inbox.next_line() {
+            if let Ok(message) = serde_json::from_slice(line) {
+                agent.hear(&message)?;
+            }
+        }
+    }
+}
+
+struct Agent {
+    args: Args,
+    outbox: Outbox,
+    n_sessions: usize,
+}
+
+impl Agent {
+    /// Notifications and answers need nothing done.
+    fn hear(&mut self, message: &Value) -> anyhow::Result<()> {
+        let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) else {
+            return Ok(());
+        };
+        let result = match method {
+            "initialize" => {
+                sleep(Duration::from_millis(self.args.initialize_ms));
+                json!({
+                    "protocolVersion": 1,
+                    "agentCapabilities": { "loadSession": false },
+                    "agentInfo": { "name": "scripted-agent", "version": "1" },
+                    "authMethods": [],
+                })
+            }
+            "session/new" => {
+                sleep(Duration::from_millis(self.args.session_ms));
+                self.n_sessions += 1;
+                // Some peers tell sessions apart by this id alone, whatever process made it.
+                let id = format!("scripted-{}-{}", std::process::id(), self.n_sessions);
+                json!({ "sessionId": id })
+            }
+            "session/prompt" => {
+                self.stream(&message["params"])?;
+                json!({ "stopReason": "end_turn" })
+            }
+            _ => {
+                let error = json!({ "code": NO_SUCH_METHOD, "message": "no such method" });
+                return self.say(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
+            }
+        };
+        self.say(&json!({ "jsonrpc": "2.0", "id": id, "result": result }))
+    }
+
+    fn stream(&mut self, params: &Value) -> anyhow::Result<()> {
+        let blocks = params["prompt"].as_array().into_iter().flatten();
+        let wish = blocks.filter_map(|block| block["text"].as_str()).find_map(Wish::find_in);
+        let wish = wish.unwrap_or(Wish { n_chunks: 1, n_bytes: 0 });
+        let mut chunks =
+            Chunks::new(params["sessionId"].as_str().unwrap_or_default(), wish.n_bytes);
+        let mut n_waiting_bytes = 0;
+        for number in 1..=wish.n_chunks {
+            let line = chunks.line(number);
+            self.outbox.push(line);
+            n_waiting_bytes += line.len();
+            if n_waiting_bytes >= WRITE_BYTES {
+                self.flush()?;
+                n_waiting_bytes = 0;
+            }
+        }
+        self.flush()
+    }
+
+    fn say(&mut self, message: &Value) -> anyhow::Result<()> {
+        self.outbox.push(format!("{message}\n").as_bytes());
+        self.flush()
+    }
+
+    fn flush(&mut self) -> anyhow::Result<()> {
+        while !self.outbox.is_empty() && self.outbox.flush(stdout())? == Flushed::Part {
+            wait_for(PollFd::from_borrowed_fd(stdout(), PollFlags::OUT))?;
+        }
+        Ok(())
+    }
+}
+
+/// A client may hand over pipes that do not block.
+fn wait_for(mut pipe: PollFd<'_>) -> anyhow::Result<()> {
+    poll(std::slice::from_mut(&mut pipe), None)?;
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! `switchyard serve`: sessions by POST, events by SSE or WebSocket.
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use bench::chunk::number_in;
+use memchr::memmem::find;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
+
+use super::http::{Connection, EventStream, Heard};
+use super::processes::Program;
+use super::stage::{Agent, Stage, free_address};
+use super::through::{Conversation, Pool, Service};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const AGENT: &str = "scripted";
+const TURN_ENDED: &[u8] = b"\"turn_ended\"";
+
+/// How a client hears of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Over {
+    Sse,
+    WebSocket,
+}
+
+#[derive(Debug)]
+pub(super) struct Switchyard {
+    program: Program,
+    home: TempDir,
+    address: SocketAddr,
+    token: Option<String>,
+    cwd: PathBuf,
+    over: Over,
+}
+
+impl Switchyard {
+    pub(super) fn start(
+        stage: &Stage,
+        agent: Agent,
+        pool: Pool,
+        over: Over,
+    ) -> anyhow::Result<(Self, Duration)> {
+        let home = stage.home()?;
+        let launcher = stage.launcher(agent);
+        let launcher = launcher.to_str().context("the path of the agent is not UTF-8")?;
+        let pool = match pool {
+            Pool::None => "",
+            Pool::Warm => "warm = 1\n",
+        };
+        let config = format!("[agents.{AGENT}]\ncommand = [{launcher:?}]\n{pool}");
+        fs::write(home.path().join("switchyard.toml"), config)?;
+        let address = free_address()?;
+        let mut command = stage.command(&stage.switchyard, home.path());
+        command.env("SWITCHYARD_HOME", home.path());
+        command.args(["serve", "--host", &address.to_string()]);
+        let mut program = Program::start(Program::silent(&mut command))?;
+        let is_ready =
+            || Connection::open(address, None).and_then(|mut c| c.get("/healthz")).is_ok();
+        let took = program.wait_until(is_ready)?;
+        let token = fs::read_to_string(home.path().join("token")).ok();
+        let token = token.map(|token| token.trim().to_owned());
+        Ok((Self { program, home, address, token, cwd: stage.cwd(), over }, took))
+    }
+
+    fn connect(&self) -> anyhow::Result<Connection> {
+        Connection::open(self.address, self.token.as_deref())
+    }
+
+    fn create(&self, requests: &mut Connection, starts_later: bool) -> anyhow::Result<String> {
+        let mut order = json!({ "agent": AGENT, "cwd": self.cwd });
+        if starts_later {
+            order["startsLater"] = json!(true);
+        }
+        let session = requests.post("/v1/sessions", &order.to_string())?.json()?;
+        Ok(session["id"].as_str().context("the session has no id")?.to_owned())
+    }
+
+    /// Sessions whose agents are not started.
+    pub(super) fn create_idle(&self, n_sessions: usize) -> anyhow::Result<()> {
+        let mut requests = self.connect()?;
+        for _ in 0..n_sessions {
+            self.create(&mut requests, true)?;
+        }
+        Ok(())
+    }
+}
+
+impl Service for Switchyard {
+    fn open(&mut self) -> anyhow::Result<Box<dyn Conversation>> {
+        let mut requests = self.connect()?;
+        let id = self.create(&mut requests, false)?;
+        let path = format!("/v1/sessions/{id}/events");
+        let events = match self.over {
+            Over::Sse => {
+                let events = self.connect()?.events(&path)?;
+                events.wait_at_most(PATIENCE)?;
+                Events::Sse(events)
+            }
+            Over::WebSocket => Events::WebSocket(self.socket(&path)?),
+        };
+        Ok(Box::new(Session { prompt_path: format!("/v1/sessions/{id}/prompt"), requests, events }))
+    }
+
+    fn program(&self) -> Option<&Program> {
+        Some(&self.program)
+    }
+
+    fn home(&self) -> Option<&Path> {
+        Some(self.home.path())
+    }
+}
+
+impl Switchyard {
+    fn socket(&self, path: &str) -> anyhow::Result<WebSocket<TcpStream>> {
+        let stream = TcpStream::connect(self.address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut request = format!("ws://{}{path}", self.address).into_client_request()?;
+        if let Some(token) = &self.token {
+            let value = format!("Bearer {token}").parse().context("an odd token")?;
+            request.headers_mut().insert("authorization", value);
+        }
+        let (socket, _) =
+            client(request, stream).map_err(|error| anyhow::anyhow!("no WebSocket: {error}"))?;
+        Ok(socket)
+    }
+}
+
+struct Session {
+    prompt_path: String,
+    requests: Connection,
+    events: Events,
+}
+
+enum Events {
+    Sse(EventStream),
+    WebSocket(WebSocket<TcpStream>),
+}
+
+/// What an event is to somebody who counts chunks.
+#[derive(Debug, PartialEq, Eq)]
+enum Seen {
+    Chunk(u64),
+    TurnEnded,
+    Other,
+}
+
+impl Seen {
+    fn of(event: &[u8]) -> Self {
+        match number_in(event) {
+            Some(number) => Self::Chunk(number),
+            None if find(event, TURN_ENDED).is_some() => Self::TurnEnded,
+            None => Self::Other,
+        }
+    }
+}
+
+impl Events {
+    fn next(&mut self) -> anyhow::Result<Seen> {
+        match self {
+            Self::Sse(events) => match events.next()? {
+                Heard::Data(data) => Ok(Seen::of(data)),
+                Heard::Quiet => bail!("no event for {PATIENCE:?}"),
+            },
+            Self::WebSocket(socket) => match socket.read().context("no event")? {
+                Message::Text(text) => Ok(Seen::of(text.as_bytes())),
+                Message::Close(frame) => bail!("the WebSocket was closed: {frame:?}"),
+                _ => Ok(Seen::Other),
+            },
+        }
+    }
+}
+
+impl Conversation for Session {
+    /// The answer to it is read when the turn is over, so that the first event does not wait
+    /// for the client.
+    fn prompt(&mut self, text: &str) -> anyhow::Result<()> {
+        self.requests.send_post(&self.prompt_path, &json!({ "prompt": text }).to_string())
+    }
+
+    fn next(&mut self) -> anyhow::Result<Option<u64>> {
+        loop {
+            match self.events.next()? {
+                Seen::Chunk(number) => return Ok(Some(number)),
+                Seen::TurnEnded => {
+                    let answer = self.requests.answer()?;
+                    let said = String::from_utf8_lossy(&answer.body);
+                    ensure!(answer.status == 202, "prompt: {}: {said}", answer.status);
+                    return Ok(None);
+                }
+                Seen::Other => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! A daemon in memory with one session in its log, for tests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sessions::desk::{Agents, Desk, WantedAgent};
+use sessions::host::AgentCommand;
+use sessions::permission::Policy;
+use sessions::settings::WorkerSetup;
+use sessions::trouble::Trouble;
+use sessions::yard::Yard;
+use store::{Batch, EventLog, MemoryLog, NewSession, SessionRecord};
+use tokio::sync::mpsc;
+use wire::{Draft, Json, Millis, SessionId};
+
+use super::Pace;
+use super::cursor::Cursor;
+use super::reader::Reader;
+use super::recorded;
+use super::stream::{Source, Stream};
+use super::wanted::{Format, Until, Wanted};
+use crate::daemon::{Daemon, Settings};
+use crate::principal::Principal;
+
+pub(super) const PACE: Pace = Pace {
+    warn_after: Duration::from_secs(10),
+    evict_after: Duration::from_secs(30),
+    heartbeat: Duration::from_secs(15),
+};
+
+pub(super) struct One {
+    pub(super) daemon: Arc<Daemon>,
+    pub(super) log: Arc<MemoryLog>,
+    pub(super) principal: Principal,
+    pub(super) id: SessionId,
+}
+
+struct NoAgents;
+
+#[async_trait]
+impl Agents for NoAgents {
+    async fn command(&self, _: &WantedAgent) -> Result<AgentCommand, Trouble> {
+        Err(Trouble::new("bad_input", "there are no agents"))
+    }
+
+    fn found(&self, _: bool) -> mpsc::Receiver<Json> {
+        mpsc::channel(1).1
+    }
+}
+
+impl One {
+    /// The log is the recorded one.
+    pub(super) async fn new() -> Self {
+        let log = Arc::new(MemoryLog::new());
+        let setup = WorkerSetup {
+            keeper_exe: "/nonexistent".into(),
+            keeper_args: Vec::new(),
+            records_dir: None,
+            cgroups: false,
+        };
+        let settings = sessions::settings::Settings::default();
+        let yard = Yard::new(log.clone(), settings, setup);
+        let desk = Desk::new(yard, Arc::new(NoAgents), Policy::default());
+        let daemon = Daemon::new(desk, Settings { pace: PACE, ..Settings::default() });
+        let id = SessionId::from_entropy(&[3; 64]);
+        let new = NewSession {
+            id,
+            agent: "demo".into(),
+            cwd: "/".into(),
+            created: Millis(0),
+            details: Json::trusted("{}"),
+        };
+        log.create(new).await.unwrap();
+        let one = Self { daemon, log, principal: Principal::local(), id };
+        one.append(recorded::drafts()).await;
+        one
+    }
+
+    pub(super) async fn append(&self, drafts: Vec<Draft>) {
+        self.log.append(Batch::new(self.id, drafts)).await.unwrap();
+    }
+
+    pub(super) async fn record(&self) -> SessionRecord {
+        self.log.session(self.id).await.unwrap().unwrap()
+    }
+
+    pub(super) async fn reader(&self, cursor: Cursor, format: Format, until: Until) -> Reader {
+        let record = self.record().await;
+        let wanted = Wanted { cursor, format, until };
+        let start = cursor.judge(record.epoch, record.head);
+        Reader::new(&self.daemon, &record, &wanted, start)
+    }
+
+    pub(super) async fn stream(&self) -> Stream {
+        let reader = self.reader(Cursor::START, Format::Acp, Until::Cut).await;
+        Stream::new(Source::Log(Box::new(reader)), &self.daemon, &self.principal)
+    }
+}

@@ -1,0 +1,254 @@
+//! One reader's way through a session's log.
+//!
+//! In: the log, from where the reader left it. Out: frames, at most a chunk at a time; then
+//! a wait for more. Nothing that is read is kept for longer than it takes to tell it.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use store::{SessionRecord, StoreError};
+use wire::{Event, Kind, Seq, SessionId};
+
+use super::cursor::{Place, Reason, Start};
+use super::ending::Ending;
+use super::page::Page;
+use super::teller::Teller;
+use super::wanted::{Format, Until, Wanted};
+use crate::daemon::Daemon;
+
+/// Events read at once.
+const N_READ: usize = 256;
+/// A page is full with this much; most are then one chunk.
+const PAGE_BYTES: usize = 32 << 10;
+const PAGE_FRAMES: usize = 256;
+
+#[derive(Debug)]
+pub(super) struct Reader {
+    daemon: Arc<Daemon>,
+    session: SessionId,
+    format: Format,
+    until: Until,
+    teller: Teller,
+    epoch: u64,
+    /// The last event that the teller has heard.
+    heard: Seq,
+    /// Read, and not heard yet.
+    unheard: std::vec::IntoIter<Event>,
+    /// There was nothing more to read.
+    is_at_end: bool,
+    /// A recovery up to here belongs to the epoch that the reader knows.
+    epoch_known_to: Seq,
+    opening: Option<Opening>,
+    ending: Option<Ending>,
+}
+
+/// What the first frames say.
+#[derive(Debug, Clone, Copy)]
+struct Opening {
+    head: Seq,
+    start: Start,
+}
+
+impl Reader {
+    pub(super) fn new(
+        daemon: &Arc<Daemon>,
+        record: &SessionRecord,
+        wanted: &Wanted,
+        start: Start,
+    ) -> Self {
+        let told = match start {
+            Start::After(place) => place,
+            Start::Resync(_) => Place::START,
+        };
+        let teller = Teller::new(record.id, record.epoch, wanted.format, told);
+        Self {
+            daemon: daemon.clone(),
+            session: record.id,
+            format: wanted.format,
+            until: wanted.until,
+            epoch: record.epoch,
+            heard: teller.listens_after(),
+            teller,
+            unheard: Vec::new().into_iter(),
+            is_at_end: false,
+            epoch_known_to: record.head,
+            opening: Some(Opening { head: record.head, start }),
+            ending: None,
+        }
+    }
+
+    /// Waits until there is something to say and writes it to `page`, which is empty. Says so
+    /// when the stream ends with it. Dropping the future loses nothing.
+    pub(super) async fn next(&mut self, page: &mut Page) -> Option<Ending> {
+        if let Some(opening) = self.opening.take() {
+            self.open(opening, page);
+            return None;
+        }
+        loop {
+            let is_silent = !self.unheard.as_slice().is_empty();
+            let is_suspect = self.tell(page);
+            if self.ending.is_some() || !page.is_empty() {
+                return self.ending.take();
+            }
+            if is_silent {
+                // What came before a cursor can be long; others want to run too.
+                tokio::task::yield_now().await;
+            }
+            let read = match is_suspect {
+                true => self.look_at_epoch(page).await,
+                false => self.read().await,
+            };
+            if let Err(ending) = read {
+                return Some(ending);
+            }
+        }
+    }
+
+    /// Lets go of what was read ahead. It is in the log.
+    pub(super) fn let_go(&mut self) {
+        self.unheard = Vec::new().into_iter();
+        self.is_at_end = false;
+    }
+
+    /// The last words of a stream.
+    pub(super) fn close(&mut self, ending: &Ending, page: &mut Page) {
+        match (self.format, ending) {
+            // Its `end` is the last that a reader of a run waits for.
+            (Format::Run(_), Ending::Done(_)) => self.teller.conclude(page),
+            _ => ending.write(page),
+        }
+    }
+
+    fn open(&self, Opening { head, start }: Opening, page: &mut Page) {
+        page.aside("retry: 1000");
+        if matches!((self.format, start), (Format::Run(_), Start::After(_))) {
+            return;
+        }
+        let after = match start {
+            Start::After(place) => place.seq,
+            Start::Resync(_) => Seq(0),
+        };
+        page.remark(
+            "stream",
+            &json!({
+                "session": self.session,
+                "epoch": format!("{:x}", self.epoch),
+                "head": head.0,
+                "after": after.0,
+                "format": self.format,
+            }),
+        );
+        if let Start::Resync(reason) = start {
+            self.ask_to_begin_anew(reason, head, page);
+        }
+    }
+
+    fn ask_to_begin_anew(&self, reason: Reason, head: Seq, page: &mut Page) {
+        let epoch = format!("{:x}", self.epoch);
+        let data = json!({ "reason": reason, "epoch": epoch, "head": head.0 });
+        page.remark("state_resync_required", &data);
+    }
+
+    /// Tells what was read, until the page is full. True if the log may have another epoch
+    /// from the next event on.
+    fn tell(&mut self, page: &mut Page) -> bool {
+        while page.len() < PAGE_BYTES && page.n_frames() < PAGE_FRAMES {
+            let Some(event) = self.unheard.next() else { break };
+            if event.kind == Kind::LogRecovered && event.seq > self.epoch_known_to {
+                self.let_go();
+                return true;
+            }
+            self.teller.tell(&event, page);
+            self.heard = event.seq;
+            if self.is_awaited_end(&event) {
+                self.ending = Some(Ending::Done("turn_ended"));
+                break;
+            }
+        }
+        false
+    }
+
+    fn is_awaited_end(&self, event: &Event) -> bool {
+        let is_end = matches!(event.kind, Kind::TurnEnded | Kind::PromptDropped);
+        matches!(self.until, Until::Turn(turn) if is_end && event.turn == Some(turn))
+    }
+
+    /// Events were lost, and those that follow have places that others had before.
+    async fn look_at_epoch(&mut self, page: &mut Page) -> Result<(), Ending> {
+        let record = self.record().await?;
+        self.epoch_known_to = record.head;
+        if record.epoch != self.epoch {
+            self.epoch = record.epoch;
+            self.teller = Teller::new(self.session, record.epoch, self.format, Place::START);
+            self.heard = Seq(0);
+            self.ask_to_begin_anew(Reason::OtherEpoch, record.head, page);
+        }
+        Ok(())
+    }
+
+    /// Reads on, when there is more.
+    async fn read(&mut self) -> Result<(), Ending> {
+        if self.is_at_end {
+            if let Some(reason) = self.is_over().await? {
+                // Its end may have been written between the reading and the question.
+                self.read_page().await?;
+                let is_all_told = self.unheard.as_slice().is_empty();
+                return if is_all_told { Err(Ending::Done(reason)) } else { Ok(()) };
+            }
+            let log = self.daemon.desk.log();
+            log.wait(self.session, self.heard).await.map_err(Ending::from)?;
+        }
+        self.read_page().await
+    }
+
+    async fn read_page(&mut self) -> Result<(), Ending> {
+        let log = self.daemon.desk.log();
+        let events = log.read(self.session, self.heard, N_READ).await?;
+        self.is_at_end = events.len() < N_READ;
+        self.unheard = events.into_iter();
+        Ok(())
+    }
+
+    /// Why there is nothing left to wait for, at the end of the log.
+    async fn is_over(&self) -> Result<Option<&'static str>, Ending> {
+        let active = match self.until {
+            Until::Cut => return Ok(None),
+            Until::Idle | Until::Turn(_) => self.record().await?.active_turn,
+        };
+        let is_over = match (self.until, active) {
+            (_, None) => true,
+            (Until::Turn(turn), Some(active)) => active != turn && !self.may_wait(turn).await,
+            (Until::Cut | Until::Idle, Some(_)) => false,
+        };
+        Ok(is_over.then_some(match self.until {
+            Until::Turn(_) => "turn_ended",
+            Until::Cut | Until::Idle => "idle",
+        }))
+    }
+
+    /// Whether a turn that does not run is still to come.
+    async fn may_wait(&self, turn: wire::TurnId) -> bool {
+        let Some(session) = self.daemon.desk.live(self.session) else { return false };
+        match session.waiting().await {
+            Ok(waiting) => waiting.iter().any(|prompt| prompt.turn == turn),
+            Err(_) => false,
+        }
+    }
+
+    async fn record(&self) -> Result<SessionRecord, Ending> {
+        let record = self.daemon.desk.log().session(self.session).await?;
+        record.ok_or(Ending::SessionDeleted)
+    }
+}
+
+impl From<StoreError> for Ending {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NoSuchSession(_) => Self::SessionDeleted,
+            error => Self::Broken(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! A stream of frames as the text messages of a WebSocket.
+//!
+//! In: a handshake and a stream. Out: one message a frame. What the client says is not
+//! asked for and thrown away; pings are answered.
+
+mod meter;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use futures_util::{SinkExt as _, StreamExt as _};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{self, Message};
+
+use super::chunk::CHUNK_BYTES;
+use super::cursor::FrameId;
+use super::ending::Ending;
+use super::page::{Dress, Page};
+use super::patience::{Patience, Step};
+use super::stream::{GOODBYE, Next, Stream};
+use crate::problem::Problem;
+use meter::{Meter, Metered};
+
+/// Nothing that a client may say here is longer.
+const MAX_HEARD_BYTES: usize = 4 << 10;
+/// Names of what is spoken, one of which a client that offers any expects to hear.
+const PROTOCOLS: [&str; 2] = ["switchyard.v1", "acp.v1"];
+
+/// A client's wish to go on as a WebSocket.
+#[derive(Debug)]
+pub(super) struct Handshake {
+    accept: HeaderValue,
+    protocol: Option<&'static str>,
+}
+
+impl Handshake {
+    /// None for a plain request.
+    pub(super) fn read(headers: &HeaderMap) -> Result<Option<Self>, Problem> {
+        if !has_word(headers, &header::UPGRADE, "websocket") {
+            return Ok(None);
+        }
+        let key = headers.get(header::SEC_WEBSOCKET_KEY);
+        let is_known = headers.get(header::SEC_WEBSOCKET_VERSION).is_some_and(|v| v == "13");
+        let is_asked = has_word(headers, &header::CONNECTION, "upgrade");
+        let (Some(key), true, true) = (key, is_known, is_asked) else {
+            return Err(Problem::bad_request("this is no handshake of WebSocket version 13"));
+        };
+        let accept = HeaderValue::from_str(&derive_accept_key(key.as_bytes()));
+        let accept = accept.map_err(|error| Problem::internal(error.to_string()))?;
+        let is_offered = |name: &&str| has_word(headers, &header::SEC_WEBSOCKET_PROTOCOL, name);
+        Ok(Some(Self { accept, protocol: PROTOCOLS.into_iter().find(is_offered) }))
+    }
+}
+
+fn has_word(headers: &HeaderMap, name: &header::HeaderName, word: &str) -> bool {
+    let lists = headers.get_all(name).into_iter().filter_map(|list| list.to_str().ok());
+    lists.flat_map(|list| list.split(',')).any(|one| one.trim().eq_ignore_ascii_case(word))
+}
+
+pub(super) fn respond(handshake: Handshake, mut request: Request, stream: Stream) -> Response {
+    let upgrade = hyper::upgrade::on(&mut request);
+    tokio::spawn(serve(upgrade, stream));
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(header::SEC_WEBSOCKET_ACCEPT, handshake.accept);
+    if let Some(protocol) = handshake.protocol {
+        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol));
+    }
+    response
+}
+
+async fn serve(upgrade: OnUpgrade, stream: Stream) {
+    let Ok(upgraded) = upgrade.await else { return };
+    let (io, meter) = Metered::new(TokioIo::new(upgraded));
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(MAX_HEARD_BYTES))
+        .max_frame_size(Some(MAX_HEARD_BYTES))
+        .read_buffer_size(MAX_HEARD_BYTES)
+        .write_buffer_size(CHUNK_BYTES);
+    let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
+    let mut line = Line { socket, meter, stream, last_id: None };
+    if let Some(ending) = line.run().await {
+        line.close(&ending).await;
+    }
+}
+
+struct Line {
+    socket: WebSocketStream<Metered<TokioIo<Upgraded>>>,
+    meter: Meter,
+    stream: Stream,
+    /// Of the last frame that was handed out.
+    last_id: Option<FrameId>,
+}
+
+/// The client has gone, in one way or another.
+struct Gone;
+
+impl From<tungstenite::Error> for Gone {
+    fn from(_: tungstenite::Error) -> Self {
+        Self
+    }
+}
+
+impl Line {
+    /// Says why the stream is over, if somebody can still be told. Where it ended by itself,
+    /// the last frame has been sent.
+    async fn run(&mut self) -> Option<Ending> {
+        loop {
+            let mut page = Page::new(Dress::Object);
+            let next = tokio::select! {
+                next = self.stream.next(&mut page) => next,
+                Gone = gone(&mut self.socket) => return None,
+            };
+            let messages: Vec<(Option<FrameId>, Message)> = match next {
+                Next::Silence => vec![(None, Message::Ping(bytes::Bytes::new()))],
+                Next::Frames | Next::Over(_) => {
+                    page.frames().map(|(id, text)| (id, Message::text(text))).collect()
+                }
+            };
+            drop(page);
+            match self.write(messages).await {
+                Err(Gone) => return None,
+                Ok(Some(ending)) => {
+                    let mut page = Page::new(Dress::Object);
+                    ending.write(&mut page);
+                    let _ = self.socket.feed(Message::text(page.into_text())).await;
+                    return Some(ending);
+                }
+                Ok(None) => {}
+            }
+            if let Next::Over(ending) = next {
+                return Some(ending);
+            }
+        }
+    }
+
+    /// Writes everything, as long as the client takes it.
+    async fn write(
+        &mut self,
+        messages: Vec<(Option<FrameId>, Message)>,
+    ) -> Result<Option<Ending>, Gone> {
+        let Self { socket, meter, stream, last_id } = self;
+        let mut is_slow = false;
+        let ending = {
+            let writing = async {
+                for (id, message) in messages {
+                    socket.feed(message).await?;
+                    *last_id = id.or(*last_id);
+                }
+                socket.flush().await
+            };
+            tokio::pin!(writing);
+            let mut patience = Patience::new(stream.pace);
+            let mut n_bytes = meter.n_written();
+            loop {
+                tokio::select! {
+                    biased;
+                    written = &mut writing => break written.map(|()| None)?,
+                    ending = stream.cut() => break Some(ending),
+                    step = patience.next() => {
+                        // A message can be much larger than what a reader must take in time.
+                        if meter.n_written() - n_bytes >= CHUNK_BYTES as u64 {
+                            n_bytes = meter.n_written();
+                            patience = Patience::new(stream.pace);
+                            continue;
+                        }
+                        match step {
+                            Step::Rest => stream.rest(),
+                            Step::Warn => is_slow = true,
+                            Step::Evict => break Some(Ending::Evicted { resume_after: None }),
+                        }
+                    }
+                }
+            }
+        };
+        if is_slow {
+            stream.warn();
+        }
+        Ok(ending.map(|ending| match ending {
+            Ending::Evicted { .. } => Ending::Evicted { resume_after: *last_id },
+            ending => ending,
+        }))
+    }
+
+    /// Says goodbye as far as the client takes it, in bounded time.
+    async fn close(&mut self, ending: &Ending) {
+        let frame = CloseFrame { code: ending.close_code().into(), reason: ending.name().into() };
+        let closing = async {
+            self.socket.close(Some(frame)).await?;
+            gone(&mut self.socket).await;
+            Ok::<(), Gone>(())
+        };
+        let _ = timeout(GOODBYE, closing).await;
+    }
+}
+
+/// Hears the client until it goes.
+async fn gone(socket: &mut WebSocketStream<Metered<TokioIo<Upgraded>>>) -> Gone {
+    while let Some(Ok(_)) = socket.next().await {}
+    Gone
+}

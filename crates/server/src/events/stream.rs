@@ -1,0 +1,127 @@
+//! A stream of frames, until somebody or something ends it.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::Pace;
+use super::ending::Ending;
+use super::lists::Lists;
+use super::page::Page;
+use super::reader::Reader;
+use crate::daemon::Daemon;
+use crate::principal::Principal;
+
+/// Time for a last frame to be written to a client that takes nothing.
+pub(super) const GOODBYE: Duration = Duration::from_millis(250);
+
+/// Where frames come from.
+#[derive(Debug)]
+pub(super) enum Source {
+    Log(Box<Reader>),
+    Lists(Lists),
+}
+
+impl Source {
+    async fn next(&mut self, page: &mut Page) -> Option<Ending> {
+        match self {
+            Self::Log(reader) => reader.next(page).await,
+            Self::Lists(lists) => lists.next(page).await,
+        }
+    }
+
+    fn close(&mut self, ending: &Ending, page: &mut Page) {
+        match self {
+            Self::Log(reader) => reader.close(ending, page),
+            Self::Lists(_) => ending.write(page),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Stream {
+    source: Source,
+    revoked: CancellationToken,
+    stopping: CancellationToken,
+    pub(super) pace: Pace,
+    is_slow: bool,
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// The page has frames.
+    Frames,
+    /// Nothing happened for as long as a heartbeat.
+    Silence,
+    /// The page has the last frames.
+    Over(Ending),
+}
+
+impl Stream {
+    pub(super) fn new(source: Source, daemon: &Daemon, principal: &Principal) -> Self {
+        Self {
+            source,
+            revoked: principal.revoked.clone(),
+            stopping: daemon.stopping.clone(),
+            pace: daemon.settings.pace,
+            is_slow: false,
+        }
+    }
+
+    /// Fills an empty page. Dropping the future loses nothing.
+    pub(super) async fn next(&mut self, page: &mut Page) -> Next {
+        if std::mem::take(&mut self.is_slow) {
+            let Pace { warn_after, evict_after, .. } = self.pace;
+            let data = json!({
+                "warnedAfterMs": millis(warn_after),
+                "evictedAfterMs": millis(evict_after),
+            });
+            page.remark("slow_client_warning", &data);
+            return Next::Frames;
+        }
+        let ending = tokio::select! {
+            biased;
+            ending = cut(&self.revoked, &self.stopping) => Some(ending),
+            ending = self.source.next(page) => ending,
+            () = tokio::time::sleep(self.pace.heartbeat) => return Next::Silence,
+        };
+        match ending {
+            None => Next::Frames,
+            Some(ending) => {
+                self.source.close(&ending, page);
+                Next::Over(ending)
+            }
+        }
+    }
+
+    /// Ready when the stream is to end, whatever its reader does.
+    pub(super) async fn cut(&self) -> Ending {
+        cut(&self.revoked, &self.stopping).await
+    }
+
+    /// The reader keeps us waiting: nothing is held for it meanwhile.
+    pub(super) fn rest(&mut self) {
+        if let Source::Log(reader) = &mut self.source {
+            reader.let_go();
+        }
+    }
+
+    /// The next frame is a warning.
+    pub(super) fn warn(&mut self) {
+        self.is_slow = true;
+    }
+}
+
+async fn cut(revoked: &CancellationToken, stopping: &CancellationToken) -> Ending {
+    tokio::select! {
+        biased;
+        () = revoked.cancelled() => Ending::Revoked,
+        () = stopping.cancelled() => Ending::DaemonStopping,
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

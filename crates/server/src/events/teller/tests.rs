@@ -1,0 +1,105 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::events::cursor::{Cursor, Start};
+use crate::events::page::Dress;
+use crate::events::recorded;
+
+const EPOCH: u64 = 0x5eed;
+const FORMATS: [Format; 3] = [Format::Acp, Format::Ui, Format::Envelopes];
+const DRESSES: [Dress; 2] = [Dress::Sse, Dress::Object];
+
+/// The frames of a log for somebody who has come to `told`, each with its id.
+fn told(log: &[Event], format: Format, dress: Dress, told: Place) -> Vec<(FrameId, String)> {
+    let session = SessionId::from_entropy(&[7; 64]);
+    let mut teller = Teller::new(session, EPOCH, format, told);
+    let mut page = Page::new(dress);
+    let first = teller.listens_after();
+    for event in log.iter().filter(|event| event.seq > first) {
+        teller.tell(event, &mut page);
+    }
+    page.frames().map(|(id, text)| (id.expect("an id"), text.to_owned())).collect()
+}
+
+/// What a client does with an id: it sends the text back.
+fn resumed(id: FrameId, head: Seq) -> Place {
+    match Cursor::parse(&id.to_string()).judge(EPOCH, head) {
+        Start::After(place) => place,
+        Start::Resync(reason) => panic!("{id}: {reason:?}"),
+    }
+}
+
+fn check_every_cut(log: &[Event], format: Format, dress: Dress) {
+    let head = log.last().map(|event| event.seq).unwrap_or_default();
+    let whole = told(log, format, dress, Place::START);
+    for (n, (id, _)) in whole.iter().enumerate() {
+        let rest = told(log, format, dress, resumed(*id, head));
+        assert_eq!(whole.get(n + 1..), Some(&*rest), "{format:?} cut after {id}");
+    }
+}
+
+#[test]
+fn a_stream_cut_after_any_frame_goes_on_with_the_next() {
+    let log = recorded::events();
+    for format in FORMATS {
+        for dress in DRESSES {
+            check_every_cut(&log, format, dress);
+        }
+    }
+}
+
+#[test]
+fn ids_grow_and_an_event_ends_with_an_id_without_part() {
+    let log = recorded::events();
+    for format in FORMATS {
+        let frames = told(&log, format, Dress::Sse, Place::START);
+        assert!(frames.len() > 20, "{format:?} tells little: {}", frames.len());
+        for pair in frames.windows(2) {
+            let (a, b) = (pair[0].0.place, pair[1].0.place);
+            assert!(b.covers(a) && !a.covers(b), "{a:?} before {b:?}");
+            assert!(a.part.is_none() || a.seq == b.seq, "{a:?} is not followed by its rest");
+        }
+        assert_eq!(frames.last().unwrap().0.place.part, None);
+    }
+    let ui = told(&log, Format::Ui, Dress::Sse, Place::START);
+    assert!(ui.iter().any(|(id, _)| id.place.part.is_some()), "no event gives several frames");
+}
+
+#[test]
+fn acp_tells_each_event_as_it_is_in_the_log() {
+    let log = recorded::events();
+    let frames = told(&log, Format::Acp, Dress::Sse, Place::START);
+    let lines: Vec<String> = log.iter().map(Event::to_json_line).collect();
+    let data = frames.iter().map(|(_, text)| {
+        text.lines().find_map(|line| line.strip_prefix("data: ")).expect("data").to_owned()
+    });
+    assert_eq!(data.collect::<Vec<_>>(), lines);
+}
+
+#[test]
+fn a_reader_who_changes_the_format_in_the_middle_of_an_event_gets_the_event() {
+    let log = recorded::events();
+    let ui = told(&log, Format::Ui, Dress::Sse, Place::START);
+    let (id, _) = ui.iter().find(|(id, _)| id.place.part.is_some()).unwrap();
+    let acp = told(&log, Format::Acp, Dress::Sse, id.place);
+    assert_eq!(acp.first().unwrap().0.place, Place { seq: id.place.seq, part: None });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Logs that no agent would write: events left out, doubled and out of order.
+    #[test]
+    fn any_log_can_be_cut_anywhere(
+        picks in proptest::collection::vec(any::<prop::sample::Index>(), 1..40),
+        format in prop::sample::select(FORMATS.to_vec()),
+        dress in prop::sample::select(DRESSES.to_vec()),
+    ) {
+        let recorded = recorded::events();
+        let log: Vec<Event> = (1..)
+            .zip(picks)
+            .map(|(seq, pick)| Event { seq: Seq(seq), ..pick.get(&recorded).clone() })
+            .collect();
+        check_every_cut(&log, format, dress);
+    }
+}

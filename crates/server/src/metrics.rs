@@ -1,0 +1,270 @@
+//! What the daemon counts, for Prometheus.
+//!
+//! In: small calls from wherever something happens. Out: [`Metrics::render`], the text that
+//! `GET /metrics` answers with. A value that is passed around, no global; cheap to clone,
+//! and nothing here blocks or allocates without bound.
+//!
+//! Always true: every label takes its values from a bounded set. Agents go by the names of
+//! the catalogue, routes by the router's own patterns; whatever else comes is `other`.
+
+mod labels;
+mod log;
+mod observer;
+mod process;
+mod warm;
+mod web;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+
+use labels::Names;
+pub use warm::WarmPool;
+pub use web::{measure, router};
+
+/// Of the answer to `GET /metrics`.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// More than the router has.
+const MAX_ROUTES: usize = 256;
+
+/// More than there are ways to decide a question.
+const MAX_DECIDERS: usize = 32;
+
+/// More than the guard has reasons.
+const MAX_REFUSALS: usize = 32;
+
+type Labels<const N: usize> = [(&'static str, Cow<'static, str>); N];
+type Counters<const N: usize> = Family<Labels<N>, Counter>;
+type Gauges<const N: usize> = Family<Labels<N>, Gauge>;
+type Histograms<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
+
+/// A cheap handle on the daemon's counters.
+#[derive(Debug, Clone)]
+pub struct Metrics(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    registry: Registry,
+    agents: Arc<Names>,
+    routes: Names,
+    deciders: Names,
+    refusals: Names,
+    warm: Arc<warm::Pools>,
+    sessions: Gauges<1>,
+    prompts: Counters<1>,
+    turns_started: Counters<1>,
+    turns_running: Gauges<1>,
+    turns_ended: Counters<2>,
+    events: Counter,
+    appends: Histogram,
+    questions: Gauge,
+    decisions: Counters<2>,
+    workers_started: Counters<1>,
+    workers_running: Gauges<1>,
+    workers_exited: Counters<2>,
+    requests: Counters<3>,
+    request_seconds: Histograms<1>,
+    streams: Gauges<1>,
+    slow_clients: Counters<1>,
+    auth_failures: Counters<1>,
+    bytes_out: Counters<1>,
+    dropped: Arc<log::Dropped>,
+}
+
+/// What became of a client that does not read fast enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlowClient {
+    Warned,
+    Evicted,
+}
+
+/// An open stream; dropped when it closes.
+#[derive(Debug)]
+pub struct OpenStream(Gauge);
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+impl Metrics {
+    /// `agents` are the names that may appear as labels.
+    pub fn new(agents: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(process::Process::since(Instant::now())));
+        let all = registry.sub_registry_with_prefix("switchyard");
+        let build = [("version", env!("CARGO_PKG_VERSION"))];
+        all.register("build", "The version that runs", Info::new(build));
+        let warm = Arc::new(warm::Pools::default());
+        all.register_collector(Box::new(warm::Collected(warm.clone())));
+        let dropped = Arc::new(log::Dropped::default());
+        all.register_collector(Box::new(dropped.clone()));
+        let inner = Inner {
+            sessions: family(all, "sessions_live", "Sessions in memory"),
+            prompts: family(all, "prompts", "Prompts taken into the log"),
+            turns_started: family(all, "turns_started", "Turns that reached their agent"),
+            turns_running: family(all, "turns_running", "Turns that run now"),
+            turns_ended: family(all, "turns_ended", "Turns that ended, by stop reason"),
+            events: single(all, "events_appended", "Events committed to the log"),
+            appends: histogram(
+                all,
+                "append",
+                "From handing a batch of events to the log until it is committed",
+                fine,
+            ),
+            questions: single(all, "permissions_pending", "Questions that wait for a person"),
+            decisions: family(all, "permissions_decided", "Permissions, by outcome and decider"),
+            workers_started: family(all, "workers_started", "Agent processes started"),
+            workers_running: family(all, "workers_running", "Agent processes that run now"),
+            workers_exited: family(all, "workers_exited", "Agent processes that ended, and how"),
+            requests: family(all, "http_requests", "HTTP requests answered"),
+            request_seconds: durations(
+                all,
+                "http_request_duration",
+                "From a request's head to its answer's head",
+            ),
+            streams: family(all, "streams_open", "Event streams and connections open, by kind"),
+            slow_clients: family(all, "slow_clients", "Clients that did not keep up"),
+            auth_failures: family(all, "auth_failures", "Requests that were not let in, and why"),
+            bytes_out: family(all, "sent_bytes", "Bytes sent to clients, by kind of stream"),
+            dropped,
+            agents: Arc::new(Names::fixed(agents)),
+            routes: Names::growing(MAX_ROUTES),
+            deciders: Names::growing(MAX_DECIDERS),
+            refusals: Names::growing(MAX_REFUSALS),
+            warm,
+            registry: Registry::default(),
+        };
+        Self(Arc::new(Inner { registry, ..inner }))
+    }
+
+    /// The text of `GET /metrics`; its type is [`CONTENT_TYPE`].
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = encode(&mut text, &self.0.registry);
+        text
+    }
+
+    /// An answered request. `route` is the router's pattern, never the path as it came.
+    pub fn request(&self, route: &str, method: &str, status: u16, took: Duration) {
+        let route = self.0.routes.label(route);
+        let status = match status {
+            100..=599 => Cow::Owned(status.to_string()),
+            _ => labels::OTHER,
+        };
+        let labels =
+            [("route", route.clone()), ("method", labels::method(method)), ("status", status)];
+        self.0.requests.get_or_create(&labels).inc();
+        self.0.request_seconds.get_or_create(&[("route", route)]).observe(took.as_secs_f64());
+    }
+
+    /// A stream is open until what is given back is dropped: `sse`, `ws`, `acp-tcp` …
+    #[must_use]
+    pub fn stream(&self, kind: &'static str) -> OpenStream {
+        let open = self.0.streams.get_or_create_owned(&[("kind", Cow::Borrowed(kind))]);
+        open.inc();
+        OpenStream(open)
+    }
+
+    pub fn bytes_out(&self, kind: &'static str, n_bytes: u64) {
+        self.0.bytes_out.get_or_create(&[("kind", Cow::Borrowed(kind))]).inc_by(n_bytes);
+    }
+
+    pub fn slow_client(&self, what: SlowClient) {
+        let what = match what {
+            SlowClient::Warned => "warned",
+            SlowClient::Evicted => "evicted",
+        };
+        self.0.slow_clients.get_or_create(&[("what", Cow::Borrowed(what))]).inc();
+    }
+
+    /// Somebody was not let in; `why` is the problem's name.
+    pub fn auth_failed(&self, why: &str) {
+        self.0.auth_failures.get_or_create(&[("why", self.0.refusals.label(why))]).inc();
+    }
+
+    /// Where the numbers of the warm pools come from; asked with every scrape.
+    pub fn warm_pools_from(&self, source: impl Fn() -> Vec<WarmPool> + Send + Sync + 'static) {
+        let agents = self.0.agents.clone();
+        self.0.warm.set(move || {
+            let mut pools = source();
+            for pool in &mut pools {
+                pool.agent = agents.label(&pool.agent).into_owned();
+            }
+            pools
+        });
+    }
+
+    /// Where it is known how many lines the process's own log has dropped so far.
+    pub fn dropped_lines_from(&self, source: impl Fn() -> u64 + Send + Sync + 'static) {
+        self.0.dropped.set(source);
+    }
+
+    fn agent(&self, name: &str) -> Cow<'static, str> {
+        self.0.agents.label(name)
+    }
+}
+
+fn single<M>(registry: &mut Registry, name: &str, help: &str) -> M
+where
+    M: prometheus_client::registry::Metric + Clone + Default,
+{
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+fn family<const N: usize, M>(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+) -> Family<Labels<N>, M>
+where
+    Family<Labels<N>, M>: prometheus_client::registry::Metric,
+    M: Default,
+{
+    let family = Family::default();
+    registry.register(name, help, family.clone());
+    family
+}
+
+fn histogram(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    make: fn() -> Histogram,
+) -> Histogram {
+    let histogram = make();
+    registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
+    histogram
+}
+
+fn durations<const N: usize>(registry: &mut Registry, name: &str, help: &str) -> Histograms<N> {
+    let family: Histograms<N> = Family::new_with_constructor(coarse);
+    registry.register_with_unit(name, help, Unit::Seconds, family.clone());
+    family
+}
+
+/// 50 µs, a commit on a fast disk, to 3 s, a disk in trouble.
+fn fine() -> Histogram {
+    Histogram::new([5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 5e-2, 0.25, 1.0, 3.0])
+}
+
+/// Half a millisecond to half a minute, which a session on a slow agent may take.
+fn coarse() -> Histogram {
+    Histogram::new([5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 0.1, 0.25, 1.0, 5.0, 30.0])
+}
+
+#[cfg(test)]
+mod tests;

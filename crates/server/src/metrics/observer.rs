@@ -1,0 +1,103 @@
+//! The metrics as an observer of sessions.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bus::ExitReport;
+use prometheus_client::metrics::gauge::Gauge;
+use sessions::observer::{Held, Observer, Prompted, TurnEnd, TurnWatch};
+
+use super::{Gauges, Metrics, labels};
+
+/// Counts one up until it is dropped.
+struct Counted(Gauge);
+
+impl Counted {
+    fn one(gauges: &Gauges<1>, agent: Cow<'static, str>) -> Self {
+        Self::of(gauges.get_or_create_owned(&[("agent", agent)]))
+    }
+
+    fn of(gauge: Gauge) -> Self {
+        gauge.inc();
+        Self(gauge)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+struct Turn {
+    metrics: Metrics,
+    agent: Cow<'static, str>,
+    running: Option<Counted>,
+}
+
+impl TurnWatch for Turn {
+    fn begun(&mut self) {
+        let labels = [("agent", self.agent.clone())];
+        self.metrics.0.turns_started.get_or_create(&labels).inc();
+        self.running = Some(Counted::one(&self.metrics.0.turns_running, self.agent.clone()));
+    }
+
+    fn ended(&mut self, end: &TurnEnd) {
+        self.running = None;
+        let reason = labels::stop_reason(&end.stop_reason);
+        let labels = [("agent", self.agent.clone()), ("reason", reason)];
+        self.metrics.0.turns_ended.get_or_create(&labels).inc();
+    }
+}
+
+impl Observer for Metrics {
+    fn session(&self, agent: &str) -> Option<Box<dyn Held>> {
+        Some(Box::new(Counted::one(&self.0.sessions, self.agent(agent))))
+    }
+
+    fn prompt(&self, prompt: &Prompted<'_>) -> Option<Box<dyn TurnWatch>> {
+        let agent = self.agent(prompt.agent);
+        self.0.prompts.get_or_create(&[("agent", agent.clone())]).inc();
+        Some(Box::new(Turn { metrics: self.clone(), agent, running: None }))
+    }
+
+    fn worker(&self, agent: &str) -> Option<Box<dyn Held>> {
+        let agent = self.agent(agent);
+        self.0.workers_started.get_or_create(&[("agent", agent.clone())]).inc();
+        Some(Box::new(Counted::one(&self.0.workers_running, agent)))
+    }
+
+    fn worker_exited(&self, agent: &str, exit: &ExitReport) {
+        let how = match (exit.code, exit.signal) {
+            (Some(0), _) => "ok",
+            (Some(_), _) => "failed",
+            (None, Some(_)) => "killed",
+            (None, None) => "lost",
+        };
+        let labels = [("agent", self.agent(agent)), ("how", Cow::Borrowed(how))];
+        self.0.workers_exited.get_or_create(&labels).inc();
+    }
+
+    fn question(&self, _agent: &str) -> Option<Box<dyn Held>> {
+        Some(Box::new(Counted::of(self.0.questions.clone())))
+    }
+
+    fn decided(&self, _agent: &str, by: &str, is_allowed: bool) {
+        let outcome = if is_allowed { "allowed" } else { "rejected" };
+        let labels = [("outcome", Cow::Borrowed(outcome)), ("by", self.0.deciders.label(by))];
+        self.0.decisions.get_or_create(&labels).inc();
+    }
+
+    fn appended(&self, n_events: usize, took: Duration) {
+        self.0.events.inc_by(n_events as u64);
+        self.0.appends.observe(took.as_secs_f64());
+    }
+}
+
+impl Metrics {
+    /// As one who is told of what happens in sessions.
+    pub fn as_observer(&self) -> Arc<dyn Observer> {
+        Arc::new(self.clone())
+    }
+}

@@ -1,0 +1,39 @@
+//! `GET /metrics`, and the layer that measures every request.
+
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use super::{CONTENT_TYPE, Metrics};
+
+/// Paths that lead nowhere are counted under one name.
+const NO_ROUTE: &str = "none";
+
+/// The route of the metrics. Who may read them is decided before.
+pub fn router(metrics: &Metrics) -> Router {
+    Router::new().route("/metrics", get(show)).with_state(metrics.clone())
+}
+
+async fn show(State(metrics): State<Metrics>) -> Response {
+    ([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.render()).into_response()
+}
+
+/// For `axum::middleware::from_fn_with_state`. What the guard refuses has no route yet and is
+/// counted there.
+pub async fn measure(State(metrics): State<Metrics>, request: Request, next: Next) -> Response {
+    let since = Instant::now();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let method = request.method().clone();
+    let response = next.run(request).await;
+    let route = route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
+    metrics.request(route, method.as_str(), response.status().as_u16(), since.elapsed());
+    response
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+//! The agents of this machine in the fields of Open Design, and which of them is taken when
+//! none is named.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::sse::{Event as Frame, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::Runs;
+use super::body::Params;
+use super::refusal::Refusal;
+use crate::api::Found;
+
+/// A list is answered after this, with what has been found by then.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+const KEEPALIVE: Duration = Duration::from_secs(15);
+/// The agent inside the binary: taken when there is no other.
+const BUILT_IN: &str = "demo";
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Wanted {
+    stream: Option<String>,
+    refresh: Option<String>,
+}
+
+pub(super) async fn list(
+    State(runs): State<Arc<Runs>>,
+    Params(wanted): Params<Wanted>,
+) -> Response {
+    let is_set = |flag: &Option<String>| matches!(flag.as_deref(), Some("" | "1" | "true"));
+    let mut found = runs.daemon.memory.agents.follow(&runs.daemon, is_set(&wanted.refresh));
+    if is_set(&wanted.stream) {
+        return streamed(found);
+    }
+    let all = found.wait_for(|found| found.is_done);
+    let _ = tokio::time::timeout(LONGEST_WAIT, all).await;
+    let agents: Vec<Value> = found.borrow().agents.iter().filter_map(info).collect();
+    Json(json!({ "agents": agents })).into_response()
+}
+
+/// Where a reader of the search is.
+struct Reader {
+    found: watch::Receiver<Found>,
+    n_sent: usize,
+    is_over: bool,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<Frame> {
+        if self.is_over {
+            return None;
+        }
+        loop {
+            let n_sent = self.n_sent;
+            let has_news = |found: &Found| found.is_done || found.agents.len() > n_sent;
+            let _ = self.found.wait_for(has_news).await;
+            let found = self.found.borrow();
+            let Some(agent) = found.agents.get(self.n_sent) else {
+                self.is_over = true;
+                return Some(match found.is_done {
+                    true => Frame::default().event("done").data("{}"),
+                    false => {
+                        let error = json!({ "message": "the search for agents broke off" });
+                        Frame::default().event("error").data(error.to_string())
+                    }
+                });
+            };
+            self.n_sent += 1;
+            if let Some(info) = info(agent) {
+                return Some(Frame::default().event("agent").data(info.to_string()));
+            }
+        }
+    }
+}
+
+fn streamed(found: watch::Receiver<Found>) -> Response {
+    let reader = Reader { found, n_sent: 0, is_over: false };
+    let frames = stream::unfold(reader, async |mut reader| {
+        let frame = reader.next().await?;
+        Some((Ok::<_, Infallible>(frame), reader))
+    });
+    let keepalive = KeepAlive::new().interval(KEEPALIVE).text("keepalive");
+    Sse::new(frames).keep_alive(keepalive).into_response()
+}
+
+impl Runs {
+    /// The agent of a run: named, or configured, or the first that can be used.
+    pub(super) async fn agent(&self, named: Option<&str>) -> Result<String, Refusal> {
+        if let Some(agent) = named.or(self.daemon.settings.default_agent.as_deref()) {
+            return Ok(agent.to_owned());
+        }
+        let mut found = self.daemon.memory.agents.follow(&self.daemon, false);
+        let _ = tokio::time::timeout(LONGEST_WAIT, found.wait_for(|found| found.is_done)).await;
+        let read = |one: &wire::Json| one.read::<Value>().ok();
+        let mut usable: Vec<Value> = found.borrow().agents.iter().filter_map(read).collect();
+        usable.retain(|one| one["isUsable"] == true);
+        // They are found in no order.
+        let rank = |one: &Value| {
+            let id = one["id"].as_str().unwrap_or_default().to_owned();
+            (id == BUILT_IN, one["auth"]["state"] != "ok", id)
+        };
+        usable.sort_by_key(rank);
+        let first = usable.first().and_then(|one| one["id"].as_str());
+        first.map(str::to_owned).ok_or_else(|| {
+            let status = axum::http::StatusCode::BAD_REQUEST;
+            Refusal::new(status, "AGENT_UNAVAILABLE", "no agent on this machine can be used")
+        })
+    }
+}
+
+/// The reasoning efforts of an agent or a model, as detection tells them.
+pub(super) fn efforts_of(found: &Value) -> Vec<String> {
+    let efforts = found["efforts"].as_array().into_iter().flatten();
+    efforts.filter_map(|effort| effort.as_str().map(str::to_owned)).collect()
+}
+
+/// One agent as Open Design describes it.
+fn info(found: &wire::Json) -> Option<Value> {
+    let found: Value = found.read().ok()?;
+    let id = found["id"].as_str()?;
+    let is_usable = found["isUsable"] == true;
+    let program = found["path"].as_str().or_else(|| found["run"]["argv"][0].as_str());
+    let bin = program.and_then(|path| Path::new(path).file_name()?.to_str());
+    let mut info = json!({
+        "id": id,
+        "name": found["name"],
+        "bin": bin.unwrap_or(id),
+        "available": is_usable,
+        "path": found["path"],
+        "version": found["version"],
+        "models": models(&found),
+        "modelsSource": match found["modelsFrom"].as_str() {
+            Some("listed" | "acp") => "live",
+            _ => "fallback",
+        },
+        "streamFormat": stream_format(found["run"]["dialect"].as_str()),
+        "supportsCustomModel": true,
+        "authStatus": found["auth"]["state"].as_str().unwrap_or("unknown"),
+        "diagnostics": diagnostics(&found, is_usable),
+    });
+    let options = options(&efforts_of(&found), "Default");
+    let more = [
+        ("reasoningOptions", options),
+        ("authMessage", found["auth"]["by"].clone()),
+        ("installHint", found["install"].clone()),
+        ("docsUrl", found["docs"].clone()),
+    ];
+    for (name, value) in more {
+        if !value.is_null() {
+            info[name] = value;
+        }
+    }
+    Some(info)
+}
+
+/// The first stands for leaving the choice to the CLI.
+fn models(found: &Value) -> Vec<Value> {
+    let label = match found["defaultModel"].as_str() {
+        Some(model) => format!("Default ({model})"),
+        None => "Default (CLI config)".to_owned(),
+    };
+    let mut models = vec![json!({ "id": "default", "label": label })];
+    for model in found["models"].as_array().into_iter().flatten() {
+        let Some(id) = model["id"].as_str() else { continue };
+        let mut one = json!({ "id": id, "label": model["name"].as_str().unwrap_or(id) });
+        let options = options(&efforts_of(model), "Default");
+        if !options.is_null() {
+            one["reasoningOptions"] = options;
+        }
+        models.push(one);
+    }
+    models
+}
+
+fn options(efforts: &[String], default: &str) -> Value {
+    if efforts.is_empty() {
+        return Value::Null;
+    }
+    let mut options = vec![json!({ "id": "default", "label": default })];
+    options.extend(efforts.iter().map(|effort| json!({ "id": effort, "label": effort })));
+    Value::Array(options)
+}
+
+/// What the agent itself speaks. Its events come in one vocabulary whatever it is.
+fn stream_format(dialect: Option<&str>) -> &str {
+    match dialect {
+        None | Some("acp") => "acp-json-rpc",
+        Some(same @ ("claude-stream-json" | "pi-rpc" | "plain")) => same,
+        Some("copilot-json") => "copilot-stream-json",
+        Some(_) => "json-event-stream",
+    }
+}
+
+fn diagnostics(found: &Value, is_usable: bool) -> Vec<Value> {
+    let severity = if is_usable { "warning" } else { "error" };
+    let all = found["diagnoses"].as_array().into_iter().flatten();
+    let told = all.map(|one| {
+        let reason = match one["reason"].as_str() {
+            Some("override-invalid") => "configured-bin-invalid",
+            reason => reason.unwrap_or("unknown"),
+        };
+        json!({
+            "reason": reason,
+            "severity": severity,
+            "message": one["message"],
+            "detail": one["remedy"],
+        })
+    });
+    told.collect()
+}
+
+#[cfg(test)]
+mod tests;

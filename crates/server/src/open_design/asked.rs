@@ -1,0 +1,130 @@
+//! Requests that come twice, or at the same time.
+//!
+//! In: the names that clients give to their requests, and conversations. Out: whether a name
+//! was used for something else, and a place in the conversation's queue. What a request has
+//! done is in the log; here is only what is too short-lived for it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::OwnedMutexGuard;
+
+use super::refusal::Refusal;
+
+/// Clients send a request again within seconds, not after so many others.
+const MAX_REMEMBERED: usize = 4096;
+
+/// Whose request, and its name.
+type Name = (String, String);
+
+/// What the names of requests stand for. A conversation's own last requests are in its
+/// session's record; this one knows of a name that is used in two conversations.
+#[derive(Debug, Default)]
+pub(super) struct Asked(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    digests: HashMap<Name, String>,
+    order: VecDeque<Name>,
+}
+
+/// A name in use; given back unless the request was served.
+#[derive(Debug)]
+pub(super) struct Asking<'a> {
+    asked: &'a Asked,
+    name: Option<Name>,
+}
+
+impl Asked {
+    /// Refuses a name that stands for another request.
+    pub(super) fn enter(
+        &self,
+        principal: &str,
+        id: Option<&str>,
+        digest: &str,
+    ) -> Result<Asking<'_>, Refusal> {
+        let Some(id) = id else { return Ok(Asking { asked: self, name: None }) };
+        let name = (principal.to_owned(), id.to_owned());
+        let mut table = self.lock();
+        match table.digests.get(&name) {
+            Some(known) if known == digest => Ok(Asking { asked: self, name: None }),
+            Some(_) => Err(Refusal::other_request()),
+            None => {
+                table.add(name.clone(), digest.to_owned());
+                Ok(Asking { asked: self, name: Some(name) })
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn add(&mut self, name: Name, digest: String) {
+        while self.order.len() >= MAX_REMEMBERED {
+            if let Some(oldest) = self.order.pop_front() {
+                self.digests.remove(&oldest);
+            }
+        }
+        self.digests.insert(name.clone(), digest);
+        self.order.push_back(name);
+    }
+}
+
+impl Asking<'_> {
+    /// The name stands for this request from now on.
+    pub(super) fn keep(mut self) {
+        self.name = None;
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = self.name.take() {
+            let mut table = self.asked.lock();
+            table.digests.remove(&name);
+            table.order.retain(|other| *other != name);
+        }
+    }
+}
+
+/// One request at a time in each conversation.
+#[derive(Debug, Default)]
+pub(super) struct Queues(Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>);
+
+/// One's turn in a conversation.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    queues: &'a Queues,
+    conversation: String,
+    held: Option<OwnedMutexGuard<()>>,
+}
+
+impl Queues {
+    pub(super) async fn enter(&self, conversation: &str) -> Place<'_> {
+        let queue = self.lock().entry(conversation.to_owned()).or_default().clone();
+        let mut place = Place { queues: self, conversation: conversation.to_owned(), held: None };
+        place.held = Some(queue.lock_owned().await);
+        place
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<tokio::sync::Mutex<()>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.held = None;
+        let mut queues = self.queues.lock();
+        // The last one out: only the table still has it.
+        if queues.get(&self.conversation).is_some_and(|queue| Arc::strong_count(queue) == 1) {
+            queues.remove(&self.conversation);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! Requests that come twice, or at the same time.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use super::{Asked, Queues};
+
+#[test]
+fn a_name_stands_for_one_request_of_one_principal() {
+    let asked = Asked::default();
+
+    asked.enter("ann", Some("1"), "a").unwrap().keep();
+
+    asked.enter("ann", Some("1"), "a").unwrap().keep();
+    assert!(asked.enter("ann", Some("1"), "b").is_err());
+    assert!(asked.enter("bob", Some("1"), "b").is_ok());
+    assert!(asked.enter("ann", None, "b").is_ok());
+}
+
+#[test]
+fn a_request_that_was_not_served_gives_its_name_back() {
+    let asked = Asked::default();
+
+    drop(asked.enter("ann", Some("1"), "a").unwrap());
+
+    assert!(asked.enter("ann", Some("1"), "b").is_ok());
+}
+
+#[tokio::test]
+async fn one_at_a_time_is_in_a_conversation_and_nothing_is_left() {
+    let queues = Arc::new(Queues::default());
+    let first = queues.enter("c").await;
+    let other = queues.enter("d").await;
+
+    let waiting = tokio::spawn({
+        let queues = queues.clone();
+        async move { drop(queues.enter("c").await) }
+    });
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished());
+    drop(first);
+    waiting.await.unwrap();
+    drop(other);
+
+    assert!(queues.lock().is_empty());
+}

@@ -1,0 +1,201 @@
+//! From a request to a run that is in the log.
+//!
+//! In: what a client asks for. Out: the run. Everything that can be wrong with a request is
+//! told before anything is made; what is wrong with the agent is told by the run.
+//!
+//! Always true: one request makes one run, however often and however parallel it is sent,
+//! and a conversation has one run at a time.
+
+use serde_json::json;
+use sessions::desk::Order;
+use sessions::details::{ClientRequest, Details};
+use sessions::session::{Received, SessionHandle};
+use sessions::trouble::Trouble;
+use store::SessionRecord;
+use wire::{SessionId, TurnId};
+
+use super::Runs;
+use super::body::NewRun;
+use super::conversation::{Conversation, run_id};
+use super::files::Enclosed;
+use super::note::{ConversationNote, RunNote};
+use super::project::Project;
+use super::prompt;
+use super::refusal::Refusal;
+use super::wishes::Checked;
+use crate::principal::{Principal, Role};
+
+/// A run that is in the log.
+#[derive(Debug)]
+pub(super) struct Begun {
+    pub(super) run: TurnId,
+    pub(super) session: SessionId,
+    pub(super) conversation: String,
+    pub(super) is_reused: bool,
+}
+
+impl Runs {
+    pub(super) async fn begin(
+        &self,
+        principal: &Principal,
+        new: &NewRun,
+    ) -> Result<Begun, Refusal> {
+        principal.require(Role::Operator)?;
+        let request_id = new.client_request_id.as_deref();
+        let digest = new.digest();
+        let asking = self.asked.enter(&principal.name, request_id, &digest)?;
+        let conversation = self.conversation(new, principal).await?;
+        let _place = self.queues.enter(&conversation.id).await;
+        let (session, record) = self.session_of(&conversation, new.agent_id.as_deref()).await?;
+        let run = run_id(session, request_id.map(|id| (principal, id)));
+        let begun =
+            |is_reused| Begun { run, session, conversation: conversation.id.clone(), is_reused };
+        let details = record.as_ref().map(Details::read);
+        if let Some(taken) = details.as_ref().and_then(|details| details.request(run)) {
+            return match taken.digest == digest {
+                true => Ok(begun(true)),
+                false => Err(Refusal::other_request()),
+            };
+        }
+        if let Some(other) = self.busy(&conversation, session).await? {
+            let why = "a run of this conversation is still under way";
+            let refusal = Refusal::conflict("RUN_IN_PROGRESS", why);
+            return Err(refusal.details(json!({ "runId": other })));
+        }
+        let work = self.prepare(principal, new, &conversation, session, record.as_ref()).await?;
+        let blocks = self.open(principal, new, session, record.as_ref(), work).await?;
+        let note =
+            RunNote { project_id: project_of(new, record.as_ref()), ..note(new, &conversation) };
+        let params = wire::Json::of(&json!({ "prompt": blocks, "_meta": note.to_meta() }));
+        // Every run has a name, so that the session's record knows it.
+        let id = request_id.map_or_else(|| run.to_string(), str::to_owned);
+        let request = ClientRequest { id, digest };
+        self.sides.add(&self.daemon.desk, conversation.main, session);
+        let prompting = |session: SessionHandle| {
+            let (params, by, request) = (params.clone(), principal.name.clone(), request.clone());
+            async move { session.prompt_once(run, params, by, request).await }
+        };
+        let received = self.daemon.desk.with(session, prompting).await?;
+        asking.keep();
+        Ok(begun(received == Received::Known))
+    }
+
+    /// Checks all that can be checked before anything is made.
+    async fn prepare(
+        &self,
+        principal: &Principal,
+        new: &NewRun,
+        conversation: &Conversation,
+        session: SessionId,
+        record: Option<&SessionRecord>,
+    ) -> Result<Work, Refusal> {
+        let begun_in = record.and_then(ConversationNote::read).and_then(|note| note.project_id);
+        if let (Some(record), Some(wanted)) = (record, &new.project_id)
+            && begun_in.as_ref() != Some(wanted)
+        {
+            let why = format!("this conversation began in another directory: {}", record.cwd);
+            return Err(Refusal::conflict("CONFLICT", why));
+        }
+        // A conversation without a project has a directory of its own.
+        let own = || format!("conversation-{}", conversation.main);
+        let name = begun_in.or_else(|| new.project_id.clone()).unwrap_or_else(own);
+        let project = self.projects.open(principal, &name).await?;
+        let agent = match record {
+            Some(record) => record.agent.clone(),
+            None => self.agent(new.agent_id.as_deref()).await?,
+        };
+        let (model, reasoning) = (new.model.as_deref(), new.reasoning.as_deref());
+        let wishes = self.check_wishes(&agent, model, reasoning).await?;
+        let enclosed = self.enclosed(&project, session, new.files(), new.pictures()).await?;
+        let note = ConversationNote {
+            conversation_id: conversation.id.clone(),
+            project_id: new.project_id.clone(),
+        };
+        Ok(Work { project, agent, wishes, enclosed, note })
+    }
+
+    /// Makes the session or sets it as wished, and says what its agent is told.
+    async fn open(
+        &self,
+        principal: &Principal,
+        new: &NewRun,
+        session: SessionId,
+        record: Option<&SessionRecord>,
+        work: Work,
+    ) -> Result<Vec<serde_json::Value>, Refusal> {
+        let Work { project, agent, wishes, enclosed, note } = work;
+        let Checked { wishes, is_unsure } = wishes;
+        match record {
+            Some(record) => self.set(record, &wishes).await?,
+            None => {
+                let order = Order {
+                    id: Some(session),
+                    agent: Some(agent),
+                    cwd: project.path,
+                    more_params: Some(note.to_params()),
+                    system_prompt: new.system_prompt.clone(),
+                    wishes,
+                    permissions: new.permissions,
+                    made_by: Some(principal.name.clone()),
+                    starts_later: true,
+                    ..Order::default()
+                };
+                let order = order.placed(&[self.projects.root().to_owned()])?;
+                self.daemon.desk.create(order).await?;
+            }
+        }
+        let mut takes_images = false;
+        if enclosed.has_pictures() || (is_unsure && record.is_none()) {
+            match self.link(session).await? {
+                Ok(takes) => takes_images = takes,
+                // It does not offer what is wished: no run, and no session either.
+                Err(trouble) if trouble.category == "bad_input" && record.is_none() => {
+                    self.daemon.desk.delete(session).await?;
+                    return Err(Refusal::of_trouble(&trouble));
+                }
+                // The run will tell.
+                Err(_) => {}
+            }
+        }
+        Ok(prompt::blocks(new, record, &enclosed, takes_images))
+    }
+
+    /// Starts the session's agent, and says whether it takes images.
+    async fn link(&self, session: SessionId) -> Result<Result<bool, Trouble>, Refusal> {
+        let linking = async |session: SessionHandle| {
+            if let Err(trouble) = session.link().await? {
+                return Ok(Err(trouble));
+            }
+            Ok(Ok(session.offer().await?))
+        };
+        let offer = self.daemon.desk.with(session, linking).await?;
+        Ok(offer.map(|offer| offer.is_some_and(|offer| offer.capabilities.image)))
+    }
+}
+
+/// What a run needs, checked.
+struct Work {
+    project: Project,
+    agent: String,
+    wishes: Checked,
+    enclosed: Enclosed,
+    note: ConversationNote,
+}
+
+fn project_of(new: &NewRun, record: Option<&SessionRecord>) -> Option<String> {
+    let begun_in = record.and_then(ConversationNote::read).and_then(|note| note.project_id);
+    begun_in.or_else(|| new.project_id.clone())
+}
+
+fn note(new: &NewRun, conversation: &Conversation) -> RunNote {
+    RunNote {
+        conversation_id: conversation.id.clone(),
+        project_id: None,
+        client_request_id: new.client_request_id.clone(),
+        user_message_id: new.user_message_id.clone(),
+        assistant_message_id: new.assistant_message_id.clone(),
+        model: new.model.clone(),
+        reasoning: new.reasoning.clone(),
+        session_mode: new.session_mode.clone(),
+    }
+}

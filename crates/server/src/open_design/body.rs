@@ -1,0 +1,175 @@
+//! What a client asks for when it wants a run.
+//!
+//! The front end sends more members than are understood here, and other ones with every
+//! version; those are passed over. What is understood is checked.
+
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sessions::permission::Mode;
+
+use super::refusal::Refusal;
+
+/// Room for a transcript with a design system in it. The listener may take less.
+const MAX_BODY_BYTES: usize = 32 << 20;
+/// No model reads more than this.
+const MAX_PROMPT_BYTES: usize = 8 << 20;
+const MAX_ID_BYTES: usize = 200;
+const MAX_FILES: usize = 64;
+
+/// A run, as it is asked for. It serialises to what tells two requests apart.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NewRun {
+    pub(super) agent_id: Option<String>,
+    /// The request, with all that was said before.
+    pub(super) message: Option<String>,
+    /// The request alone, for an agent that remembers what was said.
+    pub(super) current_prompt: Option<String>,
+    pub(super) system_prompt: Option<String>,
+    pub(super) project_id: Option<String>,
+    pub(super) conversation_id: Option<String>,
+    pub(super) attachments: Option<Vec<FileName>>,
+    pub(super) images: Option<Vec<FileName>>,
+    pub(super) model: Option<String>,
+    pub(super) reasoning: Option<String>,
+    pub(super) session_mode: Option<String>,
+    pub(super) permissions: Option<Mode>,
+    #[serde(skip_serializing)]
+    pub(super) client_request_id: Option<String>,
+    #[serde(skip_serializing)]
+    pub(super) user_message_id: Option<String>,
+    #[serde(skip_serializing)]
+    pub(super) assistant_message_id: Option<String>,
+    /// With `/api/chat`: the run is the connection's.
+    #[serde(skip_serializing)]
+    pub(super) cancel_on_disconnect: Option<bool>,
+}
+
+/// A path, or an object that has one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum FileName {
+    Path(String),
+    Object { path: String },
+}
+
+impl FileName {
+    pub(super) fn as_str(&self) -> &str {
+        match self {
+            Self::Path(path) | Self::Object { path } => path,
+        }
+    }
+}
+
+impl NewRun {
+    /// The same without what says nothing, once it is known to make sense.
+    pub(super) fn checked(mut self) -> Result<Self, Refusal> {
+        for (name, value) in [
+            ("agentId", &mut self.agent_id),
+            ("projectId", &mut self.project_id),
+            ("conversationId", &mut self.conversation_id),
+            ("clientRequestId", &mut self.client_request_id),
+            ("userMessageId", &mut self.user_message_id),
+            ("assistantMessageId", &mut self.assistant_message_id),
+            ("sessionMode", &mut self.session_mode),
+        ] {
+            check_id(name, value)?;
+        }
+        for text in [&mut self.message, &mut self.current_prompt, &mut self.system_prompt] {
+            *text = text.take().filter(|text| !text.trim().is_empty());
+        }
+        for choice in [&mut self.model, &mut self.reasoning] {
+            let given = choice.take().map(|given| given.trim().to_owned());
+            // Both mean: whatever the agent is set to.
+            *choice = given.filter(|given| !given.is_empty() && given != "default");
+        }
+        let texts = [&self.message, &self.current_prompt, &self.system_prompt];
+        if texts.into_iter().flatten().map(String::len).max() > Some(MAX_PROMPT_BYTES) {
+            let why = format!("a prompt has at most {MAX_PROMPT_BYTES} bytes");
+            let status = StatusCode::PAYLOAD_TOO_LARGE;
+            return Err(Refusal::new(status, "AGENT_PROMPT_TOO_LARGE", why));
+        }
+        let n_files = self.files().len() + self.pictures().len();
+        if n_files > MAX_FILES {
+            let why = format!("a run has at most {MAX_FILES} attachments and images");
+            return Err(Refusal::bad_request(why));
+        }
+        let is_empty = self.message.is_none() && self.current_prompt.is_none();
+        match is_empty && n_files == 0 {
+            true => Err(Refusal::bad_request("`message` is empty")),
+            false => Ok(self),
+        }
+    }
+
+    pub(super) fn files(&self) -> &[FileName] {
+        self.attachments.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn pictures(&self) -> &[FileName] {
+        self.images.as_deref().unwrap_or_default()
+    }
+
+    /// Two requests with the same are the same request, sent again.
+    pub(super) fn digest(&self) -> String {
+        crate::api::digest(self)
+    }
+}
+
+fn check_id(name: &str, value: &mut Option<String>) -> Result<(), Refusal> {
+    *value = value.take().filter(|value| !value.is_empty());
+    let is_fine = |id: &String| id.len() <= MAX_ID_BYTES && !id.chars().any(char::is_control);
+    match value.as_ref().is_none_or(is_fine) {
+        true => Ok(()),
+        false => Err(Refusal::bad_request(format!(
+            "`{name}` has at most {MAX_ID_BYTES} bytes and no control characters"
+        ))),
+    }
+}
+
+/// A JSON body.
+#[derive(Debug)]
+pub(super) struct Given<T>(pub(super) T);
+
+/// The query.
+#[derive(Debug)]
+pub(super) struct Params<T>(pub(super) T);
+
+/// The variable part of the path.
+#[derive(Debug)]
+pub(super) struct Named(pub(super) String);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Refusal> {
+        let body = axum::body::to_bytes(request.into_body(), MAX_BODY_BYTES).await;
+        let body = body.map_err(|_| {
+            let why = format!("the body broke off, or has more than {MAX_BODY_BYTES} bytes");
+            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", why)
+        })?;
+        let read = serde_json::from_slice(&body);
+        Ok(Self(read.map_err(|error| Refusal::bad_request(error.to_string()))?))
+    }
+}
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        let read = Query::try_from_uri(&parts.uri);
+        let Query(params) = read.map_err(|error| Refusal::bad_request(error.body_text()))?;
+        Ok(Self(params))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let found = Path::<String>::from_request_parts(parts, state).await;
+        found.map(|Path(id)| Self(id)).map_err(|_| Refusal::not_found("there is no such run"))
+    }
+}

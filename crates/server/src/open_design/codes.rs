@@ -1,0 +1,39 @@
+//! Our categories of trouble, and problems, under the names that Open Design has for them.
+
+/// The code of what went wrong in a run. An agent that could not be started at all is
+/// unavailable; one that ran has failed.
+pub(super) fn of_category(category: &str, had_worker: bool) -> &'static str {
+    match category {
+        "auth" => "AGENT_AUTH_REQUIRED",
+        "rate_limit" => "RATE_LIMITED",
+        "prompt_too_large" => "AGENT_PROMPT_TOO_LARGE",
+        "upstream_unavailable" => "UPSTREAM_UNAVAILABLE",
+        _ if had_worker => "AGENT_EXECUTION_FAILED",
+        _ => "AGENT_UNAVAILABLE",
+    }
+}
+
+/// Whether the same run can succeed when it is tried again.
+pub(super) fn is_retryable(category: &str) -> bool {
+    matches!(category, "rate_limit" | "upstream_unavailable" | "timeout" | "interrupted")
+}
+
+/// The code of a problem of a request, by the last part of its type.
+pub(super) fn of_problem(slug: &str) -> &'static str {
+    match slug {
+        "bad-input" => "BAD_REQUEST",
+        "unauthorized" => "UNAUTHORIZED",
+        "forbidden" => "FORBIDDEN",
+        "not-found" => "NOT_FOUND",
+        "body-too-large" => "PAYLOAD_TOO_LARGE",
+        "idempotency-conflict" => "IDEMPOTENCY_CONFLICT",
+        "auth" => "AGENT_AUTH_REQUIRED",
+        "rate-limit" | "queue-full" => "RATE_LIMITED",
+        "prompt-too-large" => "AGENT_PROMPT_TOO_LARGE",
+        "upstream-unavailable" | "shutting-down" => "UPSTREAM_UNAVAILABLE",
+        "process-exit" | "timeout" | "protocol" | "model-unavailable" => "AGENT_UNAVAILABLE",
+        "rejected" => "AGENT_EXECUTION_FAILED",
+        "in-use" | "session-full" | "damaged" | "duplicate-turn" => "CONFLICT",
+        _ => "INTERNAL_ERROR",
+    }
+}

@@ -1,0 +1,162 @@
+//! Which session a conversation is, and which session a run belongs to.
+//!
+//! In: ids. Out: ids. A conversation's session has an id that is derived from the
+//! conversation's, and a run's id begins like its session's. So neither needs a table, and
+//! both hold after a restart.
+//!
+//! A conversation in which several agents are used is several sessions: the first one, and
+//! one for each further agent.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use sessions::desk::Desk;
+use sessions::mint;
+use store::SessionRecord;
+use wire::{SessionId, TurnId};
+
+use super::Runs;
+use super::body::NewRun;
+use super::note::ConversationNote;
+use super::refusal::Refusal;
+use crate::principal::Principal;
+
+/// How much of its session's id a run's id begins with: enough to find one session, and
+/// little enough to leave the rest of it unknown.
+const PREFIX: usize = 12;
+
+#[derive(Debug, Clone)]
+pub(super) struct Conversation {
+    /// As its client knows it.
+    pub(super) id: String,
+    /// The session it began with, if it has begun.
+    pub(super) main: SessionId,
+    owner: String,
+}
+
+impl Runs {
+    /// The conversation that a request means; a new one if it names none.
+    pub(super) async fn conversation(
+        &self,
+        new: &NewRun,
+        principal: &Principal,
+    ) -> Result<Conversation, Refusal> {
+        let owner = owner(principal);
+        let Some(id) = &new.conversation_id else {
+            let main = match &new.client_request_id {
+                // The same when the request comes again.
+                Some(request) => {
+                    SessionId::derived(&["run", &principal.name, request].map(str::as_bytes))
+                }
+                None => mint::session_id(),
+            };
+            return Ok(Conversation { id: main.to_string(), main, owner });
+        };
+        // One that was given its id here.
+        if let Ok(main) = SessionId::parse(id)
+            && let Ok(record) = self.daemon.visible(id, principal).await
+            && ConversationNote::read(&record).is_some_and(|note| note.conversation_id == *id)
+        {
+            return Ok(Conversation { id: id.clone(), main, owner });
+        }
+        let main = SessionId::derived(&["conversation", &owner, id].map(str::as_bytes));
+        Ok(Conversation { id: id.clone(), main, owner })
+    }
+
+    /// The session in which `agent` talks in this conversation, and what is known of it.
+    pub(super) async fn session_of(
+        &self,
+        conversation: &Conversation,
+        agent: Option<&str>,
+    ) -> Result<(SessionId, Option<SessionRecord>), Refusal> {
+        let log = self.daemon.desk.log();
+        let main = log.session(conversation.main).await?;
+        match (&main, agent) {
+            (Some(record), Some(agent)) if record.agent != agent => {
+                let side = conversation.side(agent);
+                Ok((side, log.session(side).await?))
+            }
+            _ => Ok((conversation.main, main)),
+        }
+    }
+
+    /// What runs in the conversation, if anything does.
+    pub(super) async fn busy(
+        &self,
+        conversation: &Conversation,
+        session: SessionId,
+    ) -> Result<Option<TurnId>, Refusal> {
+        let mut sessions = self.sides.of(conversation.main);
+        sessions.extend([conversation.main, session]);
+        for id in sessions {
+            let record = self.daemon.desk.log().session(id).await?;
+            if let Some(turn) = record.and_then(|record| record.active_turn) {
+                return Ok(Some(turn));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Conversation {
+    fn side(&self, agent: &str) -> SessionId {
+        let Self { id, owner, .. } = self;
+        SessionId::derived(&["side", owner, id, agent].map(str::as_bytes))
+    }
+}
+
+/// Those who see everything share their conversations; others have their own.
+fn owner(principal: &Principal) -> String {
+    match principal.own_sessions {
+        true => principal.name.clone(),
+        false => String::new(),
+    }
+}
+
+/// The id of a run of `session`: the one that its request had before, or a new one.
+pub(super) fn run_id(session: SessionId, request: Option<(&Principal, &str)>) -> TurnId {
+    let own = match request {
+        Some((principal, id)) => {
+            TurnId::derived(&[session.as_str(), &principal.name, id].map(str::as_bytes))
+        }
+        None => mint::turn_id(),
+    };
+    let prefix = session.as_str().get(..PREFIX).unwrap_or_default();
+    let rest = own.as_str().get(PREFIX..).unwrap_or_default();
+    TurnId::parse(&format!("{prefix}{rest}")).unwrap_or(own)
+}
+
+/// How the id of a run's session begins.
+pub(super) fn session_prefix(run: &TurnId) -> &str {
+    run.as_str().get(..PREFIX).unwrap_or_default()
+}
+
+/// Further sessions of conversations in which something may run. After a restart nothing
+/// does, so this need not be kept.
+#[derive(Debug, Default)]
+pub(super) struct Sides(Mutex<HashMap<SessionId, Vec<SessionId>>>);
+
+/// More cannot run at a time, by far.
+const MAX_SIDES: usize = 4096;
+
+impl Sides {
+    pub(super) fn add(&self, desk: &Desk, main: SessionId, side: SessionId) {
+        if main == side {
+            return;
+        }
+        let mut sides = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if sides.len() >= MAX_SIDES {
+            sides.retain(|_, all| all.iter().any(|id| desk.live(*id).is_some()));
+        }
+        let all = sides.entry(main).or_default();
+        if !all.contains(&side) {
+            all.retain(|id| desk.live(*id).is_some());
+            all.push(side);
+        }
+    }
+
+    fn of(&self, main: SessionId) -> Vec<SessionId> {
+        let sides = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sides.get(&main).cloned().unwrap_or_default()
+    }
+}

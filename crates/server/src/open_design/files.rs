@@ -1,0 +1,252 @@
+//! Files that go with a run: of its project, or uploaded to its session.
+//!
+//! In: paths from clients. Out: files that exist, opened through a handle that the kernel
+//! does not let out of the project. All that cannot be used are named at once.
+
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
+use rustix::fs::OFlags;
+use serde_json::{Value, json};
+use wire::SessionId;
+
+use super::Runs;
+use super::body::FileName;
+use super::project::{Project, open_dir};
+use super::refusal::Refusal;
+use crate::attachments::mime_type;
+use crate::daemon::shown;
+
+/// Longer than any path that a file system takes.
+const MAX_PATH_BYTES: usize = 4096;
+/// No model takes a larger image.
+const MAX_IMAGE_BYTES: u64 = 8 << 20;
+/// All images of a run, as they weigh in its prompt.
+const MAX_IMAGES_BYTES: u64 = 16 << 20;
+/// What tells the type of a file.
+const N_TELLING_BYTES: usize = 512;
+
+/// A file of the project, to be linked to.
+#[derive(Debug)]
+pub(super) struct Attached {
+    name: String,
+    path: PathBuf,
+    size: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Picture {
+    name: String,
+    path: PathBuf,
+    mime_type: &'static str,
+    bytes: Vec<u8>,
+}
+
+/// What goes with a run.
+#[derive(Debug, Default)]
+pub(super) struct Enclosed {
+    attached: Vec<Attached>,
+    pictures: Vec<Picture>,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum FileError {
+    #[error("this is no path")]
+    NoPath,
+    #[error("it is not in the project")]
+    Outside,
+    #[error("there is no such file")]
+    Missing,
+    #[error("it is neither a file nor a directory")]
+    Special,
+    #[error("it is no PNG, JPEG, GIF or WebP")]
+    NoPicture,
+    #[error("images have at most {MAX_IMAGE_BYTES} bytes each and {MAX_IMAGES_BYTES} together")]
+    TooLarge,
+    #[error("{0}")]
+    Io(io::Error),
+}
+
+impl From<io::Error> for FileError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing,
+            // A link or a path that leads out; the second where the kernel does not help.
+            io::ErrorKind::CrossesDevices | io::ErrorKind::PermissionDenied => Self::Outside,
+            _ => Self::Io(error),
+        }
+    }
+}
+
+impl Runs {
+    /// Opens what a run comes with.
+    pub(super) async fn enclosed(
+        &self,
+        project: &Project,
+        session: SessionId,
+        files: &[FileName],
+        pictures: &[FileName],
+    ) -> Result<Enclosed, Refusal> {
+        if files.is_empty() && pictures.is_empty() {
+            return Ok(Enclosed::default());
+        }
+        let cannot = |error: io::Error| Refusal::internal(error.to_string());
+        let project =
+            Place { dir: project.dir.try_clone().map_err(cannot)?, path: project.path.clone() };
+        let uploads = self.daemon.settings.sessions_dir.clone();
+        let files: Vec<String> = files.iter().map(|file| file.as_str().to_owned()).collect();
+        let pictures: Vec<String> = pictures.iter().map(|file| file.as_str().to_owned()).collect();
+        let opening = tokio::task::spawn_blocking(move || {
+            let places = [Some(project), uploaded(&uploads, session)];
+            let places: Vec<Place> = places.into_iter().flatten().collect();
+            open_all(&places, &files, &pictures)
+        });
+        opening.await.map_err(|error| Refusal::internal(error.to_string()))?
+    }
+}
+
+fn open_all(places: &[Place], files: &[String], pictures: &[String]) -> Result<Enclosed, Refusal> {
+    let mut bad = Vec::new();
+    let mut enclosed = Enclosed::default();
+    // Attachments are the project's; only images are uploaded.
+    let project = places.get(..1).unwrap_or_default();
+    for name in files {
+        match attached(project, name) {
+            Ok(file) => enclosed.attached.push(file),
+            Err(error) => bad.push(("attachment", name, error)),
+        }
+    }
+    let mut n_left = MAX_IMAGES_BYTES;
+    for name in pictures {
+        match picture(places, name, &mut n_left) {
+            Ok(picture) => enclosed.pictures.push(picture),
+            Err(error) => bad.push(("image", name, error)),
+        }
+    }
+    if bad.is_empty() {
+        return Ok(enclosed);
+    }
+    let told = bad.iter().map(|(what, name, error)| format!("{what} `{}`: {error}", shown(name)));
+    let names: Vec<String> = bad.iter().map(|(_, name, _)| shown(name)).collect();
+    let told = told.collect::<Vec<_>>().join("; ");
+    Err(Refusal::bad_request(told).details(json!({ "files": names })))
+}
+
+/// A directory that files may come from.
+#[derive(Debug)]
+struct Place {
+    dir: Dir,
+    path: PathBuf,
+}
+
+/// Where files that were uploaded to the session are, if any were.
+fn uploaded(root: &Path, session: SessionId) -> Option<Place> {
+    let path = root.join(session.as_str()).join("attachments");
+    let dir = Dir::open_ambient_dir(root, ambient_authority()).ok()?;
+    let dir = open_dir(&open_dir(&dir, session.as_str()).ok()?, "attachments").ok()?;
+    Some(Place { dir, path })
+}
+
+impl Place {
+    /// The path as it is below this place: relative ones are, absolute ones may be.
+    fn relative(&self, name: &str) -> Option<PathBuf> {
+        let named = Path::new(name);
+        if named.is_relative() {
+            return Some(named.to_owned());
+        }
+        named.strip_prefix(&self.path).ok().map(Path::to_owned)
+    }
+
+    fn open(&self, name: &str) -> Result<(std::fs::File, PathBuf), FileError> {
+        if name.is_empty() || name.len() > MAX_PATH_BYTES || name.contains('\0') {
+            return Err(FileError::NoPath);
+        }
+        let relative = self.relative(name).ok_or(FileError::Outside)?;
+        let mut options = OpenOptions::new();
+        // A FIFO must not hold us up.
+        let flags = OFlags::NONBLOCK | OFlags::CLOEXEC;
+        options.read(true).custom_flags(flags.bits().cast_signed());
+        let file = self.dir.open_with(&relative, &options)?;
+        Ok((file.into_std(), self.path.join(relative)))
+    }
+}
+
+/// The first place that has it.
+fn find(places: &[Place], name: &str) -> Result<(std::fs::File, PathBuf), FileError> {
+    let mut failed = FileError::Missing;
+    for (n, place) in places.iter().enumerate() {
+        match place.open(name) {
+            Ok(found) => return Ok(found),
+            // The project is what most clients mean.
+            Err(error) if n == 0 => failed = error,
+            Err(_) => {}
+        }
+    }
+    Err(failed)
+}
+
+fn attached(places: &[Place], name: &str) -> Result<Attached, FileError> {
+    let (file, path) = find(places, name)?;
+    let about = file.metadata()?;
+    if !about.is_file() && !about.is_dir() {
+        return Err(FileError::Special);
+    }
+    Ok(Attached { name: name.to_owned(), path, size: about.len() })
+}
+
+fn picture(places: &[Place], name: &str, n_left: &mut u64) -> Result<Picture, FileError> {
+    let (file, path) = find(places, name)?;
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Err(FileError::NoPicture);
+    }
+    let max = MAX_IMAGE_BYTES.min(*n_left);
+    let mut bytes = Vec::new();
+    // It may grow while it is read.
+    file.take(max + 1).read_to_end(&mut bytes)?;
+    let size = bytes.len() as u64;
+    if size > max {
+        return Err(FileError::TooLarge);
+    }
+    *n_left -= size;
+    let mime_type = mime_type(bytes.get(..N_TELLING_BYTES).unwrap_or(&bytes), name);
+    match mime_type.starts_with("image/") {
+        true => Ok(Picture { name: name.to_owned(), path, mime_type, bytes }),
+        false => Err(FileError::NoPicture),
+    }
+}
+
+impl Enclosed {
+    pub(super) fn has_pictures(&self) -> bool {
+        !self.pictures.is_empty()
+    }
+
+    /// As content blocks: links, which every agent takes, and images for those that take
+    /// them.
+    pub(super) fn blocks(&self, takes_images: bool) -> Vec<Value> {
+        let link = |name: &str, path: &Path, size: u64| {
+            let name =
+                Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy());
+            let uri = crate::api::uri(path);
+            json!({ "type": "resource_link", "uri": uri, "name": name, "size": size })
+        };
+        let files = self.attached.iter().map(|file| link(&file.name, &file.path, file.size));
+        let pictures = self.pictures.iter().map(|picture| match takes_images {
+            true => json!({
+                "type": "image",
+                "data": STANDARD.encode(&picture.bytes),
+                "mimeType": picture.mime_type,
+                "uri": crate::api::uri(&picture.path),
+            }),
+            false => link(&picture.name, &picture.path, picture.bytes.len() as u64),
+        });
+        files.chain(pictures).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

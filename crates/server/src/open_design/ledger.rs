@@ -1,0 +1,288 @@
+//! The runs of sessions, as their logs tell.
+//!
+//! In: a session's log. Out: its runs and how they stand. A ledger is kept up to date by
+//! reading what is new, so that asking again and again costs little. All of it can be
+//! forgotten at any time.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use store::{EventLog, SessionRecord, StoreError};
+use wire::{Event, Kind, Seq, SessionId, TurnId};
+
+use super::codes;
+use super::note::RunNote;
+
+/// Ledgers that are kept.
+const MAX_LEDGERS: usize = 256;
+/// Runs of a session that are listed; older ones are found by their id.
+pub(super) const MAX_RUNS: usize = 200;
+/// Events read at once.
+const PAGE: usize = 512;
+
+/// A run as it stands, in Open Design's fields.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Run {
+    pub(super) id: TurnId,
+    pub(super) status: RunStatus,
+    pub(super) agent_id: String,
+    #[serde(flatten)]
+    pub(super) note: RunNote,
+    pub(super) session_id: SessionId,
+    pub(super) created_at: i64,
+    pub(super) updated_at: i64,
+    pub(super) cancel_requested: bool,
+    pub(super) exit_code: Option<i32>,
+    pub(super) signal: Option<serde_json::Value>,
+    pub(super) error: Option<String>,
+    pub(super) error_code: Option<&'static str>,
+    pub(super) failure_category: Option<String>,
+    #[serde(skip)]
+    had_worker: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RunStatus {
+    Queued,
+    Running,
+    Succeeded,
+    Failed,
+    Canceled,
+}
+
+impl RunStatus {
+    pub(super) fn is_active(self) -> bool {
+        matches!(self, Self::Queued | Self::Running)
+    }
+}
+
+/// The runs of one session.
+#[derive(Debug)]
+struct Ledger {
+    session: SessionId,
+    agent: String,
+    epoch: u64,
+    heard: Seq,
+    /// The oldest first.
+    runs: VecDeque<Run>,
+    /// Only this one is wanted.
+    only: Option<TurnId>,
+    is_cut: bool,
+    has_worker: bool,
+}
+
+impl Ledger {
+    fn new(record: &SessionRecord, only: Option<TurnId>) -> Self {
+        Self {
+            session: record.id,
+            agent: record.agent.clone(),
+            epoch: record.epoch,
+            heard: Seq(0),
+            runs: VecDeque::new(),
+            only,
+            is_cut: false,
+            has_worker: false,
+        }
+    }
+
+    async fn read(&mut self, log: &dyn EventLog) -> Result<(), StoreError> {
+        loop {
+            let events = log.read(self.session, self.heard, PAGE).await?;
+            let Some(last) = events.last() else { return Ok(()) };
+            self.heard = last.seq;
+            for event in &events {
+                self.hear(event);
+            }
+        }
+    }
+
+    fn hear(&mut self, event: &Event) {
+        match event.kind {
+            Kind::WorkerStarted => {
+                self.has_worker = true;
+                self.active().for_each(|run| run.had_worker = true);
+            }
+            Kind::WorkerExited => {
+                self.has_worker = false;
+                let exit = event.payload.read::<Payload>().unwrap_or_default();
+                self.active().for_each(|run| run.signal.clone_from(&exit.signal));
+            }
+            Kind::CancelRequested => self.active().for_each(|run| run.cancel_requested = true),
+            _ => {}
+        }
+        let Some(turn) = event.turn.filter(|turn| self.only.is_none_or(|only| only == *turn))
+        else {
+            return;
+        };
+        if event.kind == Kind::PromptReceived {
+            return self.received(turn, event);
+        }
+        let Some(run) = self.runs.iter_mut().rev().find(|run| run.id == turn) else { return };
+        run.updated_at = event.at.0;
+        match event.kind {
+            Kind::TurnStarted => run.status = RunStatus::Running,
+            Kind::TurnEnded => run.end(&event.payload.read().unwrap_or_default()),
+            Kind::PromptDropped => run.drop(&event.payload.read().unwrap_or_default()),
+            _ => {}
+        }
+    }
+
+    fn received(&mut self, turn: TurnId, event: &Event) {
+        // Other prompts of the session are no runs.
+        let Some(note) = RunNote::read(event) else { return };
+        if self.runs.len() >= MAX_RUNS {
+            self.runs.pop_front();
+            self.is_cut = true;
+        }
+        self.runs.push_back(Run {
+            id: turn,
+            status: RunStatus::Queued,
+            agent_id: self.agent.clone(),
+            note,
+            session_id: self.session,
+            created_at: event.at.0,
+            updated_at: event.at.0,
+            cancel_requested: false,
+            exit_code: None,
+            signal: None,
+            error: None,
+            error_code: None,
+            failure_category: None,
+            had_worker: self.has_worker,
+        });
+    }
+
+    /// Those that are under way: the last ones.
+    fn active(&mut self) -> impl Iterator<Item = &mut Run> {
+        self.runs.iter_mut().filter(|run| run.status.is_active())
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Payload {
+    stop_reason: String,
+    error: Option<Fault>,
+    reason: String,
+    signal: Option<serde_json::Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Fault {
+    category: String,
+    message: String,
+}
+
+impl Run {
+    fn end(&mut self, end: &Payload) {
+        self.status = match (&*end.stop_reason, &end.error) {
+            ("cancelled" | "canceled", _) => RunStatus::Canceled,
+            ("error", _) | (_, Some(_)) => RunStatus::Failed,
+            _ => RunStatus::Succeeded,
+        };
+        match self.status {
+            RunStatus::Succeeded => self.exit_code = Some(0),
+            RunStatus::Failed => self.fail(end.error.as_ref().unwrap_or(&Fault::default())),
+            _ => {}
+        }
+    }
+
+    fn drop(&mut self, drop: &Payload) {
+        self.status = RunStatus::Canceled;
+        if drop.reason == "interrupted" {
+            self.status = RunStatus::Failed;
+            let message = "Switchyard ended before this run began".to_owned();
+            self.fail(&Fault { category: "interrupted".to_owned(), message });
+        }
+    }
+
+    fn fail(&mut self, fault: &Fault) {
+        self.exit_code = Some(1);
+        self.error = Some(fault.message.clone());
+        self.error_code = Some(codes::of_category(&fault.category, self.had_worker));
+        self.failure_category = Some(fault.category.clone());
+    }
+}
+
+/// The ledgers of the sessions that were asked about last.
+#[derive(Debug, Default)]
+pub(super) struct Ledgers(Mutex<HashMap<SessionId, Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    ledger: Arc<tokio::sync::Mutex<Ledger>>,
+    used: Instant,
+}
+
+impl Ledgers {
+    /// The last runs of a session, the newest first.
+    pub(super) async fn runs(
+        &self,
+        log: &dyn EventLog,
+        record: &SessionRecord,
+    ) -> Result<Vec<Run>, StoreError> {
+        let ledger = self.ledger(record);
+        let mut ledger = ledger.lock().await;
+        Self::bring_up(&mut ledger, log, record).await?;
+        Ok(ledger.runs.iter().rev().cloned().collect())
+    }
+
+    /// One run of a session, and up to where the log was read.
+    pub(super) async fn run(
+        &self,
+        log: &dyn EventLog,
+        record: &SessionRecord,
+        id: TurnId,
+    ) -> Result<Option<(Run, Seq)>, StoreError> {
+        let ledger = self.ledger(record);
+        let is_cut = {
+            let mut ledger = ledger.lock().await;
+            Self::bring_up(&mut ledger, log, record).await?;
+            if let Some(run) = ledger.runs.iter().find(|run| run.id == id) {
+                return Ok(Some((run.clone(), ledger.heard)));
+            }
+            ledger.is_cut
+        };
+        if !is_cut {
+            return Ok(None);
+        }
+        let mut alone = Ledger::new(record, Some(id));
+        alone.read(log).await?;
+        let heard = alone.heard;
+        Ok(alone.runs.pop_front().map(|run| (run, heard)))
+    }
+
+    async fn bring_up(
+        ledger: &mut Ledger,
+        log: &dyn EventLog,
+        record: &SessionRecord,
+    ) -> Result<(), StoreError> {
+        // Deleted and made again, or events were lost.
+        if ledger.epoch != record.epoch {
+            *ledger = Ledger::new(record, None);
+        }
+        ledger.read(log).await
+    }
+
+    fn ledger(&self, record: &SessionRecord) -> Arc<tokio::sync::Mutex<Ledger>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !kept.contains_key(&record.id) && kept.len() >= MAX_LEDGERS {
+            let oldest = kept.iter().min_by_key(|(_, kept)| kept.used).map(|(id, _)| *id);
+            oldest.map(|id| kept.remove(&id));
+        }
+        let entry = kept.entry(record.id).or_insert_with(|| Kept {
+            ledger: Arc::new(tokio::sync::Mutex::new(Ledger::new(record, None))),
+            used: Instant::now(),
+        });
+        entry.used = Instant::now();
+        entry.ledger.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Lists of runs: those of the sessions that were used last, a page at a time.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use sessions::details::Details;
+use store::{Filter, PageStart, SessionRecord};
+use wire::{Millis, SessionId};
+
+use super::Runs;
+use super::body::Params;
+use super::ledger::{Run, RunStatus};
+use super::note::ConversationNote;
+use super::refusal::Refusal;
+use crate::principal::Principal;
+
+const DEFAULT_LIMIT: usize = 100;
+const MAX_LIMIT: usize = 500;
+/// Sessions that are looked at for one page; those of other kinds are passed over.
+const MAX_SESSIONS: usize = 1000;
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Wanted {
+    project_id: Option<String>,
+    conversation_id: Option<String>,
+    /// `active`, or one of the states.
+    status: Option<String>,
+    /// About so many: a session's runs stay together.
+    limit: Option<usize>,
+    /// `next` of the page before.
+    before: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Page {
+    runs: Vec<Run>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Which {
+    All,
+    Active,
+    Only(RunStatus),
+}
+
+impl Which {
+    fn read(status: Option<&str>) -> Result<Self, Refusal> {
+        Ok(match status.filter(|status| !status.is_empty()) {
+            None => Self::All,
+            Some("active") => Self::Active,
+            Some(status) => {
+                let status = serde_json::from_value(serde_json::json!(status));
+                let known = "active, queued, running, succeeded, failed, canceled";
+                let why = |_| Refusal::bad_request(format!("`status` is one of {known}"));
+                Self::Only(status.map_err(why)?)
+            }
+        })
+    }
+
+    fn admits(self, run: &Run) -> bool {
+        match self {
+            Self::All => true,
+            Self::Active => run.status.is_active(),
+            Self::Only(status) => run.status == status,
+        }
+    }
+
+    fn is_active(self) -> bool {
+        match self {
+            Self::All => false,
+            Self::Active => true,
+            Self::Only(status) => status.is_active(),
+        }
+    }
+}
+
+pub(super) async fn list(
+    State(runs): State<Arc<Runs>>,
+    principal: Principal,
+    Params(wanted): Params<Wanted>,
+) -> Result<Json<Page>, Refusal> {
+    let which = Which::read(wanted.status.as_deref())?;
+    let limit = wanted.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
+    let given = |id: &Option<String>| id.clone().filter(|id| !id.is_empty());
+    let (project, conversation) = (given(&wanted.project_id), given(&wanted.conversation_id));
+    let mut filter = Filter {
+        has_active_turn: which.is_active().then_some(true),
+        before: wanted.before.as_deref().map(read_place).transpose()?,
+        ..Filter::default()
+    };
+    if let Some(project) = &project {
+        let path = runs.projects.path(&principal, project)?;
+        filter.cwd = Some(path.to_string_lossy().into_owned());
+    }
+    let fits = |record: &SessionRecord| {
+        let is_seen = !principal.own_sessions
+            || Details::read(record).made_by.as_deref() == Some(&*principal.name);
+        is_seen
+            && ConversationNote::read(record).is_some_and(|note| {
+                let is_of = conversation.as_ref().is_none_or(|id| note.conversation_id == *id);
+                is_of && (project.is_none() || note.project_id == project)
+            })
+    };
+    let mut found = Vec::new();
+    let (mut n_seen, mut next) = (0, None);
+    'pages: while n_seen < MAX_SESSIONS {
+        let page = runs.daemon.desk.log().sessions(filter.clone()).await?;
+        next = None;
+        let Some(last) = page.last() else { break };
+        filter.before = Some(PageStart::of(last));
+        n_seen += page.len();
+        for record in &page {
+            if fits(record) {
+                let all = runs.ledgers.runs(&**runs.daemon.desk.log(), record).await?;
+                found.extend(all.into_iter().filter(|run| which.admits(run)));
+            }
+            next = Some(PageStart::of(record));
+            if found.len() >= limit {
+                break 'pages;
+            }
+        }
+    }
+    found.sort_by_key(|run: &Run| std::cmp::Reverse((run.created_at, run.id)));
+    Ok(Json(Page { runs: found, next: next.map(write_place) }))
+}
+
+fn write_place(place: PageStart) -> String {
+    format!("{}-{}", place.updated.0, place.id)
+}
+
+fn read_place(text: &str) -> Result<PageStart, Refusal> {
+    let read = || {
+        let (updated, id) = text.rsplit_once('-')?;
+        let updated = Millis(updated.parse().ok()?);
+        Some(PageStart { updated, id: SessionId::parse(id).ok()? })
+    };
+    read().ok_or_else(|| Refusal::bad_request("`before` is not the `next` of a page"))
+}

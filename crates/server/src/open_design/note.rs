@@ -1,0 +1,89 @@
+//! What is written beside a session and a prompt, so that they are found again as a
+//! conversation and a run.
+//!
+//! Both are in `_meta` of ACP's own requests: of the `session/new` that the session's record
+//! keeps, and of the prompt in the log.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sessions::details::Details;
+use store::SessionRecord;
+use wire::{Event, Json};
+
+/// Which conversation a session is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ConversationNote {
+    pub(super) conversation_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) project_id: Option<String>,
+}
+
+/// What a run was asked for with, beside the words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RunNote {
+    pub(super) conversation_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) project_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) client_request_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) user_message_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) assistant_message_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reasoning: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) session_mode: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Noted<T> {
+    #[serde(rename = "_meta")]
+    meta: Meta<T>,
+}
+
+#[derive(Deserialize)]
+struct Meta<T> {
+    switchyard: T,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OfSession {
+    open_design: ConversationNote,
+}
+
+#[derive(Deserialize)]
+struct OfPrompt {
+    run: RunNote,
+}
+
+impl ConversationNote {
+    pub(super) fn read(record: &SessionRecord) -> Option<Self> {
+        let params = Details::read(record).new_params;
+        let noted = params.read::<Noted<OfSession>>().ok()?;
+        Some(noted.meta.switchyard.open_design)
+    }
+
+    /// Params of a `session/new` that say it.
+    pub(super) fn to_params(&self) -> Json {
+        Json::of(&json!({ "_meta": { "switchyard": { "openDesign": self } } }))
+    }
+}
+
+impl RunNote {
+    /// Of a `prompt_received`; other prompts have none.
+    pub(super) fn read(event: &Event) -> Option<Self> {
+        let noted = event.payload.read::<Noted<OfPrompt>>().ok()?;
+        Some(noted.meta.switchyard.run)
+    }
+
+    /// `_meta` of a `session/prompt`.
+    pub(super) fn to_meta(&self) -> Value {
+        json!({ "switchyard": { "run": self } })
+    }
+}

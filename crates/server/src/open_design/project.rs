@@ -1,0 +1,142 @@
+//! Directories of projects: one below the other's root, and nothing outside.
+//!
+//! In: ids from clients. Out: directory handles, made on demand. An id is one plain name; a
+//! link that somebody planted under it is refused. Whoever sees only its own sessions has
+//! its projects in a directory of its own, which no id can name.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt as _, OpenOptions, OpenOptionsExt as _};
+use rustix::fs::OFlags;
+
+use super::refusal::Refusal;
+use crate::daemon::shown;
+use crate::principal::Principal;
+
+const MAX_ID_CHARS: usize = 64;
+
+#[derive(Debug, Clone)]
+pub(super) struct Projects {
+    root: PathBuf,
+}
+
+/// An open directory of a project.
+#[derive(Debug)]
+pub(super) struct Project {
+    pub(super) dir: Dir,
+    /// Where agents work.
+    pub(super) path: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ProjectError {
+    #[error(
+        "`projectId` `{}` is not one name of 1 to {MAX_ID_CHARS} letters, digits, `.`, `_` and `-` \
+         that begins with a letter or digit", shown(.0)
+    )]
+    BadId(String),
+    #[error("the directory of project `{0}` is a link or a file, which is not used")]
+    NotADirectory(String),
+    #[error("cannot use the directory of project `{name}`: {error}")]
+    Io { name: String, error: io::Error },
+}
+
+impl From<ProjectError> for Refusal {
+    fn from(error: ProjectError) -> Self {
+        match error {
+            ProjectError::BadId(_) | ProjectError::NotADirectory(_) => {
+                Self::bad_request(error.to_string())
+            }
+            ProjectError::Io { .. } => Self::internal(error.to_string()),
+        }
+    }
+}
+
+impl Projects {
+    pub(super) fn below(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where a project is, whether there is one or not.
+    pub(super) fn path(&self, principal: &Principal, name: &str) -> Result<PathBuf, ProjectError> {
+        check(name)?;
+        let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        Ok(match own_part(principal) {
+            Some(own) => root.join(own).join(name),
+            None => root.join(name),
+        })
+    }
+
+    /// The project's directory, made if there is none.
+    pub(super) async fn open(
+        &self,
+        principal: &Principal,
+        name: &str,
+    ) -> Result<Project, ProjectError> {
+        let path = self.path(principal, name)?;
+        let (root, own, name) = (self.root.clone(), own_part(principal), name.to_owned());
+        let opening = tokio::task::spawn_blocking({
+            let name = name.clone();
+            move || {
+                let mut dir = Dir::open_ambient_dir(&root, ambient_authority())?;
+                if let Some(own) = own {
+                    dir = make_dir(&dir, &own)?;
+                }
+                make_dir(&dir, &name)
+            }
+        });
+        let opened = opening.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        match opened {
+            Ok(dir) => Ok(Project { dir, path }),
+            Err(error) if is_no_dir(&error) => Err(ProjectError::NotADirectory(name)),
+            Err(error) => Err(ProjectError::Io { name, error }),
+        }
+    }
+}
+
+fn check(name: &str) -> Result<(), ProjectError> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let is_good = (1..=MAX_ID_CHARS).contains(&name.len())
+        && name.chars().all(is_plain)
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && !name.contains("..");
+    if is_good { Ok(()) } else { Err(ProjectError::BadId(name.to_owned())) }
+}
+
+/// The directory of a principal that sees only its own. No project's name has an `@`.
+fn own_part(principal: &Principal) -> Option<String> {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '@' };
+    let name = || format!("@{}", principal.name.chars().map(plain).collect::<String>());
+    principal.own_sessions.then(name)
+}
+
+fn make_dir(dir: &Dir, name: &str) -> io::Result<Dir> {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700);
+    match dir.create_dir_with(name, &builder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => open_dir(dir, name),
+    }
+}
+
+/// A directory by one name, which must not be a link.
+pub(super) fn open_dir(dir: &Dir, name: &str) -> io::Result<Dir> {
+    let flags = OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(flags.bits().cast_signed());
+    Ok(Dir::from_std_file(dir.open_with(name, &options)?.into_std()))
+}
+
+fn is_no_dir(error: &io::Error) -> bool {
+    let is_link = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+    is_link || error.kind() == io::ErrorKind::NotADirectory
+}
+
+#[cfg(test)]
+mod tests;

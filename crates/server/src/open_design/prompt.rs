@@ -1,0 +1,46 @@
+//! What a run says to its agent.
+
+use serde_json::{Value, json};
+use sessions::details::Details;
+use store::SessionRecord;
+
+use super::body::NewRun;
+use super::files::Enclosed;
+
+/// The blocks of the prompt. `record` is that of a session which exists already.
+pub(super) fn blocks(
+    new: &NewRun,
+    record: Option<&SessionRecord>,
+    enclosed: &Enclosed,
+    takes_images: bool,
+) -> Vec<Value> {
+    let details = record.map(Details::read);
+    let remembers = details.as_ref().is_some_and(|details| details.last_prompt.is_some());
+    // An agent that remembers need not be told again what was said.
+    let (first, second) = match remembers {
+        true => (&new.current_prompt, &new.message),
+        false => (&new.message, &new.current_prompt),
+    };
+    let mut text = first.as_ref().or(second.as_ref()).cloned().unwrap_or_default();
+    if let (Some(details), Some(now)) = (&details, &new.system_prompt)
+        && instructions(details).as_deref() != Some(now)
+    {
+        // The agent has others from when the conversation began.
+        text = format!("# Instructions\n\n{}\n\n# Request\n\n{text}", now.trim());
+    }
+    let mut blocks = Vec::new();
+    if !text.is_empty() {
+        blocks.push(json!({ "type": "text", "text": text }));
+    }
+    blocks.extend(enclosed.blocks(takes_images));
+    blocks
+}
+
+/// The instructions that the session was made with.
+fn instructions(details: &Details) -> Option<String> {
+    let params: Value = details.new_params.read().ok()?;
+    params["_meta"]["systemPrompt"]["append"].as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! One run: made, looked at, stopped.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use store::SessionRecord;
+use tokio::time::Instant;
+use wire::TurnId;
+
+use super::Runs;
+use super::body::{Given, Named, NewRun};
+use super::conversation::session_prefix;
+use super::ledger::Run;
+use super::refusal::Refusal;
+use crate::daemon::shown;
+use crate::principal::{Principal, Role};
+
+/// Beyond the whole ladder from asking an agent to stop to killing it.
+const CANCEL_WITHIN: Duration = Duration::from_secs(60);
+
+pub(super) async fn create(
+    State(runs): State<Arc<Runs>>,
+    principal: Principal,
+    Given(new): Given<NewRun>,
+) -> Result<(StatusCode, Json<Value>), Refusal> {
+    let new = new.checked()?;
+    let begun = runs.begin(&principal, &new).await?;
+    let mut answer = json!({
+        "runId": begun.run,
+        "conversationId": begun.conversation,
+        "assistantMessageId": new.assistant_message_id,
+        "clientRequestId": new.client_request_id,
+    });
+    if begun.is_reused {
+        answer["reused"] = json!(true);
+    }
+    Ok((StatusCode::ACCEPTED, Json(answer)))
+}
+
+pub(super) async fn get(
+    State(runs): State<Arc<Runs>>,
+    principal: Principal,
+    Named(id): Named,
+) -> Result<Json<Run>, Refusal> {
+    Ok(Json(runs.find(&principal, &id).await?.1))
+}
+
+pub(super) async fn cancel(
+    State(runs): State<Arc<Runs>>,
+    principal: Principal,
+    Named(id): Named,
+) -> Result<Json<Value>, Refusal> {
+    principal.require(Role::Operator)?;
+    let (record, run) = runs.find(&principal, &id).await?;
+    let run = runs.cancel(&record, run, &principal.name).await?;
+    Ok(Json(json!({ "ok": true, "run": run })))
+}
+
+impl Runs {
+    /// A run by its id, if there is one that `principal` may see.
+    pub(super) async fn find(
+        &self,
+        principal: &Principal,
+        id: &str,
+    ) -> Result<(SessionRecord, Run), Refusal> {
+        let missing = || Refusal::not_found(format!("there is no run `{}`", shown(id)));
+        let turn = TurnId::parse(id).map_err(|_| missing())?;
+        let log = self.daemon.desk.log();
+        for record in log.find(session_prefix(&turn)).await? {
+            let Ok(record) = self.daemon.visible(record.id.as_str(), principal).await else {
+                continue;
+            };
+            if let Some((run, _)) = self.ledgers.run(&**log, &record, turn).await? {
+                return Ok((record, run));
+            }
+        }
+        Err(missing())
+    }
+
+    /// Stops a run, and no other that may have come after it. Answers when it has ended.
+    pub(super) async fn cancel(
+        &self,
+        record: &SessionRecord,
+        run: Run,
+        by: &str,
+    ) -> Result<Run, Refusal> {
+        if !run.status.is_active() {
+            return Ok(run);
+        }
+        {
+            let _place = self.queues.enter(&run.note.conversation_id).await;
+            let now = self.daemon.desk.record(record.id).await?;
+            let session = self.daemon.desk.live(record.id);
+            match (session, now.active_turn) {
+                (Some(session), Some(active)) if active == run.id => {
+                    session.cancel_soon(by).await?;
+                }
+                (Some(session), Some(_)) => {
+                    session.drop_queued(run.id).await?;
+                }
+                (None, Some(_)) => {
+                    let why = "another process has this conversation";
+                    return Err(Refusal::conflict("CONFLICT", why));
+                }
+                (_, None) => {}
+            }
+        }
+        self.ended(record, run).await
+    }
+
+    /// Waits until a run has ended, in bounded time.
+    async fn ended(&self, record: &SessionRecord, mut run: Run) -> Result<Run, Refusal> {
+        let log = self.daemon.desk.log();
+        let deadline = Instant::now() + CANCEL_WITHIN;
+        loop {
+            let Some((now, heard)) = self.ledgers.run(&**log, record, run.id).await? else {
+                return Ok(run);
+            };
+            run = now;
+            if !run.status.is_active() {
+                return Ok(run);
+            }
+            tokio::select! {
+                more = log.wait(record.id, heard) => more?,
+                () = tokio::time::sleep_until(deadline) => return Ok(run),
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The model and the reasoning effort of a run: checked before anything is started, and set.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sessions::details::Details;
+use sessions::options::{Choice, Wishes, offered};
+use sessions::session::{ChooseError, SessionHandle};
+use store::SessionRecord;
+
+use super::Runs;
+use super::agents::efforts_of;
+use super::refusal::Refusal;
+use crate::daemon::shown;
+
+/// A search starts CLIs, some of which take seconds.
+const SEARCH_WITHIN: Duration = Duration::from_secs(20);
+const MAX_MODEL_CHARS: usize = 200;
+
+/// A run's wishes, and whether only the agent itself can tell what it offers.
+#[derive(Debug)]
+pub(super) struct Checked {
+    pub(super) wishes: Wishes,
+    pub(super) is_unsure: bool,
+}
+
+impl Runs {
+    /// Refuses what no agent, or not this one, can be set to.
+    pub(super) async fn check_wishes(
+        &self,
+        agent: &str,
+        model: Option<&str>,
+        reasoning: Option<&str>,
+    ) -> Result<Checked, Refusal> {
+        let is_plain = model.is_none_or(is_plain_model);
+        let wishes = Wishes {
+            model: model.map(str::to_owned),
+            effort: reasoning.map(str::to_owned),
+            mode: None,
+        };
+        if is_plain && reasoning.is_none() {
+            return Ok(Checked { wishes, is_unsure: false });
+        }
+        let known = self.known_agent(agent).await.unwrap_or_default();
+        let models = known["models"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let listed = models.iter().find(|listed| listed["id"].as_str() == model);
+        if !is_plain && listed.is_none() {
+            return Err(Refusal::bad_request(format!(
+                "`model` `{}` is neither one that the agent lists nor 1 to {MAX_MODEL_CHARS} \
+                 letters, digits and `._/:@-`",
+                shown(model.unwrap_or_default())
+            )));
+        }
+        let mut efforts = efforts_of(listed.unwrap_or(&Value::Null));
+        if efforts.is_empty() {
+            efforts = efforts_of(&known);
+        }
+        match reasoning {
+            Some(effort) if !efforts.is_empty() && !efforts.iter().any(|one| one == effort) => {
+                let why = format!(
+                    "the agent has no reasoning `{}`; it offers: {}",
+                    shown(effort),
+                    efforts.join(", ")
+                );
+                Err(Refusal::bad_request(why).details(json!({ "offered": efforts })))
+            }
+            reasoning => {
+                Ok(Checked { wishes, is_unsure: reasoning.is_some() && efforts.is_empty() })
+            }
+        }
+    }
+
+    /// What was found of one agent.
+    async fn known_agent(&self, agent: &str) -> Option<Value> {
+        let find = |agents: &[wire::Json]| {
+            let read = |one: &wire::Json| one.read::<Value>().ok();
+            agents.iter().filter_map(read).find(|one| one["id"] == agent)
+        };
+        let mut found = self.daemon.memory.agents.follow(&self.daemon, false);
+        let is_there = found.wait_for(|found| found.is_done || find(&found.agents).is_some());
+        let found = tokio::time::timeout(SEARCH_WITHIN, is_there).await.ok()?.ok()?;
+        find(&found.agents)
+    }
+
+    /// Sets a session that exists to what is wished, where it is not so already.
+    pub(super) async fn set(&self, record: &SessionRecord, wishes: &Wishes) -> Result<(), Refusal> {
+        let details = Details::read(record);
+        for (choice, wanted) in wishes.all() {
+            let is_noted = is_noted(&details, choice, wanted);
+            let choosing = |session: SessionHandle| async move {
+                let is_so = match session.offer().await? {
+                    Some(offer) => {
+                        let offered = offered(&offer.answer, choice);
+                        offered.map_or(is_noted, |it| it.current.as_deref() == Some(wanted))
+                    }
+                    // It will be set again when the agent starts.
+                    None => is_noted,
+                };
+                match is_so {
+                    true => Ok(Ok(())),
+                    false => match session.choose(choice, wanted).await {
+                        Err(ChooseError::Session(error)) => Err(error),
+                        chosen => Ok(chosen),
+                    },
+                }
+            };
+            self.daemon.desk.with(record.id, choosing).await??;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the session's record says that it was set to this the last time.
+fn is_noted(details: &Details, choice: Choice, wanted: &str) -> bool {
+    let mut set = details.settings.values().filter_map(|setting| {
+        let params: Value = setting.params.read().ok()?;
+        let (is_of_choice, value) = match choice {
+            Choice::Model => match &*setting.method {
+                "session/set_model" => (true, params["modelId"].clone()),
+                _ => (params["configId"] == "model", params["value"].clone()),
+            },
+            Choice::Effort => {
+                let id = params["configId"].as_str().unwrap_or_default();
+                let is_effort = matches!(id, "effort" | "thought_level" | "reasoning");
+                (is_effort, params["value"].clone())
+            }
+            Choice::Mode => (false, Value::Null),
+        };
+        is_of_choice.then_some(value)
+    });
+    let wished = match choice {
+        Choice::Model => &details.wishes.model,
+        Choice::Effort => &details.wishes.effort,
+        Choice::Mode => &details.wishes.mode,
+    };
+    match set.next() {
+        Some(value) => value == wanted,
+        None => wished.as_deref() == Some(wanted),
+    }
+}
+
+/// What may become an argument of a command line without being listed anywhere.
+fn is_plain_model(model: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/:@-".contains(c);
+    (1..=MAX_MODEL_CHARS).contains(&model.len())
+        && model.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && model.chars().all(is_plain)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! What may be a model's name, and what a session was set to.
+
+use serde_json::json;
+use sessions::details::{Details, Setting};
+use sessions::options::{Choice, Wishes};
+use wire::Json;
+
+use super::{is_noted, is_plain_model};
+
+#[test]
+fn a_model_is_one_plain_word() {
+    let long = "x".repeat(200);
+    for good in ["gpt-5", "openai/gpt-5:free", "a@b", &long] {
+        assert!(is_plain_model(good), "{good}");
+    }
+    let longer = "x".repeat(201);
+    for bad in ["", "--dangerous", "a b", "a;b", "$(a)", "a\nb", ".a", "/a", &longer] {
+        assert!(!is_plain_model(bad), "{bad:?}");
+    }
+}
+
+#[test]
+fn what_was_set_last_counts() {
+    let wishes = Wishes { model: Some("small".into()), ..Wishes::default() };
+    let mut details = Details { wishes, ..Details::new(Vec::new(), Json::trusted("{}")) };
+    assert!(is_noted(&details, Choice::Model, "small"));
+    assert!(!is_noted(&details, Choice::Effort, "low"));
+
+    let set = |id: &str, value: &str| Setting {
+        method: "session/set_config_option".into(),
+        params: Json::of(&json!({ "configId": id, "value": value })),
+    };
+    details.settings.insert("1".into(), set("effort", "low"));
+    details.settings.insert("2".into(), set("model", "large"));
+
+    assert!(is_noted(&details, Choice::Model, "large"));
+    assert!(!is_noted(&details, Choice::Model, "small"));
+    assert!(is_noted(&details, Choice::Effort, "low"));
+}

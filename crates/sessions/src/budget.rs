@@ -1,0 +1,252 @@
+//! How much a session may use, how much it has used, and when that is enough.
+//!
+//! In: starts and ends of turns, time, and what the agent tells about tokens and cost. Out:
+//! which limit is reached. No I/O and no clock; kept in the session's [`Details`] so that it
+//! counts over the session's whole life.
+//!
+//! What agents tell comes in three shapes. `usage` at the end of a turn is the tokens of that
+//! turn. `usage_update.used` is how full the context is, so the model has read at least that
+//! much in this turn; the larger of the two counts, never their sum. `usage_update.cost` is
+//! the sum of the session, or of the agent's process: less than before means that the agent
+//! began anew. What is not told is not counted, so tokens and cost are lower bounds.
+//!
+//! [`Details`]: crate::details::Details
+
+mod limits;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use wire::Json;
+
+pub use limits::{BadLimit, Limit, Limits};
+
+use crate::projection::Usage;
+use crate::projection::json::Node;
+
+/// What a session has used so far.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Used {
+    /// Turns that were started.
+    pub turns: u64,
+    /// How long turns ran, without the waiting for a person.
+    #[serde(rename = "runningSeconds", with = "limits::seconds")]
+    pub running: Duration,
+    pub tokens: u64,
+    /// What agents told before they began to count anew.
+    cost_before: f64,
+    /// What the agent told last.
+    cost_told: f64,
+    /// Tokens of the last turn that are counted already; none before the first.
+    #[serde(skip)]
+    turn_tokens: Option<u64>,
+}
+
+/// The limits of a session and where it stands.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Budget {
+    /// What was set; a person who says "go on" grants it once more.
+    limits: Limits,
+    /// Up to where the session may go now.
+    allowed: Limits,
+    used: Used,
+    /// The limit at which a person said that it is enough.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped_at: Option<Limit>,
+}
+
+/// A limit that is reached.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("the session has used {}", share(*limit, used, allowed))]
+pub struct Reached {
+    pub limit: Limit,
+    /// In the limit's own unit.
+    pub used: Value,
+    pub allowed: Value,
+}
+
+impl Used {
+    /// What the agents told, in US dollars.
+    pub fn cost_usd(&self) -> f64 {
+        // Binary fractions add a little that nobody spent.
+        ((self.cost_before + self.cost_told) * 1e9).round() / 1e9
+    }
+
+    fn start_turn(&mut self) {
+        self.turns = self.turns.saturating_add(1);
+        self.turn_tokens = Some(0);
+    }
+
+    /// The turn has taken `tokens` at least.
+    fn raise_turn_tokens(&mut self, tokens: u64) {
+        // Before the first turn an agent tells how full the context is that it got back.
+        let Some(counted) = &mut self.turn_tokens else { return };
+        self.tokens = self.tokens.saturating_add(tokens.saturating_sub(*counted));
+        *counted = tokens.max(*counted);
+    }
+
+    fn tell_cost(&mut self, amount: f64) {
+        /// More is no cost of a session, and sums of it would not stay numbers.
+        const MOST: f64 = 1e12;
+        if !(0.0..MOST).contains(&amount) {
+            return;
+        }
+        if amount < self.cost_told {
+            self.cost_before = MOST.min(self.cost_before + self.cost_told);
+        }
+        self.cost_told = amount;
+    }
+}
+
+impl Budget {
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, allowed: limits, ..Self::default() }
+    }
+
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Up to where the session may go now: the limits, and what a person granted since.
+    pub fn allowed(&self) -> Limits {
+        self.allowed
+    }
+
+    pub fn used(&self) -> &Used {
+        &self.used
+    }
+
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(crate) fn start_turn(&mut self) {
+        self.used.start_turn();
+    }
+
+    pub(crate) fn add_running(&mut self, time: Duration) {
+        self.used.running = self.used.running.saturating_add(time);
+    }
+
+    /// The payload of a `usage_update`.
+    pub(crate) fn hear(&mut self, payload: &Json) {
+        let update = Node::of(payload).object().object("update");
+        if let Some(used) = update.count("used") {
+            self.used.raise_turn_tokens(used);
+        }
+        let cost = update.object("cost");
+        let is_usd = cost.text("currency").is_none_or(|c| c.eq_ignore_ascii_case("usd"));
+        if let Some(amount) = cost.get("amount").and_then(Node::number).filter(|_| is_usd) {
+            self.used.tell_cost(amount);
+        }
+    }
+
+    /// The payload of a `turn_ended`.
+    pub(crate) fn end_turn(&mut self, payload: &Json) {
+        let payload = Node::of(payload).object();
+        if let Some(usage) = Usage::of(&payload, &payload.object("result")) {
+            self.used.raise_turn_tokens(total(&usage));
+        }
+    }
+
+    /// The limit that does not let a running turn go on.
+    pub fn reached_in_turn(&self) -> Option<Reached> {
+        [Limit::RunningSeconds, Limit::Tokens, Limit::CostUsd]
+            .into_iter()
+            .find_map(|limit| self.reached(limit))
+    }
+
+    /// The limit that does not let another turn start.
+    pub fn reached_before_turn(&self) -> Option<Reached> {
+        self.reached(Limit::Turns).or_else(|| self.reached_in_turn())
+    }
+
+    pub(crate) fn reached(&self, limit: Limit) -> Option<Reached> {
+        let (Limits { turns, running, tokens, cost_usd }, used) = (self.allowed, &self.used);
+        let (is_reached, used, allowed) = match limit {
+            Limit::Turns => (used.turns >= turns?, json!(used.turns), json!(turns)),
+            Limit::RunningSeconds => (
+                used.running >= running?,
+                limits::seconds::number(used.running),
+                limits::seconds::number(running?),
+            ),
+            Limit::Tokens => (used.tokens >= tokens?, json!(used.tokens), json!(tokens)),
+            Limit::CostUsd => {
+                (used.cost_usd() >= cost_usd?, json!(used.cost_usd()), json!(cost_usd))
+            }
+        };
+        is_reached.then_some(Reached { limit, used, allowed })
+    }
+
+    /// How long a turn may still run.
+    pub(crate) fn running_left(&self) -> Option<Duration> {
+        Some(self.allowed.running?.saturating_sub(self.used.running))
+    }
+
+    /// A person lets the session have the same again, from here on.
+    pub(crate) fn grant(&mut self, limit: Limit) {
+        let (set, used, allowed) = (self.limits, &self.used, &mut self.allowed);
+        match limit {
+            Limit::Turns => allowed.turns = set.turns.map(|n| n.saturating_add(used.turns)),
+            Limit::RunningSeconds => {
+                allowed.running = set.running.map(|time| time.saturating_add(used.running));
+            }
+            Limit::Tokens => allowed.tokens = set.tokens.map(|n| n.saturating_add(used.tokens)),
+            Limit::CostUsd => allowed.cost_usd = set.cost_usd.map(|cost| cost + used.cost_usd()),
+        }
+        self.stopped_at = None;
+    }
+
+    /// A person lets the session have as much as it wants.
+    pub(crate) fn lift(&mut self, limit: Limit) {
+        for limits in [&mut self.limits, &mut self.allowed] {
+            match limit {
+                Limit::Turns => limits.turns = None,
+                Limit::RunningSeconds => limits.running = None,
+                Limit::Tokens => limits.tokens = None,
+                Limit::CostUsd => limits.cost_usd = None,
+            }
+        }
+        self.stopped_at = None;
+    }
+
+    /// A person says that it is enough.
+    pub(crate) fn stop(&mut self, limit: Limit) {
+        self.stopped_at = Some(limit);
+    }
+
+    /// Other limits, counted from the session's beginning like those before.
+    pub(crate) fn set(&mut self, limits: Limits) {
+        (self.limits, self.allowed) = (limits, limits);
+        self.stopped_at = self.stopped_at.filter(|limit| self.reached(*limit).is_some());
+    }
+
+    /// Why no prompt is taken: a person said at this limit that it is enough.
+    pub fn refusal(&self) -> Option<Reached> {
+        self.reached(self.stopped_at?)
+    }
+
+    /// What `limit` allows now, in its own unit; null without one.
+    pub(crate) fn allowed_by(&self, limit: Limit) -> Value {
+        self.allowed.value(limit)
+    }
+}
+
+fn share(limit: Limit, used: &Value, allowed: &Value) -> String {
+    format!("{} of {}", limit.show(used), limit.show_with_unit(allowed))
+}
+
+/// All tokens of a turn. Parts are only added where the sum is not told: whether the input
+/// has the cached part in it differs from agent to agent, so that is left out.
+fn total(usage: &Usage) -> u64 {
+    usage.total_tokens.unwrap_or_else(|| {
+        let (input, output) = (usage.input_tokens, usage.output_tokens);
+        input.unwrap_or_default().saturating_add(output.unwrap_or_default())
+    })
+}
+
+#[cfg(test)]
+mod tests;

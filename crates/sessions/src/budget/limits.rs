@@ -1,0 +1,179 @@
+//! The limits of a session, as they are written: `{turns, runningSeconds, tokens, costUsd}`.
+//!
+//! Always true of limits that were read: each is above zero. A limit of nothing would let
+//! nobody do anything, and the same again would be nothing again.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// What may be limited, under the names of [`Limits`]' members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Limit {
+    Turns,
+    RunningSeconds,
+    Tokens,
+    CostUsd,
+}
+
+impl Limit {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Turns => "turns",
+            Self::RunningSeconds => "runningSeconds",
+            Self::Tokens => "tokens",
+            Self::CostUsd => "costUsd",
+        }
+    }
+
+    pub(super) fn show(self, amount: &Value) -> String {
+        let number = amount.as_f64().unwrap_or_default();
+        match self {
+            Self::Turns | Self::Tokens => amount.to_string(),
+            Self::RunningSeconds => format!("{}", (number * 10.0).round() / 10.0),
+            Self::CostUsd => format!("${}", (number * 1e4).round() / 1e4),
+        }
+    }
+
+    pub(crate) fn show_with_unit(self, amount: &Value) -> String {
+        let shown = self.show(amount);
+        let is_one = shown == "1";
+        match self {
+            Self::Turns if is_one => format!("{shown} turn"),
+            Self::Turns => format!("{shown} turns"),
+            Self::RunningSeconds => format!("{shown} s of running time"),
+            Self::Tokens => format!("{shown} tokens"),
+            Self::CostUsd => shown,
+        }
+    }
+}
+
+/// How much a session may use over its whole life.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Written", try_from = "Written")]
+pub struct Limits {
+    pub turns: Option<u64>,
+    /// Without the time that a turn waits for a person.
+    pub running: Option<Duration>,
+    pub tokens: Option<u64>,
+    pub cost_usd: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("the limit `{0}` has to be a number above zero")]
+pub struct BadLimit(&'static str);
+
+impl Limits {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// These limits, and those of `earlier` that these leave open.
+    #[must_use]
+    pub fn or(self, earlier: Self) -> Self {
+        Self {
+            turns: self.turns.or(earlier.turns),
+            running: self.running.or(earlier.running),
+            tokens: self.tokens.or(earlier.tokens),
+            cost_usd: self.cost_usd.or(earlier.cost_usd),
+        }
+    }
+
+    /// In the limit's own unit; null without one.
+    pub fn value(&self, limit: Limit) -> Value {
+        match limit {
+            Limit::Turns => json!(self.turns),
+            Limit::RunningSeconds => self.running.map_or(Value::Null, seconds::number),
+            Limit::Tokens => json!(self.tokens),
+            Limit::CostUsd => json!(self.cost_usd),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    turns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    running_seconds: Option<serde_json::Number>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cost_usd: Option<f64>,
+}
+
+impl From<Limits> for Written {
+    fn from(limits: Limits) -> Self {
+        let running_seconds = match limits.running.map(seconds::number) {
+            Some(Value::Number(number)) => Some(number),
+            _ => None,
+        };
+        let Limits { turns, tokens, cost_usd, .. } = limits;
+        Self { turns, running_seconds, tokens, cost_usd }
+    }
+}
+
+impl TryFrom<Written> for Limits {
+    type Error = BadLimit;
+
+    fn try_from(written: Written) -> Result<Self, BadLimit> {
+        let count = |count: Option<u64>, limit: Limit| match count {
+            Some(0) => Err(BadLimit(limit.as_str())),
+            count => Ok(count),
+        };
+        let running = match written.running_seconds {
+            None => None,
+            Some(number) => Some(
+                number
+                    .as_f64()
+                    .and_then(|number| Duration::try_from_secs_f64(number).ok())
+                    .filter(|time| !time.is_zero())
+                    .ok_or(BadLimit(Limit::RunningSeconds.as_str()))?,
+            ),
+        };
+        if written.cost_usd.is_some_and(|cost| !cost.is_finite() || cost <= 0.0) {
+            return Err(BadLimit(Limit::CostUsd.as_str()));
+        }
+        Ok(Self {
+            turns: count(written.turns, Limit::Turns)?,
+            running,
+            tokens: count(written.tokens, Limit::Tokens)?,
+            cost_usd: written.cost_usd,
+        })
+    }
+}
+
+/// A time as a number of seconds.
+pub(super) mod seconds {
+    use super::{Deserialize, Duration, Value, json};
+    use serde::{Deserializer, Serialize as _, Serializer};
+
+    /// Whole seconds without a fraction, others to the millisecond.
+    pub(in crate::budget) fn number(time: Duration) -> Value {
+        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        match millis % 1000 {
+            0 => json!(millis / 1000),
+            // Exact up to many thousand years.
+            #[expect(clippy::cast_precision_loss)]
+            _ => json!(millis as f64 / 1000.0),
+        }
+    }
+
+    pub(in crate::budget) fn serialize<S: Serializer>(
+        time: &Duration,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        number(*time).serialize(serializer)
+    }
+
+    pub(in crate::budget) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
+        let number = f64::deserialize(deserializer)?;
+        // What we wrote ourselves; a record that was tampered with starts at nothing.
+        Ok(Duration::try_from_secs_f64(number).unwrap_or_default())
+    }
+}

@@ -1,0 +1,325 @@
+//! Who is told what happens in sessions, beside the log: metrics and traces.
+//!
+//! In: moments of sessions, turns, workers and questions. Out: nothing that a session waits
+//! for, but one thing that it passes on: the trace that a turn belongs to, which the agent
+//! is told in `_meta`.
+//!
+//! What lasts is watched by a value that is dropped with it, so that nothing is counted
+//! as running that is not, whichever way it ended. With no observer all of this is nothing.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bus::ExitReport;
+use serde::Deserialize;
+use wire::{Json, SessionId, TurnId};
+
+/// Told of what happens. Called from the tasks of sessions: must not block.
+pub trait Observer: fmt::Debug + Send + Sync {
+    /// A session lives until what is given back is dropped.
+    fn session(&self, _agent: &str) -> Option<Box<dyn Held>> {
+        None
+    }
+
+    /// A prompt is in the log; its turn is watched until it is over.
+    fn prompt(&self, _prompt: &Prompted<'_>) -> Option<Box<dyn TurnWatch>> {
+        None
+    }
+
+    /// A step towards an agent that has the session, inside of `parent` if there is one.
+    fn step(
+        &self,
+        _step: Step,
+        _agent: &str,
+        _parent: Option<&TraceContext>,
+    ) -> Option<Box<dyn StepWatch>> {
+        None
+    }
+
+    /// A worker process runs until what is given back is dropped.
+    fn worker(&self, _agent: &str) -> Option<Box<dyn Held>> {
+        None
+    }
+
+    fn worker_exited(&self, _agent: &str, _exit: &ExitReport) {}
+
+    /// A question waits for a person until what is given back is dropped.
+    fn question(&self, _agent: &str) -> Option<Box<dyn Held>> {
+        None
+    }
+
+    /// A permission was decided, by a rule, a mode, a person or for want of one.
+    fn decided(&self, _agent: &str, _by: &str, _is_allowed: bool) {}
+
+    /// Events were committed.
+    fn appended(&self, _n_events: usize, _took: Duration) {}
+}
+
+/// Something that is over when it is dropped.
+pub trait Held: Send + Sync {}
+
+impl<T: Send + Sync> Held for T {}
+
+/// One prompt on its way: received, begun, ended. Dropped without an end it never ran.
+pub trait TurnWatch: Send + Sync {
+    fn begun(&mut self) {}
+
+    /// What the agent is to be told about the trace.
+    fn context(&self) -> Option<TraceContext> {
+        None
+    }
+
+    /// The agent said something about a tool call.
+    fn tool(&mut self, _call: &ToolCall<'_>) {}
+
+    fn ended(&mut self, _end: &TurnEnd) {}
+}
+
+/// A step that ends; dropped without an end it was given up.
+pub trait StepWatch: Send + Sync {
+    fn ended(&mut self, error: Option<&str>);
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    StartWorker,
+    Initialize,
+    OpenSession,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Prompted<'a> {
+    pub session: SessionId,
+    pub turn: TurnId,
+    pub agent: &'a str,
+    /// The raw params of `session/prompt`.
+    pub params: &'a Json,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct ToolCall<'a> {
+    pub id: &'a str,
+    pub kind: Option<&'a str>,
+    pub title: Option<&'a str>,
+    pub status: Option<&'a str>,
+}
+
+/// How a turn ended, as far as its event says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TurnEnd {
+    pub stop_reason: String,
+    pub error: Option<ErrorPart>,
+    pub usage: Option<Usage>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ErrorPart {
+    pub category: String,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Usage {
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
+    pub total_tokens: Option<u64>,
+}
+
+impl TurnEnd {
+    /// Lenient: what cannot be read is left out.
+    fn read(payload: &Json) -> Self {
+        #[derive(Deserialize, Default)]
+        #[serde(rename_all = "camelCase", default)]
+        struct Raw {
+            stop_reason: serde_json::Value,
+            error: serde_json::Value,
+            usage: serde_json::Value,
+        }
+        let Raw { stop_reason, error, usage } = payload.read().unwrap_or_default();
+        Self {
+            stop_reason: stop_reason.as_str().unwrap_or_default().to_owned(),
+            error: serde_json::from_value(error).ok(),
+            usage: serde_json::from_value(usage).ok(),
+        }
+    }
+}
+
+/// The trace and the span that something belongs to, as W3C writes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceContext {
+    pub traceparent: String,
+    pub tracestate: Option<String>,
+}
+
+impl TraceContext {
+    /// From `_meta` of a client's params.
+    pub fn of_meta(params: &Json) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Params {
+            #[serde(rename = "_meta")]
+            meta: Meta,
+        }
+        #[derive(Deserialize)]
+        struct Meta {
+            traceparent: String,
+            #[serde(default)]
+            tracestate: Option<String>,
+        }
+        let Params { meta } = params.read().ok()?;
+        Some(Self { traceparent: meta.traceparent, tracestate: meta.tracestate })
+    }
+
+    /// `params` with this in their `_meta`; every other byte of them stays.
+    pub fn put(&self, params: Json) -> Json {
+        let set = |params: Json, name, value: &String| {
+            wire::set_member(&params, &["_meta", name], &Json::of(value)).unwrap_or(params)
+        };
+        let params = set(params, "traceparent", &self.traceparent);
+        match &self.tracestate {
+            Some(tracestate) => set(params, "tracestate", tracestate),
+            None => params,
+        }
+    }
+}
+
+tokio::task_local! {
+    static PARENT: Option<TraceContext>;
+}
+
+/// Runs `work` so that its steps belong to `parent`.
+pub(crate) async fn within<F: Future>(parent: Option<TraceContext>, work: F) -> F::Output {
+    PARENT.scope(parent, work).await
+}
+
+/// All who are told. Cheap to clone; empty by default.
+#[derive(Debug, Clone, Default)]
+pub struct Observers(Arc<[Arc<dyn Observer>]>);
+
+impl FromIterator<Arc<dyn Observer>> for Observers {
+    fn from_iter<I: IntoIterator<Item = Arc<dyn Observer>>>(observers: I) -> Self {
+        Self(observers.into_iter().collect())
+    }
+}
+
+impl Observers {
+    /// These and one more.
+    #[must_use]
+    pub fn and(&self, observer: Arc<dyn Observer>) -> Self {
+        self.0.iter().cloned().chain([observer]).collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The trace that a client's request belongs to, if anybody asks for it.
+    pub(crate) fn trace_of(&self, params: &Json) -> Option<TraceContext> {
+        (!self.is_empty()).then(|| TraceContext::of_meta(params)).flatten()
+    }
+
+    pub(crate) fn session(&self, agent: &str) -> Watched<dyn Held> {
+        Watched::all(self.0.iter().filter_map(|observer| observer.session(agent)))
+    }
+
+    pub(crate) fn prompt(&self, prompt: &Prompted<'_>) -> Watched<dyn TurnWatch> {
+        Watched::all(self.0.iter().filter_map(|observer| observer.prompt(prompt)))
+    }
+
+    pub(crate) fn step(&self, step: Step, agent: &str) -> Watched<dyn StepWatch> {
+        if self.is_empty() {
+            return Watched::default();
+        }
+        let parent = PARENT.try_with(Clone::clone).ok().flatten();
+        let told = |observer: &Arc<dyn Observer>| observer.step(step, agent, parent.as_ref());
+        Watched::all(self.0.iter().filter_map(told))
+    }
+
+    pub(crate) fn worker(&self, agent: &str) -> Watched<dyn Held> {
+        Watched::all(self.0.iter().filter_map(|observer| observer.worker(agent)))
+    }
+
+    pub(crate) fn worker_exited(&self, agent: &str, exit: &ExitReport) {
+        self.0.iter().for_each(|observer| observer.worker_exited(agent, exit));
+    }
+
+    pub(crate) fn question(&self, agent: &str) -> Watched<dyn Held> {
+        Watched::all(self.0.iter().filter_map(|observer| observer.question(agent)))
+    }
+
+    pub(crate) fn decided(&self, agent: &str, by: &str, is_allowed: bool) {
+        self.0.iter().for_each(|observer| observer.decided(agent, by, is_allowed));
+    }
+
+    pub(crate) fn appended(&self, n_events: usize, took: Duration) {
+        self.0.iter().for_each(|observer| observer.appended(n_events, took));
+    }
+}
+
+/// What the observers gave to hold, one each at most.
+pub(crate) struct Watched<T: ?Sized>(Vec<Box<T>>);
+
+impl<T: ?Sized> Watched<T> {
+    fn all(watches: impl Iterator<Item = Box<T>>) -> Self {
+        Self(watches.collect())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<T: ?Sized> Default for Watched<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Watched<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Watched({})", self.0.len())
+    }
+}
+
+impl Watched<dyn TurnWatch> {
+    pub(crate) fn begun(&mut self) {
+        self.0.iter_mut().for_each(|watch| watch.begun());
+    }
+
+    pub(crate) fn context(&self) -> Option<TraceContext> {
+        self.0.iter().find_map(|watch| watch.context())
+    }
+
+    pub(crate) fn tool(&mut self, call: &ToolCall<'_>) {
+        self.0.iter_mut().for_each(|watch| watch.tool(call));
+    }
+
+    /// The turn is over, as its event says.
+    pub(crate) fn ended(self, payload: &Json) {
+        if self.is_empty() {
+            return;
+        }
+        let end = TurnEnd::read(payload);
+        for mut watch in self.0 {
+            watch.ended(&end);
+        }
+    }
+}
+
+impl Watched<dyn StepWatch> {
+    /// The step is over with `result`, which is passed on.
+    pub(crate) fn ended<T, E: fmt::Display>(self, result: Result<T, E>) -> Result<T, E> {
+        if !self.is_empty() {
+            let error = result.as_ref().err().map(ToString::to_string);
+            for mut watch in self.0 {
+                watch.ended(error.as_deref());
+            }
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests;

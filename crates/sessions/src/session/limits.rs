@@ -1,0 +1,300 @@
+//! A session that has used enough pauses and asks a person.
+//!
+//! In: what the budget says, and the answer. Out: `limit_reached` and a question like those of
+//! agents, so that every client that can answer permissions can answer it; then the session
+//! goes on, or stops.
+//!
+//! Always true while paused: no prompt starts, and what the agent asks stays unanswered. A
+//! running agent is stopped with everything it started, unless it serves other sessions too;
+//! then it is only held back. No rule, mode or timeout answers the question, and the time of
+//! waiting is not counted.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use store::{Batch, Changes, Durability};
+use wire::{CallId, Draft, Json, Kind, Message, RpcId};
+
+use super::actor::{Actor, Halt, LinkState};
+use super::question::{Asks, Pending, Settled};
+use crate::budget::{Limit, Limits, Reached};
+use crate::mint;
+use crate::observer::Watched;
+use crate::permission::{Brief, Decider, Question};
+use crate::yard::draft;
+use bus::connection::Outcome;
+
+/// The time that a turn has run is in the record with every batch that changes the record, and
+/// at least this often while the agent speaks: a crash forgets no more.
+const SAVE_TIME_EVERY: Duration = Duration::from_secs(5);
+
+const CONTINUE: &str = "continue";
+const CONTINUE_WITHOUT: &str = "continue_without";
+const STOP: &str = "stop";
+
+#[derive(Debug)]
+pub(super) struct Paused {
+    request: CallId,
+    limit: Limit,
+    /// What waits for the session to go on, in order. Bounded by the requests that an agent
+    /// may have open at once.
+    kept: Vec<KeptBack>,
+}
+
+#[derive(Debug)]
+pub(super) enum KeptBack {
+    /// The agent asked after it was to stop.
+    Request(Message),
+    /// An answer that the agent does not get yet.
+    Answer(RpcId, Outcome),
+}
+
+/// Measures how long turns run.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    running_since: Option<Instant>,
+    saved_at: Option<Instant>,
+}
+
+impl Actor {
+    /// Counts the time since the last call, and pauses a turn that has used enough.
+    pub(super) async fn check_limits(&mut self) -> Result<(), Halt> {
+        self.count_time();
+        match self.details.budget.reached_in_turn() {
+            Some(reached) if self.can_be_paused() => self.pause(reached).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// The agent has the prompt, and nobody has stopped it yet.
+    fn can_be_paused(&self) -> bool {
+        self.turns.running().is_some_and(|running| !running.is_cancelling)
+            && self.again.is_none()
+            && matches!(self.link, LinkState::Linked { .. })
+            && self.paused.is_none()
+    }
+
+    /// A turn runs, and does not wait for a person.
+    fn is_running(&self) -> bool {
+        self.turns.running().is_some() && self.questions.is_empty() && self.paused.is_none()
+    }
+
+    pub(super) fn count_time(&mut self) {
+        let now = Instant::now();
+        if let Some(since) = self.clock.running_since.take() {
+            self.details.budget.add_running(now - since);
+        }
+        self.clock.running_since = self.is_running().then_some(now);
+    }
+
+    /// When the running turn will have run long enough.
+    pub(super) fn limit_deadline(&self) -> Option<Instant> {
+        let left = self.details.budget.running_left().filter(|_| self.can_be_paused())?;
+        self.clock.running_since?.checked_add(left)
+    }
+
+    /// The record, if the time in it is old.
+    pub(super) fn details_if_old(&mut self) -> Option<Json> {
+        let now = Instant::now();
+        let saved_at = *self.clock.saved_at.get_or_insert(now);
+        if now.duration_since(saved_at) < SAVE_TIME_EVERY {
+            return None;
+        }
+        self.clock.saved_at = Some(now);
+        self.count_time();
+        Some(self.details.to_json())
+    }
+
+    /// Stops what runs, and asks.
+    pub(super) async fn pause(&mut self, reached: Reached) -> Result<(), Halt> {
+        // First of all: what it does while we write is spent too.
+        let is_frozen = self.turns.running().is_some() && self.freeze();
+        tracing::info!(session = %self.id, %reached, is_frozen, "paused");
+        self.count_time();
+        let id = mint::request_id();
+        let request = self.limit_request(id, &reached);
+        let question = Question::read(request.as_str(), None, &self.agent, &self.roots.paths());
+        let Reached { limit, used, allowed } = reached;
+        let told = json!({
+            "limit": limit, "used": used, "allowed": allowed, "requestId": id, "frozen": is_frozen,
+        });
+        let asked = format!(
+            r#"{{"requestId":"{id}","ask":true,"limit":"{}","request":{}}}"#,
+            limit.as_str(),
+            request.as_str()
+        );
+        // The turn that waits, when none runs.
+        let turn = self.turns.running().map(|running| running.turn);
+        let turn = turn.or_else(|| self.turns.queued().next());
+        let (kind, payload) = (Kind::PermissionRequested, Json::trusted(asked));
+        let drafts = vec![
+            draft(Kind::LimitReached, turn, &told),
+            Draft { at: mint::now(), turn, kind, payload },
+        ];
+        self.paused = Some(Paused { request: id, limit, kept: Vec::new() });
+        let brief = Brief::of_permission(&question);
+        let (asks, asked_at) = (Asks::Limit(question), Instant::now());
+        let mut pending = Pending {
+            id,
+            rpc_id: None,
+            asks,
+            brief,
+            asked_at,
+            deadline: None,
+            listed: None,
+            watch: Watched::default(),
+        };
+        self.append_safely(drafts).await?;
+        // Where too many wait it is not in the list of all, and can be answered all the same.
+        pending.listed = self.yard.pending.add(self.listing(&pending, request)).ok();
+        pending.watch = self.yard.settings.observers.question(&self.agent);
+        self.questions.add(pending);
+        Ok(())
+    }
+
+    /// The question, as an agent would ask it.
+    fn limit_request(&self, id: CallId, reached: &Reached) -> Json {
+        let limit = reached.limit;
+        let again = limit.show_with_unit(&self.details.budget.limits().value(limit));
+        let option = |id: &str, name: &str, kind: &str| json!({ "optionId": id, "name": name, "kind": kind });
+        Json::of(&json!({
+            "sessionId": self.public_id,
+            "toolCall": {
+                "toolCallId": format!("limit-{id}"),
+                "title": format!("Go on? {}", sentence(&reached.to_string())),
+                "kind": "other",
+                "status": "pending",
+                "_meta": { "switchyard": { "isQuestion": true, "limit": limit } },
+            },
+            "options": [
+                option(CONTINUE, &format!("Go on, {again} more"), "allow_once"),
+                option(CONTINUE_WITHOUT, "Go on without this limit", "allow_always"),
+                option(STOP, "Stop", "reject_once"),
+            ],
+        }))
+    }
+
+    /// Puts an answer into the budget; what is to be logged about it.
+    pub(super) fn note_limit_answer(&mut self, settled: &Settled, by: &Decider) -> Option<Draft> {
+        let limit = self.paused.as_ref()?.limit;
+        let request = self.paused.as_ref()?.request;
+        let response: Value = settled.response.read().unwrap_or_default();
+        let budget = &mut self.details.budget;
+        match response["outcome"]["optionId"].as_str() {
+            Some(CONTINUE) => budget.grant(limit),
+            Some(CONTINUE_WITHOUT) => budget.lift(limit),
+            // Where nobody was asked, whoever comes next may be.
+            Some(STOP) if by.who != "unattended" => {
+                budget.stop(limit);
+                return None;
+            }
+            // Or withdrawn: the turn is over, or the limit was raised in another way.
+            _ => return None,
+        }
+        let payload = json!({
+            "limit": limit, "allowed": budget.allowed_by(limit), "requestId": request, "by": by,
+        });
+        Some(self.raw_draft(Kind::LimitRaised, Json::of(&payload)))
+    }
+
+    /// Carries out what was answered, after it is in the log.
+    pub(super) async fn obey_limit_answer(&mut self, settled: &Settled) -> Result<(), Halt> {
+        if settled.is_rejection { self.cancel("limit", None).await } else { self.unpause().await }
+    }
+
+    /// Other limits. A pause that they make needless ends.
+    pub(super) async fn set_limits(&mut self, limits: Limits, by: &str) -> Result<(), Halt> {
+        self.count_time();
+        self.details.budget.set(limits);
+        let params = json!({ "limits": limits });
+        let payload = json!({ "method": "_switchyard/set_limits", "params": params, "by": by });
+        let mut drafts = vec![self.raw_draft(Kind::OptionSet, Json::of(&payload))];
+        let ended = self
+            .paused
+            .as_ref()
+            .filter(|paused| self.details.budget.reached(paused.limit).is_none());
+        let Some((limit, request)) = ended.map(|paused| (paused.limit, paused.request)) else {
+            return self.append_safely(drafts).await;
+        };
+        let by = Decider::detailed("limits", by);
+        let allowed = self.details.budget.allowed_by(limit);
+        let raised = json!({ "limit": limit, "allowed": allowed, "requestId": request, "by": by });
+        drafts.push(self.raw_draft(Kind::LimitRaised, Json::of(&raised)));
+        self.append_safely(drafts).await?;
+        self.withdraw_limit(&by).await?;
+        self.unpause().await
+    }
+
+    /// Nothing is left that the question is about.
+    pub(super) async fn withdraw_limit(&mut self, by: &Decider) -> Result<(), Halt> {
+        let Some(request) = self.paused.as_ref().map(|paused| paused.request) else {
+            return Ok(());
+        };
+        if let Some(pending) = self.questions.take_one(request) {
+            let settled = pending.asks.cancel();
+            self.settle(pending, &settled, by).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets everything go on that was kept back.
+    pub(super) async fn unpause(&mut self) -> Result<(), Halt> {
+        let Some(paused) = self.paused.take() else { return Ok(()) };
+        self.thaw();
+        // It could say nothing meanwhile.
+        (self.heard_at, self.n_quiet_reports) = (Instant::now(), 0);
+        self.count_time();
+        for kept in paused.kept {
+            match kept {
+                KeptBack::Request(message) => self.requested(message).await?,
+                KeptBack::Answer(id, outcome) => self.respond(&id, outcome),
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps something back while paused; gives it back when it need not wait.
+    pub(super) fn keep_back(&mut self, what: KeptBack) -> Option<KeptBack> {
+        match &mut self.paused {
+            Some(paused) => {
+                paused.kept.push(what);
+                None
+            }
+            None => Some(what),
+        }
+    }
+
+    /// Stops the agent and the commands that run for it; false if others need the agent.
+    fn freeze(&self) -> bool {
+        if let Some(services) = &self.services {
+            services.pause();
+        }
+        match &self.link {
+            LinkState::Linked { linkage, .. } => linkage.host.pause(),
+            LinkState::Unlinked | LinkState::Linking => false,
+        }
+    }
+
+    fn thaw(&self) {
+        if let Some(services) = &self.services {
+            services.resume();
+        }
+        if let LinkState::Linked { linkage, .. } = &self.link {
+            linkage.host.resume();
+        }
+    }
+
+    /// Appends with the record, safe against a power cut.
+    async fn append_safely(&mut self, drafts: Vec<Draft>) -> Result<(), Halt> {
+        let changes = Changes { details: Some(self.details.to_json()), ..Changes::default() };
+        let batch = Batch::new(self.id, drafts).durable(Durability::Power).with(changes);
+        self.head = self.yard.append(batch).await?.last;
+        Ok(())
+    }
+}
+
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", chars.as_str())
+}

@@ -1,0 +1,222 @@
+//! What Switchyard says about itself: one line an event, to stderr or to a file.
+//!
+//! In: events of `tracing`. Out: text for people, or JSON lines. Before anything is
+//! written, secrets are taken out of every value, control characters are shown as escapes,
+//! and what is too long is cut; so a hostile name can neither forge a line nor a colour.
+//!
+//! Always true: stdout stays free for the answer or the protocol. A daemon never waits for
+//! its log: lines that cannot be written are dropped and counted [`writer`].
+
+mod file;
+mod line;
+mod writer;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+use server::secrets::Secrets;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Context, Layer};
+use tracing_subscriber::prelude::*;
+use tracing_subscriber::{Registry, reload};
+
+use crate::paint::Paint;
+use line::Line;
+use writer::Writer;
+
+/// `[log]` of the configuration: what a daemon writes, and where.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct LogTable {
+    /// Instead of stderr.
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) format: Format,
+    /// `info`, or by target: `warn,sessions=debug`.
+    pub(crate) level: Option<String>,
+    /// A file is put aside when it has grown to this.
+    pub(crate) max_bytes: Option<u64>,
+    /// How many that were put aside are kept.
+    pub(crate) keep: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+impl LogTable {
+    /// In the form of the file.
+    pub(crate) fn show(&self) -> String {
+        let rotation = file::Rotation::new(self.max_bytes, self.keep);
+        let format = match self.format {
+            Format::Text => "text",
+            Format::Json => "json",
+        };
+        let level = self.level.as_deref().unwrap_or("info");
+        let level = wire::Json::of(&level);
+        let file = self.file.as_ref().map(wire::Json::of);
+        let file = file.map(|file| format!("file = {}\n", file.as_str())).unwrap_or_default();
+        let text = format!("\n[log]\nformat = \"{format}\"\nlevel = {}\n", level.as_str());
+        text + &file + &rotation.show()
+    }
+}
+
+impl Format {
+    fn lost(self) -> writer::Lost {
+        match self {
+            Self::Text => |n| Line::lost(n).text(Paint::when(false)),
+            Self::Json => |n| Line::lost(n).json(),
+        }
+    }
+}
+
+/// A handle on the log of this process.
+#[derive(Debug, Clone)]
+pub(crate) struct Logging {
+    shared: Arc<Shared>,
+    filter: reload::Handle<Targets, Registry>,
+    /// What the command line or the environment asks for; wins over the configuration.
+    asked: Option<Targets>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    secrets: Secrets,
+    way_out: RwLock<WayOut>,
+    /// By writers that are no longer in use.
+    n_dropped_before: AtomicU64,
+}
+
+#[derive(Debug)]
+struct WayOut {
+    format: Format,
+    writer: Arc<Writer>,
+}
+
+/// Errors on stderr, or what `-v` and `SWITCHYARD_LOG` ask for.
+pub(crate) fn start(n_verbose: u8) -> Logging {
+    let asked = asked(n_verbose, std::env::var("SWITCHYARD_LOG").ok());
+    let errors = Targets::new().with_default(tracing::Level::ERROR);
+    let secrets = Secrets::default();
+    let variables = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    secrets.register_environment(variables);
+    let way_out = WayOut { format: Format::Text, writer: Arc::new(Writer::stderr()) };
+    let shared = Arc::new(Shared {
+        secrets,
+        way_out: RwLock::new(way_out),
+        n_dropped_before: AtomicU64::new(0),
+    });
+    let (filter, handle) = reload::Layer::new(asked.clone().unwrap_or(errors));
+    let lines = Lines(shared.clone()).with_filter(filter);
+    // A second one in the same process, in tests, is not heard.
+    let _ = tracing_subscriber::registry().with(lines).try_init();
+    Logging { shared, filter: handle, asked }
+}
+
+fn asked(n_verbose: u8, variable: Option<String>) -> Option<Targets> {
+    let level = match n_verbose {
+        0 => variable.filter(|wanted| !wanted.is_empty())?,
+        1 => "info".to_owned(),
+        2 => "debug".to_owned(),
+        _ => "trace".to_owned(),
+    };
+    level.parse().ok()
+}
+
+impl Logging {
+    /// What is not to be shown; whoever learns a secret registers it here.
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.shared.secrets
+    }
+
+    /// A command's log goes to a file, at once and in order.
+    pub(crate) fn to_file(&self, path: PathBuf) -> Result<()> {
+        let table = LogTable { file: Some(path), ..LogTable::default() };
+        self.direct(&table, &self.default_level(tracing::Level::INFO))
+    }
+
+    /// A daemon's log, as configured; also when the configuration was read again.
+    pub(crate) fn daemon(&self, table: &LogTable) -> Result<()> {
+        let filter = match &table.level {
+            Some(level) => level
+                .parse::<Targets>()
+                .with_context(|| format!("[log] level = \"{level}\" cannot be understood"))?,
+            None => Targets::new().with_default(tracing::Level::INFO),
+        };
+        self.direct(table, &self.asked.clone().unwrap_or(filter))
+    }
+
+    fn default_level(&self, level: tracing::Level) -> Targets {
+        self.asked.clone().unwrap_or_else(|| Targets::new().with_default(level))
+    }
+
+    fn direct(&self, table: &LogTable, filter: &Targets) -> Result<()> {
+        let writer = match &table.file {
+            Some(path) => {
+                let rotation = file::Rotation::new(table.max_bytes, table.keep);
+                let file = file::LogFile::open(path.clone(), rotation)
+                    .with_context(|| format!("cannot log to {}", path.display()))?;
+                Writer::behind_queue(Box::new(file), table.format.lost())?
+            }
+            None => Writer::behind_queue(Box::new(writer::Stderr), table.format.lost())?,
+        };
+        let way_out = WayOut { format: table.format, writer: Arc::new(writer) };
+        let before = {
+            let mut current = self.shared.way_out.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *current, way_out)
+        };
+        // What waits there is written before it goes.
+        before.writer.flush(FLUSH_WITHIN);
+        self.shared.n_dropped_before.fetch_add(before.writer.n_dropped(), Ordering::Relaxed);
+        self.filter.reload(filter.clone()).context("cannot change what is logged")
+    }
+
+    fn writer(&self) -> Arc<Writer> {
+        self.shared.way_out.read().unwrap_or_else(PoisonError::into_inner).writer.clone()
+    }
+
+    /// Closes the file and opens it anew, because somebody has moved it away.
+    pub(crate) fn reopen(&self) {
+        self.writer().reopen();
+    }
+
+    /// How many lines could not be written so far.
+    pub(crate) fn n_dropped(&self) -> u64 {
+        self.shared.n_dropped_before.load(Ordering::Relaxed) + self.writer().n_dropped()
+    }
+
+    /// Writes what waits; called at the end of the process.
+    pub(crate) fn flush(&self) {
+        self.writer().flush(FLUSH_WITHIN);
+    }
+}
+
+/// A disk that hangs must not keep the process from ending.
+const FLUSH_WITHIN: Duration = Duration::from_secs(1);
+
+/// Turns events into lines.
+struct Lines(Arc<Shared>);
+
+impl<S: Subscriber> Layer<S> for Lines {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let line = Line::of(event, &self.0.secrets);
+        let way_out = self.0.way_out.read().unwrap_or_else(PoisonError::into_inner);
+        let text = match way_out.format {
+            Format::Text => line.text(way_out.writer.paint()),
+            Format::Json => line.json(),
+        };
+        way_out.writer.write(text);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! One event as one line.
+//!
+//! Always true: a line has no line break but its last character, nothing in it moves a
+//! cursor, no registered secret is in it, and it is no longer than some 70 KiB.
+
+use std::fmt::{self, Write as _};
+
+use server::secrets::{self, Secrets};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level};
+
+use crate::paint::Paint;
+
+/// What is shown of one value.
+const MAX_VALUE_BYTES: usize = 16 * 1024;
+/// What is looked at beyond that, so that a secret at the cut is recognised.
+const LOOKAHEAD_BYTES: usize = 4096;
+/// What is shown of all values together.
+const MAX_LINE_BYTES: usize = 64 * 1024;
+
+#[derive(Debug)]
+pub(super) struct Line {
+    time: jiff::Timestamp,
+    level: Level,
+    target: String,
+    message: String,
+    fields: Vec<(&'static str, Value)>,
+}
+
+#[derive(Debug)]
+enum Value {
+    Text(String),
+    /// A number or a boolean, as it is written in JSON too.
+    Plain(String),
+}
+
+impl Line {
+    pub(super) fn of(event: &Event<'_>, secrets: &Secrets) -> Self {
+        let metadata = event.metadata();
+        let mut line = Self {
+            time: jiff::Timestamp::now(),
+            level: *metadata.level(),
+            target: metadata.target().to_owned(),
+            message: String::new(),
+            fields: Vec::new(),
+        };
+        event.record(&mut Gather { line: &mut line, secrets, n_bytes: 0 });
+        line
+    }
+
+    /// Says that lines are missing.
+    pub(super) fn lost(n_lines: u64) -> Self {
+        Self {
+            time: jiff::Timestamp::now(),
+            level: Level::WARN,
+            target: "switchyard::logging".to_owned(),
+            message: "lines could not be logged".to_owned(),
+            fields: vec![("n_lines", Value::Plain(n_lines.to_string()))],
+        }
+    }
+
+    pub(super) fn text(&self, paint: Paint) -> String {
+        let level = format!("{:<5}", self.level);
+        let level = match self.level {
+            Level::ERROR => paint.bad(&level),
+            Level::WARN => paint.doubtful(&level),
+            Level::INFO => paint.good(&level),
+            _ => level,
+        };
+        let mut text = format!("{:.3} {level} {} ", self.time, self.target);
+        escape(&self.message, &mut text);
+        for (name, value) in &self.fields {
+            let _ = write!(text, " {name}=");
+            match value {
+                Value::Plain(value) => text.push_str(value),
+                Value::Text(value) if is_one_word(value) => text.push_str(value),
+                Value::Text(value) => {
+                    text.push('"');
+                    escape(&value.replace('\\', "\\\\").replace('"', "\\\""), &mut text);
+                    text.push('"');
+                }
+            }
+        }
+        text.push('\n');
+        text
+    }
+
+    pub(super) fn json(&self) -> String {
+        let mut text = format!("{{\"time\":\"{:.3}\",\"level\":\"{}\"", self.time, self.level);
+        let member = |text: &mut String, name: &str, value: &Value| {
+            text.push(',');
+            quote(name, text);
+            text.push(':');
+            match value {
+                Value::Plain(value) => text.push_str(value),
+                Value::Text(value) => quote(value, text),
+            }
+        };
+        member(&mut text, "target", &Value::Text(self.target.clone()));
+        text.push_str(",\"message\":");
+        quote(&self.message, &mut text);
+        text.push_str(",\"fields\":{");
+        let mut fields = String::new();
+        for (name, value) in &self.fields {
+            member(&mut fields, name, value);
+        }
+        text.push_str(fields.strip_prefix(',').unwrap_or(&fields));
+        text.push_str("}}\n");
+        text
+    }
+}
+
+struct Gather<'a> {
+    line: &'a mut Line,
+    secrets: &'a Secrets,
+    n_bytes: usize,
+}
+
+impl Gather<'_> {
+    fn text(&mut self, field: &Field, value: &str) {
+        let name = field.name();
+        let value = match secrets::names_a_secret(name) {
+            true => secrets::REDACTED.to_owned(),
+            false => self.secrets.redact(value).into_owned(),
+        };
+        let room = MAX_LINE_BYTES.saturating_sub(self.n_bytes).min(MAX_VALUE_BYTES);
+        let value = cut(value, room);
+        self.n_bytes += value.len();
+        match name {
+            "message" => self.line.message = value,
+            name => self.line.fields.push((name, Value::Text(value))),
+        }
+    }
+
+    fn plain(&mut self, field: &Field, value: impl fmt::Display) {
+        self.line.fields.push((field.name(), Value::Plain(value.to_string())));
+    }
+}
+
+impl Visit for Gather<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // However many pieces it is written in, it is looked at as a whole.
+        let mut text = Bounded(String::new());
+        let _ = write!(text, "{value:?}");
+        self.text(field, &text.0);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        let end = value.floor_char_boundary(MAX_VALUE_BYTES + LOOKAHEAD_BYTES);
+        self.text(field, value.get(..end).unwrap_or(value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.plain(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.plain(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.plain(field, value);
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        match value.is_finite() {
+            true => self.plain(field, value),
+            false => self.text(field, &value.to_string()),
+        }
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+}
+
+/// Takes no more than is looked at.
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let room = (MAX_VALUE_BYTES + LOOKAHEAD_BYTES).saturating_sub(self.0.len());
+        let taken = part.get(..part.floor_char_boundary(room)).unwrap_or_default();
+        self.0.push_str(taken);
+        // An error ends a `Debug` that would go on for long.
+        if taken.len() < part.len() { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+fn cut(mut value: String, room: usize) -> String {
+    if value.len() > room {
+        value.truncate(value.floor_char_boundary(room));
+        value.push('…');
+    }
+    value
+}
+
+fn is_one_word(value: &str) -> bool {
+    let is_plain = |c: char| {
+        !c.is_whitespace() && !matches!(c, '"' | '=' | '\\') && !is_hidden(c) && c != '\''
+    };
+    !value.is_empty() && value.chars().all(is_plain)
+}
+
+/// Whether `c` acts on a terminal, ends a line or turns the direction of reading.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+fn escape(value: &str, out: &mut String) {
+    for c in value.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if is_hidden(c) => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+}
+
+/// As a JSON string, whose hidden characters are escaped too.
+fn quote(value: &str, out: &mut String) {
+    let quoted = wire::Json::of(&value);
+    for c in quoted.as_str().chars() {
+        match is_hidden(c) {
+            true => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
+            }
+            false => out.push(c),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! The way of a line out of the process.
+//!
+//! A command writes to stderr itself: its lines stand between the others that it prints. A
+//! daemon hands lines to a thread through a bounded queue; a full queue, a full disk or a
+//! reader that does not read costs lines, which are counted and told later, never time.
+
+use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::paint::Paint;
+
+/// Lines that may wait for the disk.
+const MAX_QUEUED_LINES: usize = 4096;
+/// And their bytes.
+const MAX_QUEUED_BYTES: usize = 4 * 1024 * 1024;
+/// Lines that are written at once.
+const MAX_BATCH: usize = 256;
+
+/// Where a thread writes to.
+pub(super) trait Sink: Send {
+    /// Writes whole lines.
+    fn write(&mut self, lines: &[u8]) -> io::Result<()>;
+
+    fn reopen(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn has_colors(&self) -> bool {
+        false
+    }
+}
+
+/// The line that says how many are missing.
+pub(super) type Lost = fn(u64) -> String;
+
+pub(super) struct Stderr;
+
+impl Sink for Stderr {
+    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        io::stderr().write_all(lines)
+    }
+
+    fn has_colors(&self) -> bool {
+        crate::terminal::color_on_stderr()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    queue: Option<SyncSender<Message>>,
+    paint: Paint,
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    n_dropped: AtomicU64,
+    n_queued_bytes: AtomicUsize,
+    /// The last error of the sink, until it works again.
+    trouble: Mutex<Option<String>>,
+}
+
+#[derive(Debug)]
+enum Message {
+    Line(String),
+    Reopen,
+    Flush(SyncSender<()>),
+}
+
+impl Writer {
+    /// Writes at once.
+    pub(super) fn stderr() -> Self {
+        let paint = Paint::when(Stderr.has_colors());
+        Self { queue: None, paint, counts: Arc::default() }
+    }
+
+    /// Writes by a thread of its own.
+    pub(super) fn behind_queue(sink: Box<dyn Sink>, lost: Lost) -> io::Result<Self> {
+        let (queue, messages) = sync_channel(MAX_QUEUED_LINES);
+        let counts = Arc::<Counts>::default();
+        let paint = Paint::when(sink.has_colors());
+        let of_thread = counts.clone();
+        thread::Builder::new()
+            .name("log".to_owned())
+            .spawn(move || run(&messages, sink, &of_thread, lost))?;
+        Ok(Self { queue: Some(queue), paint, counts })
+    }
+
+    pub(super) fn paint(&self) -> Paint {
+        self.paint
+    }
+
+    pub(super) fn write(&self, line: String) {
+        let Some(queue) = &self.queue else {
+            let _ = Stderr.write(line.as_bytes());
+            return;
+        };
+        let (n_bytes, waiting) = (line.len(), &self.counts.n_queued_bytes);
+        let before = waiting.fetch_add(n_bytes, Ordering::Relaxed);
+        let is_taken =
+            before + n_bytes <= MAX_QUEUED_BYTES && queue.try_send(Message::Line(line)).is_ok();
+        if !is_taken {
+            waiting.fetch_sub(n_bytes, Ordering::Relaxed);
+            self.counts.n_dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn reopen(&self) {
+        if let Some(queue) = &self.queue {
+            // A thread that is so far behind looks at its file with every batch anyway.
+            let _ = queue.try_send(Message::Reopen);
+        }
+    }
+
+    pub(super) fn n_dropped(&self) -> u64 {
+        self.counts.n_dropped.load(Ordering::Relaxed)
+    }
+
+    /// Until all that was handed over before is written, or `within` has passed.
+    pub(super) fn flush(&self, within: Duration) {
+        let Some(queue) = &self.queue else { return };
+        let (done, is_done) = sync_channel(1);
+        match queue.try_send(Message::Flush(done)) {
+            Ok(()) => drop(is_done.recv_timeout(within)),
+            // It does not keep up; nothing is gained by waiting.
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+        }
+    }
+}
+
+fn run(messages: &Receiver<Message>, mut sink: Box<dyn Sink>, counts: &Counts, lost: Lost) {
+    let (mut batch, mut n_told) = (Vec::new(), 0);
+    while let Ok(first) = messages.recv() {
+        let mut n_lines = 0;
+        let more = std::iter::from_fn(|| messages.try_recv().ok());
+        let mut flushed = Vec::new();
+        for message in std::iter::once(first).chain(more.take(MAX_BATCH)) {
+            match message {
+                Message::Line(line) => {
+                    counts.n_queued_bytes.fetch_sub(line.len(), Ordering::Relaxed);
+                    batch.extend_from_slice(line.as_bytes());
+                    n_lines += 1;
+                }
+                Message::Reopen => note(counts, sink.reopen()),
+                Message::Flush(done) => flushed.push(done),
+            }
+        }
+        let n_dropped = counts.n_dropped.load(Ordering::Relaxed);
+        if n_dropped > n_told {
+            let lost = lost(n_dropped - n_told);
+            // Told at the next chance if this one fails too.
+            if sink.write(lost.as_bytes()).is_ok() {
+                n_told = n_dropped;
+            }
+        }
+        let written = if batch.is_empty() { Ok(()) } else { sink.write(&batch) };
+        if written.is_err() {
+            counts.n_dropped.fetch_add(n_lines, Ordering::Relaxed);
+        }
+        note(counts, written);
+        batch.clear();
+        batch.shrink_to(64 * 1024);
+        for done in flushed {
+            let _ = done.try_send(());
+        }
+    }
+}
+
+/// A log that cannot be written says so on stderr, once until it works again.
+fn note(counts: &Counts, result: io::Result<()>) {
+    let mut trouble = counts.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+    match result {
+        Ok(()) => *trouble = None,
+        Err(error) => {
+            let error = error.to_string();
+            if trouble.as_ref() != Some(&error) {
+                crate::terminal::say(&format!("switchyard: the log cannot be written: {error}"));
+                *trouble = Some(error);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

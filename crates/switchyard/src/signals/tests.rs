@@ -1,0 +1,20 @@
+use rustix::process::{Signal as Kill, getpid, kill_process};
+
+use super::*;
+
+/// One test, because signals reach the whole process.
+#[tokio::test]
+async fn a_daemon_drains_first_and_ends_when_asked_again() {
+    let mut signals = DaemonSignals::listen().unwrap();
+    for (signal, wanted) in [
+        (Kill::HUP, Asked::Reload),
+        (Kill::USR1, Asked::ReopenLog),
+        (Kill::TERM, Asked::Drain),
+        (Kill::HUP, Asked::Reload),
+        (Kill::INT, Asked::EndNow),
+        (Kill::TERM, Asked::EndNow),
+    ] {
+        kill_process(getpid(), signal).unwrap();
+        assert_eq!(signals.next().await, wanted);
+    }
+}

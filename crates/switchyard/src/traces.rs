@@ -1,0 +1,132 @@
+//! OpenTelemetry traces, for those who have a collector: a span a turn, sent as OTLP over
+//! HTTP.
+//!
+//! Off unless `OTEL_EXPORTER_OTLP_ENDPOINT` (or `…_TRACES_ENDPOINT`) or `[traces] endpoint`
+//! says where to. In: what happens in sessions [`spans`]. Out: batches to the collector, by a
+//! thread of the SDK. Spans wait in a bounded queue; what does not fit is lost, and nothing
+//! that serves a session ever waits for a collector.
+
+mod client;
+mod spans;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use opentelemetry::KeyValue;
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{BatchSpanProcessor, SdkTracerProvider};
+use serde::Deserialize;
+use server::secrets::Secrets;
+use sessions::observer::Observer;
+
+use client::Client;
+use spans::Spans;
+
+/// `[traces]` of the configuration.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct TracesTable {
+    /// A collector: `http://127.0.0.1:4318`. The environment wins.
+    endpoint: Option<String>,
+}
+
+impl TracesTable {
+    /// In the form of the file.
+    pub(crate) fn show(&self) -> String {
+        match &self.endpoint {
+            Some(endpoint) => {
+                format!("\n[traces]\nendpoint = {}\n", wire::Json::of(endpoint).as_str())
+            }
+            None => String::new(),
+        }
+    }
+}
+
+/// How long the end of the process may wait for the collector.
+const FINISH_WITHIN: Duration = Duration::from_secs(2);
+/// For one batch; the next one waits for it.
+const EXPORT_WITHIN: Duration = Duration::from_secs(10);
+
+/// Traces that are on.
+#[derive(Debug)]
+pub(crate) struct Traces {
+    provider: SdkTracerProvider,
+    spans: Arc<Spans>,
+}
+
+/// Begins to trace, if somebody wants it. To be called inside of the runtime.
+pub(crate) fn start(table: &TracesTable, secrets: &Secrets) -> Result<Option<Traces>> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        return Ok(None);
+    }
+    for headers in ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"] {
+        for pair in variable(headers).iter().flat_map(|all| all.split(',')) {
+            secrets.register(pair.split_once('=').map_or(pair, |(_, value)| value));
+        }
+    }
+    let Some(endpoint) = endpoint(table, variable) else { return Ok(None) };
+    Traces::to(&endpoint, secrets)
+        .map(Some)
+        .with_context(|| format!("cannot send traces to {endpoint}"))
+}
+
+/// The full address that spans are posted to.
+fn endpoint(table: &TracesTable, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    if let Some(exact) = variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") {
+        return Some(exact);
+    }
+    let base = variable("OTEL_EXPORTER_OTLP_ENDPOINT").or_else(|| table.endpoint.clone())?;
+    Some(format!("{}/v1/traces", base.trim_end_matches('/')))
+}
+
+impl Traces {
+    fn to(endpoint: &str, secrets: &Secrets) -> Result<Self> {
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_http_client(Client::new(EXPORT_WITHIN)?)
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(endpoint)
+            .with_timeout(EXPORT_WITHIN)
+            .build()?;
+        let provider = SdkTracerProvider::builder()
+            .with_resource(resource())
+            // Its queue, batches and delay can be set with `OTEL_BSP_…`.
+            .with_span_processor(BatchSpanProcessor::builder(exporter).build())
+            .build();
+        let spans = Arc::new(Spans::new(provider.tracer("switchyard"), secrets.clone()));
+        Ok(Self { provider, spans })
+    }
+
+    /// As one who is told of what happens in sessions.
+    pub(crate) fn observer(&self) -> Arc<dyn Observer> {
+        self.spans.clone()
+    }
+
+    /// Sends what is left, if it can be done soon.
+    pub(crate) async fn finish(self) {
+        // A thread, because the SDK waits for the batch, which our runtime sends.
+        let finishing =
+            tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(FINISH_WITHIN));
+        match tokio::time::timeout(FINISH_WITHIN * 2, finishing).await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(Ok(Err(error))) => tracing::warn!(%error, "the last spans were not sent"),
+            _ => tracing::warn!("the last spans were not sent in time"),
+        }
+    }
+}
+
+fn resource() -> Resource {
+    let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
+    let builder = Resource::builder().with_attribute(version);
+    match std::env::var_os("OTEL_SERVICE_NAME") {
+        Some(_) => builder.build(),
+        None => builder.with_service_name("switchyard").build(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

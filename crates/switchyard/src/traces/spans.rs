@@ -1,0 +1,217 @@
+//! Turns, steps and tool calls as spans.
+//!
+//! A turn's span begins when its prompt is in the log and ends with the turn; waiting and
+//! starting the agent are inside of it. Its parent is what the client named in
+//! `_meta.traceparent`. Attributes follow OpenTelemetry's conventions for generative AI
+//! where there is one; prompts and answers are never among them.
+
+use std::collections::HashMap;
+
+use opentelemetry::propagation::TextMapPropagator as _;
+use opentelemetry::trace::{Span as _, SpanKind, Status, TraceContextExt as _, Tracer as _};
+use opentelemetry::{Context, KeyValue};
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use opentelemetry_sdk::trace::{SdkTracer, Span};
+use server::secrets::Secrets;
+use sessions::observer::{
+    Observer, Prompted, Step, StepWatch, ToolCall, TraceContext, TurnEnd, TurnWatch,
+};
+
+/// Tool calls of one turn that get a span.
+const MAX_TOOLS: usize = 512;
+/// Of a title or an error.
+const MAX_CHARS: usize = 200;
+
+#[derive(Debug)]
+pub(super) struct Spans {
+    tracer: SdkTracer,
+    secrets: Secrets,
+}
+
+impl Spans {
+    pub(super) fn new(tracer: SdkTracer, secrets: Secrets) -> Self {
+        Self { tracer, secrets }
+    }
+
+    fn begin(
+        &self,
+        name: String,
+        kind: SpanKind,
+        attributes: Vec<KeyValue>,
+        parent: &Context,
+    ) -> Span {
+        let builder = self.tracer.span_builder(name).with_kind(kind).with_attributes(attributes);
+        self.tracer.build_with_context(builder, parent)
+    }
+}
+
+/// What agents and clients write, fit to be shown.
+fn shown(secrets: &Secrets, text: &str) -> String {
+    sessions::projection::sanitize_line(&secrets.redact(text), MAX_CHARS)
+}
+
+impl Observer for Spans {
+    fn prompt(&self, prompt: &Prompted<'_>) -> Option<Box<dyn TurnWatch>> {
+        let parent = TraceContext::of_meta(prompt.params).map(|given| context_of(&given));
+        let agent = shown(&self.secrets, prompt.agent);
+        let attributes = vec![
+            KeyValue::new("gen_ai.operation.name", "invoke_agent"),
+            KeyValue::new("gen_ai.agent.name", agent.clone()),
+            KeyValue::new("gen_ai.conversation.id", prompt.session.to_string()),
+            KeyValue::new("switchyard.turn.id", prompt.turn.to_string()),
+        ];
+        let name = format!("invoke_agent {agent}");
+        let span = self.begin(name, SpanKind::Server, attributes, &parent.unwrap_or_default());
+        let inside = inside_of(&span);
+        Some(Box::new(TurnSpan {
+            tracer: self.tracer.clone(),
+            secrets: self.secrets.clone(),
+            span,
+            inside,
+            tools: HashMap::new(),
+            n_tools: 0,
+            is_ended: false,
+        }))
+    }
+
+    fn step(
+        &self,
+        step: Step,
+        agent: &str,
+        parent: Option<&TraceContext>,
+    ) -> Option<Box<dyn StepWatch>> {
+        let name = match step {
+            Step::StartWorker => "start worker",
+            Step::Initialize => "initialize agent",
+            Step::OpenSession => "open session",
+        };
+        let attributes = vec![KeyValue::new("gen_ai.agent.name", shown(&self.secrets, agent))];
+        let parent = parent.map(context_of).unwrap_or_default();
+        let span = self.begin(name.to_owned(), SpanKind::Client, attributes, &parent);
+        Some(Box::new(StepSpan { span, secrets: self.secrets.clone() }))
+    }
+}
+
+struct TurnSpan {
+    tracer: SdkTracer,
+    secrets: Secrets,
+    span: Span,
+    inside: Context,
+    /// Those that run.
+    tools: HashMap<String, Span>,
+    n_tools: usize,
+    is_ended: bool,
+}
+
+impl TurnWatch for TurnSpan {
+    fn begun(&mut self) {
+        self.span.add_event("sent to the agent", Vec::new());
+    }
+
+    fn context(&self) -> Option<TraceContext> {
+        let mut carrier = HashMap::new();
+        TraceContextPropagator::new().inject_context(&self.inside, &mut carrier);
+        let traceparent = carrier.remove("traceparent")?;
+        let tracestate = carrier.remove("tracestate").filter(|state| !state.is_empty());
+        Some(TraceContext { traceparent, tracestate })
+    }
+
+    fn tool(&mut self, call: &ToolCall<'_>) {
+        if !self.tools.contains_key(call.id) {
+            if self.n_tools >= MAX_TOOLS || is_over(call.status) && call.kind.is_none() {
+                return;
+            }
+            self.n_tools += 1;
+            let kind = shown(&self.secrets, call.kind.unwrap_or("other"));
+            let attributes = [
+                KeyValue::new("gen_ai.operation.name", "execute_tool"),
+                KeyValue::new("gen_ai.tool.call.id", shown(&self.secrets, call.id)),
+                KeyValue::new("gen_ai.tool.name", kind.clone()),
+            ];
+            let builder = self
+                .tracer
+                .span_builder(format!("execute_tool {kind}"))
+                .with_kind(SpanKind::Internal)
+                .with_attributes(attributes);
+            let span = self.tracer.build_with_context(builder, &self.inside);
+            self.tools.insert(call.id.to_owned(), span);
+        }
+        let Some(span) = self.tools.get_mut(call.id) else { return };
+        if let Some(title) = call.title {
+            span.set_attribute(KeyValue::new(
+                "gen_ai.tool.description",
+                shown(&self.secrets, title),
+            ));
+        }
+        if is_over(call.status) {
+            if call.status == Some("failed") {
+                span.set_status(Status::error("the tool call failed"));
+            }
+            span.end();
+            self.tools.remove(call.id);
+        }
+    }
+
+    fn ended(&mut self, end: &TurnEnd) {
+        self.is_ended = true;
+        let reason = shown(&self.secrets, &end.stop_reason);
+        self.span.set_attribute(KeyValue::new("switchyard.stop_reason", reason));
+        if let Some(usage) = end.usage {
+            for (name, n_tokens) in [
+                ("gen_ai.usage.input_tokens", usage.input_tokens),
+                ("gen_ai.usage.output_tokens", usage.output_tokens),
+                ("switchyard.usage.total_tokens", usage.total_tokens),
+            ] {
+                if let Some(n_tokens) = n_tokens.and_then(|n| i64::try_from(n).ok()) {
+                    self.span.set_attribute(KeyValue::new(name, n_tokens));
+                }
+            }
+        }
+        if end.stop_reason == "error" {
+            let category = end.error.as_ref().map_or("", |error| error.category.as_str());
+            let category = shown(&self.secrets, category);
+            self.span.set_attribute(KeyValue::new("error.type", category.clone()));
+            self.span.set_status(Status::error(category));
+        }
+        self.tools.clear();
+        self.span.end();
+    }
+}
+
+impl Drop for TurnSpan {
+    fn drop(&mut self) {
+        if !self.is_ended {
+            self.span.set_attribute(KeyValue::new("switchyard.stop_reason", "dropped"));
+        }
+        // The spans end with their values.
+    }
+}
+
+struct StepSpan {
+    span: Span,
+    secrets: Secrets,
+}
+
+impl StepWatch for StepSpan {
+    fn ended(&mut self, error: Option<&str>) {
+        if let Some(error) = error {
+            self.span.set_status(Status::error(shown(&self.secrets, error)));
+        }
+        self.span.end();
+    }
+}
+
+fn is_over(status: Option<&str>) -> bool {
+    matches!(status, Some("completed" | "failed"))
+}
+
+/// What a client or a turn said; a context without a span if it makes no sense.
+fn context_of(given: &TraceContext) -> Context {
+    let mut carrier = HashMap::from([("traceparent".to_owned(), given.traceparent.clone())]);
+    carrier.extend(given.tracestate.clone().map(|state| ("tracestate".to_owned(), state)));
+    TraceContextPropagator::new().extract_with_context(&Context::new(), &carrier)
+}
+
+fn inside_of(span: &Span) -> Context {
+    Context::new().with_remote_span_context(span.span_context().clone())
+}

@@ -1,0 +1,148 @@
+//! `kill -9` of the daemon while many sessions run, and its next life.
+//!
+//! Nothing that a reader has seen is gone or changed, every turn has its end, nothing is left
+//! running, and readers that come back get every event once.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+
+use std::sync::mpsc;
+
+use futures_util::StreamExt as _;
+use serde_json::Value;
+use testkit::daemon::Daemon;
+use testkit::event_client::{Carrier, EventClient, Frame, Request};
+use testkit::process::{PATIENCE, Yard};
+
+use crate::serve_events::{new_session, prompt, yard};
+
+const N_SESSIONS: usize = 100;
+/// Events that each reader has seen before the daemon is killed.
+const N_SEEN: usize = 40;
+
+/// A session, and what its reader has seen of it.
+struct Watched {
+    session: String,
+    turn: String,
+    carrier: Carrier,
+    seen: Vec<Frame>,
+}
+
+impl Watched {
+    fn last_id(&self) -> Option<&str> {
+        self.seen.last().and_then(|frame| frame.id.as_deref())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_running_sessions_survive_the_death_of_the_daemon() {
+    let yard = yard();
+    let daemon = Daemon::start(&yard);
+    let making = (0..N_SESSIONS).map(|_| new_session(&daemon, &yard));
+    let sessions = few_at_a_time(making).await;
+    // These turns never end by themselves.
+    let prompting =
+        sessions.iter().map(|session| prompt(&daemon, session, "flood 200 ; slow 1000000 100"));
+    let turns = few_at_a_time(prompting).await;
+    let carriers = [Carrier::Sse, Carrier::WebSocket].into_iter().cycle();
+    let watched: Vec<Watched> = sessions
+        .into_iter()
+        .zip(turns)
+        .zip(carriers)
+        .map(|((session, turn), carrier)| Watched { session, turn, carrier, seen: Vec::new() })
+        .collect();
+
+    let watched = kill_while_read(daemon, watched);
+
+    // The keepers end what the daemon had started.
+    yard.assert_empty_within(PATIENCE);
+    let daemon = Daemon::start(&yard);
+    let prompting = watched.iter().map(|one| prompt(&daemon, &one.session, "echo back again"));
+    let next_turns = few_at_a_time(prompting).await;
+    let readers: Vec<_> = watched
+        .into_iter()
+        .zip(next_turns)
+        .map(|(one, next)| {
+            let request = Request::new(one.carrier, &one.session)
+                .query(&format!("turn={next}"))
+                .after(one.last_id());
+            let mut client = EventClient::open(&daemon, &request);
+            std::thread::spawn(move || (read_on(&mut client, one), next))
+        })
+        .collect();
+    for reader in readers {
+        let (one, next) = reader.join().unwrap();
+        check(&yard, &one, &next);
+    }
+}
+
+/// In order; a hundred at once would only wait for each other.
+async fn few_at_a_time<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    futures_util::stream::iter(work).buffered(8).collect().await
+}
+
+/// Kills the daemon when every reader has seen enough; readers read until nothing comes.
+fn kill_while_read(daemon: Daemon, watched: Vec<Watched>) -> Vec<Watched> {
+    let n_readers = watched.len();
+    let (seen_enough, have_seen) = mpsc::sync_channel(n_readers);
+    let readers: Vec<_> = watched
+        .into_iter()
+        .map(|mut one| {
+            let mut client = EventClient::open(&daemon, &Request::new(one.carrier, &one.session));
+            let seen_enough = seen_enough.clone();
+            std::thread::spawn(move || {
+                while let Some(frame) = client.next_frame() {
+                    if frame.id.is_none() {
+                        continue;
+                    }
+                    one.seen.push(frame);
+                    if one.seen.len() == N_SEEN {
+                        seen_enough.send(()).unwrap();
+                    }
+                }
+                one
+            })
+        })
+        .collect();
+    for _ in 0..n_readers {
+        have_seen.recv_timeout(PATIENCE).expect("all readers see something");
+    }
+    daemon.kill9();
+    readers.into_iter().map(|reader| reader.join().unwrap()).collect()
+}
+
+/// Goes on with what came before; the stream ends with the turn.
+fn read_on(client: &mut EventClient, mut one: Watched) -> Watched {
+    while let Some(frame) = client.next_frame() {
+        if frame.id.is_some() {
+            one.seen.push(frame);
+        } else {
+            assert!(matches!(&*frame.event, "stream" | "stream_end"), "unexpected: {frame:?}");
+        }
+    }
+    one
+}
+
+fn check(yard: &Yard, one: &Watched, next: &str) {
+    let exported = yard.command(["sessions", "export", &one.session]).output().unwrap();
+    let exported = String::from_utf8(exported.stdout).unwrap();
+    let log: Vec<&str> = exported.lines().collect();
+    let seen: Vec<&str> = one.seen.iter().map(|frame| &*frame.data).collect();
+    assert_eq!(seen, log[..seen.len()], "session {}", one.session);
+
+    let epoch = |frame: &Frame| frame.id.as_deref().unwrap().split_once('-').unwrap().1.to_owned();
+    let epochs: std::collections::BTreeSet<String> = one.seen.iter().map(epoch).collect();
+    assert_eq!(epochs.len(), 1, "the epoch changed: {epochs:?}");
+
+    let events: Vec<Value> = seen.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ends_of = |turn: &str| -> Vec<&Value> {
+        let is_end = |event: &&Value| event["kind"] == "turn_ended" && event["turn"] == turn;
+        events.iter().filter(is_end).collect()
+    };
+    let interrupted = ends_of(&one.turn);
+    assert_eq!(interrupted.len(), 1);
+    assert_eq!(interrupted[0]["payload"]["error"]["category"], "interrupted");
+    let answered = ends_of(next);
+    assert_eq!(answered.len(), 1);
+    assert_eq!(answered[0]["payload"]["stopReason"], "end_turn");
+    assert!(exported.contains("back again"));
+}
