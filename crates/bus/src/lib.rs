@@ -50,6 +50,7 @@ pub use kernel::{
     PortSender, Setup, Token, WorkerPicture,
 };
 pub use launch::{Launch, SpawnError, StderrKind, StdinKind};
+pub use procs::resident_bytes;
 pub use stderr::{StderrLine, StderrLines};
 pub use sweep::{Swept, SweptWorker, sweep};
 pub use worker::{

@@ -45,7 +45,6 @@ impl Proc {
         }
     }
 
-    /// Takes the exit status if this is a dead child of ours.
     /// What it holds in memory; pages shared with others count for each of them.
     pub(crate) fn n_resident_bytes(&self) -> u64 {
         let statm = fs::read_to_string(format!("/proc/{}/statm", self.pid)).unwrap_or_default();
@@ -54,6 +53,7 @@ impl Proc {
         n_pages.saturating_mul(rustix::param::page_size() as u64)
     }
 
+    /// Takes the exit status if this is a dead child of ours.
     pub(crate) fn reap(&self) {
         if let Some(pid) = Pid::from_raw(self.pid) {
             let _not_ours_or_still_alive = waitpid(Some(pid), WaitOptions::NOHANG);
@@ -95,6 +95,17 @@ pub(crate) fn descendants(roots: &[i32], all: &[Proc]) -> Vec<Proc> {
         }
     }
     found
+}
+
+/// What each keeper's worker and everything it started hold in memory, in the order of
+/// `keepers`; nothing for those that are gone. Walks all of `/proc`, so it blocks for a moment.
+pub fn resident_bytes(keepers: &[u32]) -> Vec<u64> {
+    let all = snapshot();
+    let of_tree = |keeper: &u32| {
+        let tree = descendants(&[keeper.cast_signed()], &all);
+        tree.iter().map(Proc::n_resident_bytes).sum()
+    };
+    keepers.iter().map(of_tree).collect()
 }
 
 fn parse_stat(stat: &[u8]) -> Option<Proc> {

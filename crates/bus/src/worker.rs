@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use crate::control::Wish;
 use crate::exit::ExitReport;
+use crate::procs::Proc;
 use crate::stderr::{StderrLines, Tail};
 use crate::supervisor::{Life, Started};
 
@@ -108,6 +109,15 @@ impl WorkerHandle {
 
     pub fn keeper_pid(&self) -> u32 {
         self.shared.keeper_pid.cast_unsigned()
+    }
+
+    /// Whether the direct worker process is there right now. Its end is known to the kernel a
+    /// little earlier than to [`exited`](Self::exited).
+    pub fn is_present(&self) -> bool {
+        let Shared { started, keeper_pid, .. } = &*self.shared;
+        // A pid that came to mean another process has another parent.
+        Proc::read(started.pid)
+            .is_some_and(|process| !process.is_zombie && process.parent == *keeper_pid)
     }
 
     pub fn containment(&self) -> Containment {

@@ -249,6 +249,10 @@ pub struct Form {
     /// Reads images that are named as `@path`.
     #[serde(default)]
     pub images: Images,
+    /// One process of it serves several sessions in several directories at once; the daemon
+    /// then starts one for all of them.
+    #[serde(default)]
+    pub shared_worker: bool,
     /// For ACP agents with habits of their own.
     #[serde(default)]
     pub quirks: Quirks,

@@ -69,6 +69,7 @@ fn visitor(daemon: &Daemon, principal: &Principal, agent: Option<String>, way: &
             ..Order::default()
         },
         by: principal.name.clone(),
+        client: principal.client(way),
         way: way.to_owned(),
         is_observer: !principal.may(Role::Operator),
         may_delete: principal.may(Role::Admin),

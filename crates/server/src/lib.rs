@@ -20,3 +20,4 @@ pub mod problem;
 pub mod secrets;
 pub mod tls;
 pub mod tokens;
+pub mod webhook;

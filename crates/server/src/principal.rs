@@ -55,4 +55,13 @@ impl Principal {
     pub fn may(&self, role: Role) -> bool {
         self.role >= role
     }
+
+    /// How decisions of this one are recorded: `token:phone http`, `local unix`. Give it to
+    /// [`sessions::permission::Decider::client`].
+    pub fn client(&self, way: &str) -> String {
+        match self.is_local {
+            true => format!("{} {way}", self.name),
+            false => format!("token:{} {way}", self.name),
+        }
+    }
 }

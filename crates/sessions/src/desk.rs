@@ -25,6 +25,7 @@ use crate::details::Details;
 use crate::host::{AgentCommand, HostSlot, own_client_capabilities};
 use crate::open::{self, OpenError, Opened, Terms};
 use crate::permission::{Mode, Policy};
+use crate::pools::Pools;
 use crate::session::{Phase, ServedBy, SessionError, SessionHandle};
 use crate::trouble::Trouble;
 use crate::yard::{Yard, draft};
@@ -45,6 +46,8 @@ pub struct Desk {
     yard: Yard,
     agents: Arc<dyn Agents>,
     policy: Mutex<Policy>,
+    /// Where workers come from; without them every session starts its own.
+    pools: Option<Pools>,
     seats: Mutex<HashMap<SessionId, Arc<Seat>>>,
     present: Arc<Mutex<HashMap<SessionId, usize>>>,
     introductions: Mutex<Introductions>,
@@ -150,10 +153,21 @@ impl std::fmt::Debug for Desk {
 
 impl Desk {
     pub fn new(yard: Yard, agents: Arc<dyn Agents>, policy: Policy) -> Arc<Self> {
+        Self::with_pools(yard, agents, policy, None)
+    }
+
+    /// A desk whose workers come from `pools`, and end with it.
+    pub fn with_pools(
+        yard: Yard,
+        agents: Arc<dyn Agents>,
+        policy: Policy,
+        pools: Option<Pools>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             yard,
             agents,
             policy: Mutex::new(policy),
+            pools,
             seats: Mutex::default(),
             present: Arc::default(),
             introductions: Mutex::default(),
@@ -163,6 +177,10 @@ impl Desk {
 
     pub fn yard(&self) -> &Yard {
         &self.yard
+    }
+
+    pub fn pools(&self) -> Option<&Pools> {
+        self.pools.as_ref()
     }
 
     pub fn log(&self) -> &Arc<dyn EventLog> {
@@ -186,7 +204,8 @@ impl Desk {
     /// Makes a session as ordered.
     pub async fn create(&self, order: Order) -> Result<Opened, DeskError> {
         self.check_open()?;
-        let terms = self.terms(&order).await?;
+        let params = (!order.starts_later).then(|| order.new_params());
+        let terms = self.terms(&order, params.as_ref()).await?;
         self.create_with(terms, order).await
     }
 
@@ -213,22 +232,35 @@ impl Desk {
         self.seats().insert(handle.id(), Seat::of(handle.clone(), slot));
     }
 
-    /// The terms on which an order is carried out; its agent is not started yet.
-    pub(crate) async fn terms(&self, order: &Order) -> Result<Terms, DeskError> {
+    /// The terms on which an order is carried out; its agent is not started yet. With the
+    /// params of a session that is opened at once, one may stand ready in an agent.
+    pub(crate) async fn terms(
+        &self,
+        order: &Order,
+        new_params: Option<&Json>,
+    ) -> Result<Terms, DeskError> {
         let policy = self.policy(order.permissions);
         let wanted = order.wanted_agent(policy.mode);
         let command = self.agents.command(&wanted).await.map_err(DeskError::Agent)?;
         let notes = order.notes(&command);
-        Ok(Terms { slot: self.slot(command), policy, services: ServedBy::Switchyard, notes })
+        let slot = self.slot(command, new_params, order.wishes.model.as_deref()).await;
+        Ok(Terms { slot, policy, services: ServedBy::Switchyard, notes })
     }
 
-    fn slot(&self, command: AgentCommand) -> Arc<HostSlot> {
-        Arc::new(HostSlot::new(
-            command,
-            self.yard.setup.clone(),
-            self.yard.settings.clone(),
-            own_client_capabilities(true),
-        ))
+    async fn slot(
+        &self,
+        command: AgentCommand,
+        new_params: Option<&Json>,
+        model: Option<&str>,
+    ) -> Arc<HostSlot> {
+        let initialize = own_client_capabilities(true);
+        match &self.pools {
+            Some(pools) => pools.slot(command, initialize, new_params, model).await,
+            None => {
+                let Yard { setup, settings, .. } = &self.yard;
+                Arc::new(HostSlot::new(command, setup.clone(), settings.clone(), initialize))
+            }
+        }
     }
 
     /// A session by its id, woken if it is only in the log.
@@ -292,7 +324,7 @@ impl Desk {
         let wanted = order.wanted_agent(policy.mode);
         let command = self.agents.command(&wanted).await.map_err(DeskError::Agent)?;
         let notes = open::Notes::default();
-        let slot = self.slot(command);
+        let slot = self.slot(command, None, order.wishes.model.as_deref()).await;
         let terms = Terms { slot: slot.clone(), policy, services: ServedBy::Switchyard, notes };
         let taken = open::take(&self.yard, id).await?;
         let handle = open::woken(&self.yard, &terms, taken)?;
@@ -385,6 +417,9 @@ impl Desk {
             });
         }
         ending.join_all().await;
+        if let Some(pools) = &self.pools {
+            pools.shut_down().await;
+        }
     }
 
     /// Notes that a client has the session open.

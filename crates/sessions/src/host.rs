@@ -44,7 +44,7 @@ pub struct AgentCommand {
 }
 
 /// How an agent has to be treated because it is the one it is.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Manners {
     /// The session mode in which it asks, when that is not the one it starts in.
     pub session_mode: Option<String>,
@@ -58,6 +58,8 @@ pub struct Manners {
     pub model_is_set: bool,
     /// `_meta.systemPrompt` of `session/new` reaches it.
     pub takes_system_prompt: bool,
+    /// One process of it serves several sessions well, whatever their directories.
+    pub shares_worker: bool,
 }
 
 impl AgentCommand {
@@ -237,6 +239,16 @@ impl Host {
 
     pub fn pid(&self) -> u32 {
         self.worker.pid()
+    }
+
+    /// Whose descendants the agent and all that it started are.
+    pub(crate) fn keeper_pid(&self) -> u32 {
+        self.worker.keeper_pid()
+    }
+
+    /// As [`is_running`](Self::is_running), and the process was looked at just now.
+    pub(crate) fn is_present(&self) -> bool {
+        self.is_running() && self.worker.is_present()
     }
 
     pub fn containment(&self) -> Containment {

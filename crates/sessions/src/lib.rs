@@ -5,6 +5,7 @@
 //! to ACP clients, and only a session's own task appends to its log. Nothing here knows
 //! HTTP or SQL.
 
+pub mod audit;
 pub mod desk;
 pub mod details;
 pub mod files;
@@ -12,10 +13,13 @@ pub mod front;
 pub mod host;
 pub mod link;
 pub mod mint;
+pub mod news;
 pub mod observer;
 pub mod open;
 pub mod options;
+pub mod pending;
 pub mod permission;
+pub mod pools;
 pub mod projection;
 pub mod session;
 pub mod settings;

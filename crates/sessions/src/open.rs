@@ -108,13 +108,19 @@ impl Place {
 /// A new session. `params` are those of `session/new`.
 pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
     Place::read(params)?;
-    let (id, observers) = (mint::session_id(), &yard.settings.observers);
-    let opening = async {
-        let host = terms.slot.host().await?;
-        let opening = observers.step(Step::OpenSession, &terms.slot.command().name);
-        opening.ended(link::open_new(&host, id.as_str(), params).await).map_err(OpenError::from)
+    let (id, link) = match terms.slot.take_prepared(params) {
+        Some(prepared) => prepared.into_parts(),
+        None => {
+            let (id, observers) = (mint::session_id(), &yard.settings.observers);
+            let opening = async {
+                let host = terms.slot.host().await?;
+                let opening = observers.step(Step::OpenSession, &terms.slot.command().name);
+                let link = link::open_new(&host, id.as_str(), params).await;
+                opening.ended(link).map_err(OpenError::from)
+            };
+            (id, observer::within(observers.trace_of(params), opening).await?)
+        }
     };
-    let link = observer::within(observers.trace_of(params), opening).await?;
     let opened = begin(yard, terms, id, params, Some(link), None).await?;
     if let Err(error) = grant(&opened.handle, terms).await {
         terms.slot.shut_down().await;
@@ -333,6 +339,8 @@ fn start(
     place: &Place,
     linked: Option<Linked>,
 ) -> Result<SessionHandle, OpenError> {
+    // This session is there, so nobody else will want it.
+    terms.slot.discard_prepared();
     let setup = SessionSetup {
         record,
         claim,

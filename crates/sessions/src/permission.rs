@@ -7,12 +7,16 @@
 //! This is a convenience, not a boundary: it sees what the agent says it will do. What the
 //! agent's process can really do is up to the user it runs as.
 
+mod book;
+mod brief;
 mod question;
 mod rules;
 
+pub use book::{RuleBook, RulesFile};
+pub use brief::Brief;
 pub(crate) use question::resolve_path;
 pub use question::{PermissionOption, Question};
-pub use rules::{Rule, RuleError, Rules};
+pub use rules::{Rule, RuleError, RulePlace, Rules};
 
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +47,7 @@ impl Mode {
 /// Rules and mode of one session.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
+    /// The session's own rules, beside those that all sessions share.
     pub rules: Rules,
     pub mode: Mode,
 }
@@ -59,22 +64,42 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Decider {
     pub who: &'static str,
+    /// The rule's name, the mode, or the client and how it is connected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// Where the rule stands, if it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RulePlace>,
 }
 
 impl Decider {
     pub fn new(who: &'static str) -> Self {
-        Self { who, detail: None }
+        Self { who, detail: None, rule: None }
     }
 
     pub fn detailed(who: &'static str, detail: impl Into<String>) -> Self {
-        Self { who, detail: Some(detail.into()) }
+        Self { who, detail: Some(detail.into()), rule: None }
+    }
+
+    /// A person at `client`, such as `acp stdio` or `token:phone http`.
+    pub fn client(client: impl Into<String>) -> Self {
+        Self::detailed("client", client)
+    }
+
+    pub(crate) fn rule(rule: &Rule) -> Self {
+        Self { rule: Some(rule.place()), ..Self::detailed("rule", rule.name()) }
     }
 }
 
 impl Policy {
+    /// Judges by the session's own rules alone.
     pub fn judge(&self, question: &Question) -> Verdict {
+        self.judge_with(&Rules::default(), question)
+    }
+
+    /// Judges by the rules that all sessions share and the session's own, as if they stood
+    /// in one file.
+    pub fn judge_with(&self, shared: &Rules, question: &Question) -> Verdict {
         if self.mode == Mode::DenyAll {
             return self.judge_by_mode(question);
         }
@@ -83,10 +108,15 @@ impl Policy {
         if question.is_multiple_choice() || question.is_for_a_person {
             return Verdict::Ask;
         }
-        match self.rules.judge(question) {
+        match self.judge_by_rules(shared, question) {
             Some(verdict) => verdict,
             None => self.judge_by_mode(question),
         }
+    }
+
+    /// What the rules say, if they say anything.
+    pub(crate) fn judge_by_rules(&self, shared: &Rules, question: &Question) -> Option<Verdict> {
+        rules::judge(shared.all().iter().chain(self.rules.all()), question)
     }
 
     fn judge_by_mode(&self, question: &Question) -> Verdict {

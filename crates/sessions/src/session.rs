@@ -6,6 +6,7 @@
 
 mod actor;
 mod agent;
+mod asking;
 mod cancel;
 mod disguise;
 mod linking;
@@ -309,6 +310,7 @@ impl SessionHandle {
     }
 
     /// Answers a question; false if it was answered already, or the answer is no option.
+    /// `by` names the person's client: [`Decider::client`].
     pub async fn answer(
         &self,
         request: CallId,

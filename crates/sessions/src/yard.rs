@@ -1,16 +1,22 @@
 //! What all sessions of one process share, and putting right what an earlier one left.
 
+mod left_open;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use serde_json::json;
 use store::{Appended, Batch, Changes, Durability, EventLog, Filter, SessionRecord, StoreError};
-use wire::{Draft, Json, Kind, Seq, SessionId, TurnId};
+use wire::{Draft, Json, Kind, Seq, SessionId};
 
 use crate::mint;
+use crate::news::{News, What};
+use crate::pending::PendingQuestions;
+use crate::permission::{RuleBook, Rules};
 use crate::session::{SessionHandle, WeakHandle};
 use crate::settings::{Settings, WorkerSetup};
+use left_open::LeftOpen;
 
 #[derive(Clone)]
 pub struct Yard {
@@ -18,6 +24,11 @@ pub struct Yard {
     pub settings: Settings,
     pub setup: WorkerSetup,
     pub live: Arc<Live>,
+    /// Rules that every session is held to, beside its own.
+    pub rules: RuleBook,
+    /// Questions that wait for a person.
+    pub pending: Arc<PendingQuestions>,
+    pub news: Arc<News>,
 }
 
 /// The sessions that run in this process, for those who only know an id.
@@ -56,6 +67,24 @@ impl Yard {
         appended
     }
 
+    /// A yard without sessions and without rules.
+    pub fn new(log: Arc<dyn EventLog>, settings: Settings, setup: WorkerSetup) -> Self {
+        Self {
+            log,
+            settings,
+            setup,
+            live: Arc::default(),
+            rules: RuleBook::default(),
+            pending: Arc::default(),
+            news: Arc::default(),
+        }
+    }
+
+    /// Puts other rules in force, for running sessions as well.
+    pub fn reload_rules(&self, rules: Rules) {
+        self.rules.replace(rules);
+    }
+
     /// Ends the turns of sessions whose process died, so that they can be used again.
     /// Sessions that a living process owns are left alone.
     pub async fn recover(&self) -> Result<Vec<SessionId>, StoreError> {
@@ -90,66 +119,37 @@ impl Yard {
         let mut drafts = Vec::new();
         if let Some(damage) = self.log.recover(record.id).await? {
             let payload = json!({ "lostFrom": damage.lost_from.0, "lostTo": damage.lost_to.0 });
-            drafts.push(draft(Kind::LogRecovered, None, &payload));
+            drafts.push((draft(Kind::LogRecovered, None, &payload), false));
         }
         if record.active_turn.is_some() {
-            for (turn, has_started) in self.open_turns(record).await? {
-                drafts.push(match has_started {
-                    true => draft(Kind::TurnEnded, Some(turn), &interrupted()),
-                    false => {
-                        let payload = json!({ "reason": "interrupted" });
-                        draft(Kind::PromptDropped, Some(turn), &payload)
-                    }
-                });
-            }
+            drafts.extend(LeftOpen::find(&*self.log, record).await?.close(record));
         }
         let active_turn = record.active_turn.map(|_| None);
         let changes = Changes { active_turn, ..Changes::default() };
         if drafts.is_empty() && active_turn.is_none() {
             return Ok(());
         }
+        let told: Vec<(Kind, bool)> =
+            drafts.iter().map(|(draft, is_news)| (draft.kind.clone(), *is_news)).collect();
+        let drafts = drafts.into_iter().map(|(draft, _)| draft).collect();
         let batch = Batch::new(record.id, drafts).durable(Durability::Power).with(changes);
-        self.log.append(batch).await.map(|_| ())
-    }
-
-    /// The turns that were received and never ended, in order, and whether they started.
-    async fn open_turns(&self, record: &SessionRecord) -> Result<Vec<(TurnId, bool)>, StoreError> {
-        const PAGE: usize = 512;
-        let mut open: Vec<(TurnId, bool)> = Vec::new();
-        let mut after = Seq(0);
-        loop {
-            let events = match self.log.read(record.id, after, PAGE).await {
-                Ok(events) => events,
-                // Behind damage nothing can be read; what is open before it can be closed.
-                Err(StoreError::Corrupt { .. }) => return Ok(open),
-                Err(error) => return Err(error),
-            };
-            let Some(last) = events.last() else { return Ok(open) };
-            after = last.seq;
-            for event in &events {
-                let Some(turn) = event.turn else { continue };
-                match event.kind {
-                    Kind::PromptReceived => open.push((turn, false)),
-                    Kind::TurnStarted => {
-                        open.iter_mut().filter(|(t, _)| *t == turn).for_each(|(_, s)| *s = true);
-                    }
-                    Kind::TurnEnded | Kind::PromptDropped => open.retain(|(t, _)| *t != turn),
-                    _ => {}
-                }
-            }
+        let appended = self.log.append(batch).await?;
+        for (seq, (kind, _)) in (appended.first.0..).zip(told).filter(|(_, (_, is_news))| *is_news)
+        {
+            self.tell(record.id, &kind, Seq(seq));
         }
+        Ok(())
     }
-}
 
-fn interrupted() -> serde_json::Value {
-    json!({
-        "stopReason": "error",
-        "error": {
-            "category": "interrupted",
-            "message": "Switchyard ended while this turn was running",
-            "remedy": "send the prompt again",
-        },
-    })
+    /// Notes an event that somebody outside may want to hear of.
+    pub(crate) fn tell(&self, session: SessionId, kind: &Kind, seq: Seq) {
+        let what = match kind {
+            Kind::PermissionResolved | Kind::ElicitationResolved => What::Answered(seq),
+            Kind::TurnEnded => What::TurnEnded(seq),
+            _ => return,
+        };
+        self.news.add(session, what);
+    }
 }
 
 /// An event of our own, now.

@@ -8,6 +8,7 @@
 
 mod chain;
 mod claim;
+mod decisions;
 mod error;
 mod heads;
 mod log;
@@ -17,6 +18,7 @@ mod sqlite;
 mod wake;
 
 pub use claim::Claim;
+pub use decisions::{Decision, DecisionFilter, DecisionPlace};
 pub use error::StoreError;
 pub use log::EventLog;
 pub use memory::MemoryLog;

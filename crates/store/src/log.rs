@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use wire::{Event, Seq, SessionId};
 
 use crate::{
-    Appended, Batch, Changes, Claim, Damage, Filter, NewSession, PageStart, Prune, SessionRecord,
-    StoreError, Usage,
+    Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, Filter, NewSession,
+    PageStart, Prune, SessionRecord, StoreError, Usage,
 };
 
 #[async_trait]
@@ -48,6 +48,9 @@ pub trait EventLog: Send + Sync + 'static {
 
     /// Newest activity first.
     async fn sessions(&self, filter: Filter) -> Result<Vec<SessionRecord>, StoreError>;
+
+    /// Answers to questions in all sessions, by time; found without reading the logs.
+    async fn decisions(&self, filter: DecisionFilter) -> Result<Vec<Decision>, StoreError>;
 
     async fn update(&self, session: SessionId, changes: Changes) -> Result<(), StoreError>;
 

@@ -4,21 +4,24 @@
 //! to be believed by reading it: one mutex, one ordered map.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use wire::{Event, Seq, SessionId};
 
+use crate::decisions::{DECIDED, SEQ_BITS};
 use crate::record::{DEFAULT_MAX_SESSION_BYTES, MAX_FOUND, MAX_READ_BYTES, reserve_for, weight};
 use crate::wake::{Reach, Wakes};
 use crate::{
-    Appended, Batch, Changes, Claim, Damage, EventLog, Filter, NewSession, PageStart,
-    SessionRecord, StoreError, Usage,
+    Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, DecisionPlace, EventLog,
+    Filter, NewSession, PageStart, SessionRecord, StoreError, Usage,
 };
 
 #[derive(Debug)]
 pub struct MemoryLog {
     sessions: Mutex<BTreeMap<SessionId, Session>>,
+    last_number: AtomicI64,
     claims: Arc<Mutex<HashSet<SessionId>>>,
     wakes: Arc<Wakes>,
     max_session_bytes: u64,
@@ -26,6 +29,8 @@ pub struct MemoryLog {
 
 #[derive(Debug)]
 struct Session {
+    /// Counts the sessions as they are made.
+    number: i64,
     record: SessionRecord,
     events: Vec<Event>,
 }
@@ -34,6 +39,7 @@ impl MemoryLog {
     pub fn new() -> Self {
         Self {
             sessions: Mutex::default(),
+            last_number: AtomicI64::new(0),
             claims: Arc::default(),
             wakes: Arc::default(),
             max_session_bytes: DEFAULT_MAX_SESSION_BYTES,
@@ -65,7 +71,8 @@ impl EventLog for MemoryLog {
         if sessions.contains_key(&record.id) {
             return Err(StoreError::SessionExists(record.id));
         }
-        sessions.insert(record.id, Session { record: record.clone(), events: Vec::new() });
+        let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
+        sessions.insert(record.id, Session { number, record: record.clone(), events: Vec::new() });
         Ok(record)
     }
 
@@ -147,6 +154,25 @@ impl EventLog for MemoryLog {
         Ok(records)
     }
 
+    async fn decisions(&self, filter: DecisionFilter) -> Result<Vec<Decision>, StoreError> {
+        let sessions = self.lock();
+        let wanted = |id: &SessionId| filter.session.is_none_or(|session| session == *id);
+        let mut found: Vec<Decision> = sessions
+            .iter()
+            .filter(|(id, _)| wanted(id))
+            .flat_map(|(_, session)| session.decisions())
+            .filter(|decision| filter.admits(decision.place))
+            .collect();
+        found.sort_by_key(|decision| decision.place);
+        let mut bytes = 0;
+        let fits = |decision: &Decision| {
+            let fits = bytes < MAX_READ_BYTES;
+            bytes += decision.event.as_ref().map_or(0, |event| event.payload.as_str().len());
+            fits
+        };
+        Ok(found.into_iter().take(filter.capped_limit()).take_while(fits).collect())
+    }
+
     async fn update(&self, session: SessionId, changes: Changes) -> Result<(), StoreError> {
         let mut sessions = self.lock();
         let found = sessions.get_mut(&session).ok_or(StoreError::NoSuchSession(session))?;
@@ -195,6 +221,20 @@ impl Session {
         self.record.bytes += bytes;
         changes.apply(&mut self.record);
         Appended { first, last: self.record.head }
+    }
+
+    fn decisions(&self) -> impl Iterator<Item = Decision> {
+        let decided = self.events.iter().filter(|event| DECIDED.contains(&event.kind));
+        decided.map(|event| Decision {
+            place: DecisionPlace::new(
+                event.at,
+                (self.number << SEQ_BITS) + event.seq.0.cast_signed(),
+            ),
+            session: self.record.id,
+            seq: event.seq,
+            at: event.at,
+            event: Some(event.clone()),
+        })
     }
 }
 

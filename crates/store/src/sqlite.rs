@@ -7,6 +7,7 @@
 
 mod checkpointer;
 mod claims;
+mod decided;
 mod fault;
 mod files;
 mod lost;
@@ -34,8 +35,8 @@ use crate::memory::check_prefix;
 use crate::record::DEFAULT_MAX_SESSION_BYTES;
 use crate::wake::Wakes;
 use crate::{
-    Appended, Batch, Changes, Claim, Damage, Durability, EventLog, Filter, NewSession,
-    SessionRecord, StoreError, Usage,
+    Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, Durability, EventLog,
+    Filter, NewSession, SessionRecord, StoreError, Usage,
 };
 use claims::Claims;
 use fault::Outcome;
@@ -289,6 +290,10 @@ impl EventLog for SqliteLog {
             found.into_iter().map(|row| rows::judged(connection, &heads, row)).collect()
         })
         .await
+    }
+
+    async fn decisions(&self, filter: DecisionFilter) -> Result<Vec<Decision>, StoreError> {
+        self.ask(move |connection| decided::decisions(connection, &filter)).await
     }
 
     async fn update(&self, session: SessionId, changes: Changes) -> Result<(), StoreError> {

@@ -381,6 +381,8 @@ pub(crate) enum SessionsVerb {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// Who allowed what, when and by which rule, in all sessions
+    Audit(AuditArgs),
     /// Delete sessions for good
     Delete {
         /// Session ids, beginnings of ids, or `last`
@@ -402,6 +404,43 @@ pub(crate) enum SessionsVerb {
         #[arg(short, long)]
         yes: bool,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "T is a time (2026-11-03T09:00:00Z), a day (2026-11-03), or how long ago (90m, 7d).
+
+Examples:
+  switchyard sessions audit --since 7d
+  switchyard sessions audit --since 2026-11-01 --until 2026-12-01 --format csv -o november.csv
+  switchyard sessions audit --format json | jq 'select(.by == \"rule\")'"
+)]
+pub(crate) struct AuditArgs {
+    /// Only this session: its id, the beginning of one, or `last`
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// Not before this
+    #[arg(long, value_name = "T", value_parser = crate::audit::parse_time)]
+    pub(crate) since: Option<wire::Millis>,
+    /// Before this
+    #[arg(long, value_name = "T", value_parser = crate::audit::parse_time)]
+    pub(crate) until: Option<wire::Millis>,
+    /// How to show the decisions
+    #[arg(long, value_enum, default_value_t = AuditFormat::Text)]
+    pub(crate) format: AuditFormat,
+    /// File to write instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AuditFormat {
+    /// For people
+    Text,
+    /// One decision a line
+    Json,
+    /// For spreadsheets
+    Csv,
 }
 
 #[derive(Debug, Subcommand)]

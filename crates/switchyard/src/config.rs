@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use runtimes::catalogue::Own;
 use serde::Deserialize;
 use sessions::observer::Observers;
-use sessions::permission::{Mode, Rules};
+use sessions::permission::{Mode, RulesFile};
 use sessions::settings::Settings;
 use store::Durability;
 
@@ -45,6 +45,7 @@ pub(crate) struct File {
     pub(crate) log: LogTable,
     pub(crate) traces: TracesTable,
     pub(crate) serve: crate::config_serve::Serve,
+    pub(crate) webhook: Option<server::webhook::Table>,
     pub(crate) agents: BTreeMap<String, Own>,
     /// The shape that editors share.
     pub(crate) agent_servers: BTreeMap<String, Own>,
@@ -195,23 +196,13 @@ impl Config {
         all.flat_map(|own| own.env.clone()).collect()
     }
 
-    /// The rules of the configuration.
-    pub(crate) fn rules(&self) -> Result<Rules> {
-        match &self.file.permissions.rules {
-            None => Ok(Rules::default()),
-            Some(path) => {
-                let base = self.home.config.parent().unwrap_or(Path::new("/"));
-                read_rules(&base.join(path), base)
-            }
-        }
+    /// The file with the rules of the configuration. Its relative paths are below the
+    /// configuration's directory.
+    pub(crate) fn rules_file(&self) -> Option<RulesFile> {
+        let path = self.file.permissions.rules.as_ref()?;
+        let base = self.home.config.parent().unwrap_or(Path::new("/"));
+        Some(RulesFile::new(base.join(path), base))
     }
-}
-
-/// Reads a rules file; its relative paths are below `base`.
-pub(crate) fn read_rules(path: &Path, base: &Path) -> Result<Rules> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the rules file {}", path.display()))?;
-    Rules::parse(&text, base).with_context(|| format!("cannot use {}", path.display()))
 }
 
 fn set<T>(slot: &mut T, value: Option<T>) {
@@ -233,7 +224,10 @@ pub(crate) fn dispatch(verb: &ConfigVerb, config: &Config) -> Result<ExitCode, F
         }
         ConfigVerb::Show => show(config),
         ConfigVerb::Check => {
-            config.rules()?;
+            if let Some(file) = config.rules_file() {
+                file.load().map_err(anyhow::Error::from)?;
+            }
+            crate::serve::announce::checked(config)?;
             crate::agents::catalogue(config)?;
             match config.home.config.exists() {
                 true => format!("{} is fine\n", config.home.config.display()),
@@ -300,6 +294,9 @@ fn show(config: &Config) -> String {
     let _ = writeln!(text, "\n[workers]\ncgroups = {}", config.file.workers.cgroups);
     text.push_str(&config.file.log.show());
     text.push_str(&config.file.traces.show());
+    if let Some(webhook) = &config.file.webhook {
+        let _ = write!(text, "\n{}", webhook.shown());
+    }
     for (table, agents) in
         [("agents", &config.file.agents), ("agent_servers", &config.file.agent_servers)]
     {

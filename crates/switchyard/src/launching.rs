@@ -113,6 +113,7 @@ async fn named(
                 silence_is_failure: form.quirks.silence_is_failure,
                 model_is_set: wanted.model.is_some() && form.has(Part::Model, &ready.features),
                 takes_system_prompt: false,
+                shares_worker: form.shared_worker,
             },
         });
     }

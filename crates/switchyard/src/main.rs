@@ -8,6 +8,7 @@ mod agents;
 mod agents_verbs;
 mod ask;
 mod attach;
+mod audit;
 mod bus;
 mod cli;
 mod cli_bus;

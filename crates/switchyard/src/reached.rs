@@ -80,7 +80,7 @@ impl Reached {
     pub(crate) async fn answer(&self, request: CallId, answer: Answer, by: &'static str) {
         match self {
             Self::Here { handle, .. } => {
-                let _ = handle.answer(request, answer, Decider::detailed("client", by)).await;
+                let _ = handle.answer(request, answer, Decider::client(by)).await;
             }
             Self::There { daemon, id } => {
                 let path = format!("/v1/sessions/{id}/permissions/{request}");

@@ -4,6 +4,7 @@
 //! how to log in; then a daemon, until a signal ends it.
 
 mod agents;
+pub(crate) mod announce;
 mod doors;
 pub(crate) mod presence;
 
@@ -18,7 +19,7 @@ use server::login::Login;
 use server::metrics::{self, Metrics};
 use server::tokens::Tokens;
 use sessions::desk::Desk;
-use sessions::permission::Policy;
+use sessions::permission::{Policy, RulesFile};
 
 use crate::cli_serve::ServeArgs;
 use crate::config::Config;
@@ -26,6 +27,7 @@ use crate::config_serve::Wanted;
 use crate::outcome::Failure;
 use crate::service::{Drained, Service};
 use crate::{config, control, format, world};
+use announce::Announcing;
 use doors::Doors;
 use presence::Presence;
 
@@ -44,6 +46,7 @@ pub(crate) async fn serve(
     bus::raise_descriptor_limit();
     let presence = Presence::take(&config.home.run)?;
     let config = Arc::new(config);
+    let webhook = announce::checked(&config)?;
     let wanted = config.file.serve.with(&args);
     let tokens = Tokens::open(&config.home.state).context("cannot use the tokens")?;
     let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard);
@@ -56,6 +59,7 @@ pub(crate) async fn serve(
     let daemon = assemble(&config, &wanted, doors.base(), &metrics).await?;
     let _listening = control::listen(&config.home.run, daemon.desk.yard())?;
     tokio::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
+    let mut announcing = Announcing::start(webhook, &daemon, doors.base())?;
     presence.announce(&doors)?;
     let link = login.new_link(&doors.base()).context("cannot make a login link")?;
     format::print(&format!("switchyard serve: {} · log in: {link}\n", doors.base()))?;
@@ -65,13 +69,17 @@ pub(crate) async fn serve(
         .layer(axum::middleware::from_fn_with_state(metrics, metrics::measure));
     let serving = doors.serve(&daemon, &guard, router);
     service.ready(&status);
-    let again = async |service: &Service| reload(&args, &config, &guard, &daemon, service);
+    let again = async |service: &Service| {
+        let done = reload(&args, &config, &guard, &daemon, &mut announcing, service);
+        done.map_err(|failure| anyhow::anyhow!("{failure}"))
+    };
     service.until_asked_to_end(&status, again).await;
     presence.withdraw();
     daemon.stopping.cancel();
     let ending = async {
         daemon.desk.shut_down(wanted.drain).await;
         serving.end().await;
+        announcing.end().await;
     };
     let longest = wanted.drain + FAREWELL;
     let ending = async { drop(tokio::time::timeout(longest, ending).await) };
@@ -95,7 +103,8 @@ async fn assemble(
     yard.settings.questions_wait = true;
     yard.settings.worker_idle = Some(wanted.worker_idle);
     yard.settings.put_aside_after = Some(wanted.put_aside);
-    let policy = Policy { rules: config.rules()?, mode: config.file.permissions.mode };
+    // The configuration's rules are the yard's, which follows their file.
+    let policy = Policy { mode: config.file.permissions.mode, ..Policy::default() };
     let desk = Desk::new(yard, Arc::new(agents::Catalogued::new(config.clone())), policy);
     let state = &config.home.state;
     let projects_dir = wanted.projects.clone().unwrap_or_else(|| state.join("projects"));
@@ -124,18 +133,22 @@ fn counted(config: &Config, service: &Service) -> Result<Metrics, Failure> {
     Ok(metrics)
 }
 
-/// Reads the configuration again. What is wrong with it is told, and nothing changes.
+/// Reads the configuration again. Where something is wrong with it, nothing changes.
 fn reload(
     args: &ServeArgs,
     config: &Config,
     guard: &Guard,
     daemon: &Daemon,
+    announcing: &mut Announcing,
     service: &Service,
-) -> anyhow::Result<()> {
+) -> Result<(), Failure> {
     let new = config::load(Some(&config.home.config), true)?;
-    let policy = Policy { rules: new.rules()?, mode: new.file.permissions.mode };
+    let (rules, webhook) = (new.rules_file(), announce::checked(&new)?);
+    rules.as_ref().map(RulesFile::load).transpose().map_err(anyhow::Error::from)?;
     service.log_as(&new.file.log)?;
-    guard.reload(&new.file.serve.with(args).guard)?;
-    daemon.desk.set_policy(policy);
-    Ok(())
+    guard.reload(&new.file.serve.with(args).guard).map_err(anyhow::Error::from)?;
+    daemon.desk.yard().rules.follow(rules).map_err(anyhow::Error::from)?;
+    let mode = new.file.permissions.mode;
+    daemon.desk.set_policy(Policy { mode, ..Policy::default() });
+    announcing.replace(webhook, daemon)
 }

@@ -34,6 +34,7 @@ pub(crate) async fn dispatch(verb: SessionsVerb, config: Config) -> Result<ExitC
         SessionsVerb::Export { session, format, output } => {
             export(log, &session, format, output.as_deref()).await
         }
+        SessionsVerb::Audit(args) => crate::audit::audit(log, &args).await,
         SessionsVerb::Delete { sessions, yes } => delete(log, &sessions, yes).await,
         SessionsVerb::Prune { older_than, keep, yes } => prune(log, older_than, keep, yes).await,
     };
@@ -146,7 +147,7 @@ async fn export(
 }
 
 /// For us alone: a log holds whatever secrets were said or read.
-fn create_private(path: &Path) -> std::io::Result<std::fs::File> {
+pub(crate) fn create_private(path: &Path) -> std::io::Result<std::fs::File> {
     use std::os::unix::fs::OpenOptionsExt;
     std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }

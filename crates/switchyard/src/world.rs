@@ -6,14 +6,14 @@ use std::sync::Arc;
 use anyhow::Result;
 use runtimes::dialect::PermissionMode;
 use runtimes::scratch::Scratch;
-use sessions::permission::{Mode, Policy, Rules};
+use sessions::permission::{Mode, Policy, Rules, RulesFile};
 use sessions::settings::WorkerSetup;
 use sessions::yard::Yard;
 use store::{EventLog, Prune, SessionRecord, SqliteLog};
 use wire::{Millis, SessionId};
 
 use crate::cli::PermissionArgs;
-use crate::config::{Config, read_rules};
+use crate::config::Config;
 use crate::outcome::{Failure, NOT_FOUND};
 
 /// Hidden verbs under which the binary starts itself.
@@ -55,17 +55,14 @@ fn check_private(dir: &Path) -> Result<(), Failure> {
 pub(crate) async fn open_yard(config: &Config) -> Result<Yard, Failure> {
     let log = open_log(config)?;
     sweep(config).await;
-    let yard = Yard {
-        log,
-        settings: config.settings(),
-        setup: WorkerSetup {
-            keeper_exe: own_exe(),
-            keeper_args: vec![KEEPER_VERB.into()],
-            records_dir: Some(records_dir(config)),
-            cgroups: config.file.workers.cgroups,
-        },
-        live: Arc::default(),
+    let setup = WorkerSetup {
+        keeper_exe: own_exe(),
+        keeper_args: vec![KEEPER_VERB.into()],
+        records_dir: Some(records_dir(config)),
+        cgroups: config.file.workers.cgroups,
     };
+    let yard = Yard::new(log, config.settings(), setup);
+    yard.rules.follow(config.rules_file()).map_err(anyhow::Error::from)?;
     yard.recover().await?;
     prune(config, &yard).await?;
     Ok(yard)
@@ -136,15 +133,16 @@ pub(crate) fn working_directory(cwd: Option<&Path>) -> Result<PathBuf, Failure> 
         .map_err(|error| Failure::usage(format!("cannot work in {}: {error}", cwd.display())))
 }
 
+/// A session's own rules and mode. The configuration's rules are the yard's.
 pub(crate) fn policy(
     config: &Config,
     args: &PermissionArgs,
     cwd: &Path,
 ) -> Result<Policy, Failure> {
-    let mut rules = config.rules()?;
+    let mut rules = Rules::default();
     if let Some(path) = &args.policy {
-        let more = read_rules(path, cwd).map_err(|error| Failure::usage(format!("{error:#}")))?;
-        rules = rules.and(more);
+        let more = RulesFile::new(path, cwd).load();
+        rules = rules.and(more.map_err(|error| Failure::usage(error.to_string()))?);
     }
     if args.approve_reads {
         rules = rules.and(Rules::approve_reads());

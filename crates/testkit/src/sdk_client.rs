@@ -30,6 +30,7 @@ use agent_client_protocol::v1::schema::{
     SessionNotification, SessionUpdate, SetSessionModeRequest,
 };
 use agent_client_protocol::{Agent, JsonRpcRequest, Result, UntypedMessage};
+use agent_client_protocol_http::HttpClient;
 use memory::Memory;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -67,6 +68,22 @@ impl SdkClient {
         let (started, exit) =
             connection::open(command.into(), manners, Arc::clone(&memory), stopped);
         let (connection, pid) = started.await.expect("the agent did not start");
+        Self { connection, memory, pid, stop: Some(stop), exit }
+    }
+
+    /// Connects to `http://…/acp` or `ws://…/acp` with the SDK's own transport.
+    pub async fn remote(endpoint: &str, token: &str, manners: Manners) -> Self {
+        let mut headers = reqwest::header::HeaderMap::new();
+        headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
+        let transport = HttpClient::builder_with_endpoint(endpoint)
+            .configure_http(|http| http.default_headers(headers).no_proxy())
+            .build()
+            .unwrap();
+        let memory = Arc::new(Memory::default());
+        let (stop, stopped) = oneshot::channel();
+        let started = connection::open_remote(transport, manners, Arc::clone(&memory), stopped);
+        let (connection, pid) = started.await.expect("the connection did not open");
+        let (_, exit) = oneshot::channel();
         Self { connection, memory, pid, stop: Some(stop), exit }
     }
 

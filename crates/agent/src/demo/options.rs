@@ -31,6 +31,8 @@ pub struct Options {
     pub ids: IdStyle,
     /// Wait this long before reading anything.
     pub slow_start: Duration,
+    /// Wait this long before answering `session/new`.
+    pub slow_new: Duration,
     /// Write this many bytes to stderr before reading anything.
     pub stderr_flood_bytes: u64,
     /// Stay alive when stdin ends.
@@ -80,6 +82,7 @@ pub const USAGE: &str = "\
 --ids from-zero|strings
                      ids of the agent's own requests
 --slow-start MS      wait before reading anything
+--slow-new MS        wait before answering session/new
 --stderr-flood BYTES write BYTES to stderr before reading anything
 --ignore-eof         stay alive when stdin ends
 --ignore-term        stay alive on SIGTERM
@@ -116,6 +119,7 @@ impl Options {
             "--version-answer" => self.version_answer = Some(rest.number(flag)?),
             "--ids" => self.ids = rest.id_style(flag)?,
             "--slow-start" => self.slow_start = Duration::from_millis(rest.number(flag)?),
+            "--slow-new" => self.slow_new = Duration::from_millis(rest.number(flag)?),
             "--stderr-flood" => self.stderr_flood_bytes = rest.number(flag)?,
             "--ignore-eof" => self.ignores_eof = true,
             "--ignore-term" => self.ignores_term = true,

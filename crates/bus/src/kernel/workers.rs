@@ -351,7 +351,7 @@ impl Shell {
             if let Process::Runs { handle, .. } = &worker.process
                 && has_limit
             {
-                keepers.push((*id, handle.keeper_pid().cast_signed()));
+                keepers.push((*id, handle.keeper_pid()));
             }
         }
         if keepers.is_empty() {
@@ -368,13 +368,9 @@ impl Shell {
     }
 }
 
-fn memory_of_trees(keepers: &[(WorkerId, i32)]) -> Vec<(WorkerId, u64)> {
-    let all = procs::snapshot();
-    let of_tree = |keeper: i32| {
-        let tree = procs::descendants(&[keeper], &all);
-        tree.iter().map(procs::Proc::n_resident_bytes).sum()
-    };
-    keepers.iter().map(|(worker, keeper)| (*worker, of_tree(*keeper))).collect()
+fn memory_of_trees(keepers: &[(WorkerId, u32)]) -> Vec<(WorkerId, u64)> {
+    let pids: Vec<u32> = keepers.iter().map(|(_, keeper)| *keeper).collect();
+    keepers.iter().map(|(worker, _)| *worker).zip(procs::resident_bytes(&pids)).collect()
 }
 
 /// Starts a worker, tells what becomes of it, and stays until all its processes are gone.

@@ -248,6 +248,7 @@ fn bare_form(dialect: &str, prompt: Option<PromptBy>) -> Form {
         },
         env: EnvChanges::default(),
         images: if speaks { Images::Protocol } else { Images::None },
+        shared_worker: false,
         quirks: Quirks::default(),
     }
 }

@@ -254,6 +254,8 @@ fn what_needs_a_protocol_is_not_offered_without() {
     check("needs = { add-dir = \"dirs\" }", "images = \"protocol\"", "images", "by dialect or acp");
     check("needs = { add-dir = \"dirs\" }", "mcp = \"acp\"", "mcp", "needs the dialect acp");
     check("mcp = \"acp\"", "mcp = \"claude-json\"", "mcp", "must be `acp`");
+    let text = "needs = { add-dir = \"dirs\" }\nshared_worker = true";
+    check("needs = { add-dir = \"dirs\" }", text, "shared_worker", "needs the dialect acp");
 }
 
 #[test]

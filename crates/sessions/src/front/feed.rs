@@ -57,8 +57,8 @@ pub(super) struct Feed {
     pub(super) handle: SessionHandle,
     /// `None` for a client that only watches.
     pub(super) attachment: Option<Attachment>,
-    /// Who answers, as the log names it.
-    pub(super) by: String,
+    /// Who decides when the client answers.
+    pub(super) decider: Decider,
     /// Others may answer first.
     pub(super) is_shared: bool,
     /// What the client calls the session, if that is not our id.
@@ -195,18 +195,13 @@ impl Feed {
         }
         let Ok(Asked { request_id, ask: true, request }) = event.payload.read() else { return };
         let params = self.named(&request);
-        let (client, handle, by) = (self.client.clone(), self.handle.clone(), self.by.clone());
-        let is_shared = self.is_shared;
+        let (client, handle, by) = (self.client.clone(), self.handle.clone(), self.decider.clone());
         let task = tokio::spawn(async move {
             let answer = match client.call(method, &params).await {
                 Ok(response) => read_answer(method, response),
                 // Nobody there to say yes.
                 Err(CallError::Closed | CallError::Full) => return,
                 Err(_) => Answer::Reject,
-            };
-            let by = match is_shared {
-                false => Decider::new("client"),
-                true => Decider::detailed("client", by),
             };
             if handle.answer(request_id, answer, by.clone()).await.is_ok_and(|taken| !taken) {
                 // Not one of the options, or too late; in the first case it means no.

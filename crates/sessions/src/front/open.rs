@@ -10,6 +10,7 @@ use wire::{Json, Message, RpcError, Seq, SessionId};
 use super::{Feed, Front, Open, feed, no_such_session, session_of};
 use crate::link;
 use crate::open::{self, Notes, OpenError, Opened, Terms};
+use crate::permission::Decider;
 use crate::projection::AcpReplay;
 use crate::session::ServedBy;
 use bus::connection::Outcome;
@@ -180,7 +181,7 @@ impl Front {
             log: self.yard.log.clone(),
             handle: handle.clone(),
             attachment,
-            by: self.by().to_owned(),
+            decider: self.decider(),
             is_shared: self.visit.is_some(),
             alias,
             cursor,
@@ -241,6 +242,15 @@ impl Front {
         let _ = open.handle.close().await;
         let _ = open.handle.finish().await;
         self.sessions().remove(named);
+    }
+
+    /// Who decides when the client answers a question.
+    fn decider(&self) -> Decider {
+        match &self.visit {
+            // Only an editor that started us has an agent of its own here.
+            None => Decider::client("acp stdio"),
+            Some(visit) => Decider::client(&visit.visitor.client),
+        }
     }
 
     fn terms(&self) -> Result<Terms, RpcError> {

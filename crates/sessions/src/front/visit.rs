@@ -32,8 +32,10 @@ const KNOWN_FOR: Duration = Duration::from_secs(600);
 pub struct Visitor {
     /// What its sessions are made of, but for what `session/new` says.
     pub order: Order,
-    /// As decisions and prompts name it.
+    /// As prompts and sessions name it.
     pub by: String,
+    /// As decisions name it, with the way it came: `token:phone websocket`.
+    pub client: String,
     /// How it came: `http`, `websocket`, `tcp`, `unix`.
     pub way: String,
     /// It sees everything and changes nothing.
@@ -72,7 +74,7 @@ impl Visit {
         let slot = match &*spare {
             Some(terms) => terms.slot.clone(),
             None => {
-                let terms = self.desk.terms(&self.order()).await?;
+                let terms = self.desk.terms(&self.order(), None).await?;
                 let slot = terms.slot.clone();
                 *spare = Some(terms);
                 slot

@@ -1,10 +1,12 @@
 //! A place for one agent process that is started again when it is needed and gone.
 //!
+//! A slot from the pools takes a worker that stands ready, or shares one with other slots.
+//!
 //! Always true: at most one process at a time, and no more than so many starts in a
 //! window; then the slot refuses for a while instead of looping.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
@@ -12,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use wire::Json;
 
 use super::{AgentCommand, Host, StartError};
+use crate::pools::{Backing, Prepared};
 use crate::settings::{Settings, WorkerSetup};
 
 #[derive(Debug)]
@@ -21,6 +24,8 @@ pub struct HostSlot {
     settings: Settings,
     initialize: Json,
     state: Mutex<State>,
+    /// For a slot that came from the pools.
+    backing: OnceLock<Backing>,
     /// Ends a start that is under way.
     closing: CancellationToken,
 }
@@ -60,7 +65,57 @@ impl HostSlot {
             }
             false => initialize,
         };
-        Self { command, setup, settings, initialize, state: Mutex::default(), closing }
+        Self {
+            command,
+            setup,
+            settings,
+            initialize,
+            state: Mutex::default(),
+            backing: OnceLock::new(),
+            closing,
+        }
+    }
+
+    /// Ties the slot to the pools; once.
+    pub(crate) fn back(&self, backing: Backing) {
+        // A slot is handed out once.
+        let _ = self.backing.set(backing);
+    }
+
+    /// Whether the agent serves other sessions too, so that this one may not end it.
+    pub fn is_shared(&self) -> bool {
+        self.shared().is_some()
+    }
+
+    fn shared(&self) -> Option<&Arc<Self>> {
+        self.backing.get()?.shared()
+    }
+
+    /// A session that was opened with `params` before anybody asked for it.
+    pub(crate) fn take_prepared(&self, params: &Json) -> Option<Prepared> {
+        self.backing.get()?.take_prepared(params)
+    }
+
+    /// Frees such a session, because this one is another.
+    pub(crate) fn discard_prepared(&self) {
+        if let Some(backing) = self.backing.get() {
+            backing.discard_prepared();
+        }
+    }
+
+    /// No agent is started here any more.
+    pub(crate) fn refuse(&self) {
+        self.closing.cancel();
+    }
+
+    /// The agent that runs here, for another slot.
+    pub(crate) async fn give_up(&self) -> Option<Arc<Host>> {
+        self.state.lock().await.host.take()
+    }
+
+    /// The agent if it runs; nothing is started, and one that is just starting is not seen.
+    pub(crate) fn running(&self) -> Option<Arc<Host>> {
+        self.state.try_lock().ok()?.host.clone().filter(|host| host.is_running())
     }
 
     pub fn command(&self) -> &AgentCommand {
@@ -77,8 +132,12 @@ impl HostSlot {
     }
 
     async fn running_host(&self) -> Result<Arc<Host>, HostError> {
+        if let Some(shared) = self.shared() {
+            return Box::pin(shared.host()).await;
+        }
         let mut state = self.state.lock().await;
-        if let Some(host) = state.host.as_ref().filter(|host| host.is_running()) {
+        // Looked at, because its end may not have been told yet.
+        if let Some(host) = state.host.as_ref().filter(|host| host.is_present()) {
             return Ok(host.clone());
         }
         if let Some(gone) = state.host.take() {
@@ -87,9 +146,19 @@ impl HostSlot {
         }
         self.check_circuit(&mut state.starts)?;
         state.starts.push_back(Instant::now());
+        let backing = self.backing.get();
+        if let Some(backing) = backing
+            && let Some(host) = backing.ready(&self.command, &self.initialize).await
+        {
+            state.host = Some(host.clone());
+            return Ok(host);
+        }
         let host =
             Host::start(&self.command, &self.setup, &self.settings, &self.initialize).await?;
         state.host = Some(host.clone());
+        if let Some(backing) = backing {
+            backing.started();
+        }
         Ok(host)
     }
 
@@ -114,7 +183,7 @@ impl HostSlot {
         })
     }
 
-    /// Ends the agent; it is started again when it is needed.
+    /// Ends the agent; it is started again when it is needed. One that others use goes on.
     pub(crate) fn rest(self: &Arc<Self>) {
         let slot = self.clone();
         tokio::spawn(async move {
@@ -127,9 +196,12 @@ impl HostSlot {
         });
     }
 
-    /// Ends the agent for good.
+    /// Ends the agent for good; one that others use is let go.
     pub async fn shut_down(&self) {
         self.closing.cancel();
+        if let Some(backing) = self.backing.get() {
+            backing.let_go();
+        }
         let host = self.state.lock().await.host.take();
         if let Some(host) = host {
             host.stop(|_| {}).await;

@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Decider, Question, Verdict};
 
@@ -19,11 +19,20 @@ pub struct Rules(Vec<Rule>);
 #[derive(Debug, Clone)]
 pub struct Rule {
     name: String,
+    place: RulePlace,
     action: Action,
     kinds: Option<Vec<String>>,
     paths: Option<Vec<GlobMatcher>>,
     commands: Option<Vec<GlobMatcher>>,
     agents: Option<Vec<String>>,
+}
+
+/// Where a rule stands: the file, if it is from one, and its number there, from 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RulePlace {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    pub index: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -36,6 +45,12 @@ enum Action {
 
 #[derive(Debug, thiserror::Error)]
 pub enum RuleError {
+    #[error("cannot read the rules file {path}: {why}")]
+    Unreadable { path: String, why: String },
+    #[error("the rules file {path} has more than {max_bytes} bytes")]
+    TooLarge { path: String, max_bytes: u64 },
+    #[error("cannot use the rules file {path}: {error}")]
+    InFile { path: String, error: Box<RuleError> },
     #[error("cannot read the rules: {0}")]
     Syntax(String),
     #[error("rule {rule}: `{glob}` is not a pattern: {why}")]
@@ -84,8 +99,30 @@ impl Rules {
     pub fn approve_reads() -> Self {
         let kinds = Some(["read", "search", "think"].map(str::to_owned).to_vec());
         let name = "approve-reads".to_owned();
-        let action = Action::Allow;
-        Self(vec![Rule { name, action, kinds, paths: None, commands: None, agents: None }])
+        let (place, action) = (RulePlace { file: None, index: 1 }, Action::Allow);
+        Self(vec![Rule { name, place, action, kinds, paths: None, commands: None, agents: None }])
+    }
+
+    /// Notes the file that the rules are from.
+    #[must_use]
+    pub(super) fn read_from(mut self, path: &Path) -> Self {
+        let file = path.to_string_lossy();
+        for rule in &mut self.0 {
+            rule.place.file = Some(file.to_string());
+        }
+        self
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn all(&self) -> &[Rule] {
+        &self.0
     }
 
     #[must_use]
@@ -93,23 +130,34 @@ impl Rules {
         self.0.extend(other.0);
         self
     }
+}
 
-    pub(super) fn judge(&self, question: &Question) -> Option<Verdict> {
-        for action in [Action::Deny, Action::Ask, Action::Allow] {
-            let rule = self.0.iter().find(|rule| rule.action == action && rule.applies(question));
-            let Some(rule) = rule else { continue };
-            let by = Decider::detailed("rule", rule.name.clone());
-            return Some(match action {
-                Action::Deny => Verdict::Deny(by),
-                Action::Ask => Verdict::Ask,
-                Action::Allow => Verdict::Allow(by),
-            });
-        }
-        None
+/// What `rules` say about the question: deny before ask before allow, whatever their order.
+pub(super) fn judge<'a>(
+    rules: impl Iterator<Item = &'a Rule> + Clone,
+    question: &Question,
+) -> Option<Verdict> {
+    for action in [Action::Deny, Action::Ask, Action::Allow] {
+        let found = rules.clone().find(|rule| rule.action == action && rule.applies(question));
+        let Some(rule) = found else { continue };
+        return Some(match action {
+            Action::Deny => Verdict::Deny(Decider::rule(rule)),
+            Action::Ask => Verdict::Ask,
+            Action::Allow => Verdict::Allow(Decider::rule(rule)),
+        });
     }
+    None
 }
 
 impl Rule {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn place(&self) -> RulePlace {
+        self.place.clone()
+    }
+
     fn new(index: usize, entry: Entry, base: &Path) -> Result<Self, RuleError> {
         let name = entry.name.unwrap_or_else(|| format!("#{}", index + 1));
         for (list, is_empty) in [
@@ -127,6 +175,7 @@ impl Rule {
             globs.map(|globs| globs.into_iter().map(compile_one).collect()).transpose()
         };
         Ok(Self {
+            place: RulePlace { file: None, index: index + 1 },
             paths: compile(entry.paths, true)?,
             commands: compile(entry.commands, false)?,
             action: entry.action,

@@ -24,6 +24,7 @@ use crate::details::Details;
 use crate::files::Roots;
 use crate::host::{FromAgents, HostSlot};
 use crate::mint;
+use crate::news::What;
 use crate::observer::{Held, TurnWatch, Watched};
 use crate::permission::Policy;
 use crate::trouble::Trouble;
@@ -119,6 +120,7 @@ impl Actor {
                 yard.setup.clone(),
                 &yard.settings,
                 policy,
+                yard.rules.clone(),
                 agent,
             ))
         });
@@ -178,6 +180,7 @@ impl Actor {
                 Phase::Over(Some(halt.0))
             }
         };
+        self.abandon_shared();
         if let Some(services) = &self.services {
             services.end().await;
         }
@@ -193,6 +196,8 @@ impl Actor {
     /// The log takes no more. An agent must not go on working where nothing can be logged.
     async fn halt(&mut self, halt: &Halt) {
         tracing::warn!(session = %self.id, why = halt.0, "session halted");
+        let (turn, why) = (self.current_turn(), halt.0.clone());
+        self.yard.news.add(self.id, What::Halted { turn, why });
         // No longer listening comes first: the agent's last words would wait for us, and we
         // for the agent.
         let linkage = self.release();
@@ -217,6 +222,9 @@ impl Actor {
         loop {
             self.start_next_turn().await?;
             self.publish_phase();
+            if self.finishing.is_some() {
+                self.leave_shared();
+            }
             if self.finishing.is_some() && matches!(self.link, LinkState::Unlinked) {
                 return Ok(End::Finished);
             }

@@ -1,17 +1,17 @@
 //! What the agent says, and what becomes of it.
 
 use serde_json::{Value, json};
-use store::{Batch, Changes, Durability};
-use wire::{CallId, Draft, Json, Kind, Message, RpcError, RpcId};
+use store::Changes;
+use wire::{Draft, Json, Kind, Message, RpcError, RpcId};
 
 use super::actor::{Actor, Halt, LinkState};
-use super::question::{Asks, Pending, Settled, permission};
+use super::question::{Asks, permission};
 use super::services::Services;
-use super::{Answer, Client, ClientCall, params_for_client};
+use super::{Client, ClientCall, params_for_client};
 use crate::host::{FromAgent, last_lines};
 use crate::mint;
-use crate::observer::{ToolCall, Watched};
-use crate::permission::{Decider, PermissionOutcome, Question, Verdict};
+use crate::observer::ToolCall;
+use crate::permission::{PermissionOutcome, Question, Verdict};
 use crate::trouble::Trouble;
 use bus::connection::Outcome;
 
@@ -212,7 +212,8 @@ impl Actor {
         let known = self.known_tool(&params);
         let question =
             Question::read(params.as_str(), known.as_ref(), &self.agent, &self.roots.paths());
-        let decided = match self.policy.judge(&question) {
+        let rules = self.yard.rules.current();
+        let decided = match self.policy.judge_with(&rules, &question) {
             Verdict::Allow(by) => PermissionOutcome::allow_once(&question)
                 .map(|outcome| (permission(&outcome, false), by)),
             Verdict::Deny(by) => {
@@ -220,110 +221,15 @@ impl Actor {
             }
             Verdict::Ask => None,
         };
-        self.put(message.id(), Asks::Permission(question), &params, decided).await
+        self.put(message.id(), Asks::Permission(question), params, decided).await
     }
 
     async fn asked_elicitation(&mut self, message: &Message) -> Result<(), Halt> {
         let params = params_for_client(message, &self.public_id);
-        self.put(message.id(), Asks::Elicitation, &params, None).await
+        self.put(message.id(), Asks::Elicitation, params, None).await
     }
 
-    /// Logs a question and answers it at once, or leaves it to the attached clients.
-    async fn put(
-        &mut self,
-        rpc_id: RpcId,
-        asks: Asks,
-        params: &Json,
-        decided: Option<(Settled, Decider)>,
-    ) -> Result<(), Halt> {
-        let id = mint::request_id();
-        let is_cancelling = self.turns.running().is_some_and(|running| running.is_cancelling);
-        let decided = match decided {
-            _ if is_cancelling => Some((asks.cancel(), Decider::new("cancel"))),
-            None if self.clients.is_empty() && !self.yard.settings.questions_wait => {
-                Some((asks.reject(), Decider::new("unattended")))
-            }
-            decided => decided,
-        };
-        let payload = format!(
-            r#"{{"requestId":"{id}","ask":{},"request":{}}}"#,
-            decided.is_none(),
-            params.as_str()
-        );
-        let kind = match asks {
-            Asks::Permission(_) => Kind::PermissionRequested,
-            Asks::Elicitation => Kind::ElicitationRequested,
-        };
-        let drafts = vec![self.raw_draft(kind, Json::trusted(payload))];
-        self.append(drafts, Changes::default()).await?;
-        let deadline = std::time::Instant::now() + self.yard.settings.permission_within;
-        let watch = match decided {
-            Some(_) => Watched::default(),
-            None => self.yard.settings.observers.question(&self.agent),
-        };
-        let pending = Pending { id, rpc_id, asks, deadline, _watch: watch };
-        match decided {
-            Some((settled, by)) => self.settle(&pending, &settled, &by).await,
-            None => {
-                self.questions.add(pending);
-                Ok(())
-            }
-        }
-    }
-
-    pub(super) async fn answer(
-        &mut self,
-        request: CallId,
-        answer: &Answer,
-        by: Decider,
-    ) -> Result<bool, Halt> {
-        let Some((pending, settled)) = self.questions.take(request, answer) else {
-            return Ok(false);
-        };
-        self.settle(&pending, &settled, &by).await?;
-        Ok(true)
-    }
-
-    /// Logs who decided what, durably, and then tells the agent.
-    pub(super) async fn settle(
-        &mut self,
-        pending: &Pending,
-        settled: &Settled,
-        by: &Decider,
-    ) -> Result<(), Halt> {
-        let response: Value = settled.response.read().unwrap_or_default();
-        let (kind, payload) = match &pending.asks {
-            Asks::Permission(question) => {
-                let is_allowed = !settled.is_rejection;
-                self.yard.settings.observers.decided(&self.agent, by.who, is_allowed);
-                let option_id = response["outcome"]["optionId"].as_str();
-                let chosen = question.options.iter().find(|o| Some(&*o.id) == option_id);
-                let mut outcome = response["outcome"].clone();
-                if let (Some(chosen), Value::Object(outcome)) = (chosen, &mut outcome) {
-                    outcome.insert("kind".into(), json!(chosen.kind));
-                    outcome.insert("name".into(), json!(chosen.name));
-                }
-                let payload = json!({
-                    "requestId": pending.id,
-                    "by": by,
-                    "allowed": !settled.is_rejection,
-                    "outcome": outcome,
-                });
-                (Kind::PermissionResolved, payload)
-            }
-            Asks::Elicitation => (
-                Kind::ElicitationResolved,
-                json!({ "requestId": pending.id, "by": by, "response": response }),
-            ),
-        };
-        let drafts = vec![self.raw_draft(kind, Json::of(&payload))];
-        let batch = Batch::new(self.id, drafts).durable(Durability::Power);
-        self.head = self.yard.append(batch).await?.last;
-        self.respond(&pending.rpc_id, Ok(settled.response.clone()));
-        Ok(())
-    }
-
-    fn respond(&self, id: &RpcId, outcome: Outcome) {
+    pub(super) fn respond(&self, id: &RpcId, outcome: Outcome) {
         if let LinkState::Linked { linkage, .. } = &self.link {
             // An agent that does not read will be found stalled by its connection.
             let _ = linkage.host.connection().respond_now(id, outcome);
@@ -385,7 +291,8 @@ impl Actor {
         if let Some(services) = &self.services {
             services.end().await;
         }
-        let Some(running) = self.turns.running() else { return Ok(()) };
+        // Questions outside of a turn have nobody left who asks them.
+        let Some(running) = self.turns.running() else { return self.cancel_questions().await };
         if running.is_cancelling {
             return self.end_turn(running.turn, &json!({ "stopReason": "cancelled" })).await;
         }

@@ -73,7 +73,7 @@ impl Actor {
     pub(super) async fn cancel_questions(&mut self) -> Result<(), Halt> {
         for pending in self.questions.take_all() {
             let settled = pending.asks.cancel();
-            self.settle(&pending, &settled, &Decider::new("cancel")).await?;
+            self.settle(pending, &settled, &Decider::new("cancel")).await?;
         }
         Ok(())
     }
@@ -97,7 +97,7 @@ impl Actor {
         }
         for pending in self.questions.take_overdue(now) {
             let settled = pending.asks.reject();
-            self.settle(&pending, &settled, &Decider::new("timeout")).await?;
+            self.settle(pending, &settled, &Decider::new("timeout")).await?;
         }
         if self.worker_deadline().is_some_and(|deadline| deadline <= now) {
             self.let_worker_go().await?;

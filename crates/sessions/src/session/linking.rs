@@ -263,7 +263,29 @@ impl Actor {
         }
     }
 
+    /// A worker that others use goes on when this session is done with it.
+    pub(super) fn leave_shared(&mut self) {
+        if self.slot.is_shared() && self.turns.running().is_none() {
+            self.abandon_shared();
+        }
+    }
+
+    /// As [`leave_shared`](Self::leave_shared), also in the middle of a turn: nobody is left
+    /// who could hear of it.
+    pub(super) fn abandon_shared(&mut self) {
+        if !self.slot.is_shared() {
+            return;
+        }
+        let Some(linkage) = self.release() else { return };
+        if self.turns.running().is_some() {
+            let params = linkage.params_for_agent(&Json::trusted("{}"));
+            let _ = linkage.host.connection().notify("session/cancel", &params);
+        }
+        linkage.close_soon();
+    }
+
     pub(super) async fn close(&mut self) -> Result<(), Halt> {
+        self.cancel_questions().await?;
         if let Some(linkage) = self.release() {
             linkage.close_soon();
         }

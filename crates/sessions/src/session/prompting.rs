@@ -163,6 +163,7 @@ impl Actor {
             .durable(Durability::Power)
             .with(self.next_turn_is_active());
         self.head = self.yard.append(batch).await?.last;
+        self.yard.tell(self.id, &Kind::TurnEnded, self.head);
         self.cancelling.finish();
         Ok(())
     }

@@ -3,14 +3,18 @@
 //! Always true: a question is answered once. The first valid answer wins; later ones are
 //! told so. A question that nobody answers in time is rejected, never allowed.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use wire::{CallId, Json, RpcId};
 
 use super::Answer;
 use crate::observer::{Held, Watched};
-use crate::permission::{PermissionOutcome, Question};
+use crate::pending::Listed;
+use crate::permission::{Brief, PermissionOutcome, Question};
+
+/// More at a time come from no agent that means well.
+const MAX_PENDING: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Questions {
@@ -23,8 +27,19 @@ pub(super) struct Pending {
     /// The agent's request.
     pub(super) rpc_id: RpcId,
     pub(super) asks: Asks,
+    pub(super) brief: Brief,
+    pub(super) asked_at: Instant,
     pub(super) deadline: Instant,
-    pub(super) _watch: Watched<dyn Held>,
+    /// Present while people are asked: others see it there.
+    pub(super) listed: Option<Listed>,
+    pub(super) watch: Watched<dyn Held>,
+}
+
+impl Pending {
+    /// How long people have been asked; `None` if they were not.
+    pub(super) fn waited(&self) -> Option<Duration> {
+        self.listed.as_ref().map(|_| self.asked_at.elapsed())
+    }
 }
 
 #[derive(Debug)]
@@ -47,6 +62,10 @@ impl Questions {
 
     pub(super) fn is_empty(&self) -> bool {
         self.pending.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.pending.len() >= MAX_PENDING
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {

@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use wire::{Json, RpcError};
 
 use crate::files::Roots;
-use crate::permission::{Policy, Question, Verdict, resolve_path};
+use crate::permission::{Policy, Question, RuleBook, Verdict, resolve_path};
 use crate::settings::{Settings, WorkerSetup};
 use crate::terminals::Terminals;
 
@@ -20,6 +20,8 @@ pub(super) struct Services {
     roots: Arc<Roots>,
     terminals: Terminals,
     policy: Policy,
+    /// The rules that all sessions share.
+    rules: RuleBook,
     agent: String,
     slots: Arc<Semaphore>,
 }
@@ -43,11 +45,13 @@ impl Services {
         setup: WorkerSetup,
         settings: &Settings,
         policy: Policy,
+        rules: RuleBook,
         agent: String,
     ) -> Self {
         let terminals =
             Terminals::new(setup, settings.max_terminals, settings.terminal_output_bytes);
-        Self { roots, terminals, policy, agent, slots: Arc::new(Semaphore::new(MAX_AT_ONCE)) }
+        let slots = Arc::new(Semaphore::new(MAX_AT_ONCE));
+        Self { roots, terminals, policy, rules, agent, slots }
     }
 
     pub(super) fn serves(method: &str) -> bool {
@@ -118,13 +122,12 @@ impl Services {
     /// The agent asks for permission itself before it comes here, so nothing is asked a
     /// second time; but what is denied stays denied for agents that do not ask.
     fn check(&self, question: &Question) -> Result<(), RpcError> {
-        let rules_only = Policy { rules: self.policy.rules.clone(), ..Policy::default() };
-        match rules_only.judge(question) {
-            Verdict::Deny(by) => Err(RpcError::internal(format_args!(
+        match self.policy.judge_by_rules(&self.rules.current(), question) {
+            Some(Verdict::Deny(by)) => Err(RpcError::internal(format_args!(
                 "denied by rule {}",
                 by.detail.unwrap_or_default()
             ))),
-            Verdict::Allow(_) | Verdict::Ask => Ok(()),
+            Some(Verdict::Allow(_) | Verdict::Ask) | None => Ok(()),
         }
     }
 

@@ -162,21 +162,34 @@ fn crc_at(connection: &Connection, key: i64) -> Outcome<Option<u32>> {
 
 /// The event in `found`, if it is the one that was written at `seq`.
 fn checked(found: &SqlRow<'_>, row: &Row, seq: u64, previous: u32) -> Option<(Event, u32)> {
+    let (event, crc) = linked(found, row.record.id, Seq(seq), previous)?;
+    let is_last = row.record.head == event.seq;
+    let key = found.get_ref(0).ok()?.as_i64().ok()?;
+    if key != row.base() + seq.cast_signed() || (is_last && crc != row.head_crc) {
+        return None;
+    }
+    Some((event, crc))
+}
+
+/// The event in `found`, from the columns `key, at, turn, kind, payload, crc`, if it was
+/// written at `seq` of `session` after the one with the checksum `previous`.
+pub(super) fn linked(
+    found: &SqlRow<'_>,
+    session: SessionId,
+    seq: Seq,
+    previous: u32,
+) -> Option<(Event, u32)> {
     let text = |index: usize| found.get_ref(index).ok()?.as_str().ok();
     let int = |index: usize| found.get_ref(index).ok()?.as_i64().ok();
     let link = Link {
-        seq: Seq(seq),
+        seq,
         at: Millis(int(1)?),
         turn: found.get_ref(2).ok()?.as_str_or_null().ok()?,
         kind: text(3)?,
         payload: text(4)?,
     };
-    let crc = link.crc(row.record.id, previous);
-    let is_last = row.record.head == link.seq;
-    if int(0)? != row.base() + seq.cast_signed()
-        || int(5)? != i64::from(crc)
-        || (is_last && crc != row.head_crc)
-    {
+    let crc = link.crc(session, previous);
+    if int(5)? != i64::from(crc) {
         return None;
     }
     let turn = match link.turn {

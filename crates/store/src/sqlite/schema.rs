@@ -11,18 +11,27 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::fault::{Fault, Outcome};
 use crate::StoreError;
 
-const VERSION: i64 = 1;
+/// 1 had no index of decisions.
+const VERSION: i64 = 2;
 
 /// An event's key is its session's key and its place in one integer: appends go to the end
 /// of the session's range, and the tree stays flat because rows live in its leaves only.
-pub(super) const SEQ_BITS: u32 = 40;
+pub(super) use crate::decisions::SEQ_BITS;
 pub(super) const MAX_SESSION_KEY: i64 = (1 << (63 - SEQ_BITS)) - 1;
 
+/// Decisions by time. Everything else that is appended costs two comparisons more and
+/// nothing in the index.
+pub(super) const DECIDED_INDEX: &str = "CREATE INDEX events_decided ON events (at) \
+     WHERE kind = 'permission_resolved' OR kind = 'elicitation_resolved'";
+/// What a statement must ask for to be answered from that index.
+pub(super) const DECIDED: &str = "kind = 'permission_resolved' OR kind = 'elicitation_resolved'";
+
 /// In the order of their names, as the check below reads them back.
-const TABLES: [&str; 7] = [
+const TABLES: [&str; 8] = [
     "CREATE TABLE doomed (key INTEGER PRIMARY KEY) STRICT",
     "CREATE TABLE events (key INTEGER PRIMARY KEY, at INTEGER NOT NULL, turn TEXT, \
      kind TEXT NOT NULL, payload TEXT NOT NULL, crc INTEGER NOT NULL) STRICT",
+    DECIDED_INDEX,
     "CREATE TABLE sessions (key INTEGER PRIMARY KEY, id TEXT NOT NULL, epoch INTEGER NOT NULL, \
      agent TEXT NOT NULL, cwd TEXT NOT NULL, title TEXT, created INTEGER NOT NULL, \
      updated INTEGER NOT NULL, head INTEGER NOT NULL, head_crc INTEGER NOT NULL, \
@@ -96,12 +105,22 @@ fn ensure_tables(connection: &mut Connection, path: &Path) -> Outcome<()> {
             tx.execute(table, [])?;
         }
         tx.pragma_update(None, "user_version", VERSION)?;
+    } else if found == 1 && tables.iter().eq(first_tables()) {
+        // One pass over the events; a log of gigabytes takes some seconds, once.
+        tracing::info!(path = %path.display(), "indexing the decisions of an older log");
+        tx.execute(DECIDED_INDEX, [])?;
+        tx.pragma_update(None, "user_version", VERSION)?;
     } else if found != VERSION || tables != TABLES {
         let detail = "its tables are not the ones of an event log".into();
         return Err(StoreError::NotALog { path: path.into(), detail }.into());
     }
     tx.commit()?;
     Ok(())
+}
+
+/// The tables of version 1.
+fn first_tables() -> impl Iterator<Item = &'static str> {
+    TABLES.into_iter().filter(|table| *table != DECIDED_INDEX)
 }
 
 fn stored_tables(connection: &Connection) -> Outcome<Vec<String>> {

@@ -88,6 +88,138 @@ async fn listings_follow_an_index_and_never_sort() {
     assert_eq!(listed.len(), 1000);
 }
 
+fn decided(name: &str, at: i64, n: usize) -> Batch {
+    let payload = Json::of(&format!("{name} {at}"));
+    let draft = Draft { at: Millis(at), turn: None, kind: Kind::PermissionResolved, payload };
+    Batch::new(id(name), vec![draft; n])
+}
+
+async fn explained(log: &SqliteLog, filter: DecisionFilter) -> String {
+    let plan = log.ask(move |connection| {
+        let (sql, values) = decided::listing(&filter);
+        let values: Vec<&dyn rusqlite::ToSql> = values.iter().map(AsRef::as_ref).collect();
+        let mut explain = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+        let lines = explain.query_map(&*values, |row| row.get::<_, String>(3))?;
+        Ok(lines.collect::<Result<Vec<_>, _>>()?.join("; "))
+    });
+    plan.await.unwrap()
+}
+
+#[tokio::test]
+async fn decisions_follow_their_index_and_never_sort() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(&dir);
+    log.create(new("a")).await.unwrap();
+    log.append(batch("a", 100)).await.unwrap();
+    log.append(decided("a", 5, 3)).await.unwrap();
+    let last = log.decisions(DecisionFilter::default()).await.unwrap().pop().unwrap();
+    let filters = [
+        DecisionFilter::default(),
+        DecisionFilter { since: Some(Millis(3)), ..DecisionFilter::default() },
+        DecisionFilter { until: Some(Millis(3)), ..DecisionFilter::default() },
+        DecisionFilter { after: Some(last.place), ..DecisionFilter::default() },
+        DecisionFilter { session: Some(id("a")), ..DecisionFilter::default() },
+    ];
+
+    for filter in filters {
+        let plan = explained(&log, filter.clone()).await;
+
+        assert!(plan.contains("e USING INDEX events_decided"), "{filter:?}: {plan}");
+        assert!(plan.contains("s USING INTEGER PRIMARY KEY"), "{filter:?}: {plan}");
+        assert!(!plan.contains("TEMP B-TREE"), "{filter:?}: {plan}");
+        let is_bounded = filter.since.or(filter.until).is_some() || filter.after.is_some();
+        assert!(!is_bounded || plan.contains("SEARCH e"), "{filter:?}: {plan}");
+    }
+}
+
+#[test]
+fn the_index_has_the_kinds_that_the_log_in_memory_looks_for() {
+    let kinds = crate::decisions::DECIDED.map(|kind| format!("kind = '{kind}'"));
+    assert_eq!(schema::DECIDED, kinds.join(" OR "));
+    assert!(schema::DECIDED_INDEX.ends_with(&format!("WHERE {}", schema::DECIDED)));
+}
+
+#[tokio::test]
+async fn a_log_of_the_first_version_gets_the_index_and_keeps_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(&dir);
+    for name in ["a", "b"] {
+        log.create(new(name)).await.unwrap();
+        log.append(batch(name, 50)).await.unwrap();
+        log.append(decided(name, 5, 2)).await.unwrap();
+    }
+    let before = log.read(id("a"), Seq(0), 100).await.unwrap();
+    drop(log);
+    let raw = Connection::open(dir.path().join("switchyard.db")).unwrap();
+    raw.execute_batch("DROP INDEX events_decided; PRAGMA user_version = 1").unwrap();
+    drop(raw);
+
+    let log = open(&dir);
+
+    assert_eq!(log.lost_sessions(), []);
+    assert_eq!(log.read(id("a"), Seq(0), 100).await.unwrap(), before);
+    let decisions = log.decisions(DecisionFilter::default()).await.unwrap();
+    let places: Vec<_> = decisions.iter().map(|one| (one.session, one.seq.0)).collect();
+    assert_eq!(places, [(id("a"), 51), (id("a"), 52), (id("b"), 51), (id("b"), 52)]);
+    assert!(decisions.iter().all(|one| one.event.is_some()));
+    log.append(decided("a", 6, 1)).await.unwrap();
+    drop(log);
+    assert_eq!(open(&dir).decisions(DecisionFilter::default()).await.unwrap().len(), 5);
+}
+
+#[tokio::test]
+async fn tables_of_the_first_version_that_are_not_quite_its_own_are_refused() {
+    for change in ["DROP INDEX sessions_by_time", "CREATE TABLE more (a)"] {
+        let dir = tempfile::tempdir().unwrap();
+        drop(open(&dir));
+        let raw = Connection::open(dir.path().join("switchyard.db")).unwrap();
+        let sql = format!("DROP INDEX events_decided; PRAGMA user_version = 1; {change}");
+        raw.execute_batch(&sql).unwrap();
+        drop(raw);
+
+        let refused = SqliteLog::open(dir.path(), Options::default()).unwrap_err();
+
+        assert!(matches!(refused, StoreError::NotALog { .. }), "{change}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_decision_that_was_tampered_with_is_told_from_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(&dir);
+    log.create(new("a")).await.unwrap();
+    for at in [5, 6, 7] {
+        log.append(decided("a", at, 1)).await.unwrap();
+    }
+    let forge = "UPDATE events SET payload = '\"allowed by nobody\"' WHERE at = 6";
+    log.write(Durability::Process, 0, move |step| {
+        step.connection.execute(forge, [])?;
+        Ok(())
+    })
+    .await
+    .unwrap();
+
+    let decisions = log.decisions(DecisionFilter::default()).await.unwrap();
+
+    let intact: Vec<bool> = decisions.iter().map(|one| one.event.is_some()).collect();
+    assert_eq!(intact, [true, false, true]);
+}
+
+#[tokio::test]
+async fn decisions_of_a_deleted_session_are_gone_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(&dir);
+    for name in ["a", "b"] {
+        log.create(new(name)).await.unwrap();
+        log.append(decided(name, 5, 1)).await.unwrap();
+    }
+
+    log.delete(id("a")).await.unwrap();
+
+    let left = log.decisions(DecisionFilter::default()).await.unwrap();
+    assert_eq!(left.iter().map(|one| one.session).collect::<Vec<_>>(), [id("b")]);
+}
+
 #[tokio::test]
 async fn deleted_events_are_swept_also_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,10 +1,11 @@
 //! Random lives of a log, on disk and in memory, step by step the same.
 
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::*;
 use store::{
-    Batch, Changes, Claim, Durability, EventLog, Filter, MemoryLog, NewSession, Options, PageStart,
-    SessionRecord, SqliteLog, StoreError,
+    Batch, Changes, Claim, DecisionFilter, Durability, EventLog, Filter, MemoryLog, NewSession,
+    Options, PageStart, SessionRecord, SqliteLog, StoreError,
 };
 use tempfile::TempDir;
 use wire::{Draft, Json, Kind, Millis, Seq, SessionId, TurnId};
@@ -26,6 +27,7 @@ enum Action {
     Release,
     List(Filter),
     Find { name: usize, len: usize },
+    Decide { name: Option<usize>, since: Option<i64>, until: Option<i64>, page: usize },
     Reopen,
 }
 
@@ -78,6 +80,9 @@ fn action() -> impl Strategy<Value = Action> {
         1 => Just(Action::Release),
         2 => filter().prop_map(Action::List),
         1 => (name(), 0..3_usize).prop_map(|(name, len)| Action::Find { name, len }),
+        2 => (option::of(name()), option::of(0..6_i64), option::of(0..6_i64), 1..5_usize).prop_map(
+            |(name, since, until, page)| Action::Decide { name, since, until, page }
+        ),
         1 => Just(Action::Reopen),
     ]
 }
@@ -114,7 +119,12 @@ async fn answer(log: &dyn EventLog, action: &Action, claims: &mut Vec<Claim>) ->
             let drafts = sizes.iter().map(|size| Draft {
                 at: Millis(at),
                 turn: (size % 2 == 0).then(|| TurnId::derived(&[b"turn"])),
-                kind: if size % 3 == 0 { Kind::TurnEnded } else { Kind::update("plan") },
+                kind: match size % 4 {
+                    0 => Kind::PermissionResolved,
+                    1 => Kind::ElicitationResolved,
+                    2 => Kind::TurnEnded,
+                    _ => Kind::update("plan"),
+                },
                 payload: Json::of(&"x".repeat(*size)),
             });
             let batch = Batch::new(session(name), drafts.collect());
@@ -143,7 +153,33 @@ async fn answer(log: &dyn EventLog, action: &Action, claims: &mut Vec<Claim>) ->
             let prefix = session(name).as_str()[..len].to_owned();
             Answer::Records(log.find(&prefix).await.map(records))
         }
+        Action::Decide { name, since, until, page } => {
+            let filter = DecisionFilter {
+                since: since.map(Millis),
+                until: until.map(Millis),
+                session: name.map(session),
+                limit: page,
+                ..DecisionFilter::default()
+            };
+            Answer::Other(decided(log, filter).await)
+        }
         Action::Reopen => Answer::Other(String::new()),
+    }
+}
+
+/// All pages; places are each log's own business.
+async fn decided(log: &dyn EventLog, mut filter: DecisionFilter) -> String {
+    let mut told = String::new();
+    loop {
+        let page = log.decisions(filter.clone()).await.unwrap();
+        assert!(page.len() <= filter.limit);
+        assert!(page.iter().all(|one| Some(one.place) > filter.after));
+        let Some(last) = page.last() else { return told };
+        filter.after = Some(last.place);
+        for one in &page {
+            told.extend([format!("{} {:?} {:?}\n", one.session, one.seq, one.event)]);
+        }
+        told.push('\n');
     }
 }
 
@@ -155,6 +191,7 @@ async fn everything(log: &dyn EventLog) -> String {
         let events = log.read(session, Seq(0), 1000).await;
         all.extend([format!("{record:?} {events:?}\n")]);
     }
+    all.push_str(&decided(log, DecisionFilter::default()).await);
     all
 }
 

@@ -19,6 +19,7 @@ use agent_client_protocol::v1::schema::{
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent, ByteStreams, Client, ConnectTo, Result};
 use agent_client_protocol::{on_receive_notification, on_receive_request};
+use agent_client_protocol_http::HttpClient;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use tokio::process::{Child, Command};
@@ -55,6 +56,30 @@ pub(super) fn open(
     let thread = std::thread::Builder::new().name("sdk-client".into()).stack_size(STACK_BYTES);
     thread.spawn(live).unwrap();
     (started, exit)
+}
+
+/// As [`open`], with an agent behind the SDK's own HTTP or WebSocket transport.
+pub(super) fn open_remote(
+    transport: HttpClient,
+    manners: Manners,
+    memory: Arc<Memory>,
+    stopped: oneshot::Receiver<()>,
+) -> oneshot::Receiver<Started> {
+    let (started_tx, started) = oneshot::channel();
+    let live = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let client = Handlers::new(manners, memory);
+            // There is no process of ours behind it.
+            let end = client.serve(transport, started_tx, 0, stopped).await;
+            if let Err(problem) = end {
+                eprintln!("the SDK's remote transport ended: {problem}");
+            }
+        });
+    };
+    let thread = std::thread::Builder::new().name("sdk-remote".into()).stack_size(STACK_BYTES);
+    thread.spawn(live).unwrap();
+    started
 }
 
 fn start(mut command: Command) -> Child {

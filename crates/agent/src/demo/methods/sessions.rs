@@ -53,6 +53,7 @@ struct New {
 async fn new(connection: &Connection, params: New) -> Result<Reply, RpcError> {
     check_auth(connection)?;
     check_cwd(&params.cwd)?;
+    tokio::time::sleep(connection.options.slow_new).await;
     let id = connection.unique("demo");
     if connection.options.has_early_updates {
         connection.send_update(&id, &commands::available()).await;

@@ -24,6 +24,8 @@ pub(super) fn check(form: &Form, flags: &BTreeMap<String, String>) -> Checked {
     let protocol = speaks(form);
     let may_show = form.images != Images::Protocol || protocol;
     require("images", may_show, "`protocol` needs a prompt by dialect or acp")?;
+    let may_share = !form.shared_worker || form.is_acp();
+    require("shared_worker", may_share, "needs the dialect acp")?;
     let is_acp_mcp = form.mcp == McpBy::Acp;
     require("mcp", !is_acp_mcp || form.is_acp(), "`acp` needs the dialect acp")?;
     require("mcp", !form.is_acp() || is_acp_mcp || form.mcp == McpBy::None, "must be `acp`")

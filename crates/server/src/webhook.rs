@@ -1,0 +1,234 @@
+//! Announces waiting approvals, and what else the configuration names, to a URL of the
+//! user's, signed.
+//!
+//! In: the questions that wait and the notes of what happened. Out: one POST per event,
+//! tried again while the receiver is down. What an announcement says is read when it is
+//! sent, from the list of questions and from the log: a question that was answered
+//! meanwhile is not announced. Always true: what waits to be sent is bounded, an event
+//! keeps its id over all tries, and neither the secret nor the URL's path is ever logged.
+
+mod announcement;
+mod delivery;
+mod queue;
+mod settings;
+
+pub use settings::{Table, Topic, Webhook, WebhookError};
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sessions::news::What;
+use sessions::yard::Yard;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_util::sync::CancellationToken;
+use wire::{CallId, SessionId};
+
+use announcement::{Subject, Writer};
+use delivery::{Attempt, Sender};
+use queue::{Next, Queue};
+
+/// For what is on its way when the daemon stops.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Starts announcing. `link_base` is where the daemon is reached (`http://127.0.0.1:7433`),
+/// unless the configuration names another address. Notes up to `after_note` are left out:
+/// 0 at the start of the daemon, `yard.news.now()` when the webhook is replaced by another.
+///
+/// Every question that waits is announced, whoever was told of it before; receivers know
+/// it again by its id.
+pub fn start(
+    yard: Yard,
+    webhook: Webhook,
+    link_base: &str,
+    after_note: u64,
+    stop: CancellationToken,
+) -> Result<JoinHandle<()>, WebhookError> {
+    let sender = Arc::new(Sender::new(&webhook)?);
+    let link_base = webhook.public_url.as_deref().unwrap_or(link_base);
+    let writer = Arc::new(Writer::new(yard.clone(), link_base));
+    let announcer = Announcer {
+        queue: Queue::new(webhook.pace),
+        yard,
+        webhook,
+        sender,
+        writer,
+        next_note: after_note,
+        seen_version: None,
+        known: HashSet::new(),
+        is_behind: false,
+        on_the_way: JoinSet::new(),
+    };
+    Ok(tokio::spawn(announcer.run(stop)))
+}
+
+struct Announcer {
+    yard: Yard,
+    webhook: Webhook,
+    sender: Arc<Sender>,
+    writer: Arc<Writer>,
+    queue: Queue<Subject>,
+    next_note: u64,
+    /// The version of the list of questions that was looked at.
+    seen_version: Option<u64>,
+    /// Questions that wait and were queued, whatever became of their announcement.
+    known: HashSet<(SessionId, CallId)>,
+    /// There are questions that found no room in the queue.
+    is_behind: bool,
+    on_the_way: JoinSet<(u64, Attempt)>,
+}
+
+impl Announcer {
+    async fn run(mut self, stop: CancellationToken) {
+        let asks = self.webhook.wants(Topic::PermissionRequested);
+        loop {
+            if asks {
+                self.look_at_questions();
+            }
+            self.read_news();
+            let due = self.send_due();
+            let (pending, news) = (self.yard.pending.clone(), self.yard.news.clone());
+            tokio::select! {
+                () = stop.cancelled() => break,
+                _ = pending.changed(self.seen_version.unwrap_or_default()), if asks => {}
+                () = news.more(self.next_note) => {}
+                Some(done) = self.on_the_way.join_next() => match done {
+                    Ok((number, attempt)) => self.settle(number, attempt),
+                    Err(error) => tracing::error!(%error, "an announcement ended badly"),
+                },
+                () = until(due) => {}
+            }
+        }
+        self.leave().await;
+    }
+
+    /// Queues the questions that are new, and forgets those that have their answer.
+    fn look_at_questions(&mut self) {
+        let version = self.yard.pending.version();
+        if self.seen_version == Some(version) && !self.is_behind {
+            return;
+        }
+        self.seen_version = Some(version);
+        let waiting = self.yard.pending.list();
+        let keys: HashSet<_> = waiting.iter().map(|one| (one.session, one.request_id)).collect();
+        self.known.retain(|key| keys.contains(key));
+        self.queue.retain(|subject| match subject {
+            Subject::Question { session, request_id } => keys.contains(&(*session, *request_id)),
+            Subject::Event { .. } | Subject::Halted { .. } => true,
+        });
+        let was_behind = std::mem::replace(&mut self.is_behind, false);
+        for question in waiting {
+            let (session, request_id) = (question.session, question.request_id);
+            if self.known.contains(&(session, request_id)) {
+                continue;
+            }
+            if !self.queue.push(session, Subject::Question { session, request_id }) {
+                self.is_behind = true;
+                break;
+            }
+            self.known.insert((session, request_id));
+        }
+        if self.is_behind && !was_behind {
+            tracing::warn!(
+                to = self.webhook.shown(),
+                "too much waits to be announced; questions are announced when there is room"
+            );
+        }
+    }
+
+    fn read_news(&mut self) {
+        let batch = self.yard.news.after(self.next_note);
+        self.next_note = batch.next;
+        if batch.n_missed > 0 {
+            tracing::warn!(n_missed = batch.n_missed, "more happened than could be announced");
+        }
+        for note in batch.notes {
+            let session = note.session;
+            let topics: &[Topic] = match note.what {
+                What::Answered(_) => &[Topic::PermissionResolved],
+                What::TurnEnded(_) => &[Topic::TurnEnded, Topic::SessionFailed],
+                What::Halted { .. } => &[Topic::SessionFailed],
+            };
+            for topic in topics.iter().copied().filter(|topic| self.webhook.wants(*topic)) {
+                let subject = match &note.what {
+                    What::Answered(seq) | What::TurnEnded(seq) => {
+                        Subject::Event { session, seq: *seq, topic }
+                    }
+                    What::Halted { turn, why } => {
+                        Subject::Halted { session, at: note.at, turn: *turn, why: why.clone() }
+                    }
+                };
+                if !self.queue.push(session, subject) {
+                    tracing::warn!(
+                        %session, topic = topic.name(), to = self.webhook.shown(),
+                        "too much waits to be announced; this is not"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Sends what is due; says when to look again.
+    fn send_due(&mut self) -> Option<Instant> {
+        loop {
+            match self.queue.next(Instant::now()) {
+                Next::Send { number, subject, n_tries } => {
+                    let (sender, writer) = (self.sender.clone(), self.writer.clone());
+                    self.on_the_way.spawn(async move {
+                        let attempt = match writer.write(&subject).await {
+                            Ok(Some(announcement)) => sender.send(&announcement).await,
+                            Ok(None) => Attempt::Moot,
+                            Err(error) => Attempt::failed(format!("cannot read it: {error}")),
+                        };
+                        tracing::debug!(number, n_tries, ?attempt, "tried to announce");
+                        (number, attempt)
+                    });
+                }
+                Next::At(due) => return Some(due),
+                Next::Nothing => return None,
+            }
+        }
+    }
+
+    fn settle(&mut self, number: u64, attempt: Attempt) {
+        match attempt {
+            Attempt::Delivered | Attempt::Moot => self.queue.done(number),
+            Attempt::Refused { why } => {
+                self.queue.done(number);
+                tracing::warn!(to = self.webhook.shown(), why, "an announcement is not wanted");
+            }
+            Attempt::Failed { why, retry_after } => {
+                let to = self.webhook.shown();
+                match self.queue.failed(number, Instant::now(), retry_after) {
+                    Some(wait) => tracing::info!(to, why, ?wait, "not announced; tried again"),
+                    None => tracing::warn!(to, why, "not announced, and not tried again"),
+                }
+            }
+        }
+    }
+
+    async fn leave(mut self) {
+        let on_the_way = async {
+            while let Some(done) = self.on_the_way.join_next().await {
+                if let Ok((number, attempt)) = done {
+                    self.settle(number, attempt);
+                }
+            }
+        };
+        let _ = tokio::time::timeout(LAST_WORDS, on_the_way).await;
+        let n_left = self.queue.len();
+        if n_left > 0 {
+            tracing::warn!(n_left, to = self.webhook.shown(), "left without announcing all");
+        }
+    }
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! What an announcement says, read at the moment it is sent.
+//!
+//! In: what it is about. Out: its body, or nothing if it no longer is so. The id depends on
+//! what it is about alone, so that a receiver that gets it twice can tell.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use sessions::pending::PendingQuestion;
+use sessions::yard::Yard;
+use store::{SessionRecord, StoreError};
+use wire::{CallId, Event, Id36, Json, Millis, Seq, SessionId, TurnId};
+
+use super::Topic;
+
+/// What is to be announced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Subject {
+    Question { session: SessionId, request_id: CallId },
+    Event { session: SessionId, seq: Seq, topic: Topic },
+    Halted { session: SessionId, at: Millis, turn: Option<TurnId>, why: String },
+}
+
+#[derive(Debug)]
+pub(super) struct Announcement {
+    pub(super) id: String,
+    pub(super) body: Json,
+}
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    yard: Yard,
+    link_base: String,
+}
+
+impl Writer {
+    pub(super) fn new(yard: Yard, link_base: &str) -> Self {
+        Self { yard, link_base: link_base.trim_end_matches('/').to_owned() }
+    }
+
+    /// `None` if there is nothing to announce any more.
+    pub(super) async fn write(
+        &self,
+        subject: &Subject,
+    ) -> Result<Option<Announcement>, StoreError> {
+        let session = subject.session();
+        let Some(record) = self.yard.log.session(session).await? else { return Ok(None) };
+        let body = match subject {
+            Subject::Question { request_id, .. } => {
+                // Looked up last: it may have been answered while the record was read.
+                let question = self.yard.pending.get(session, *request_id);
+                question.map(|question| asked(&question))
+            }
+            Subject::Event { seq, topic, .. } => match self.event(session, *seq).await? {
+                Some(event) => told(*topic, &event),
+                None => None,
+            },
+            Subject::Halted { at, turn, why, .. } => Some(halted(*at, *turn, why)),
+        };
+        Ok(body.map(|body| self.finish(subject, &record, body)))
+    }
+
+    async fn event(&self, session: SessionId, seq: Seq) -> Result<Option<Event>, StoreError> {
+        let before = Seq(seq.0.saturating_sub(1));
+        match self.yard.log.read(session, before, 1).await {
+            Ok(events) => Ok(events.into_iter().next()),
+            Err(StoreError::NoSuchSession(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn finish(&self, subject: &Subject, record: &SessionRecord, body: Value) -> Announcement {
+        let id = subject.id();
+        let session = format!("{}/v1/sessions/{}", self.link_base, record.id);
+        let link = match subject {
+            Subject::Question { request_id, .. } => format!("{session}/permissions/{request_id}"),
+            Subject::Event { .. } | Subject::Halted { .. } => session,
+        };
+        let mut all = Map::new();
+        all.insert("id".into(), json!(id));
+        all.insert("type".into(), json!(subject.topic().name()));
+        all.insert("session".into(), json!(record.id));
+        all.insert("agent".into(), json!(record.agent));
+        all.insert("cwd".into(), json!(record.cwd));
+        all.insert("title".into(), json!(record.title));
+        if let Value::Object(body) = body {
+            all.extend(body);
+        }
+        all.insert("link".into(), json!(link));
+        Announcement { id, body: Json::of(&all) }
+    }
+}
+
+impl Subject {
+    fn session(&self) -> SessionId {
+        match self {
+            Self::Question { session, .. }
+            | Self::Event { session, .. }
+            | Self::Halted { session, .. } => *session,
+        }
+    }
+
+    fn topic(&self) -> Topic {
+        match self {
+            Self::Question { .. } => Topic::PermissionRequested,
+            Self::Event { topic, .. } => *topic,
+            Self::Halted { .. } => Topic::SessionFailed,
+        }
+    }
+
+    fn id(&self) -> String {
+        let (session, topic) = (self.session(), self.topic().name().as_bytes());
+        let about = match self {
+            Self::Question { request_id, .. } => request_id.as_str().as_bytes().to_vec(),
+            Self::Event { seq, .. } => seq.0.to_be_bytes().to_vec(),
+            Self::Halted { at, .. } => at.0.to_be_bytes().to_vec(),
+        };
+        let parts: [&[u8]; 4] = [b"webhook", topic, session.as_str().as_bytes(), &about];
+        Id36::<24>::derived(&parts).to_string()
+    }
+}
+
+fn asked(question: &Arc<PendingQuestion>) -> Value {
+    let options: Vec<Value> = question
+        .options
+        .iter()
+        .map(|option| json!({ "id": option.id, "name": option.name, "kind": option.kind }))
+        .collect();
+    json!({
+        "time": question.since.0,
+        "turn": question.turn,
+        "requestId": question.request_id,
+        "question": {
+            "wants": question.wants,
+            "title": question.title,
+            "kind": question.kind,
+            "options": options,
+            "until": question.until.0,
+        },
+    })
+}
+
+/// An event of the log; `None` if it is not what the topic is about.
+fn told(topic: Topic, event: &Event) -> Option<Value> {
+    let payload: Value = event.payload.read().unwrap_or_default();
+    let common = |more: Value| {
+        let mut body = json!({ "time": event.at.0, "turn": event.turn });
+        if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
+            body.extend(more);
+        }
+        body
+    };
+    match topic {
+        Topic::PermissionRequested => None,
+        Topic::PermissionResolved => {
+            let chosen = match payload.get("response") {
+                Some(response) => json!({ "outcome": response["action"] }),
+                None => payload["outcome"].clone(),
+            };
+            let question = &payload["question"];
+            Some(common(json!({
+                "requestId": payload["requestId"],
+                "question": { "title": question["title"], "kind": question["kind"] },
+                "decision": {
+                    "allowed": payload["allowed"],
+                    "outcome": chosen["outcome"],
+                    "optionId": chosen["optionId"],
+                    "optionKind": chosen["kind"],
+                    "by": payload["by"],
+                    "waitedMs": payload["waitedMs"],
+                },
+            })))
+        }
+        Topic::TurnEnded => Some(common(json!({
+            "stopReason": payload["stopReason"],
+            "error": payload["error"],
+        }))),
+        Topic::SessionFailed if payload["stopReason"] == "error" => {
+            Some(common(json!({ "error": payload["error"] })))
+        }
+        Topic::SessionFailed => None,
+    }
+}
+
+fn halted(at: Millis, turn: Option<TurnId>, why: &str) -> Value {
+    let error = json!({ "category": "internal", "message": why });
+    json!({ "time": at.0, "turn": turn, "error": error })
+}

@@ -1,0 +1,139 @@
+//! What waits to be announced, and when it is tried.
+//!
+//! In: subjects, ends of tries, the time. Out: what to send next. No I/O and no clock.
+//!
+//! Always true: at most [`MAX_QUEUED`] subjects wait, at most [`MAX_AT_ONCE`] are on their
+//! way, and of one session one at a time, the oldest that is due first. A subject whose try
+//! failed does not hold up the others.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use wire::SessionId;
+
+use super::settings::Pace;
+
+pub(super) const MAX_QUEUED: usize = 1024;
+const MAX_AT_ONCE: usize = 4;
+/// The longest that a receiver can have us wait.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
+
+#[derive(Debug)]
+pub(super) struct Queue<S> {
+    pace: Pace,
+    jobs: BTreeMap<u64, Job<S>>,
+    last_number: u64,
+}
+
+#[derive(Debug)]
+struct Job<S> {
+    session: SessionId,
+    subject: S,
+    n_tries: u32,
+    /// `None` at once.
+    due: Option<Instant>,
+    is_on_the_way: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next<S> {
+    Send {
+        number: u64,
+        subject: S,
+        n_tries: u32,
+    },
+    /// Nothing before this, unless something happens.
+    At(Instant),
+    Nothing,
+}
+
+impl<S: Clone> Queue<S> {
+    pub(super) fn new(pace: Pace) -> Self {
+        Self { pace, jobs: BTreeMap::new(), last_number: 0 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// False if there is no room.
+    pub(super) fn push(&mut self, session: SessionId, subject: S) -> bool {
+        if self.jobs.len() >= MAX_QUEUED {
+            return false;
+        }
+        self.last_number += 1;
+        let job = Job { session, subject, n_tries: 0, due: None, is_on_the_way: false };
+        self.jobs.insert(self.last_number, job);
+        true
+    }
+
+    /// Forgets what is not wanted any more, unless it is on its way.
+    pub(super) fn retain(&mut self, mut is_wanted: impl FnMut(&S) -> bool) {
+        self.jobs.retain(|_, job| job.is_on_the_way || is_wanted(&job.subject));
+    }
+
+    pub(super) fn next(&mut self, now: Instant) -> Next<S> {
+        let busy: Vec<SessionId> =
+            self.jobs.values().filter(|job| job.is_on_the_way).map(|job| job.session).collect();
+        if busy.len() >= MAX_AT_ONCE {
+            return Next::Nothing;
+        }
+        let mut earliest: Option<Instant> = None;
+        for (number, job) in &mut self.jobs {
+            // Whoever is on the way comes back, and then it is looked again.
+            if job.is_on_the_way || busy.contains(&job.session) {
+                continue;
+            }
+            match job.due.filter(|due| *due > now) {
+                Some(due) => earliest = Some(earliest.map_or(due, |earliest| earliest.min(due))),
+                None => {
+                    job.is_on_the_way = true;
+                    job.n_tries += 1;
+                    let (subject, n_tries) = (job.subject.clone(), job.n_tries);
+                    return Next::Send { number: *number, subject, n_tries };
+                }
+            }
+        }
+        earliest.map_or(Next::Nothing, Next::At)
+    }
+
+    pub(super) fn done(&mut self, number: u64) {
+        self.jobs.remove(&number);
+    }
+
+    /// How long is waited before the next try; `None` if that was the last.
+    pub(super) fn failed(
+        &mut self,
+        number: u64,
+        now: Instant,
+        retry_after: Option<Duration>,
+    ) -> Option<Duration> {
+        let job = self.jobs.get_mut(&number)?;
+        job.is_on_the_way = false;
+        if job.n_tries >= self.pace.max_tries {
+            self.jobs.remove(&number);
+            return None;
+        }
+        let asked_for = retry_after.unwrap_or_default().min(MAX_RETRY_AFTER);
+        let wait = self.pace.wait_after(job.n_tries, spread()).max(asked_for);
+        job.due = Some(now + wait);
+        Some(wait)
+    }
+}
+
+impl Pace {
+    /// `spread` is from 0 to 1: those who failed together do not come back together.
+    fn wait_after(&self, n_tries: u32, spread: f64) -> Duration {
+        let doubled = 2_u32.saturating_pow(n_tries.saturating_sub(1));
+        let wait = self.first_wait.saturating_mul(doubled).min(self.longest_wait);
+        wait.mul_f64(0.75 + spread.clamp(0.0, 1.0) / 2.0)
+    }
+}
+
+fn spread() -> f64 {
+    // Without a random source all of them wait the same.
+    getrandom::u32().map_or(0.5, |drawn| f64::from(drawn) / f64::from(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! Who allowed what, when and by which rule, over all sessions.
+//!
+//! In: the log's decisions, in the order of time. Out: one [`Row`] each, a page at a time.
+//! The answer's own event says all there is to say, so nothing else of a session is read
+//! but its record. A decision that does not match its checksum is a row that says so.
+
+mod csv;
+
+pub use csv::header as csv_header;
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use store::{Decision, DecisionFilter, DecisionPlace, EventLog, StoreError};
+use wire::{Event, Kind, Millis, Seq, SessionId, TurnId};
+
+use crate::permission::Brief;
+
+/// One decision.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// When it was decided, in UTC.
+    pub time: String,
+    pub session: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub agent: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub cwd: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
+    /// Place of the answer's event in the session's log.
+    pub seq: u64,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub request_id: String,
+    /// `permission` or `form`; empty when the event is damaged.
+    pub asked: &'static str,
+    /// The tool's kind.
+    pub kind: String,
+    pub title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    pub allowed: bool,
+    /// `selected` or `cancelled`; of a form `accept`, `decline` or `cancel`.
+    pub outcome: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub option_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub option_kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub option_name: Option<String>,
+    /// `rule`, `mode`, `client`, `timeout`, `cancel`, `unattended`, `overflow` or
+    /// `interrupted`.
+    pub by: String,
+    /// The rule's name, the mode, or the client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule_file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule_index: Option<u64>,
+    /// How long people had been asked, if they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<u64>,
+    /// The event does not match its checksum: nothing that it says can be believed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_damaged: bool,
+}
+
+/// Rows in the order of time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    pub rows: Vec<Row>,
+    /// Where the next page begins; `None` when there is nothing more.
+    pub next: Option<DecisionPlace>,
+}
+
+/// One page of decisions.
+pub async fn rows(log: &dyn EventLog, filter: &DecisionFilter) -> Result<Page, StoreError> {
+    let decisions = log.decisions(filter.clone()).await?;
+    let next = decisions.last().map(|last| last.place);
+    let mut about: HashMap<SessionId, (String, String)> = HashMap::new();
+    let mut rows = Vec::with_capacity(decisions.len());
+    for decision in &decisions {
+        let known = match about.entry(decision.session) {
+            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+            std::collections::hash_map::Entry::Vacant(new) => {
+                // A record that cannot be read is no reason to keep a decision back.
+                let record = log.session(decision.session).await.ok().flatten();
+                let about = record.map(|record| (record.agent, record.cwd)).unwrap_or_default();
+                new.insert(about)
+            }
+        };
+        let (agent, cwd) = known.clone();
+        rows.push(Row { agent, cwd, ..Row::of(decision) });
+    }
+    Ok(Page { rows, next })
+}
+
+/// An answer's payload, as far as it matters here. Whatever is missing is unknown.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Answer {
+    request_id: String,
+    by: By,
+    allowed: bool,
+    outcome: Value,
+    response: Value,
+    question: Brief,
+    waited_ms: Option<u64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct By {
+    who: String,
+    detail: Option<String>,
+    rule: Option<Place>,
+}
+
+#[derive(Deserialize)]
+struct Place {
+    file: Option<String>,
+    index: u64,
+}
+
+impl Row {
+    fn of(decision: &Decision) -> Self {
+        let Decision { session, seq: Seq(seq), at, event, .. } = decision;
+        let row = Self {
+            time: timestamp(*at),
+            session: session.to_string(),
+            seq: *seq,
+            ..Self::default()
+        };
+        match event {
+            Some(event) => row.tell(event),
+            None => Self { is_damaged: true, ..row },
+        }
+    }
+
+    fn tell(self, event: &Event) -> Self {
+        let answer: Answer = event.payload.read().unwrap_or_default();
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let is_form = event.kind == Kind::ElicitationResolved;
+        let (asked, outcome, allowed) = match is_form {
+            true => {
+                let action = text(&answer.response["action"]).unwrap_or_default();
+                let is_given = action == "accept";
+                ("form", action, is_given)
+            }
+            false => {
+                let outcome = text(&answer.outcome["outcome"]).unwrap_or_default();
+                ("permission", outcome, answer.allowed)
+            }
+        };
+        let (rule_file, rule_index) = match answer.by.rule {
+            Some(Place { file, index }) => (file, Some(index)),
+            None => (None, None),
+        };
+        let Brief { title, kind, command, paths, .. } = answer.question;
+        Self {
+            turn: event.turn,
+            request_id: answer.request_id,
+            asked,
+            kind,
+            title,
+            command,
+            paths,
+            allowed,
+            outcome,
+            option_id: text(&answer.outcome["optionId"]),
+            option_kind: text(&answer.outcome["kind"]),
+            option_name: text(&answer.outcome["name"]),
+            by: answer.by.who,
+            detail: answer.by.detail,
+            rule_file,
+            rule_index,
+            waited_ms: answer.waited_ms,
+            ..self
+        }
+    }
+}
+
+fn timestamp(at: Millis) -> String {
+    jiff::Timestamp::from_millisecond(at.0).map(|at| format!("{at:.3}")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

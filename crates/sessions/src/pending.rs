@@ -1,0 +1,156 @@
+//! Questions of all sessions of this process that wait for a person.
+//!
+//! In: what the sessions' tasks put up and take down. Out: lists for those who show or
+//! announce questions, and a counter to wait on. A question is listed from after its event
+//! is in the log until after its answer is; it goes down with its [`Listed`] guard, so also
+//! when the session's task dies. Always true: no more than [`MAX_LISTED`] questions are
+//! held, and no raw request beyond [`MAX_REQUEST_BYTES`].
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::watch;
+use wire::{CallId, Json, Millis, Seq, SessionId, TurnId};
+
+use crate::permission::PermissionOption;
+
+/// Nobody answers more than this; a question beyond it is rejected.
+pub const MAX_LISTED: usize = 4096;
+/// Larger requests are in the log alone: a diff of megabytes must not be kept in memory
+/// for as long as a person is away.
+pub const MAX_REQUEST_BYTES: usize = 256 << 10;
+
+/// What kind of answer a question wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wants {
+    /// One of its options.
+    Permission,
+    /// A form that is filled in.
+    Elicitation,
+}
+
+/// A question that waits for a person.
+#[derive(Debug)]
+pub struct PendingQuestion {
+    pub session: SessionId,
+    pub agent: String,
+    pub request_id: CallId,
+    pub wants: Wants,
+    /// For showing: the tool call's title, or the form's message.
+    pub title: String,
+    /// The tool's kind; empty for a form.
+    pub kind: String,
+    pub options: Vec<PermissionOption>,
+    /// Raw params of the agent's request; `None` where they are too large to be kept: the
+    /// event at `seq` has them.
+    pub request: Option<Arc<Json>>,
+    /// Place of the question's event.
+    pub seq: Seq,
+    pub turn: Option<TurnId>,
+    pub since: Millis,
+    /// When it is rejected if nobody answers, on both clocks.
+    pub until: Millis,
+    pub deadline: Instant,
+}
+
+/// All questions that wait.
+#[derive(Debug)]
+pub struct PendingQuestions {
+    table: Mutex<BTreeMap<(SessionId, CallId), Arc<PendingQuestion>>>,
+    version: watch::Sender<u64>,
+}
+
+impl Default for PendingQuestions {
+    fn default() -> Self {
+        Self { table: Mutex::default(), version: watch::Sender::new(0) }
+    }
+}
+
+impl PendingQuestions {
+    /// All questions, those that wait longest first.
+    pub fn list(&self) -> Vec<Arc<PendingQuestion>> {
+        let mut all: Vec<_> = self.lock().values().cloned().collect();
+        all.sort_by_key(|question| (question.since, question.session, question.seq));
+        all
+    }
+
+    /// The questions of one session, in the order in which they were asked.
+    pub fn of(&self, session: SessionId) -> Vec<Arc<PendingQuestion>> {
+        let table = self.lock();
+        let own = table.values().filter(|question| question.session == session);
+        let mut own: Vec<_> = own.cloned().collect();
+        own.sort_by_key(|question| question.seq);
+        own
+    }
+
+    pub fn get(&self, session: SessionId, request_id: CallId) -> Option<Arc<PendingQuestion>> {
+        self.lock().get(&(session, request_id)).cloned()
+    }
+
+    pub fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Counts changes. Take it before a list and give it to [`changed`](Self::changed):
+    /// whatever happened after the list was made is then not missed.
+    pub fn version(&self) -> u64 {
+        *self.version.borrow()
+    }
+
+    /// Waits until the list is newer than `seen`; gives the version that it has then.
+    pub async fn changed(&self, seen: u64) -> u64 {
+        let mut version = self.version.subscribe();
+        // The sender lives as long as `self`.
+        version.wait_for(|version| *version != seen).await.map_or(seen, |version| *version)
+    }
+
+    /// Puts a question up, after its event is in the log; gives it back if there are too many.
+    pub fn add(
+        self: &Arc<Self>,
+        question: PendingQuestion,
+    ) -> Result<Listed, Box<PendingQuestion>> {
+        let key = (question.session, question.request_id);
+        {
+            let mut table = self.lock();
+            if table.len() >= MAX_LISTED {
+                return Err(Box::new(question));
+            }
+            table.insert(key, Arc::new(question));
+        }
+        self.bump();
+        Ok(Listed { questions: self.clone(), key })
+    }
+
+    fn bump(&self) {
+        self.version.send_modify(|version| *version = version.wrapping_add(1));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(SessionId, CallId), Arc<PendingQuestion>>> {
+        // Nothing panics while this is held.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps a question listed; dropping it takes the question down.
+#[must_use = "the question is taken down when this is dropped"]
+#[derive(Debug)]
+pub struct Listed {
+    questions: Arc<PendingQuestions>,
+    key: (SessionId, CallId),
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.questions.lock().remove(&self.key);
+        self.questions.bump();
+    }
+}
+
+#[cfg(test)]
+mod tests;

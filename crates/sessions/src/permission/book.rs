@@ -1,0 +1,246 @@
+//! The rules that all sessions of a process share, and their file, which may change while
+//! sessions run.
+//!
+//! In: a rules file. Out: the rules in force, a snapshot for each question. A file that
+//! cannot be read or understood changes nothing: the rules in force stay, and the log says
+//! so. No lock is held while anything is judged.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::{RuleError, Rules};
+
+/// How often the file is looked at: soon enough for somebody who waits for it, and nothing
+/// for an idle machine.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A file that changes within this is still being written.
+const SETTLE: Duration = Duration::from_millis(150);
+/// A file this young may change again without its times and its length showing it.
+const YOUNG: Duration = Duration::from_secs(2);
+/// Rules are written by hand.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// The rules in force.
+#[derive(Debug, Clone)]
+pub struct RuleBook(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    rules: watch::Sender<Arc<Rules>>,
+    /// The task that looks at the file.
+    watching: Mutex<Option<AbortHandle>>,
+}
+
+impl Default for RuleBook {
+    fn default() -> Self {
+        Self::new(Rules::default())
+    }
+}
+
+impl RuleBook {
+    pub fn new(rules: Rules) -> Self {
+        let rules = watch::Sender::new(Arc::new(rules));
+        Self(Arc::new(Inner { rules, watching: Mutex::default() }))
+    }
+
+    pub fn current(&self) -> Arc<Rules> {
+        self.0.rules.borrow().clone()
+    }
+
+    /// Puts other rules in force: the next question of every session is judged by them.
+    pub fn replace(&self, rules: Rules) {
+        let n_rules = rules.len();
+        self.0.rules.send_replace(Arc::new(rules));
+        tracing::info!(n_rules, "other permission rules are in force");
+    }
+
+    /// Puts the rules of `file` in force, and from now on what it comes to say; no other
+    /// file is looked at any more. Without a file there are no rules. Nothing changes if
+    /// the file cannot be used.
+    pub fn follow(&self, file: Option<RulesFile>) -> Result<(), RuleError> {
+        let (rules, watcher) = match file {
+            Some(file) => {
+                let (rules, watcher) = file.load_and_watch()?;
+                (rules, Some(watcher))
+            }
+            None => (Rules::default(), None),
+        };
+        let mut watching = self.0.watching.lock().unwrap_or_else(PoisonError::into_inner);
+        let book = Arc::downgrade(&self.0);
+        let next = watcher.map(|watcher| tokio::spawn(watcher.run(book)).abort_handle());
+        if let Some(former) = std::mem::replace(&mut *watching, next) {
+            former.abort();
+        }
+        self.replace(rules);
+        Ok(())
+    }
+}
+
+/// A file of rules.
+#[derive(Debug, Clone)]
+pub struct RulesFile {
+    path: PathBuf,
+    base: PathBuf,
+}
+
+/// What tells one version of a file from another without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    len: u64,
+    modified: (i64, i64),
+}
+
+impl RulesFile {
+    /// Relative patterns in it are below `base`.
+    pub fn new(path: impl Into<PathBuf>, base: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), base: base.into() }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn load(&self) -> Result<Rules, RuleError> {
+        self.parse(&self.read()?)
+    }
+
+    /// Loads the rules, and gives what will load them again.
+    fn load_and_watch(self) -> Result<(Rules, RulesWatcher), RuleError> {
+        let stamp = self.stamp();
+        let text = self.read()?;
+        let rules = self.parse(&text)?;
+        Ok((rules, RulesWatcher { file: self, stamp, is_young: true, text: Some(text) }))
+    }
+
+    fn parse(&self, text: &str) -> Result<Rules, RuleError> {
+        let parsed = Rules::parse(text, &self.base).map(|rules| rules.read_from(&self.path));
+        parsed.map_err(|error| RuleError::InFile { path: self.shown(), error: Box::new(error) })
+    }
+
+    fn read(&self) -> Result<String, RuleError> {
+        use std::io::Read;
+        let unreadable = |error: std::io::Error| RuleError::Unreadable {
+            path: self.shown(),
+            why: error.to_string(),
+        };
+        let file = std::fs::File::open(&self.path).map_err(unreadable)?;
+        let mut text = String::new();
+        file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+        if text.len() as u64 > MAX_FILE_BYTES {
+            return Err(RuleError::TooLarge { path: self.shown(), max_bytes: MAX_FILE_BYTES });
+        }
+        Ok(text)
+    }
+
+    fn stamp(&self) -> Option<Stamp> {
+        let found = std::fs::metadata(&self.path).ok()?;
+        Some(Stamp {
+            device: found.dev(),
+            inode: found.ino(),
+            len: found.len(),
+            modified: (found.mtime(), found.mtime_nsec()),
+        })
+    }
+
+    fn shown(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+impl Stamp {
+    fn is_young(self) -> bool {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let modified = Duration::from_secs(u64::try_from(self.modified.0).unwrap_or(0));
+        now.saturating_sub(modified) < YOUNG
+    }
+}
+
+/// Loads a rules file again whenever it changes.
+#[derive(Debug)]
+struct RulesWatcher {
+    file: RulesFile,
+    stamp: Option<Stamp>,
+    is_young: bool,
+    /// What was read last, good or not; `None` if it could not be read.
+    text: Option<String>,
+}
+
+/// What a look at the file found.
+#[derive(Debug)]
+enum Found {
+    Nothing,
+    Rules(Rules),
+    Trouble(RuleError),
+}
+
+impl RulesWatcher {
+    /// Until the book is gone.
+    async fn run(mut self, book: Weak<Inner>) {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            if book.strong_count() == 0 {
+                return;
+            }
+            // The disk may be slow, or far away.
+            let looked = tokio::task::spawn_blocking(move || {
+                let found = self.look(std::thread::sleep);
+                (self, found)
+            });
+            let Ok((watcher, found)) = looked.await else { return };
+            self = watcher;
+            match found {
+                Found::Nothing => {}
+                Found::Rules(rules) => match book.upgrade() {
+                    Some(inner) => RuleBook(inner).replace(rules),
+                    None => return,
+                },
+                Found::Trouble(error) => {
+                    let path = self.file.shown();
+                    tracing::error!(path, %error, "the permission rules in force stay as they are");
+                }
+            }
+        }
+    }
+
+    fn look(&mut self, wait: impl FnOnce(Duration)) -> Found {
+        let stamp = self.file.stamp();
+        if stamp == self.stamp && !self.is_young {
+            return Found::Nothing;
+        }
+        if stamp != self.stamp {
+            wait(SETTLE);
+            if self.file.stamp() != stamp {
+                return Found::Nothing;
+            }
+        }
+        self.is_young = stamp.is_some_and(Stamp::is_young);
+        let is_same_stamp = std::mem::replace(&mut self.stamp, stamp) == stamp;
+        let text = match self.file.read() {
+            Ok(text) => text,
+            Err(_) if is_same_stamp && self.text.is_none() => return Found::Nothing,
+            Err(error) => {
+                self.text = None;
+                return Found::Trouble(error);
+            }
+        };
+        if self.text.as_ref() == Some(&text) {
+            return Found::Nothing;
+        }
+        let found = match self.file.parse(&text) {
+            Ok(rules) => Found::Rules(rules),
+            Err(error) => Found::Trouble(error),
+        };
+        self.text = Some(text);
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+use std::fs;
+
+use super::*;
+use crate::permission::{Decider, Mode, Policy, Question, RulePlace, Verdict};
+
+const ALLOW: &str = "[[rules]]\nname = \"lists\"\naction = \"allow\"\ncommands = [\"ls*\"]\n";
+const DENY: &str = "[[rules]]\naction = \"deny\"\ncommands = [\"ls*\"]\n";
+
+struct Stage {
+    dir: tempfile::TempDir,
+    watcher: RulesWatcher,
+}
+
+impl Stage {
+    fn with(text: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("rules.toml");
+        fs::write(&path, text).unwrap();
+        let file = RulesFile::new(path, dir.path());
+        let (_, watcher) = file.load_and_watch().unwrap();
+        Self { dir, watcher }
+    }
+
+    fn write(&self, text: &str) {
+        fs::write(self.dir.path().join("rules.toml"), text).unwrap();
+    }
+
+    /// As if the file had been there for long.
+    fn age(&self) {
+        let file = fs::File::options().append(true).open(self.dir.path().join("rules.toml"));
+        let long_ago = SystemTime::now() - Duration::from_secs(3600);
+        file.unwrap().set_modified(long_ago).unwrap();
+    }
+
+    fn look(&mut self) -> Found {
+        self.watcher.look(|_| {})
+    }
+}
+
+fn question() -> Question {
+    Question { kind: "execute".into(), command: Some("ls -l".into()), ..Question::default() }
+}
+
+#[test]
+fn a_changed_file_gives_its_rules_once() {
+    let mut stage = Stage::with(ALLOW);
+    stage.age();
+    assert!(matches!(stage.look(), Found::Nothing), "other times, the same text");
+    stage.write(DENY);
+    let found = stage.look();
+    assert!(matches!(&found, Found::Rules(rules) if rules.len() == 1), "{found:?}");
+    assert!(matches!(stage.look(), Found::Nothing));
+}
+
+#[test]
+fn a_change_that_the_times_do_not_show_is_found_while_the_file_is_young() {
+    let mut stage = Stage::with(ALLOW);
+    assert!(matches!(stage.look(), Found::Nothing));
+    let path = stage.dir.path().join("rules.toml");
+    let modified = fs::metadata(&path).unwrap().modified().unwrap();
+    stage.write(&ALLOW.replace("lists", "LISTS"));
+    fs::File::options().append(true).open(path).unwrap().set_modified(modified).unwrap();
+
+    assert!(matches!(stage.look(), Found::Rules(_)));
+}
+
+#[test]
+fn a_file_that_is_still_being_written_is_left_for_later() {
+    let mut stage = Stage::with(ALLOW);
+    stage.write("");
+    let path = stage.dir.path().join("rules.toml");
+
+    let first = stage.watcher.look(|_| fs::write(path, DENY).unwrap());
+
+    assert!(matches!(first, Found::Nothing), "an empty file has no rules: {first:?}");
+    assert!(matches!(stage.look(), Found::Rules(rules) if rules.len() == 1));
+}
+
+#[test]
+fn a_broken_or_missing_file_is_told_once_and_then_mended() {
+    let mut stage = Stage::with(ALLOW);
+    stage.write("[[rules]]\naction = \"perhaps\"");
+    let Found::Trouble(broken) = stage.look() else { panic!("not told") };
+    assert!(broken.to_string().contains("rules.toml"), "{broken}");
+    assert!(matches!(stage.look(), Found::Nothing));
+
+    fs::remove_file(stage.dir.path().join("rules.toml")).unwrap();
+    assert!(matches!(stage.look(), Found::Trouble(RuleError::Unreadable { .. })));
+    assert!(matches!(stage.look(), Found::Nothing));
+
+    stage.write(ALLOW);
+    assert!(matches!(stage.look(), Found::Rules(_)));
+}
+
+#[test]
+fn a_file_that_is_replaced_by_another_is_read() {
+    let mut stage = Stage::with(ALLOW);
+    stage.age();
+    let _ = stage.look();
+    let other = stage.dir.path().join("other");
+    fs::write(&other, ALLOW.replace("lists", "LISTS")).unwrap();
+    let long_ago = SystemTime::now() - Duration::from_secs(3600);
+    fs::File::options().append(true).open(&other).unwrap().set_modified(long_ago).unwrap();
+    fs::rename(&other, stage.dir.path().join("rules.toml")).unwrap();
+
+    assert!(matches!(stage.look(), Found::Rules(_)));
+}
+
+#[test]
+fn a_file_without_end_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rules.toml");
+    fs::File::create(&path).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
+    let refused = RulesFile::new(path, dir.path()).load().unwrap_err();
+    assert!(matches!(refused, RuleError::TooLarge { .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn every_holder_of_the_book_judges_by_the_new_rules_and_keeps_its_own() {
+    let stage = Stage::with(ALLOW);
+    let book = RuleBook::default();
+    book.follow(Some(stage.watcher.file.clone())).unwrap();
+    let own = Rules::parse("[[rules]]\naction = \"deny\"\ncommands = [\"rm*\"]", Path::new("/"));
+    let policy = Policy { rules: own.unwrap(), mode: Mode::Ask };
+    let session = book.clone();
+    let judged = |command: &str| {
+        let question = Question { command: Some(command.into()), ..question() };
+        policy.judge_with(&session.current(), &question)
+    };
+    let file = stage.watcher.file.path().to_string_lossy().into();
+    let place = RulePlace { file: Some(file), index: 1 };
+    let by = Decider { rule: Some(place.clone()), ..Decider::detailed("rule", "lists") };
+    assert_eq!(judged("ls"), Verdict::Allow(by));
+
+    stage.write(DENY);
+    let denied = Verdict::Deny(Decider { rule: Some(place), ..Decider::detailed("rule", "#1") });
+    let found = async {
+        while judged("ls") != denied {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), found).await.unwrap();
+
+    assert!(
+        matches!(judged("rm x"), Verdict::Deny(by) if by.rule.as_ref().unwrap().file.is_none())
+    );
+
+    book.follow(None).unwrap();
+    assert_eq!(judged("ls"), Verdict::Ask);
+    let gone = RulesFile::new(stage.dir.path().join("none.toml"), stage.dir.path());
+    assert!(book.follow(Some(gone)).is_err());
+}

@@ -1,0 +1,291 @@
+//! Workers that stand ready before anybody asks, and workers that several sessions share.
+//!
+//! In: the command of an agent and what a session will say to it first. Out: a slot, with a
+//! worker in it that has already answered `initialize` (and, for plain params, `session/new`)
+//! if one stood ready. A key becomes warm with its first use; from then on a replacement is
+//! started after each.
+//!
+//! Always true: a worker is used by one session, unless its agent shares workers; one warm
+//! start runs at a time; count, memory and idle time of what waits are bounded; a worker that
+//! has died, or that would be started differently now, is not handed out; what fails is not
+//! tried for ever.
+
+mod fingerprint;
+mod key;
+mod lease;
+mod picture;
+mod prepared;
+mod settings;
+mod sharing;
+mod starting;
+mod state;
+mod upkeep;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use wire::Json;
+
+use crate::host::{AgentCommand, HostSlot};
+use crate::settings::{Settings, WorkerSetup};
+
+use key::Key;
+pub(crate) use lease::Backing;
+use lease::Lease;
+pub use picture::{KeyPicture, Picture};
+use prepared::Kept;
+pub(crate) use prepared::Prepared;
+pub use settings::WarmSettings;
+pub use state::Counts;
+use state::{Shared, State, Warm};
+
+/// The pools of one process. Dropping them ends what waits in them.
+#[derive(Debug)]
+pub struct Pools {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    setup: WorkerSetup,
+    settings: Settings,
+    state: Mutex<State>,
+    closing: CancellationToken,
+    /// Everything that runs on the side, so that a shut-down can wait for it.
+    tasks: TaskTracker,
+}
+
+impl Drop for Pools {
+    fn drop(&mut self) {
+        self.inner.closing.cancel();
+    }
+}
+
+impl Pools {
+    /// Call it inside a runtime: a task looks after the workers.
+    pub fn new(setup: WorkerSetup, settings: Settings, warm: WarmSettings) -> Self {
+        let inner = Arc::new(Inner {
+            setup,
+            settings,
+            state: Mutex::new(State::new(warm)),
+            closing: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        });
+        inner.tasks.spawn(inner.clone().keep_up());
+        Self { inner }
+    }
+
+    /// A slot for one session; shutting it down or dropping it ends its use.
+    ///
+    /// `new_params` are those of the `session/new` that follows at once: the slot may come
+    /// with an agent in which that is done already. Without them the session is opened later,
+    /// or brought back, and an agent that stands ready is taken when it is needed.
+    ///
+    /// Never fails and never waits for an agent: a slot without one starts it when it is used.
+    pub async fn slot(
+        &self,
+        command: AgentCommand,
+        initialize: Json,
+        new_params: Option<&Json>,
+        model: Option<&str>,
+    ) -> Arc<HostSlot> {
+        let inner = &self.inner;
+        if key::can_be_shared(&command) {
+            return inner.shared_slot(command, initialize).await;
+        }
+        let key = Arc::new(Key::new(&command, &initialize, model));
+        inner.note_use(&key, &command, &initialize, new_params);
+        let taken = match new_params {
+            Some(_) => inner.take_ready(&key, &command, new_params).await,
+            None => None,
+        };
+        let (slot, prepared) =
+            taken.unwrap_or_else(|| (Arc::new(inner.cold_slot(command, initialize)), None));
+        inner.lease(&key, &slot, prepared);
+        slot
+    }
+
+    /// Starts a worker before its first use, if such workers are kept warm at all.
+    pub fn prewarm(
+        &self,
+        command: &AgentCommand,
+        initialize: &Json,
+        new_params: Option<&Json>,
+        model: Option<&str>,
+    ) {
+        if !self.inner.state().warm.is_warm(&command.name) {
+            return;
+        }
+        if key::can_be_shared(command) {
+            return self.inner.prestart_shared(command.clone(), initialize.clone());
+        }
+        let key = Arc::new(Key::new(command, initialize, model));
+        self.inner.note_use(&key, command, initialize, new_params);
+        self.inner.state().order(&key);
+        self.inner.kick();
+    }
+
+    /// New settings, from now on; what they no longer allow is ended.
+    pub fn configure(&self, warm: WarmSettings) {
+        let gone = {
+            let mut state = self.inner.state();
+            state.warm = warm;
+            state.trim()
+        };
+        self.inner.end(gone, "the settings have changed");
+    }
+
+    /// Ends every worker that came from here, also those that sessions still have. Slots that
+    /// are asked for later do not start anything.
+    pub async fn shut_down(&self) {
+        let inner = &self.inner;
+        inner.closing.cancel();
+        let (warm, shared, leased) = {
+            let mut state = inner.state();
+            state.orders.clear();
+            let warm = state.keys.drain().flat_map(|(_, entry)| entry.warm).collect();
+            let shared = state.shared.drain().map(|(_, shared)| shared).collect();
+            let leased: Vec<_> =
+                state.leased.drain().filter_map(|(_, slot)| slot.upgrade()).collect();
+            (warm, shared, leased)
+        };
+        inner.end(warm, "shutting down");
+        inner.end_shared(shared);
+        for slot in leased {
+            inner.tasks.spawn(async move { slot.shut_down().await });
+        }
+        inner.tasks.close();
+        inner.tasks.wait().await;
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing that can panic runs under the lock, so a poisoned one is still sound.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cold_slot(&self, command: AgentCommand, initialize: Json) -> HostSlot {
+        let slot = HostSlot::new(command, self.setup.clone(), self.settings.clone(), initialize);
+        if self.closing.is_cancelled() {
+            slot.refuse();
+        }
+        slot
+    }
+
+    fn note_use(
+        self: &Arc<Self>,
+        key: &Arc<Key>,
+        command: &AgentCommand,
+        initialize: &Json,
+        new_params: Option<&Json>,
+    ) {
+        if self.closing.is_cancelled() {
+            return;
+        }
+        let mut state = self.state();
+        let (entry, gone) = state.touch(key, command, initialize);
+        if let Some(params) = new_params {
+            entry.params = Some(params.clone()).filter(key::are_plain);
+        }
+        self.end(gone, "its key is forgotten");
+    }
+
+    /// A warm worker that lives and is what a new one would be; the oldest first, so that
+    /// none waits for long. Another one is ordered for it.
+    async fn take_ready(
+        self: &Arc<Self>,
+        key: &Arc<Key>,
+        command: &AgentCommand,
+        new_params: Option<&Json>,
+    ) -> Option<(Arc<HostSlot>, Option<(Json, Prepared)>)> {
+        loop {
+            let warm = self.state().keys.get_mut(key)?.warm.pop_front()?;
+            if self.fingerprint(command).await != warm.fingerprint {
+                if let Some(entry) = self.state().keys.get_mut(key) {
+                    entry.forgive();
+                }
+                self.end(vec![warm], "what it was started from has changed");
+                continue;
+            }
+            let (slot, params, host) = (warm.slot.clone(), warm.params.clone(), warm.host.clone());
+            let kept = warm.take().await;
+            if matches!(kept, Kept::Gone) || !host.is_present() {
+                tracing::info!(agent = key.agent, pid = host.pid(), "a warm worker was gone");
+                self.state().failed(key);
+                self.tasks.spawn(async move { slot.shut_down().await });
+                continue;
+            }
+            self.note_hit(key);
+            let Kept::Session(prepared) = kept else { return Some((slot, None)) };
+            return match (params, new_params) {
+                (Some(had), Some(wanted)) if key::are_same(&had, wanted) => {
+                    Some((slot, Some((had, *prepared))))
+                }
+                _ => {
+                    self.tasks.spawn(prepared.discard());
+                    Some((slot, None))
+                }
+            };
+        }
+    }
+
+    fn note_hit(self: &Arc<Self>, key: &Arc<Key>) {
+        let mut state = self.state();
+        state.count(key, |counts| counts.hits += 1);
+        if let Some(entry) = state.keys.get_mut(key) {
+            entry.forgive();
+        }
+        state.order(key);
+        drop(state);
+        self.kick();
+    }
+
+    fn lease(
+        self: &Arc<Self>,
+        key: &Arc<Key>,
+        slot: &Arc<HostSlot>,
+        prepared: Option<(Json, Prepared)>,
+    ) {
+        let mut state = self.state();
+        let id = state.next_id();
+        state.leased.insert(id, Arc::downgrade(slot));
+        if let Some(entry) = state.keys.get_mut(key) {
+            entry.n_in_use += 1;
+        }
+        drop(state);
+        let lease = Lease::new(self, id, key.clone(), None);
+        slot.back(Backing::new(self, lease, None, prepared));
+        if self.closing.is_cancelled() {
+            let slot = slot.clone();
+            self.tasks.spawn(async move { slot.shut_down().await });
+        }
+    }
+
+    fn end(&self, warm: Vec<Warm>, why: &str) {
+        for warm in warm {
+            tracing::debug!(pid = warm.host.pid(), why, "ending a warm worker");
+            self.tasks.spawn(warm.end());
+        }
+    }
+
+    fn end_shared(&self, shared: Vec<Shared>) {
+        for shared in shared {
+            tracing::debug!(agent = shared.key.agent, "ending a shared worker");
+            self.tasks.spawn(async move { shared.slot.shut_down().await });
+        }
+    }
+}
+
+/// Runs what may block where it may.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is going away, and this task with it.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}

@@ -1,0 +1,143 @@
+//! A slot's ties to the pools: what stands ready for it, and that it is in use.
+//!
+//! A session that is done with its agent shuts its slot down or drops it; either ends the
+//! lease. That ends a worker which the session had for itself. A shared worker goes on, and
+//! is ended when nobody has used it for the idle time.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Instant;
+
+use wire::Json;
+
+use super::key::{self, Key};
+use super::{Inner, Prepared};
+use crate::host::{AgentCommand, Host, HostSlot};
+
+/// Where a slot that came from the pools looks before it starts an agent itself.
+#[derive(Debug)]
+pub(crate) struct Backing {
+    pools: Weak<Inner>,
+    key: Arc<Key>,
+    /// The slot that has the worker, if several sessions share it.
+    shared: Option<Arc<HostSlot>>,
+    lease: Mutex<Option<Lease>>,
+    /// A session that stands open in the slot's agent, and what it was opened with.
+    prepared: Mutex<Option<(Json, Prepared)>>,
+}
+
+impl Backing {
+    pub(super) fn new(
+        pools: &Arc<Inner>,
+        lease: Lease,
+        shared: Option<Arc<HostSlot>>,
+        prepared: Option<(Json, Prepared)>,
+    ) -> Self {
+        Self {
+            pools: Arc::downgrade(pools),
+            key: lease.key.clone(),
+            shared,
+            lease: Mutex::new(Some(lease)),
+            prepared: Mutex::new(prepared),
+        }
+    }
+
+    pub(crate) fn shared(&self) -> Option<&Arc<HostSlot>> {
+        self.shared.as_ref()
+    }
+
+    /// An agent that stands ready, instead of one that would have to be started.
+    pub(crate) async fn ready(
+        &self,
+        command: &AgentCommand,
+        initialize: &Json,
+    ) -> Option<Arc<Host>> {
+        let pools = self.pools.upgrade()?;
+        pools.note_use(&self.key, command, initialize, None);
+        if let Some((slot, _)) = pools.take_ready(&self.key, command, None).await {
+            return slot.give_up().await;
+        }
+        pools.state().count(&self.key, |counts| counts.misses += 1);
+        None
+    }
+
+    /// The slot had to start one, and it runs: the next one need not wait.
+    pub(crate) fn started(&self) {
+        if let Some(pools) = self.pools.upgrade() {
+            pools.state().order(&self.key);
+            pools.kick();
+        }
+    }
+
+    /// The session that stands open, if it was opened with these params and its agent lives.
+    pub(crate) fn take_prepared(&self, params: &Json) -> Option<Prepared> {
+        let (had, prepared) = self.take_any_prepared()?;
+        if key::are_same(&had, params) && prepared.is_usable() {
+            return Some(prepared);
+        }
+        self.discard(prepared);
+        None
+    }
+
+    /// Nobody will want the session that stands open.
+    pub(crate) fn discard_prepared(&self) {
+        if let Some((_, prepared)) = self.take_any_prepared() {
+            self.discard(prepared);
+        }
+    }
+
+    fn take_any_prepared(&self) -> Option<(Json, Prepared)> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn discard(&self, prepared: Prepared) {
+        if let Some(pools) = self.pools.upgrade() {
+            pools.tasks.spawn(prepared.discard());
+        }
+    }
+
+    /// The slot is not used any more.
+    pub(crate) fn let_go(&self) {
+        drop(self.lease.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.take_any_prepared());
+    }
+}
+
+/// That one session uses a slot, until dropped.
+#[derive(Debug)]
+pub(super) struct Lease {
+    pools: Weak<Inner>,
+    id: u64,
+    key: Arc<Key>,
+    /// The shared worker's id.
+    shared: Option<u64>,
+}
+
+impl Lease {
+    pub(super) fn new(pools: &Arc<Inner>, id: u64, key: Arc<Key>, shared: Option<u64>) -> Self {
+        Self { pools: Arc::downgrade(pools), id, key, shared }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let Some(pools) = self.pools.upgrade() else { return };
+        let mut state = pools.state();
+        state.leased.remove(&self.id);
+        let Some(shared_id) = self.shared else {
+            if let Some(entry) = state.keys.get_mut(&self.key) {
+                entry.n_in_use = entry.n_in_use.saturating_sub(1);
+            }
+            return;
+        };
+        let Some(shared) = state.shared.get_mut(&shared_id) else { return };
+        shared.n_users = shared.n_users.saturating_sub(1);
+        shared.since = Instant::now();
+        let is_over = shared.is_retired && shared.n_users == 0;
+        let over = is_over.then(|| state.shared.remove(&shared_id)).flatten();
+        drop(state);
+        // Outside a runtime its end comes with its last handle.
+        if tokio::runtime::Handle::try_current().is_ok() {
+            pools.end_shared(over.into_iter().collect());
+        }
+    }
+}

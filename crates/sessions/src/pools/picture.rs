@@ -1,0 +1,70 @@
+//! What the pools look like, for people and for metrics.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::Pools;
+use super::state::Counts;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Picture {
+    /// By agent and directory.
+    pub keys: Vec<KeyPicture>,
+    pub warm: usize,
+    /// Resident memory of what nobody uses, when it was last looked at.
+    pub memory_bytes: u64,
+    /// Since the start, also of keys that are forgotten; these only grow.
+    pub total: Counts,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyPicture {
+    pub agent: String,
+    /// None for a shared worker.
+    pub cwd: Option<PathBuf>,
+    pub model: Option<String>,
+    pub is_shared: bool,
+    /// Workers that stand ready.
+    pub warm: usize,
+    pub is_starting: bool,
+    /// Sessions that have one.
+    pub in_use: usize,
+    pub memory_bytes: u64,
+    #[serde(flatten)]
+    pub counts: Counts,
+}
+
+impl Pools {
+    pub fn picture(&self) -> Picture {
+        let state = self.inner.state();
+        let own = state.keys.iter().map(|(key, entry)| KeyPicture {
+            agent: key.agent.clone(),
+            cwd: key.cwd.clone(),
+            model: key.model.clone(),
+            is_shared: false,
+            warm: entry.warm.len(),
+            is_starting: state.starting.as_ref() == Some(key),
+            in_use: entry.n_in_use,
+            memory_bytes: entry.warm.iter().map(|warm| warm.n_bytes).sum(),
+            counts: entry.counts,
+        });
+        let shared = state.shared.values().map(|shared| KeyPicture {
+            agent: shared.key.agent.clone(),
+            cwd: None,
+            model: None,
+            is_shared: true,
+            warm: usize::from(shared.n_users == 0 && shared.slot.running().is_some()),
+            is_starting: false,
+            in_use: shared.n_users,
+            memory_bytes: shared.n_bytes,
+            counts: shared.counts,
+        });
+        let mut keys: Vec<KeyPicture> = own.chain(shared).collect();
+        keys.sort_by(|a, b| (&a.agent, &a.cwd, &a.model).cmp(&(&b.agent, &b.cwd, &b.model)));
+        let warm = keys.iter().map(|key| key.warm).sum();
+        Picture { keys, warm, memory_bytes: state.n_bytes(), total: state.total }
+    }
+}

@@ -1,0 +1,120 @@
+//! Workers that several sessions use at once.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use wire::Json;
+
+use super::fingerprint::Fingerprint;
+use super::key::Key;
+use super::state::{Counts, Shared};
+use super::{Backing, Inner, Lease, blocking};
+use crate::host::{AgentCommand, HostSlot};
+
+impl Inner {
+    /// A slot of one session in front of the one that they share.
+    pub(super) async fn shared_slot(
+        self: &Arc<Self>,
+        command: AgentCommand,
+        initialize: Json,
+    ) -> Arc<HostSlot> {
+        let slot = Arc::new(self.cold_slot(command.clone(), initialize.clone()));
+        let key = Arc::new(Key::shared(&command, &initialize));
+        let (shared_id, shared) = self.join(&key, command, initialize).await;
+        let id = {
+            let mut state = self.state();
+            let id = state.next_id();
+            state.leased.insert(id, Arc::downgrade(&slot));
+            id
+        };
+        let lease = Lease::new(self, id, key, Some(shared_id));
+        slot.back(Backing::new(self, lease, Some(shared), None));
+        if self.closing.is_cancelled() {
+            slot.refuse();
+        }
+        slot
+    }
+
+    /// Starts the shared worker before anybody needs it.
+    pub(super) fn prestart_shared(self: &Arc<Self>, command: AgentCommand, initialize: Json) {
+        let inner = self.clone();
+        self.tasks.spawn(async move {
+            let slot = inner.shared_slot(command, initialize).await;
+            if let Err(error) = slot.host().await {
+                tracing::info!(agent = slot.command().name, %error, "no shared worker");
+            }
+        });
+    }
+
+    /// One more user of the worker for this command, which is made if need be.
+    async fn join(
+        self: &Arc<Self>,
+        key: &Arc<Key>,
+        mut command: AgentCommand,
+        initialize: Json,
+    ) -> (u64, Arc<HostSlot>) {
+        if let Some(dir) = self.state().warm.shared_cwd.clone() {
+            command.cwd = dir;
+        }
+        let current = {
+            let state = self.state();
+            let current = state.shared.values().find(|it| it.key == *key && !it.is_retired);
+            current.map(|shared| shared.slot.command().clone())
+        };
+        // As the worker that runs would be started now, or as the new one will be.
+        let now = self.shared_fingerprint(current.as_ref().unwrap_or(&command)).await;
+        let own = match &current {
+            Some(_) => self.shared_fingerprint(&command).await,
+            None => now.clone(),
+        };
+
+        let mut state = self.state();
+        let mut outdated = Vec::new();
+        let found = state.shared.iter_mut().find(|(_, it)| it.key == *key && !it.is_retired);
+        if let Some((id, shared)) = found {
+            if shared.fingerprint == now {
+                let is_hit = shared.slot.running().is_some();
+                let count = |counts: &mut Counts| match is_hit {
+                    true => counts.hits += 1,
+                    false => counts.misses += 1,
+                };
+                shared.n_users += 1;
+                shared.since = Instant::now();
+                count(&mut shared.counts);
+                let joined = (*id, shared.slot.clone());
+                count(&mut state.total);
+                return joined;
+            }
+            shared.is_retired = true;
+            let id = *id;
+            if shared.n_users == 0 {
+                outdated.extend(state.shared.remove(&id));
+            }
+        }
+        let slot = Arc::new(self.cold_slot(command, initialize));
+        let id = state.next_id();
+        state.total.misses += 1;
+        let shared = Shared {
+            key: key.clone(),
+            slot: slot.clone(),
+            fingerprint: own,
+            n_users: 1,
+            since: Instant::now(),
+            is_retired: false,
+            counts: Counts { misses: 1, ..Counts::default() },
+            n_bytes: 0,
+        };
+        if !self.closing.is_cancelled() {
+            state.shared.insert(id, shared);
+        }
+        drop(state);
+        self.end_shared(outdated);
+        (id, slot)
+    }
+
+    /// Without the files of a directory: sessions read those when they are opened.
+    async fn shared_fingerprint(&self, command: &AgentCommand) -> Fingerprint {
+        let (command, setup) = (command.clone(), self.setup.clone());
+        blocking(move || Fingerprint::take(&command, &setup, &[])).await
+    }
+}

@@ -1,0 +1,177 @@
+//! Questions on their way: logged, put to people, answered once.
+//!
+//! Always true: a question's event is in the log before anybody is asked, and its answer is
+//! synced before the agent hears it. The answer's event says what was decided, by whom and
+//! about what, so that an audit needs no other.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use store::{Batch, Changes, Durability};
+use wire::{CallId, Json, Kind, Millis, RpcId};
+
+use super::Answer;
+use super::actor::{Actor, Halt};
+use super::question::{Asks, Pending, Settled};
+use crate::mint;
+use crate::observer::Watched;
+use crate::pending::{MAX_REQUEST_BYTES, PendingQuestion, Wants};
+use crate::permission::{Brief, Decider};
+
+impl Actor {
+    /// Logs a question and answers it at once, or leaves it to the attached clients.
+    pub(super) async fn put(
+        &mut self,
+        rpc_id: RpcId,
+        asks: Asks,
+        params: Json,
+        decided: Option<(Settled, Decider)>,
+    ) -> Result<(), Halt> {
+        let id = mint::request_id();
+        let is_cancelling = self.turns.running().is_some_and(|running| running.is_cancelling);
+        let decided = match decided {
+            _ if is_cancelling => Some((asks.cancel(), Decider::new("cancel"))),
+            None if self.clients.is_empty() && !self.yard.settings.questions_wait => {
+                Some((asks.reject(), Decider::new("unattended")))
+            }
+            None if self.questions.is_full() => Some((asks.reject(), too_many())),
+            decided => decided,
+        };
+        let payload = format!(
+            r#"{{"requestId":"{id}","ask":{},"request":{}}}"#,
+            decided.is_none(),
+            params.as_str()
+        );
+        let (kind, brief) = match &asks {
+            Asks::Permission(question) => {
+                (Kind::PermissionRequested, Brief::of_permission(question))
+            }
+            Asks::Elicitation => (Kind::ElicitationRequested, Brief::of_form(&params)),
+        };
+        let drafts = vec![self.raw_draft(kind, Json::trusted(payload))];
+        self.append(drafts, Changes::default()).await?;
+        let asked_at = Instant::now();
+        let deadline = asked_at + self.yard.settings.permission_within;
+        let watch = Watched::default();
+        let mut pending =
+            Pending { id, rpc_id, asks, brief, asked_at, deadline, listed: None, watch };
+        if let Some((settled, by)) = decided {
+            return self.settle(pending, &settled, &by).await;
+        }
+        match self.yard.pending.add(self.listing(&pending, params)) {
+            Ok(listed) => {
+                pending.listed = Some(listed);
+                pending.watch = self.yard.settings.observers.question(&self.agent);
+                self.questions.add(pending);
+                Ok(())
+            }
+            Err(_) => {
+                let settled = pending.asks.reject();
+                self.settle(pending, &settled, &too_many()).await
+            }
+        }
+    }
+
+    /// The question as others see it.
+    fn listing(&self, pending: &Pending, params: Json) -> PendingQuestion {
+        let (wants, options) = match &pending.asks {
+            Asks::Permission(question) => (Wants::Permission, question.options.clone()),
+            Asks::Elicitation => (Wants::Elicitation, Vec::new()),
+        };
+        let since = mint::now();
+        let within = self.yard.settings.permission_within.as_millis();
+        PendingQuestion {
+            session: self.id,
+            agent: self.agent.clone(),
+            request_id: pending.id,
+            wants,
+            title: pending.brief.title.clone(),
+            kind: pending.brief.kind.clone(),
+            options,
+            request: (params.as_str().len() <= MAX_REQUEST_BYTES).then(|| Arc::new(params)),
+            seq: self.head,
+            turn: self.current_turn(),
+            since,
+            until: Millis(since.0.saturating_add(i64::try_from(within).unwrap_or(i64::MAX))),
+            deadline: pending.deadline,
+        }
+    }
+
+    pub(super) async fn answer(
+        &mut self,
+        request: CallId,
+        answer: &Answer,
+        by: Decider,
+    ) -> Result<bool, Halt> {
+        let Some((pending, settled)) = self.questions.take(request, answer) else {
+            return Ok(false);
+        };
+        self.settle(pending, &settled, &by).await?;
+        Ok(true)
+    }
+
+    /// Logs who decided what, durably, and then tells the agent.
+    pub(super) async fn settle(
+        &mut self,
+        pending: Pending,
+        settled: &Settled,
+        by: &Decider,
+    ) -> Result<(), Halt> {
+        let (kind, payload) = decision(&pending, settled, by);
+        if let Asks::Permission(_) = &pending.asks {
+            let is_allowed = !settled.is_rejection;
+            self.yard.settings.observers.decided(&self.agent, by.who, is_allowed);
+        }
+        let drafts = vec![self.raw_draft(kind.clone(), Json::of(&payload))];
+        let batch = Batch::new(self.id, drafts).durable(Durability::Power);
+        self.head = self.yard.append(batch).await?.last;
+        self.respond(&pending.rpc_id, Ok(settled.response.clone()));
+        // Whoever hears of the answer must not find the question in the list any more.
+        let Pending { listed, .. } = pending;
+        if listed.map(drop).is_some() {
+            self.yard.tell(self.id, &kind, self.head);
+        }
+        Ok(())
+    }
+}
+
+/// The event of an answer.
+fn decision(pending: &Pending, settled: &Settled, by: &Decider) -> (Kind, Value) {
+    let response: Value = settled.response.read().unwrap_or_default();
+    let (kind, mut payload) = match &pending.asks {
+        Asks::Permission(question) => {
+            let option_id = response["outcome"]["optionId"].as_str();
+            let chosen = question.options.iter().find(|o| Some(&*o.id) == option_id);
+            let mut outcome = response["outcome"].clone();
+            if let (Some(chosen), Value::Object(outcome)) = (chosen, &mut outcome) {
+                outcome.insert("kind".into(), json!(chosen.kind));
+                outcome.insert("name".into(), json!(chosen.name));
+            }
+            let payload = json!({
+                "requestId": pending.id,
+                "by": by,
+                "allowed": !settled.is_rejection,
+                "outcome": outcome,
+            });
+            (Kind::PermissionResolved, payload)
+        }
+        Asks::Elicitation => (
+            Kind::ElicitationResolved,
+            json!({ "requestId": pending.id, "by": by, "response": response }),
+        ),
+    };
+    payload["question"] = json!(pending.brief);
+    if let Some(waited) = pending.waited() {
+        payload["waitedMs"] = json!(millis(waited));
+    }
+    (kind, payload)
+}
+
+fn too_many() -> Decider {
+    Decider::detailed("overflow", "too many questions wait already")
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,10 @@
+//! Sessions with real agent processes.
+
+// A test that cannot go on says so by panicking.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod pools_bounds;
+mod pools_desk;
+mod pools_shared;
+mod pools_warm;
+mod stage;

@@ -1,0 +1,137 @@
+//! `switchyard sessions audit`: who allowed what, when and by which rule.
+
+use std::io::Write;
+
+use anyhow::Context;
+use sessions::audit::{self, Row};
+use sessions::mint;
+use sessions::projection::sanitize_line;
+use store::{DecisionFilter, EventLog, Filter};
+use wire::{Json, Millis};
+
+use crate::cli::{AuditArgs, AuditFormat, parse_duration};
+use crate::outcome::Failure;
+use crate::{format, terminal, world};
+
+pub(crate) async fn audit(log: &dyn EventLog, args: &AuditArgs) -> Result<(), Failure> {
+    let session = match &args.session {
+        Some(named) => Some(world::find_session(log, named).await?.id),
+        None => None,
+    };
+    let filter = DecisionFilter {
+        since: args.since,
+        until: args.until,
+        session,
+        limit: Filter::MAX_LIMIT,
+        ..DecisionFilter::default()
+    };
+    let Some(path) = &args.output else {
+        return match write_all(log, filter, args.format, format::print).await {
+            // `… | head` has seen enough.
+            Err(failure) if failure.is_broken_pipe() => Ok(()),
+            written => written,
+        };
+    };
+    let context = || format!("cannot write {}", path.display());
+    let file = crate::sessions_verbs::create_private(path).with_context(context)?;
+    let mut file = std::io::BufWriter::new(file);
+    let write = |text: &str| file.write_all(text.as_bytes()).with_context(context);
+    write_all(log, filter, args.format, write).await?;
+    file.flush().with_context(context)?;
+    file.get_ref().sync_all().with_context(context)?;
+    Ok(())
+}
+
+/// Writes page by page: an audit of years must not be held in memory.
+async fn write_all<E: Into<Failure>>(
+    log: &dyn EventLog,
+    mut filter: DecisionFilter,
+    format: AuditFormat,
+    mut write: impl FnMut(&str) -> Result<(), E>,
+) -> Result<(), Failure> {
+    if format == AuditFormat::Csv {
+        write(&audit::csv_header()).map_err(Into::into)?;
+    }
+    let mut n_rows = 0;
+    loop {
+        let page = audit::rows(log, &filter).await?;
+        let Some(next) = page.next else { break };
+        filter.after = Some(next);
+        n_rows += page.rows.len();
+        let show = |row: &Row| match format {
+            AuditFormat::Text => text_line(row),
+            AuditFormat::Json => format!("{}\n", Json::of(row).as_str()),
+            AuditFormat::Csv => row.to_csv(),
+        };
+        let text: String = page.rows.iter().map(show).collect();
+        write(&text).map_err(Into::into)?;
+    }
+    if n_rows == 0 && format == AuditFormat::Text {
+        terminal::say("nothing was decided in that time");
+    }
+    Ok(())
+}
+
+fn text_line(row: &Row) -> String {
+    const MAX_CHARS: usize = 100;
+    let shown = |text: &str| sanitize_line(text, MAX_CHARS);
+    if row.is_damaged {
+        return format!(
+            "{}  {:.10}  damaged: event {} cannot be read\n",
+            row.time, row.session, row.seq
+        );
+    }
+    let verdict = if row.allowed { "allowed" } else { "denied" };
+    let about = match &row.command {
+        Some(command) if !row.title.contains(command) => format!("{}: {command}", row.title),
+        _ => row.title.clone(),
+    };
+    let by = match (&row.detail, &row.rule_file, row.rule_index) {
+        (Some(detail), Some(file), Some(index)) => format!("{} {detail} ({file} #{index})", row.by),
+        (Some(detail), ..) => format!("{} {detail}", row.by),
+        (None, ..) => row.by.clone(),
+    };
+    let waited = row.waited_ms.map(|ms| format!(", after {} s", Seconds(ms)));
+    format!(
+        "{}  {:.10}  {:<10} {verdict:<7}  {}  by {}{}\n",
+        row.time,
+        row.session,
+        shown(&row.agent),
+        shown(&about),
+        shown(&by),
+        waited.unwrap_or_default()
+    )
+}
+
+/// Milliseconds, shown as seconds with a tenth.
+struct Seconds(u64);
+
+impl std::fmt::Display for Seconds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.0 / 1000, self.0 % 1000 / 100)
+    }
+}
+
+/// A time, the beginning of a day here, or how long ago.
+pub(crate) fn parse_time(text: &str) -> Result<Millis, String> {
+    let text = text.trim();
+    if let Ok(time) = text.parse::<jiff::Timestamp>() {
+        return Ok(Millis(time.as_millisecond()));
+    }
+    if let Ok(day) = text.parse::<jiff::civil::Date>() {
+        let start =
+            day.to_zoned(jiff::tz::TimeZone::system()).map_err(|error| error.to_string())?;
+        return Ok(Millis(start.timestamp().as_millisecond()));
+    }
+    let ago = match text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok()) {
+        Some(days) => return Ok(world::days_ago(days)),
+        None => parse_duration(text).map_err(|_| {
+            format!("`{text}` is no time: give 2026-11-03T09:00:00Z, 2026-11-03, 90m or 7d")
+        })?,
+    };
+    let ago = i64::try_from(ago.as_millis()).unwrap_or(i64::MAX);
+    Ok(Millis(mint::now().0.saturating_sub(ago)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+//! ACP with many clients: the official SDK over HTTP and WebSocket, lines over TCP and unix.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+use testkit::daemon::Daemon;
+use testkit::line_client::LineClient;
+use testkit::process::{Yard, switchyard};
+use testkit::sdk_client::{Manners, Permission, SdkClient, all_capabilities};
+
+fn yard() -> Yard {
+    switchyard(env!("CARGO_BIN_EXE_switchyard"))
+}
+
+const DEMO: [&str; 2] = ["--agent", "demo"];
+
+fn endpoint(daemon: &Daemon, scheme: &str) -> String {
+    format!("{scheme}://{}/acp", daemon.address())
+}
+
+/// The ACP address that the daemon wrote down for others.
+fn tcp(yard: &Yard) -> SocketAddr {
+    let text = std::fs::read_to_string(yard.home().join("run/daemon.json")).unwrap();
+    let whereabouts: Value = serde_json::from_str(&text).unwrap();
+    whereabouts["tcp"][0].as_str().unwrap().parse().unwrap()
+}
+
+/// A client over TCP that was let in and has said hello to the agent.
+fn line_client(yard: &Yard, token: &str) -> LineClient {
+    let mut client = LineClient::tcp(tcp(yard));
+    client.result("switchyard/hello", &json!({ "token": token }));
+    client.result("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+    client
+}
+
+fn new_session(client: &mut LineClient, yard: &Yard) -> String {
+    let params = json!({ "cwd": yard.work(), "mcpServers": [] });
+    let answer = client.result("session/new", &params);
+    answer["sessionId"].as_str().unwrap().to_owned()
+}
+
+fn prompt(session: &str, text: &str) -> Value {
+    json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] })
+}
+
+fn is_text(message: &Value, text: &str) -> bool {
+    let update = &message["params"]["update"];
+    update["sessionUpdate"] == "agent_message_chunk" && update["content"]["text"] == text
+}
+
+/// The conversation that every transport has to carry alike.
+async fn converse(client: &SdkClient, yard: &Yard) {
+    client.initialize(all_capabilities()).await.unwrap();
+    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let turn = client.prompt(&session, "say over the wire").await.unwrap();
+    assert_eq!(turn.text(), "over the wire");
+    let turn = client.prompt(&session, "permission").await.unwrap();
+    assert!(turn.text().contains("granted"), "{}", turn.text());
+    assert_eq!(client.permissions_asked().len(), 1);
+
+    let running = client.start_prompt(&session, "say working\nhang");
+    client.wait_for(&session, |update| format!("{update:?}").contains("working")).await;
+    client.cancel(&session).unwrap();
+    let ended = serde_json::to_value(running.finish().await.unwrap().stop_reason).unwrap();
+    assert_eq!(ended, "cancelled");
+
+    client.set_mode(&session, "code").await.unwrap();
+    let listed = client.list_sessions().await.unwrap();
+    assert!(listed.iter().any(|info| info.session_id == session));
+    let flood = client.prompt(&session, "flood 2000").await.unwrap();
+    let n_chunks = flood.kinds().iter().filter(|kind| *kind == "agent_message_chunk").count();
+    assert_eq!(n_chunks, 2000);
+    let (_, replayed) = client.load_session(&session, yard.work()).await.unwrap();
+    assert!(replayed.len() > 2000, "{} updates were replayed", replayed.len());
+    client.close_session(&session).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sdk_over_http_converses_as_over_stdio() {
+    let yard = yard();
+    let daemon = Daemon::start_with(&yard, &DEMO);
+    let manners = Manners::default().permission(Permission::Allow);
+    let at = endpoint(&daemon, "http");
+    let client = SdkClient::remote(&at, daemon.token().unwrap(), manners).await;
+    converse(&client, &yard).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sdk_over_a_web_socket_converses_as_over_stdio() {
+    let yard = yard();
+    let daemon = Daemon::start_with(&yard, &DEMO);
+    let manners = Manners::default().permission(Permission::Allow);
+    let at = endpoint(&daemon, "ws");
+    let client = SdkClient::remote(&at, daemon.token().unwrap(), manners).await;
+    converse(&client, &yard).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_editor_on_stdio_joins_the_daemon_and_its_session_stays() {
+    let yard = yard();
+    let daemon = Daemon::start_with(&yard, &DEMO);
+    let manners = || Manners::default().permission(Permission::Allow).files(yard.work());
+    let editor = SdkClient::ready(yard.command(["acp", "demo"]), manners()).await.unwrap();
+    let session = editor.new_session(yard.work()).await.unwrap().session_id;
+    std::fs::write(yard.work().join("note.txt"), "on disk").unwrap();
+    let turn = editor.prompt(&session, "say from the editor").await.unwrap();
+    assert_eq!(turn.text(), "from the editor");
+    let turn = editor.prompt(&session, "pid").await.unwrap();
+    let agent_pid = turn.text();
+    let (exit, _) = editor.stop().await;
+    assert!(exit.success(), "{exit}");
+
+    // The agent is the daemon's: the next editor meets the same process.
+    let again = SdkClient::ready(yard.command(["acp", "demo"]), manners()).await.unwrap();
+    let (_, replayed) = again.load_session(&session, yard.work()).await.unwrap();
+    assert!(format!("{replayed:?}").contains("from the editor"));
+    assert_eq!(again.prompt(&session, "pid").await.unwrap().text(), agent_pid);
+    again.stop().await;
+    assert!(daemon.stop().success());
+    yard.assert_empty_within(std::time::Duration::from_secs(20));
+}
+
+#[test]
+fn all_clients_of_a_session_see_everything_and_the_first_answer_wins() {
+    let yard = yard();
+    let daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let token = daemon.token().unwrap();
+    let mut first = line_client(&yard, token);
+    let session = new_session(&mut first, &yard);
+    let mut second = line_client(&yard, token);
+    second.result("session/load", &json!({ "sessionId": session, "cwd": yard.work(), "mcpServers": [] }));
+
+    // Ids of the two clients are two spaces: both ask under the same one.
+    first.request("7", "session/prompt", &prompt(&session, "permission"));
+    let is_question = |message: &Value| message["method"] == "session/request_permission";
+    let asked_first = first.wait_for(is_question);
+    let asked_second = second.wait_for(is_question);
+    let said = second.wait_for(|message| {
+        message["params"]["update"]["sessionUpdate"] == "user_message_chunk"
+    });
+    assert_eq!(said["params"]["update"]["content"]["text"], "permission");
+
+    let option = asked_second["params"]["options"][0]["optionId"].clone();
+    let answer = json!({
+        "jsonrpc": "2.0", "id": asked_second["id"],
+        "result": { "outcome": { "outcome": "selected", "optionId": option } },
+    });
+    second.send(&answer.to_string());
+    let is_resolved = |message: &Value| message["method"] == "_switchyard/permission_resolved";
+    for client in [&mut first, &mut second] {
+        let resolved = client.wait_for(is_resolved);
+        assert_eq!(resolved["params"]["by"]["who"], "client");
+        assert_eq!(resolved["params"]["allowed"], true);
+    }
+    // Too late, and harmless.
+    let late = json!({ "jsonrpc": "2.0", "id": asked_first["id"],
+        "result": { "outcome": { "outcome": "cancelled" } } });
+    first.send(&late.to_string());
+    let ended = first.answer_to(&json!(7));
+    assert_eq!(ended["result"]["stopReason"], "end_turn");
+
+    second.request("7", "session/prompt", &prompt(&session, "say to all"));
+    first.wait_for(|message| is_text(message, "to all"));
+    assert_eq!(second.answer_to(&json!(7))["result"]["stopReason"], "end_turn");
+}
+
+#[test]
+fn a_prompter_that_leaves_does_not_end_its_turn() {
+    let yard = yard();
+    let daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let token = daemon.token().unwrap();
+    let mut prompter = line_client(&yard, token);
+    let session = new_session(&mut prompter, &yard);
+    prompter.request("1", "session/prompt", &prompt(&session, "say begun\nsleep 500\nsay done"));
+    prompter.wait_for(|message| is_text(message, "begun"));
+    drop(prompter);
+    let mut other = line_client(&yard, token);
+    other.request(
+        "2",
+        "session/load",
+        &json!({ "sessionId": session, "cwd": yard.work(), "mcpServers": [] }),
+    );
+    other.wait_for(|message| is_text(message, "done"));
+}
+
+#[test]
+fn an_observer_watches_and_changes_nothing() {
+    let yard = yard();
+    let daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let made = yard.command(["token", "add", "wall", "--role", "observer"]).output().unwrap();
+    let observer_token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    let mut actor = line_client(&yard, daemon.token().unwrap());
+    let session = new_session(&mut actor, &yard);
+    let mut observer = line_client(&yard, &observer_token);
+    observer.result("session/load", &json!({ "sessionId": session, "cwd": yard.work(), "mcpServers": [] }));
+    let refused = observer.ask("session/prompt", &prompt(&session, "say no"));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("observers"), "{refused}");
+    let refused = observer.ask("session/new", &json!({ "cwd": yard.work(), "mcpServers": [] }));
+    assert!(refused["error"].is_object(), "{refused}");
+    observer.notify("session/cancel", &json!({ "sessionId": session }));
+
+    actor.request("1", "session/prompt", &prompt(&session, "permission"));
+    let question = actor.wait_for(|message| message["method"] == "session/request_permission");
+    let reject = json!({ "jsonrpc": "2.0", "id": question["id"],
+        "result": { "outcome": { "outcome": "cancelled" } } });
+    actor.send(&reject.to_string());
+    actor.answer_to(&json!(1));
+    observer.wait_for(|message| {
+        // It is never asked itself.
+        assert_ne!(message["method"], "session/request_permission");
+        message["method"] == "_switchyard/permission_resolved"
+    });
+}
+
+#[test]
+fn nobody_comes_in_by_tcp_without_a_token() {
+    let yard = yard();
+    let _daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": { "protocolVersion": 1 } });
+    let firsts = [
+        initialize.to_string(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"switchyard/hello","params":{"token":"wrong"}}"#.to_owned(),
+        "not json".to_owned(),
+    ];
+    for first in firsts {
+        let mut client = LineClient::tcp(tcp(&yard));
+        client.send(&first);
+        let answer = client.next_message();
+        assert_eq!(answer["error"]["code"], -32000, "{first}: {answer}");
+        assert!(client.next_line().is_none(), "{first}: it stays connected");
+    }
+}
+
+#[test]
+fn commands_of_network_clients_are_not_run() {
+    let yard = yard();
+    let daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let mut client = line_client(&yard, daemon.token().unwrap());
+    let mark = yard.work().join("ran");
+    let server = json!({ "name": "evil", "command": "/bin/touch", "args": [mark], "env": [] });
+    let params = json!({ "cwd": yard.work(), "mcpServers": [server] });
+    let refused = client.ask("session/new", &params);
+    assert!(refused["error"].is_object(), "{refused}");
+    // Nor can it order another agent than those that the daemon knows.
+    client.notify("_switchyard/order", &json!({ "command": ["/bin/touch", mark] }));
+    let other = json!({ "cwd": yard.work(), "mcpServers": [],
+        "_meta": { "switchyard": { "agent": "/bin/touch" } } });
+    assert!(client.ask("session/new", &other)["error"].is_object());
+    new_session(&mut client, &yard);
+    assert!(!mark.exists());
+}

@@ -1,0 +1,141 @@
+//! The command line with a daemon: the same words, with sessions that stay.
+
+use std::io::Write as _;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use testkit::daemon::Daemon;
+use testkit::process::{Yard, switchyard, wait_until};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn yard() -> Yard {
+    switchyard(env!("CARGO_BIN_EXE_switchyard"))
+}
+
+fn run(yard: &Yard, words: &[&str]) -> Output {
+    yard.command(words).stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+fn sessions(yard: &Yard) -> Vec<Value> {
+    let listed = run(yard, &["sessions", "list", "--json"]);
+    serde_json::from_slice(&listed.stdout).unwrap()
+}
+
+#[test]
+fn run_uses_the_daemon_and_goes_on_with_the_same_agent() {
+    let yard = yard();
+    let daemon = Daemon::start(&yard);
+    let first = run(&yard, &["run", "demo", "pid", "--format", "quiet"]);
+    assert!(first.status.success(), "{}", text(&first));
+    let second = run(&yard, &["run", "-s", "last", "pid", "--format", "quiet"]);
+    assert!(second.status.success(), "{}", text(&second));
+    assert_eq!(first.stdout, second.stdout, "the agent was started anew");
+    assert_eq!(sessions(&yard).len(), 1);
+
+    let alone = run(&yard, &["run", "demo", "pid", "--format", "quiet", "--no-daemon"]);
+    assert_ne!(alone.stdout, first.stdout);
+    daemon.stop();
+    let after = run(&yard, &["run", "-s", "last", "say without", "--format", "quiet"]);
+    assert_eq!(String::from_utf8_lossy(&after.stdout), "without\n", "{}", text(&after));
+}
+
+#[test]
+fn an_agent_gets_the_environment_of_who_runs_it() {
+    let yard = yard();
+    let _daemon = Daemon::start(&yard);
+    let said = yard
+        .command(["run", "demo", "env MY_KEY", "--format", "quiet"])
+        .env("MY_KEY", "of this shell")
+        .output()
+        .unwrap();
+    assert!(text(&said).contains("of this shell"), "{}", text(&said));
+}
+
+#[test]
+fn a_run_that_nobody_attends_is_denied_and_says_so() {
+    let yard = yard();
+    let _daemon = Daemon::start(&yard);
+    let denied = run(&yard, &["run", "demo", "permission"]);
+    assert_eq!(denied.status.code(), Some(5), "{}", text(&denied));
+    let granted = run(&yard, &["run", "demo", "permission", "--approve-all"]);
+    assert_eq!(granted.status.code(), Some(0), "{}", text(&granted));
+    let missing = run(&yard, &["run", "nobody", "hello"]);
+    assert!(text(&missing).contains("there is no agent `nobody`"), "{}", text(&missing));
+    let model = run(&yard, &["run", "demo", "hello", "--model", "gpt-0"]);
+    assert_eq!(model.status.code(), Some(2), "{}", text(&model));
+}
+
+#[test]
+fn attach_prompts_answers_and_leaves_the_session() {
+    let yard = yard();
+    let _daemon = Daemon::start(&yard);
+    assert!(run(&yard, &["run", "demo", "say first"]).status.success());
+    let mut child = yard
+        .command(["attach", "last"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "permission").unwrap();
+    let id = sessions(&yard)[0]["id"].as_str().unwrap().to_owned();
+    let asked = wait_until(PATIENCE, || {
+        text(&run(&yard, &["sessions", "export", &id])).contains("permission_requested")
+    });
+    assert!(asked);
+    writeln!(stdin, "1").unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let shown = text(&output);
+    assert!(output.status.success(), "{shown}");
+    assert!(shown.contains("first") && shown.contains("granted"), "{shown}");
+}
+
+#[test]
+fn the_daemon_is_started_once_looked_at_and_stopped() {
+    let yard = yard();
+    assert_eq!(run(&yard, &["daemon", "status"]).status.code(), Some(4));
+    let started = run(&yard, &["daemon", "start", "--host", "127.0.0.1:0"]);
+    assert!(text(&started).contains("log in: http://127.0.0.1:"), "{}", text(&started));
+    let again = run(&yard, &["daemon", "start", "--host", "127.0.0.1:0"]);
+    assert!(text(&again).contains("runs already"), "{}", text(&again));
+    let other = run(&yard, &["serve", "--host", "127.0.0.1:0"]);
+    assert_eq!(other.status.code(), Some(1), "{}", text(&other));
+    let status = run(&yard, &["daemon", "status", "--json"]);
+    let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+    assert_eq!(status["running"], true);
+    let link = run(&yard, &["token", "login"]);
+    assert!(text(&link).contains("/login#code="), "{}", text(&link));
+    assert!(run(&yard, &["run", "demo", "say hi"]).status.success());
+    assert!(run(&yard, &["daemon", "log"]).status.success());
+    assert!(run(&yard, &["daemon", "stop"]).status.success());
+    assert_eq!(run(&yard, &["daemon", "status"]).status.code(), Some(4));
+    yard.assert_empty_within(Duration::from_secs(20));
+}
+
+#[test]
+fn tokens_are_made_listed_and_revoked_with_and_without_a_daemon() {
+    let yard = yard();
+    let shown = run(&yard, &["token", "show"]);
+    let admin = String::from_utf8(shown.stdout).unwrap();
+    assert!(admin.trim().len() >= 40, "{admin}");
+    assert!(run(&yard, &["token", "add", "phone", "--expires", "12h"]).status.success());
+    assert_eq!(run(&yard, &["token", "add", "phone"]).status.code(), Some(2));
+    let daemon = Daemon::start(&yard);
+    assert_eq!(daemon.token(), Some(admin.trim()));
+    let listed = text(&run(&yard, &["token", "list"]));
+    assert!(listed.contains("phone") && listed.contains("operator"), "{listed}");
+    assert!(run(&yard, &["token", "revoke", "phone"]).status.success());
+    assert!(!text(&run(&yard, &["token", "list"])).contains("phone"));
+}
