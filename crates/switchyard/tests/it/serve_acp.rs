@@ -55,7 +55,7 @@ async fn converse(client: &SdkClient, yard: &Yard) {
     let turn = client.prompt(&session, "say over the wire").await.unwrap();
     assert_eq!(turn.text(), "over the wire");
     let turn = client.prompt(&session, "permission").await.unwrap();
-    assert!(turn.text().contains("granted"), "{}", turn.text());
+    assert!(turn.text().contains("allow_once"), "{}", turn.text());
     assert_eq!(client.permissions_asked().len(), 1);
 
     let running = client.start_prompt(&session, "say working\nhang");
