@@ -150,8 +150,8 @@ impl Stream {
     async fn next(&mut self) -> Option<Frame> {
         loop {
             if let Some((frame, rest)) = self.text.split_once("\n\n") {
-                let frame = read(frame);
-                self.text = rest.to_owned();
+                let (frame, n_read) = (read(frame), self.text.len() - rest.len());
+                self.text.drain(..n_read);
                 match frame {
                     Some(frame) => return Some(frame),
                     None => continue,

@@ -142,7 +142,7 @@ impl Answer {
 
     /// A problem with this slug.
     #[track_caller]
-    pub(crate) fn is_problem(self, status: u16, slug: &str) -> Self {
+    pub(crate) fn refused(self, status: u16, slug: &str) -> Self {
         let answer = self.is(status);
         assert_eq!(answer.body["type"], format!("urn:switchyard:problem:{slug}"));
         assert_eq!(answer.headers["content-type"], "application/problem+json");

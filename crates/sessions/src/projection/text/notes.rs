@@ -198,7 +198,7 @@ impl TextRenderer {
             }
             Kind::OptionSet => {
                 let params = payload.object("params");
-                let payload = if params.is_empty() { &payload } else { &params };
+                let payload = if params.is_empty() { payload } else { &params };
                 let name = ["configId", "mode", "model"].iter().find_map(|key| payload.words(key));
                 let value = payload.label("value").unwrap_or_default();
                 self.note(&format!("option: {} {value}", name.unwrap_or_default()), out);

@@ -53,7 +53,7 @@ async fn a_file_is_kept_listed_given_back_and_removed() {
         (&attachment["name"], &attachment["size"]),
         (&json!("größe.bin"), &json!(bytes.len()))
     );
-    assert_eq!(list(&api, &session).await, [attachment.clone()]);
+    assert_eq!(list(&api, &session).await, std::slice::from_ref(&attachment));
     let path = format!("/v1/sessions/{session}/attachments/{}", attachment["id"].as_str().unwrap());
     let got = api.request(Method::GET, &path).send().await.unwrap();
     let header = |name: &str| got.headers()[name].to_str().unwrap().to_owned();
@@ -63,8 +63,8 @@ async fn a_file_is_kept_listed_given_back_and_removed() {
     assert_eq!(got.bytes().await.unwrap(), bytes);
 
     api.delete(&path).await.is(204);
-    api.delete(&path).await.is_problem(404, "not-found");
-    api.get(&path).await.is_problem(404, "not-found");
+    api.delete(&path).await.refused(404, "not-found");
+    api.get(&path).await.refused(404, "not-found");
     assert_eq!(n_files(&dir(&api, &session)), 0);
 }
 
@@ -119,9 +119,9 @@ async fn a_prompt_gives_its_attachments_to_the_agent() {
     api.delete(&gone).await.is(204);
     assert_eq!(api.post(&path, &prompt).await.is(202).body["reused"], true);
     let other = json!({ "prompt": "echo x", "attachments": [ids[0]] });
-    api.post(&path, &other).await.is_problem(400, "bad-input").says(ids[0].as_str().unwrap());
+    api.post(&path, &other).await.refused(400, "bad-input").says(ids[0].as_str().unwrap());
     let many = json!({ "prompt": "echo x", "attachments": vec!["x"; 33] });
-    api.post(&path, &many).await.is_problem(400, "bad-input");
+    api.post(&path, &many).await.refused(400, "bad-input");
 }
 
 #[tokio::test]
@@ -148,10 +148,10 @@ async fn an_attachment_belongs_to_one_session() {
     let (mine, other) = (api.session().await, api.session().await);
     let id = put(&api, &mine, "a.txt", b"mine".to_vec()).await["id"].clone();
     let path = format!("/v1/sessions/{other}/attachments/{}", id.as_str().unwrap());
-    api.get(&path).await.is_problem(404, "not-found");
+    api.get(&path).await.refused(404, "not-found");
     let prompt = json!({ "prompt": "echo x", "attachments": [id] });
     let path = format!("/v1/sessions/{other}/prompt");
-    api.post(&path, &prompt).await.is_problem(400, "bad-input");
+    api.post(&path, &prompt).await.refused(400, "bad-input");
 }
 
 #[tokio::test]
@@ -238,10 +238,10 @@ async fn hostile_names_stay_names() {
         assert_eq!(got.text().await.unwrap(), "x");
     }
     assert_eq!(n_files(&dir(&api, &session)), 14, "a file and a note each, and all of them inside");
-    upload(&api, &session, "a\0b", b"x".to_vec()).await.is_problem(400, "bad-input");
-    upload(&api, &session, &"a".repeat(2000), b"x".to_vec()).await.is_problem(400, "bad-input");
+    upload(&api, &session, "a\0b", b"x".to_vec()).await.refused(400, "bad-input");
+    upload(&api, &session, &"a".repeat(2000), b"x".to_vec()).await.refused(400, "bad-input");
     let path = format!("/v1/sessions/{session}/attachments");
-    api.post(&path, &json!({})).await.is_problem(415, "unsupported-media-type");
+    api.post(&path, &json!({})).await.refused(415, "unsupported-media-type");
     for id in ["..", "../../../token", "..%2F..%2Ftoken", "%2e%2e", "x.json"] {
         let path = format!("/v1/sessions/{session}/attachments/{id}");
         assert_ne!(api.request(Method::GET, &path).send().await.unwrap().status(), 200, "{id}");
@@ -261,9 +261,9 @@ async fn a_planted_link_is_not_followed() {
     symlink(&secret, &file).unwrap();
 
     let path = format!("/v1/sessions/{session}/attachments/{id}");
-    api.get(&path).await.is_problem(404, "not-found");
+    api.get(&path).await.refused(404, "not-found");
     let prompt = json!({ "prompt": "echo x", "attachments": [id] });
-    api.post(&format!("/v1/sessions/{session}/prompt"), &prompt).await.is_problem(400, "bad-input");
+    api.post(&format!("/v1/sessions/{session}/prompt"), &prompt).await.refused(400, "bad-input");
     api.delete(&path).await.is(204);
     assert_eq!(std::fs::read_to_string(&secret).unwrap(), "secret");
 
@@ -272,6 +272,6 @@ async fn a_planted_link_is_not_followed() {
     let elsewhere = api.yard.home().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     symlink(&elsewhere, &dir).unwrap();
-    upload(&api, &session, "a.txt", b"x".to_vec()).await.is_problem(500, "internal");
+    upload(&api, &session, "a.txt", b"x".to_vec()).await.refused(500, "internal");
     assert_eq!(n_files(&elsewhere), 0);
 }

@@ -21,14 +21,14 @@ async fn a_prompt_with_a_name_is_prompted_once() {
 
     // Another body under the same name.
     let other = json!({ "prompt": "echo twice", "clientRequestId": "r1" });
-    api.post(&path, &other).await.is_problem(409, "idempotency-conflict");
+    api.post(&path, &other).await.refused(409, "idempotency-conflict");
     api.until_idle(&session).await;
 
     // After the death of the daemon.
     let api = api.restart().await;
     let again = api.post(&path, &prompt).await.is(202).body;
     assert_eq!(again, json!({ "turnId": turn, "reused": true }));
-    api.post(&path, &other).await.is_problem(409, "idempotency-conflict");
+    api.post(&path, &other).await.refused(409, "idempotency-conflict");
     let next = json!({ "prompt": "echo more", "clientRequestId": "r2" });
     let next = api.post(&path, &next).await.is(202).body;
     assert_ne!(next["turnId"], turn);
@@ -66,11 +66,11 @@ async fn a_session_with_a_name_is_made_once() {
     let id = made[0].as_str().unwrap().to_owned();
     let mut other = new.clone();
     other["title"] = json!("other");
-    api.post("/v1/sessions", &other).await.is_problem(409, "idempotency-conflict");
+    api.post("/v1/sessions", &other).await.refused(409, "idempotency-conflict");
 
     let api = api.restart().await;
     assert_eq!(api.post("/v1/sessions", &new).await.is(200).body["id"], id.as_str());
-    api.post("/v1/sessions", &other).await.is_problem(409, "idempotency-conflict");
+    api.post("/v1/sessions", &other).await.refused(409, "idempotency-conflict");
 
     // What was deleted can be made again.
     api.delete(&format!("/v1/sessions/{id}")).await.is(204);
@@ -82,7 +82,7 @@ async fn a_session_with_a_name_is_made_once() {
 async fn a_request_that_failed_does_not_keep_its_name() {
     let api = Api::start().await;
     let bad = json!({ "agent": "nobody", "cwd": api.yard.work(), "clientRequestId": "s1" });
-    api.post("/v1/sessions", &bad).await.is_problem(400, "bad-input").says("nobody");
+    api.post("/v1/sessions", &bad).await.refused(400, "bad-input").says("nobody");
     let good = json!({ "agent": "demo", "cwd": api.yard.work(), "clientRequestId": "s1" });
     api.post("/v1/sessions", &good).await.is(201);
 }
@@ -94,6 +94,6 @@ async fn a_name_must_be_one() {
     for name in [String::new(), "x".repeat(201), "a\nb".to_owned()] {
         let prompt = json!({ "prompt": "echo x", "clientRequestId": name });
         let path = format!("/v1/sessions/{session}/prompt");
-        api.post(&path, &prompt).await.is_problem(400, "bad-input").says("clientRequestId");
+        api.post(&path, &prompt).await.refused(400, "bad-input").says("clientRequestId");
     }
 }

@@ -41,7 +41,7 @@ async fn a_question_is_shown_and_answered() {
         json!({ "response": { "action": "accept" } }),
         json!({ "outcome": "selected" }),
     ] {
-        api.post(&path, &bad).await.is_problem(400, "bad-input");
+        api.post(&path, &bad).await.refused(400, "bad-input");
     }
     let yes = json!({ "optionId": option(question, "allow_once") });
     let decided = api.post(&path, &yes).await.is(200).body;
@@ -49,10 +49,10 @@ async fn a_question_is_shown_and_answered() {
     assert_eq!(decided["by"]["who"], "client");
     assert_eq!(decided["outcome"]["kind"], "allow_once");
 
-    let late = api.post(&path, &yes).await.is_problem(409, "already-decided");
+    let late = api.post(&path, &yes).await.refused(409, "already-decided");
     late.says(decided["by"]["detail"].as_str().unwrap());
     api.until_idle(&session).await;
-    api.post(&path, &yes).await.is_problem(409, "already-decided");
+    api.post(&path, &yes).await.refused(409, "already-decided");
     let waiting = api.get(&format!("/v1/sessions/{session}/permissions")).await.is(200).body;
     assert_eq!(waiting["permissions"], json!([]));
     let audit = api.get(&format!("/v1/audit?session={session}")).await.is(200).body;
@@ -69,10 +69,10 @@ async fn a_question_is_shown_and_answered() {
     assert_eq!(csv.lines().count(), 2, "{csv}");
     assert!(csv.contains("request_id") && csv.contains(request), "{csv}");
     for bad in ["cursor=x", "limit=0", "format=pdf", "since=yesterday"] {
-        api.get(&format!("/v1/audit?{bad}")).await.is_problem(400, "bad-input");
+        api.get(&format!("/v1/audit?{bad}")).await.refused(400, "bad-input");
     }
     let other = format!("/v1/sessions/{session}/permissions/a23456789012345678901234");
-    api.post(&other, &yes).await.is_problem(404, "not-found");
+    api.post(&other, &yes).await.refused(404, "not-found");
     api.post(&format!("/v1/sessions/{session}/permissions/x"), &yes).await.is(404);
 }
 
@@ -120,10 +120,8 @@ async fn a_form_is_filled_in() {
     assert!(!question["title"].as_str().unwrap().is_empty());
     let request = question["requestId"].as_str().unwrap();
     let path = format!("/v1/sessions/{session}/permissions/{request}");
-    api.post(&path, &json!({ "optionId": "x" })).await.is_problem(400, "bad-input");
-    api.post(&path, &json!({ "response": { "action": "shrug" } }))
-        .await
-        .is_problem(400, "bad-input");
+    api.post(&path, &json!({ "optionId": "x" })).await.refused(400, "bad-input");
+    api.post(&path, &json!({ "response": { "action": "shrug" } })).await.refused(400, "bad-input");
 
     let response = json!({ "action": "decline" });
     let decided = api.post(&path, &json!({ "response": response })).await.is(200).body;
@@ -131,5 +129,5 @@ async fn a_form_is_filled_in() {
     assert_eq!(decided["response"], response);
     api.until_idle(&session).await;
     let late = api.post(&path, &json!({ "response": response })).await;
-    late.is_problem(409, "already-decided").says("decline");
+    late.refused(409, "already-decided").says("decline");
 }

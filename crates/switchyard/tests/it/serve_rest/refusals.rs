@@ -17,20 +17,18 @@ async fn bodies_are_read_strictly() {
     for bad in
         ["", "{", "[]", "null", "7", "\"x\"", "{\"cwd\":1}", "{\"cwd\":\"/\"}x", "\u{feff}{}"]
     {
-        post(bad).await.is_problem(400, "bad-input");
+        post(bad).await.refused(400, "bad-input");
     }
-    post(r#"{"agent":"demo"}"#).await.is_problem(400, "bad-input").says("cwd");
+    post(r#"{"agent":"demo"}"#).await.refused(400, "bad-input").says("cwd");
     let unknown = r#"{"agent":"demo","cwd":"/tmp","colour":1,"size":2}"#;
-    post(unknown).await.is_problem(400, "bad-input").says("`colour`, `size`");
-    post(r#"{"agent":"demo","cwd":"/tmp","cwd":"/"}"#).await.is_problem(400, "bad-input");
-    post(r#"{"agent":"demo","cwd":"/tmp","permissions":"root"}"#)
-        .await
-        .is_problem(400, "bad-input");
+    post(unknown).await.refused(400, "bad-input").says("`colour`, `size`");
+    post(r#"{"agent":"demo","cwd":"/tmp","cwd":"/"}"#).await.refused(400, "bad-input");
+    post(r#"{"agent":"demo","cwd":"/tmp","permissions":"root"}"#).await.refused(400, "bad-input");
     // Deeper than any reader goes.
     let deep = format!("{{\"agent\":\"demo\",\"cwd\":\"/\",\"mcpServers\":{}", "[".repeat(100_000));
     let request = api.request(Method::POST, "/v1/sessions");
     let request = request.header("content-type", "application/json").body(deep);
-    api.send(request).await.is_problem(400, "bad-input");
+    api.send(request).await.refused(400, "bad-input");
 }
 
 #[tokio::test]
@@ -39,11 +37,11 @@ async fn other_types_than_json_are_refused() {
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "json"] {
         let body = r#"{"agent":"demo","cwd":"/tmp"}"#;
         let refused = send_raw(&api, kind, "/v1/sessions", body).await;
-        refused.is_problem(415, "unsupported-media-type");
+        refused.refused(415, "unsupported-media-type");
     }
     assert_eq!(api.get("/v1/sessions").await.is(200).body["sessions"], json!([]));
     let with_charset = "application/json; charset=utf-8";
-    send_raw(&api, with_charset, "/v1/sessions", "{}").await.is_problem(400, "bad-input");
+    send_raw(&api, with_charset, "/v1/sessions", "{}").await.refused(400, "bad-input");
 }
 
 #[tokio::test]
@@ -53,10 +51,10 @@ async fn places_are_checked() {
     std::fs::write(&file, "").unwrap();
     for cwd in ["relative", "/nowhere/at/all", file.to_str().unwrap(), "/\u{0}"] {
         let new = json!({ "agent": "demo", "cwd": cwd });
-        api.post("/v1/sessions", &new).await.is_problem(400, "bad-input");
+        api.post("/v1/sessions", &new).await.refused(400, "bad-input");
     }
     let new = json!({ "agent": "demo", "cwd": api.yard.work(), "model": "gpt-nine" });
-    api.post("/v1/sessions", &new).await.is_problem(400, "bad-input").says("demo-small");
+    api.post("/v1/sessions", &new).await.refused(400, "bad-input").says("demo-small");
     assert_eq!(api.get("/v1/sessions").await.is(200).body["sessions"], json!([]));
 }
 
@@ -64,7 +62,7 @@ async fn places_are_checked() {
 async fn what_is_not_there_is_not_found() {
     let api = Api::start().await;
     for path in ["/v1", "/v1/", "/v1/nothing", "/v2/sessions", "/v1/sessions/"] {
-        api.get(path).await.is_problem(404, "not-found");
+        api.get(path).await.refused(404, "not-found");
     }
     let long = "a".repeat(5000);
     let ids = [
@@ -80,14 +78,14 @@ async fn what_is_not_there_is_not_found() {
     for id in ids {
         for rest in ["", "/queue", "/permissions", "/transcript", "/export", "/attachments"] {
             let problem = api.get(&format!("/v1/sessions/{id}{rest}")).await;
-            let problem = problem.is_problem(404, "not-found");
+            let problem = problem.refused(404, "not-found");
             assert!(problem.body.to_string().len() < 1000, "long input is not repeated");
         }
         for rest in ["/fork", "/close", "/cancel"] {
             let request = api.request(Method::POST, &format!("/v1/sessions/{id}{rest}"));
-            api.send(request).await.is_problem(404, "not-found");
+            api.send(request).await.refused(404, "not-found");
         }
-        api.delete(&format!("/v1/sessions/{id}")).await.is_problem(404, "not-found");
+        api.delete(&format!("/v1/sessions/{id}")).await.refused(404, "not-found");
     }
 }
 
@@ -101,7 +99,7 @@ async fn other_methods_are_refused_with_those_that_are_served() {
     ];
     for (method, path, allowed) in cases {
         let refused = api.send(api.request(method, path)).await;
-        let refused = refused.is_problem(405, "method-not-allowed");
+        let refused = refused.refused(405, "method-not-allowed");
         assert_eq!(refused.headers["allow"], allowed, "{path}");
     }
 }

@@ -41,7 +41,7 @@ async fn agents_are_listed_and_streamed() {
             "event: done\ndata: {{\"agents\":{n_agents},\"isComplete\":true}}"
         ))
     );
-    api.get("/v1/agents?stream=maybe").await.is_problem(400, "bad-input");
+    api.get("/v1/agents?stream=maybe").await.refused(400, "bad-input");
 }
 
 #[tokio::test]
@@ -90,9 +90,9 @@ async fn a_session_can_be_changed() {
     assert_eq!(changed["title"], "new", "what is left out stays");
     assert_eq!(patch(json!({ "title": null })).await.is(200).body["title"], Value::Null);
 
-    patch(json!({ "model": "gpt-nine" })).await.is_problem(400, "bad-input").says("demo-small");
-    patch(json!({ "colour": "red" })).await.is_problem(400, "bad-input").says("`colour`");
-    patch(json!({ "title": "x".repeat(501) })).await.is_problem(400, "bad-input");
+    patch(json!({ "model": "gpt-nine" })).await.refused(400, "bad-input").says("demo-small");
+    patch(json!({ "colour": "red" })).await.refused(400, "bad-input").says("`colour`");
+    patch(json!({ "title": "x".repeat(501) })).await.refused(400, "bad-input");
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn limits_are_set_and_changed_and_never_misread() {
     let api = Api::start().await;
     let new = |limits: Value| json!({ "agent": "demo", "cwd": api.yard.work(), "limits": limits });
     for bad in [json!({ "turn": 1 }), json!({ "turns": 0 }), json!({ "costUsd": -1 }), json!(3)] {
-        api.post("/v1/sessions", &new(bad)).await.is_problem(400, "bad-input");
+        api.post("/v1/sessions", &new(bad)).await.refused(400, "bad-input");
     }
     let made = api.post("/v1/sessions", &new(json!({ "turns": 1 }))).await.is(201).body;
     assert_eq!(made["limits"], json!({ "turns": 1 }));
@@ -145,7 +145,7 @@ async fn a_fork_begins_with_what_was_said_and_goes_its_own_way() {
     assert_eq!(prompts, ["echo first", "echo third"]);
     assert!(text(&events).starts_with("first") && of_kind(&events, "turn_ended").len() == 2);
     assert_eq!(text(&api.events(&parent).await), "firstsecond");
-    api.post(&path, &json!({ "upto": 1 })).await.is_problem(400, "bad-input").says("`upto`");
+    api.post(&path, &json!({ "upto": 1 })).await.refused(400, "bad-input").says("`upto`");
 }
 
 #[tokio::test]
@@ -166,8 +166,8 @@ async fn a_closed_session_can_be_prompted_and_a_deleted_one_is_gone() {
     assert!(text(&api.events(&session).await).ends_with("again"));
 
     api.delete(&path).await.is(204);
-    api.get(&path).await.is_problem(404, "not-found");
-    api.delete(&path).await.is_problem(404, "not-found");
+    api.get(&path).await.refused(404, "not-found");
+    api.delete(&path).await.refused(404, "not-found");
     api.post(&format!("{path}/prompt"), &json!({ "prompt": "echo x" })).await.is(404);
     assert_eq!(api.get("/v1/sessions").await.is(200).body["sessions"], json!([]));
 }
@@ -216,7 +216,7 @@ async fn lists_are_paged_and_filtered() {
     let cwd = other.canonicalize().unwrap();
     assert_eq!(count(&format!("cwd={}", cwd.display())).await, 2);
     for bad in ["limit=0", "limit=501", "limit=x", "cursor=x", "status=odd", "sort=up"] {
-        api.get(&format!("/v1/sessions?{bad}")).await.is_problem(400, "bad-input");
+        api.get(&format!("/v1/sessions?{bad}")).await.refused(400, "bad-input");
     }
 }
 
@@ -258,8 +258,8 @@ async fn a_log_is_told_in_every_format_and_exported_whole() {
     let path = format!("/v1/sessions/{session}/transcript");
     assert_eq!(api.get(&format!("{path}?after={head}")).await.is(200).body["items"], json!([]));
     api.get(&format!("{path}?after=99999999")).await.is(200);
-    api.get(&format!("{path}?format=pdf")).await.is_problem(400, "bad-input");
-    api.get(&format!("{path}?limit=0")).await.is_problem(400, "bad-input");
+    api.get(&format!("{path}?format=pdf")).await.refused(400, "bad-input");
+    api.get(&format!("{path}?limit=0")).await.refused(400, "bad-input");
 }
 
 /// The items of all pages.

@@ -29,9 +29,9 @@ async fn prompts_wait_for_their_turn_and_can_be_dropped() {
     ]);
     assert_eq!(queue["queued"], waiting);
     api.delete(&format!("{path}/{second}")).await.is(204);
-    api.delete(&format!("{path}/{second}")).await.is_problem(404, "not-found");
-    api.delete(&format!("{path}/{first}")).await.is_problem(409, "not-queued");
-    api.delete(&format!("{path}/nothing")).await.is_problem(404, "not-found");
+    api.delete(&format!("{path}/{second}")).await.refused(404, "not-found");
+    api.delete(&format!("{path}/{first}")).await.refused(409, "not-queued");
+    api.delete(&format!("{path}/nothing")).await.refused(404, "not-found");
 
     let cancelled = api.send(api.request(Method::POST, &format!("/v1/sessions/{session}/cancel")));
     assert_eq!(cancelled.await.is(200).body["status"], "idle", "cancel waits for the end");
@@ -68,7 +68,7 @@ async fn a_full_queue_says_so() {
     }
     let path = format!("/v1/sessions/{session}/prompt");
     let refused = api.post(&path, &json!({ "prompt": "echo x" })).await;
-    let refused = refused.is_problem(503, "queue-full");
+    let refused = refused.refused(503, "queue-full");
     assert!(refused.headers.contains_key("retry-after"));
 }
 
@@ -88,10 +88,10 @@ async fn a_prompt_may_be_blocks() {
 
     for bad in [json!(""), json!(" \n"), json!([]), json!([1]), json!([{ "text": "x" }]), json!(7)]
     {
-        api.post(&path, &json!({ "prompt": bad })).await.is_problem(400, "bad-input");
+        api.post(&path, &json!({ "prompt": bad })).await.refused(400, "bad-input");
     }
     let many: Vec<Value> = vec![json!({ "type": "text", "text": "x" }); 257];
-    api.post(&path, &json!({ "prompt": many })).await.is_problem(400, "bad-input");
+    api.post(&path, &json!({ "prompt": many })).await.refused(400, "bad-input");
 }
 
 #[tokio::test]
