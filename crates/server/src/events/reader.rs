@@ -121,7 +121,11 @@ impl Reader {
 
     fn open(&self, Opening { head, start }: Opening, page: &mut Page) {
         page.aside("retry: 1000");
-        if matches!((self.format, start), (Format::Run(_), Start::After(_))) {
+        if matches!(self.format, Format::Run(_)) {
+            // Its readers expect `start` and know of no other beginning.
+            if let Start::Resync(reason) = start {
+                self.ask_to_begin_anew(reason, head, page);
+            }
             return;
         }
         let after = match start {

@@ -32,7 +32,6 @@ pub(super) enum Format {
     Ui,
     Envelopes,
     /// One turn alone, as the UI of Open Design reads it.
-    #[serde(skip)]
     Run(TurnId),
 }
 

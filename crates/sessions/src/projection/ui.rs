@@ -309,11 +309,14 @@ fn status(status: UiStatus, out: &mut Vec<UiEvent>) {
     out.push(UiEvent::Agent(AgentUpdate::Status(status)));
 }
 
-/// The model that an `option_set` names, under either of its shapes.
+/// The model that an `option_set` names, under any of its shapes.
 fn chosen_model(payload: &Object<'_>) -> Option<String> {
+    let params = payload.object("params");
+    let payload = if params.is_empty() { payload } else { &params };
     let is_model = payload.text("configId").as_deref() == Some("model");
     let value = payload.words("value").filter(|_| is_model || payload.get("model").is_some());
-    value.or_else(|| payload.words("model")).map(Cow::into_owned)
+    let value = value.or_else(|| payload.words("model")).or_else(|| payload.words("modelId"));
+    value.map(Cow::into_owned)
 }
 
 fn elapsed(from: Millis, to: Millis) -> Option<u64> {

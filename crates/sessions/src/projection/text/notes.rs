@@ -197,6 +197,8 @@ impl TextRenderer {
                 self.note(&format!("the agent's process is {pid}"), out);
             }
             Kind::OptionSet => {
+                let params = payload.object("params");
+                let payload = if params.is_empty() { &payload } else { &params };
                 let name = ["configId", "mode", "model"].iter().find_map(|key| payload.words(key));
                 let value = payload.label("value").unwrap_or_default();
                 self.note(&format!("option: {} {value}", name.unwrap_or_default()), out);

@@ -41,16 +41,25 @@ async fn an_agent_that_remembers_is_not_told_everything_again() {
 
 #[tokio::test]
 async fn instructions_reach_the_agent_and_changed_ones_too() {
-    let studio = Studio::start();
-    let more = |system: &str| json!({ "agentId": "demo", "systemPrompt": system });
+    let yard = switchyard(EXE);
+    let (tap, record) = (yard.tool("acp-tap"), yard.home().join("record"));
+    let args = [record.to_str().unwrap(), "--", yard.exe().to_str().unwrap(), "demo-agent"];
+    let config = format!("[agents.heard]\ncommand = {tap:?}\nargs = {args:?}\n");
+    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
+    let studio = Studio::start_in(yard);
+    for (message, instructions) in
+        [("echo one", "be kind"), ("echo two", "be kind"), ("echo three", "be brief")]
+    {
+        let more = json!({ "agentId": "heard", "systemPrompt": instructions });
+        studio.finished(&talk(message, more)).await;
+    }
 
-    let first = text(&studio.finished(&talk("echo-prompt", more("be kind"))).await);
-    let second = text(&studio.finished(&talk("echo-prompt", more("be kind"))).await);
-    let third = text(&studio.finished(&talk("echo-prompt", more("be brief"))).await);
-
-    assert!(first.contains("be kind"), "{first}");
-    assert!(!second.contains("be kind"), "{second}");
-    assert!(third.contains("be brief"), "{third}");
+    let heard = std::fs::read_to_string(record).unwrap();
+    let prompts: Vec<&str> = heard.lines().filter(|line| line.contains("session/prompt")).collect();
+    assert_eq!(prompts.len(), 3, "{heard}");
+    assert!(prompts[0].contains("be kind") && prompts[0].contains("echo one"), "{prompts:#?}");
+    assert!(!prompts[1].contains("be kind"), "{prompts:#?}");
+    assert!(prompts[2].contains("be brief") && prompts[2].contains("echo three"), "{prompts:#?}");
 }
 
 #[tokio::test]
