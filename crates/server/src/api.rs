@@ -12,6 +12,7 @@ mod document;
 mod enclosed;
 mod health;
 pub(crate) mod input;
+mod limits;
 mod list;
 mod made;
 mod pending;

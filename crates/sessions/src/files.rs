@@ -23,6 +23,8 @@ const O_NONBLOCK: i32 = 0o4000;
 #[derive(Debug)]
 pub struct Roots {
     roots: Vec<Root>,
+    /// May be read and nothing else; need not exist yet.
+    readable: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -49,7 +51,14 @@ impl Roots {
         let roots = paths
             .iter()
             .map(|path| open(path).map_err(|source| RootError { path: path.clone(), source }));
-        Ok(Self { roots: roots.collect::<Result<_, _>>()? })
+        Ok(Self { roots: roots.collect::<Result<_, _>>()?, readable: None })
+    }
+
+    /// Lets files below `dir` be read as well.
+    #[must_use]
+    pub fn also_readable(mut self, dir: Option<PathBuf>) -> Self {
+        self.readable = dir;
+        self
     }
 
     /// The roots with symbolic links resolved.
@@ -70,7 +79,12 @@ impl Roots {
         line: Option<u64>,
         limit: Option<u64>,
     ) -> Result<String, RpcError> {
-        let text = self.at(path, read_whole)?;
+        let text = match self.readable_part(path) {
+            Some((dir, relative)) => {
+                read_whole(&dir, relative).map_err(|error| explain(path, &error))?
+            }
+            None => self.at(path, read_whole)?,
+        };
         if line.is_none() && limit.is_none() {
             return Ok(text);
         }
@@ -82,6 +96,13 @@ impl Roots {
     /// `fs/write_text_file`: makes the file and the directories above it as needed.
     pub fn write_text(&self, path: &str, content: &str) -> Result<(), RpcError> {
         self.at(path, |dir, relative| replace_whole(dir, relative, content))
+    }
+
+    /// Where `path` is in the directory that may only be read.
+    fn readable_part<'a>(&self, path: &'a str) -> Option<(Dir, &'a Path)> {
+        let readable = self.readable.as_ref()?;
+        let relative = Path::new(path).strip_prefix(readable).ok()?;
+        Some((Dir::open_ambient_dir(readable, ambient_authority()).ok()?, relative))
     }
 
     /// Runs `action` with the handle of the root that holds `path`.

@@ -42,7 +42,6 @@ pub use visit::Visitor;
 const LEAVE_GRACE: Duration = Duration::from_secs(2);
 
 /// What a front is to be.
-#[expect(clippy::large_enum_variant, reason = "one for each connection")]
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each client")]
 pub enum FrontSetup {

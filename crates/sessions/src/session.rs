@@ -257,7 +257,9 @@ impl SessionHandle {
         let (sender, commands) = mpsc::channel(MAX_COMMANDS);
         let (phase_sender, phase) = watch::channel(Phase::Idle);
         let handle = Self { id: setup.record.id, commands: sender.clone(), phase };
-        let roots = Arc::new(Roots::open(&setup.roots).map_err(RootsError)?);
+        let own_dir = yard.settings.own_dirs.as_ref().map(|dirs| dirs.join(handle.id.as_str()));
+        let roots = Roots::open(&setup.roots).map_err(RootsError)?.also_readable(own_dir);
+        let roots = Arc::new(roots);
         let actor = Actor::new(yard.clone(), setup, roots, sender.downgrade(), phase_sender);
         tokio::spawn(actor.run(commands, linked));
         yard.live.add(&handle);

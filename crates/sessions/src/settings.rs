@@ -34,6 +34,8 @@ pub struct Settings {
     pub max_restarts: usize,
     pub restart_window: Duration,
     pub circuit_open: Duration,
+    /// Each session has a directory of its own name below this, which its agent may read.
+    pub own_dirs: Option<PathBuf>,
     pub observers: Observers,
     /// Questions wait for a client also while none is attached.
     pub questions_wait: bool,
@@ -61,6 +63,7 @@ impl Default for Settings {
             max_restarts: 5,
             restart_window: Duration::from_secs(180),
             circuit_open: Duration::from_secs(60),
+            own_dirs: None,
             observers: Observers::default(),
             questions_wait: false,
             worker_idle: None,

@@ -17,7 +17,7 @@ use anyhow::Context as _;
 use server::daemon::{Daemon, Settings, router};
 use server::guard::Guard;
 use server::login::Login;
-use server::metrics::{self, Metrics};
+use server::metrics::{self, Metrics, WarmPool};
 use server::tokens::Tokens;
 use sessions::desk::Desk;
 use sessions::permission::{Policy, RulesFile};
@@ -99,6 +99,7 @@ async fn assemble(
     metrics: &Metrics,
 ) -> Result<Arc<Daemon>, Failure> {
     let mut yard = world::open_yard(config).await?;
+    yard.settings.own_dirs = Some(config.home.state.join("sessions"));
     yard.settings.observers = yard.settings.observers.and(metrics.as_observer());
     yard.settings.questions_wait = true;
     yard.settings.worker_idle = Some(wanted.worker_idle);
@@ -113,6 +114,8 @@ async fn assemble(
     let pools = Pools::new(yard.setup.clone(), yard.settings.clone(), warm);
     let agents = Arc::new(agents::Catalogued::new(config.clone()));
     let desk = Desk::with_pools(yard, agents, policy, Some(pools));
+    let weak = Arc::downgrade(&desk);
+    metrics.warm_pools_from(move || weak.upgrade().map(|desk| ready(&desk)).unwrap_or_default());
     let projects_dir = wanted.projects.clone().unwrap_or_else(|| state.join("projects"));
     let sessions_dir = state.join("sessions");
     for dir in [&projects_dir, &sessions_dir] {
@@ -130,6 +133,27 @@ async fn assemble(
     let daemon = Daemon::new(desk, settings);
     daemon.sweep_attachments().await;
     Ok(daemon)
+}
+
+/// The workers that stand ready, by agent.
+fn ready(desk: &Desk) -> Vec<WarmPool> {
+    let mut pools: Vec<WarmPool> = Vec::new();
+    for key in desk.pools().map(|pools| pools.picture().keys).unwrap_or_default() {
+        let (n_ready, n_starting) = (key.warm as u64, u64::from(key.is_starting));
+        let (n_hits, n_misses) = (key.counts.hits, key.counts.misses);
+        match pools.iter_mut().find(|pool| pool.agent == key.agent) {
+            Some(pool) => {
+                pool.n_ready += n_ready;
+                pool.n_starting += n_starting;
+                pool.n_hits += n_hits;
+                pool.n_misses += n_misses;
+            }
+            None => {
+                pools.push(WarmPool { agent: key.agent, n_ready, n_starting, n_hits, n_misses });
+            }
+        }
+    }
+    pools
 }
 
 /// Where workers are started that several sessions use.

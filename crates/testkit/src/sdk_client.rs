@@ -243,7 +243,8 @@ impl SdkClient {
 impl Drop for SdkClient {
     fn drop(&mut self) {
         // Once the exit is known the pid may belong to somebody else.
-        if self.stop.is_some() && self.exit.try_recv().is_err() {
+        // Behind a remote connection there is no process of ours.
+        if self.pid != 0 && self.stop.is_some() && self.exit.try_recv().is_err() {
             proc::kill9(self.pid);
         }
     }

@@ -13,7 +13,7 @@ use crate::problem::Problem;
                        Errors are `application/problem+json` with a stable `type`.",
         version = env!("CARGO_PKG_VERSION"),
     ),
-    paths(events, document),
+    paths(events, lists, metrics, document),
     components(schemas(Problem)),
     modifiers(&Token),
     security(("token" = [])),
@@ -43,13 +43,28 @@ pub(crate) struct Refused(#[allow(dead_code, reason = "for the document only")] 
 #[utoipa::path(get, path = "/v1/sessions/{id}/events", operation_id = "followEvents", tag = "events",
     params(
         ("id" = String, Path, description = "The session"),
-        ("after" = Option<u64>, Query, description = "Only what comes after this event"),
-        ("format" = Option<super::telling::Format>, Query, description = "`acp` (default), `ui` or `envelopes`"),
+        ("after" = Option<String>, Query, description = "Only what comes after this event: its number, or its `id`"),
+        ("format" = Option<String>, Query, description = "`acp` (default), `ui` or `envelopes`"),
+        ("until" = Option<String>, Query, description = "`idle`: ends when nothing runs and everything was told"),
+        ("turn" = Option<String>, Query, description = "Ends when this turn has ended"),
         ("Last-Event-ID" = Option<String>, Header, description = "Where to go on, as in the last `id:`"),
     ),
     responses((status = 200, description = "The stream", content_type = "text/event-stream"), Refused))]
 #[allow(dead_code, reason = "served in another file, described here")]
 fn events() {}
+
+/// Changes in the list of sessions as they happen.
+#[utoipa::path(get, path = "/v1/events", operation_id = "followSessions", tag = "events",
+    responses((status = 200, description = "The stream", content_type = "text/event-stream"), Refused))]
+#[allow(dead_code, reason = "served in another file, described here")]
+fn lists() {}
+
+/// What the daemon counts, for Prometheus.
+#[utoipa::path(get, path = "/metrics", operation_id = "getMetrics", tag = "daemon",
+    responses((status = 200, description = "In the text format of `OpenMetrics`",
+        content_type = "application/openmetrics-text"), Refused))]
+#[allow(dead_code, reason = "served in another file, described here")]
+fn metrics() {}
 
 /// This document.
 #[utoipa::path(get, path = "/v1/openapi.json", operation_id = "getDocument", tag = "daemon",

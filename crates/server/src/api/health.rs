@@ -16,13 +16,19 @@ use crate::daemon::Daemon;
 /// What this daemon can do, as plain words. A word is never taken back and never changes its
 /// meaning; new ones are added.
 const FEATURES: &[&str] = &[
+    "acp.http",
+    "acp.websocket",
     "agents",
     "agents.stream",
     "attachments",
     "audit",
     "cancel",
+    "events.list",
     "events.sse",
+    "events.websocket",
     "export",
+    "metrics",
+    "open-design",
     "permissions",
     "permissions.all",
     "permissions.elicitation",

@@ -10,7 +10,6 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sessions::budget::Limits;
 use sessions::desk::{Order, Status};
 use sessions::details::{ClientRequest, Details};
 use sessions::options::{Choice, Wishes, offered};
@@ -23,6 +22,7 @@ use wire::{Seq, SessionId};
 use super::caller::{Admin, Observer, Operator};
 use super::document::Refused;
 use super::input::{At, Body, MaybeBody};
+use super::limits::SessionLimits;
 use crate::daemon::Daemon;
 use crate::problem::Problem;
 
@@ -56,10 +56,8 @@ pub(crate) struct NewSession {
     /// The agent is started with the first prompt.
     #[serde(default)]
     starts_later: bool,
-    /// What it may use before it pauses and asks: `{turns, runningSeconds, tokens, costUsd}`.
     #[serde(default)]
-    #[schema(value_type = Object)]
-    limits: Limits,
+    limits: SessionLimits,
     /// An agent's command line, instead of a name. For the daemon's own user.
     #[serde(default)]
     command: Vec<String>,
@@ -249,7 +247,7 @@ pub(crate) async fn create(
         made_by: Some(principal.name.clone()),
         made_for: request.clone().map(Box::new),
         starts_later: new.starts_later,
-        limits: new.limits,
+        limits: new.limits.read()?,
         command: new.command.into_iter().map(Into::into).collect(),
         env: new.env.map(|env| env.into_iter().map(|(k, v)| (k.into(), v.into())).collect()),
         ..Order::default()
@@ -322,8 +320,7 @@ pub(crate) struct Changes {
     mode: Option<String>,
     effort: Option<String>,
     /// All limits anew; those that are left out are lifted.
-    #[schema(value_type = Option<Object>)]
-    limits: Option<Limits>,
+    limits: Option<SessionLimits>,
 }
 
 /// Tells `null` from nothing.
@@ -355,6 +352,7 @@ pub(crate) async fn patch(
     if let NewTitle::This(title) = &changes.title {
         check_title(title.as_deref())?;
     }
+    let limits = changes.limits.as_ref().map(SessionLimits::read).transpose()?;
     let wishes = Wishes { model: changes.model, effort: changes.effort, mode: changes.mode };
     for (choice, wanted) in wishes.all() {
         let chosen = daemon.desk.with(record.id, |session| choose(session, choice, wanted)).await?;
@@ -367,7 +365,7 @@ pub(crate) async fn patch(
         };
         daemon.desk.with(record.id, rename).await?;
     }
-    if let Some(limits) = changes.limits {
+    if let Some(limits) = limits {
         let by = principal.client("http");
         let set = |session: SessionHandle| {
             let by = by.clone();

@@ -140,3 +140,24 @@ fn a_link_swapped_in_while_we_look_never_leads_out() {
     });
     assert_eq!(std::fs::read_to_string(place.outside.join("secret")).unwrap(), "secret");
 }
+
+#[test]
+fn what_is_readable_can_be_read_and_nothing_else() {
+    let Place { _dir, root, outside, roots } = place();
+    let own = root.parent().unwrap().join("own");
+    let roots = roots.also_readable(Some(own.clone()));
+    let path = |name: &str| own.join(name).to_str().unwrap().to_owned();
+    assert!(roots.read_text(&path("a.txt"), None, None).is_err(), "it does not exist yet");
+
+    std::fs::create_dir(&own).unwrap();
+    std::fs::write(own.join("a.txt"), "one\ntwo").unwrap();
+    symlink(outside.join("secret"), own.join("link")).unwrap();
+
+    assert_eq!(roots.read_text(&path("a.txt"), Some(2), None).unwrap(), "two");
+    assert!(roots.write_text(&path("a.txt"), "three").is_err());
+    assert!(roots.write_text(&path("new.txt"), "three").is_err());
+    for hidden in ["link", "../ws-evil/secret", "."] {
+        assert!(roots.read_text(&path(hidden), None, None).is_err(), "{hidden}");
+    }
+    assert_eq!(std::fs::read_to_string(own.join("a.txt")).unwrap(), "one\ntwo");
+}

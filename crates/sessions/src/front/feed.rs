@@ -13,6 +13,7 @@ use tokio::task::AbortHandle;
 use wire::{CallId, Event, Json, Kind, RpcError, RpcId, Seq, TurnId};
 
 use super::refusal;
+use crate::pending::PendingQuestions;
 use crate::permission::Decider;
 use crate::projection::AcpReplay;
 use crate::session::{Answer, Attachment, ClientCall, Phase, SessionHandle};
@@ -69,12 +70,14 @@ pub(super) struct Feed {
     pub(super) of_others: HashMap<TurnId, Json>,
     pub(super) asking: HashMap<CallId, AbortHandle>,
     pub(super) calls: Vec<ClientCall>,
+    pub(super) pending: Arc<PendingQuestions>,
 }
 
 impl Feed {
     pub(super) async fn run(mut self) {
         let mut phase = self.handle.phase();
         let log = self.log.clone();
+        self.ask_again().await;
         loop {
             let Ok(events) = log.read(self.handle.id(), self.cursor, PAGE).await else { break };
             for event in &events {
@@ -110,6 +113,24 @@ impl Feed {
         }
         for (_, task) in self.asking.drain() {
             task.abort();
+        }
+    }
+
+    /// Puts the questions to the client that were asked before it came, and still wait.
+    async fn ask_again(&mut self) {
+        for question in self.pending.of(self.handle.id()) {
+            let before = Seq(question.seq.0.saturating_sub(1));
+            if question.seq > self.cursor {
+                continue;
+            }
+            let Ok(events) = self.log.read(self.handle.id(), before, 1).await else { return };
+            for event in &events {
+                match event.kind {
+                    Kind::PermissionRequested => self.ask(event, "session/request_permission"),
+                    Kind::ElicitationRequested => self.ask(event, "elicitation/create"),
+                    _ => {}
+                }
+            }
         }
     }
 

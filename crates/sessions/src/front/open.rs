@@ -189,6 +189,7 @@ impl Front {
             of_others: std::collections::HashMap::default(),
             asking: std::collections::HashMap::default(),
             calls: Vec::new(),
+            pending: self.yard.pending.clone(),
         };
         let feed = self.tasks.spawn(feed.run()).abort_handle();
         let open = Open { handle, prompts, feed, answer, _presence: presence };

@@ -13,8 +13,8 @@ fn question(session: &str, number: u64) -> PendingQuestion {
         seq: Seq(number),
         turn: None,
         since: Millis(i64::try_from(number).unwrap()),
-        until: Millis(0),
-        deadline: Instant::now(),
+        until: Some(Millis(0)),
+        deadline: Some(Instant::now()),
     }
 }
 

@@ -59,12 +59,7 @@ impl Stage {
             records_dir: None,
             cgroups: false,
         };
-        let yard = Yard {
-            log: Arc::new(MemoryLog::new()),
-            settings: settings.clone(),
-            setup: setup.clone(),
-            live: Arc::default(),
-        };
+        let yard = Yard::new(Arc::new(MemoryLog::new()), settings.clone(), setup.clone());
         let pools = Arc::new(Pools::new(setup, settings, warm));
         let n = LAST.fetch_add(1, Ordering::Relaxed);
         Self { home, mark: format!("{}-{n}", std::process::id()), yard, pools }

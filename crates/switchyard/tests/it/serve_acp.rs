@@ -55,7 +55,7 @@ async fn converse(client: &SdkClient, yard: &Yard) {
     let turn = client.prompt(&session, "say over the wire").await.unwrap();
     assert_eq!(turn.text(), "over the wire");
     let turn = client.prompt(&session, "permission").await.unwrap();
-    assert!(turn.text().contains("granted"), "{}", turn.text());
+    assert!(turn.text().contains("allow_once"), "{}", turn.text());
     assert_eq!(client.permissions_asked().len(), 1);
 
     let running = client.start_prompt(&session, "say working\nhang");
@@ -136,11 +136,11 @@ fn all_clients_of_a_session_see_everything_and_the_first_answer_wins() {
     // Ids of the two clients are two spaces: both ask under the same one.
     first.request("7", "session/prompt", &prompt(&session, "permission"));
     let is_question = |message: &Value| message["method"] == "session/request_permission";
-    let asked_first = first.wait_for(is_question);
-    let asked_second = second.wait_for(is_question);
     let said = second
         .wait_for(|message| message["params"]["update"]["sessionUpdate"] == "user_message_chunk");
     assert_eq!(said["params"]["update"]["content"]["text"], "permission");
+    let asked_first = first.wait_for(is_question);
+    let asked_second = second.wait_for(is_question);
 
     let option = asked_second["params"]["options"][0]["optionId"].clone();
     let answer = json!({
@@ -255,4 +255,28 @@ fn commands_of_network_clients_are_not_run() {
     assert!(client.ask("session/new", &other)["error"].is_object());
     new_session(&mut client, &yard);
     assert!(!mark.exists());
+}
+
+#[test]
+fn a_client_that_comes_late_is_asked_what_still_waits() {
+    let yard = yard();
+    let daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let token = daemon.token().unwrap();
+    let mut asker = line_client(&yard, token);
+    let session = new_session(&mut asker, &yard);
+    asker.request("1", "session/prompt", &prompt(&session, "permission"));
+    asker.wait_for(|message| message["method"] == "session/request_permission");
+    drop(asker);
+    let mut late = line_client(&yard, token);
+    let params = json!({ "sessionId": session, "cwd": yard.work(), "mcpServers": [] });
+    late.request("2", "session/load", &params);
+    let question = late.wait_for(|message| message["method"] == "session/request_permission");
+    let option = question["params"]["options"][0]["optionId"].clone();
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"],
+        "result": { "outcome": { "outcome": "selected", "optionId": option } } });
+    late.send(&answer.to_string());
+    late.wait_for(|message| {
+        let text = message["params"]["update"]["content"]["text"].as_str();
+        text.is_some_and(|text| text.contains("allow_once"))
+    });
 }

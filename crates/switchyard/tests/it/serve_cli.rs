@@ -99,7 +99,7 @@ fn attach_prompts_answers_and_leaves_the_session() {
     let output = child.wait_with_output().unwrap();
     let shown = text(&output);
     assert!(output.status.success(), "{shown}");
-    assert!(shown.contains("first") && shown.contains("granted"), "{shown}");
+    assert!(shown.contains("first") && shown.contains("allow_once"), "{shown}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn other() -> TurnId {
 fn log(lines: &[(Option<TurnId>, &str, Value)]) -> Vec<Event> {
     let event = |(n, (turn, kind, payload)): (usize, &(Option<TurnId>, &str, Value))| Event {
         seq: Seq(n as u64 + 1),
-        at: Millis(n as i64 * 10),
+        at: Millis(i64::try_from(n).unwrap() * 10),
         turn: *turn,
         kind: Kind::from_log(kind),
         payload: Json::of(payload),

@@ -125,6 +125,24 @@ async fn a_prompt_gives_its_attachments_to_the_agent() {
 }
 
 #[tokio::test]
+async fn an_agent_reads_a_linked_file_and_cannot_change_it() {
+    let api = Api::start().await;
+    let session = api.session().await;
+    let id = put(&api, &session, "notes.md", b"# Notes".to_vec()).await["id"].clone();
+    let path = dir(&api, &session).join(id.as_str().unwrap()).join("notes.md");
+    let secret = api.yard.home().join("token");
+
+    let script = format!("read {0}\nwrite {0} other\nread {1}", path.display(), secret.display());
+    api.prompt(&session, &script).await;
+    api.until_idle(&session).await;
+
+    let said = text(&api.events(&session).await);
+    assert!(said.contains("# Notes"), "{said}");
+    assert_eq!(said.matches("outside the session's directories").count(), 2, "{said}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "# Notes");
+}
+
+#[tokio::test]
 async fn an_attachment_belongs_to_one_session() {
     let api = Api::start().await;
     let (mine, other) = (api.session().await, api.session().await);

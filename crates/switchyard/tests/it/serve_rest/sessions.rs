@@ -96,6 +96,30 @@ async fn a_session_can_be_changed() {
 }
 
 #[tokio::test]
+async fn limits_are_set_and_changed_and_never_misread() {
+    let api = Api::start().await;
+    let new = |limits: Value| json!({ "agent": "demo", "cwd": api.yard.work(), "limits": limits });
+    for bad in [json!({ "turn": 1 }), json!({ "turns": 0 }), json!({ "costUsd": -1 }), json!(3)] {
+        api.post("/v1/sessions", &new(bad)).await.is_problem(400, "bad-input");
+    }
+    let made = api.post("/v1/sessions", &new(json!({ "turns": 1 }))).await.is(201).body;
+    assert_eq!(made["limits"], json!({ "turns": 1 }));
+    let session = made["id"].as_str().unwrap();
+
+    api.prompt(session, "echo one").await;
+    api.until_idle(session).await;
+    api.prompt(session, "echo two").await;
+    api.until(session, |now| now["status"] == "requires_action").await;
+    assert_eq!(text(&api.events(session).await), "one", "it asks before it goes on");
+    let path = format!("/v1/sessions/{session}");
+    let more = api.request(Method::PATCH, &path).json(&json!({ "limits": { "turns": 5 } }));
+    assert_eq!(api.send(more).await.is(200).body["limits"], json!({ "turns": 5 }));
+    let now = api.until_idle(session).await;
+    assert_eq!(text(&api.events(session).await), "onetwo");
+    assert_eq!(now["usage"]["turns"], 2);
+}
+
+#[tokio::test]
 async fn a_fork_begins_with_what_was_said_and_goes_its_own_way() {
     let api = Api::start().await;
     let parent = api.session().await;
