@@ -161,7 +161,7 @@ fn all_clients_of_a_session_see_everything_and_the_first_answer_wins() {
     let ended = first.answer_to(&json!(7));
     assert_eq!(ended["result"]["stopReason"], "end_turn");
 
-    second.request("7", "session/prompt", &prompt(&session, "say to all"));
+    second.request("7", "session/prompt", &prompt(&session, "echo to all"));
     first.wait_for(|message| is_text(message, "to all"));
     assert_eq!(second.answer_to(&json!(7))["result"]["stopReason"], "end_turn");
 }
