@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 #![allow(clippy::print_stderr, reason = "numbers for whoever runs the large version")]
 
+mod ends;
 mod slow;
 
 use serde_json::{Value, json};
@@ -258,24 +259,4 @@ fn ids_and_data(daemon: &Daemon, request: &Request) -> Vec<(Option<String>, Stri
         }
     }
     told
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_daemon_that_stops_says_so_to_its_readers() {
-    let yard = yard();
-    let daemon = Daemon::start(&yard);
-    let session = new_session(&daemon, &yard).await;
-    let mut clients: Vec<EventClient> = [Carrier::Sse, Carrier::WebSocket]
-        .map(|carrier| EventClient::open(&daemon, &Request::new(carrier, &session)))
-        .into();
-    for client in &mut clients {
-        client.frame_named("stream").expect("an opening");
-    }
-
-    assert!(daemon.stop().success());
-
-    for client in &mut clients {
-        client.frame_named("daemon_stopping").expect("a goodbye");
-        assert!(client.next_frame().is_none());
-    }
 }
