@@ -138,7 +138,7 @@ impl Measuring {
         for _ in 0..self.pace.n_starts {
             let is_meant = |through: Through| through.is_daemon() && !through.is_second_row();
             self.each(is_meant, |stage, _, row| {
-                let (service, took) = row.through.start(stage, Agent::Quick, Pool::None)?;
+                let (service, took) = row.through.start(stage, Agent::Quick, Pool::AsItComes)?;
                 row.ready_ms.push(ms(took));
                 std::thread::sleep(SETTLE);
                 row.idle_mb.extend(service.program().map(Program::resident_mb));
@@ -190,7 +190,7 @@ impl Measuring {
                 && (has_time || !through.is_slow())
         };
         self.each(is_meant, |stage, _, row| {
-            let (mut service, _) = row.through.start(stage, Agent::Quick, Pool::None)?;
+            let (mut service, _) = row.through.start(stage, Agent::Quick, Pool::AsItComes)?;
             let mut conversations = Vec::new();
             for _ in 0..FEW {
                 let mut conversation = service.open()?;
@@ -207,7 +207,7 @@ impl Measuring {
     fn many_sessions(&mut self) {
         let is_meant = |through| through == Through::Switchyard(Over::Sse);
         self.each(is_meant, |stage, _, row| {
-            let (service, _) = Switchyard::start(stage, Agent::Quick, Pool::None, Over::Sse)?;
+            let (service, _) = Switchyard::start(stage, Agent::Quick, Pool::AsItComes, Over::Sse)?;
             service.create_idle(MANY).context("idle sessions")?;
             std::thread::sleep(SETTLE);
             row.many_mb = service.program().map(Program::resident_mb);
@@ -219,7 +219,7 @@ impl Measuring {
         self.each(
             |through| !through.is_second_row(),
             |stage, pace, row| {
-                let (mut service, _) = row.through.start(stage, Agent::Slow, Pool::None)?;
+                let (mut service, _) = row.through.start(stage, Agent::Slow, Pool::Off)?;
                 for _ in 0..pace.n_session_starts {
                     row.cold_ms.push(ms(session_start(service.as_mut())?));
                 }
@@ -228,7 +228,7 @@ impl Measuring {
         );
         let is_meant = |through| through == Through::Switchyard(Over::Sse);
         self.each(is_meant, |stage, pace, row| {
-            let started = row.through.start(stage, Agent::Slow, Pool::Warm);
+            let started = row.through.start(stage, Agent::Slow, Pool::AsItComes);
             let (mut service, _) = started.context("warm pool")?;
             // The first is cold, and tells the pool what is wanted.
             session_start(service.as_mut()).context("warm pool")?;
@@ -250,7 +250,7 @@ struct Running {
 
 impl Running {
     fn start(stage: &Stage, through: Through, pace: Pace) -> anyhow::Result<Self> {
-        let (mut service, _) = through.start(stage, Agent::Quick, Pool::None)?;
+        let (mut service, _) = through.start(stage, Agent::Quick, Pool::AsItComes)?;
         let mut conversation = service.open().context("no session")?;
         let n_warm_up = if through.is_slow() { 1 } else { WARM_UP };
         for _ in 0..n_warm_up {

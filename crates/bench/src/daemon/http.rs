@@ -3,7 +3,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 
@@ -17,7 +17,7 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
-    host: String,
+    address: SocketAddr,
     token: Option<String>,
     /// Room for one read.
     buffer: Vec<u8>,
@@ -33,12 +33,9 @@ pub(super) struct Answer {
 
 impl Connection {
     pub(super) fn open(address: SocketAddr, token: Option<&str>) -> anyhow::Result<Self> {
-        let stream = TcpStream::connect(address)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
         Ok(Self {
-            stream,
-            host: address.to_string(),
+            stream: connect(address)?,
+            address,
             token: token.map(str::to_owned),
             buffer: vec![0; READ_BYTES],
             unread: Vec::new(),
@@ -61,12 +58,16 @@ impl Connection {
     }
 
     fn send(&mut self, method: &str, path: &str, headers: &str, body: &str) -> anyhow::Result<()> {
-        let Self { host, token, .. } = self;
+        // Servers close connections that were idle for a while, and are right to.
+        if self.unread.is_empty() && self.peek()? == Came::End {
+            self.stream = connect(self.address)?;
+        }
+        let Self { address, token, .. } = self;
         let token = token.as_ref().map(|token| format!("Authorization: Bearer {token}\r\n"));
         let token = token.unwrap_or_default();
         let n_bytes = body.len();
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {host}\r\n{token}{headers}\
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\n{token}{headers}\
              Content-Length: {n_bytes}\r\n\r\n{body}"
         );
         self.stream.write_all(request.as_bytes()).with_context(|| format!("{method} {path}"))
@@ -93,20 +94,25 @@ impl Connection {
         let mut text = Vec::new();
         head.body.take(&self.unread, &mut text)?;
         self.unread.clear();
-        Ok(EventStream { connection: self, body: head.body, text, start: 0, searched: 0 })
+        let (body, patience) = (head.body, PATIENCE);
+        Ok(EventStream { connection: self, body, text, start: 0, searched: 0, patience })
     }
 
     /// Whether the answer to what was sent has begun to come.
     pub(super) fn has_answer(&self) -> anyhow::Result<bool> {
-        if !self.unread.is_empty() {
-            return Ok(true);
-        }
+        Ok(!self.unread.is_empty() || self.peek()? != Came::Nothing)
+    }
+
+    /// What a read would find now.
+    fn peek(&self) -> anyhow::Result<Came> {
         self.stream.set_nonblocking(true)?;
         let peeked = self.stream.peek(&mut [0]);
         self.stream.set_nonblocking(false)?;
         match peeked {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            Ok(0) => Ok(Came::End),
+            Ok(_) => Ok(Came::Some),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Came::Nothing),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(Came::End),
             Err(error) => Err(error.into()),
         }
     }
@@ -142,6 +148,13 @@ impl Connection {
     }
 }
 
+fn connect(address: SocketAddr) -> anyhow::Result<TcpStream> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
 #[derive(Debug, PartialEq, Eq)]
 enum Came {
     Some,
@@ -161,7 +174,7 @@ impl Answer {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Heard<'a> {
     Data(&'a [u8]),
-    /// Nothing for as long as was waited.
+    /// Nothing but signs of life for as long as was waited.
     Quiet,
 }
 
@@ -174,17 +187,20 @@ pub(super) struct EventStream {
     start: usize,
     /// Up to where there is no line end.
     searched: usize,
+    patience: Duration,
 }
 
 impl EventStream {
-    /// Waits at most so long for each piece of the stream.
-    pub(super) fn wait_at_most(&self, patience: Duration) -> anyhow::Result<()> {
+    /// Waits at most about so long for an event.
+    pub(super) fn wait_at_most(&mut self, patience: Duration) -> anyhow::Result<()> {
+        self.patience = patience;
         Ok(self.connection.stream.set_read_timeout(Some(patience))?)
     }
 
     /// The data of the next event. Those whose data has several lines come line by line, but
     /// nobody here sends such.
     pub(super) fn next(&mut self) -> anyhow::Result<Heard<'_>> {
+        let mut waiting_since = None;
         loop {
             if let Some((from, to)) = self.next_data() {
                 return Ok(Heard::Data(self.text.get(from..to).unwrap_or_default()));
@@ -193,6 +209,10 @@ impl EventStream {
             self.text.drain(..self.start);
             self.searched -= self.start;
             self.start = 0;
+            let waiting_since = *waiting_since.get_or_insert_with(Instant::now);
+            if waiting_since.elapsed() > self.patience {
+                return Ok(Heard::Quiet);
+            }
             match self.connection.read()? {
                 Came::Nothing => return Ok(Heard::Quiet),
                 Came::End => bail!("the stream of events broke off"),

@@ -25,13 +25,14 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Starts it with its standard streams closed, unless they are set.
+    /// Starts it, and the clock.
     pub(super) fn start(command: &mut Command) -> anyhow::Result<Self> {
         let started = Instant::now();
         let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
         Ok(Self { child, started })
     }
 
+    /// Nothing of what it prints costs anybody anything.
     pub(super) fn silent(command: &mut Command) -> &mut Command {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null())
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use bench::chunk::number_in;
@@ -50,10 +50,10 @@ impl Switchyard {
         let launcher = stage.launcher(agent);
         let launcher = launcher.to_str().context("the path of the agent is not UTF-8")?;
         let pool = match pool {
-            Pool::None => "",
-            Pool::Warm => "warm = 1\n",
+            Pool::AsItComes => "",
+            Pool::Off => "[warm]\nenabled = false\n",
         };
-        let config = format!("[agents.{AGENT}]\ncommand = [{launcher:?}]\n{pool}");
+        let config = format!("[agents.{AGENT}]\ncommand = {launcher:?}\n{pool}");
         fs::write(home.path().join("switchyard.toml"), config)?;
         let address = free_address()?;
         let mut command = stage.command(&stage.switchyard, home.path());
@@ -98,7 +98,7 @@ impl Service for Switchyard {
         let path = format!("/v1/sessions/{id}/events");
         let events = match self.over {
             Over::Sse => {
-                let events = self.connect()?.events(&path)?;
+                let mut events = self.connect()?.events(&path)?;
                 events.wait_at_most(PATIENCE)?;
                 Events::Sse(events)
             }
@@ -185,7 +185,10 @@ impl Conversation for Session {
     }
 
     fn next(&mut self) -> anyhow::Result<Option<u64>> {
+        let started = Instant::now();
         loop {
+            // Signs of life keep coming when events do not.
+            ensure!(started.elapsed() < PATIENCE, "no event of the turn for {PATIENCE:?}");
             match self.events.next()? {
                 Seen::Chunk(number) => return Ok(Some(number)),
                 Seen::TurnEnded => {

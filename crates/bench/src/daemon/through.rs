@@ -20,11 +20,11 @@ pub(super) enum Through {
     Switchyard(Over),
 }
 
-/// What a service keeps ready.
+/// Whether agents are kept ready, where a service can do that: as it comes, or never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pool {
-    None,
-    Warm,
+    AsItComes,
+    Off,
 }
 
 /// A running service, or what stands for one.

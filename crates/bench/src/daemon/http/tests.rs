@@ -43,6 +43,46 @@ fn an_answer_is_read_with_its_status_and_body() {
 }
 
 #[test]
+fn a_connection_that_the_server_has_closed_is_opened_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut connection = Connection::open(listener.local_addr().unwrap(), None).unwrap();
+    drop(listener.accept().unwrap());
+    while connection.peek().unwrap() != Came::End {
+        std::thread::yield_now();
+    }
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").unwrap();
+        stream
+    });
+
+    assert_eq!(connection.get("/").unwrap().status, 200);
+    server.join().unwrap();
+}
+
+#[test]
+fn signs_of_life_do_not_pass_for_events() {
+    let pieces: &[&[u8]] =
+        &[b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n:\n\n\r\n"];
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        for piece in pieces {
+            stream.write_all(piece).unwrap();
+        }
+        // Until the client has had enough.
+        while stream.write_all(b"3\r\n:\n\n\r\n").is_ok() {}
+    });
+    let mut events = Connection::open(address, None).unwrap().events("/events").unwrap();
+    events.wait_at_most(Duration::from_millis(20)).unwrap();
+
+    assert_eq!(events.next().unwrap(), Heard::Quiet);
+    drop(events);
+    server.join().unwrap();
+}
+
+#[test]
 fn an_answer_that_is_an_error_says_what_the_server_said() {
     let (address, _server) = serve(&[b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\ngone"]);
     let mut connection = Connection::open(address, None).unwrap();
