@@ -55,7 +55,11 @@ pub(crate) async fn attach(args: AttachArgs, config: Config) -> Result<ExitCode,
         tokio::select! {
             waited = log.wait(record.id, view.cursor) => waited?,
             line = next(&mut lines) => match line {
-                Some(line) => view.hear(line.trim()).await?,
+                Some(line) => {
+                    // Whoever typed it may have seen a question that is not here yet.
+                    view.catch_up(&*log).await?;
+                    view.hear(line.trim()).await?;
+                }
                 // Whoever pipes prompts in wants to see what becomes of them.
                 None if view.is_running => lines = None,
                 None => return Ok(ExitCode::SUCCESS),

@@ -33,6 +33,8 @@ const PROTOCOL_VERSION: u32 = 1;
 pub struct Ui {
     /// What the session's first event told; each turn's `start` repeats it.
     start: UiStart,
+    /// The agent started with a model that no turn was told of.
+    is_model_untold: bool,
     turn: Option<RunningTurn>,
     last_ended: Option<TurnId>,
     is_thinking: bool,
@@ -124,6 +126,11 @@ impl Ui {
             }
             // What the agent starts with, when nobody chose.
             Kind::WorkerStarted => match payload.words("model").map(Cow::into_owned) {
+                // A turn begins with its `start`; this is told next.
+                Some(model) if self.turn.is_none() && self.start.model.is_none() => {
+                    self.start.model = Some(model);
+                    self.is_model_untold = true;
+                }
                 Some(model) if self.start.model.as_ref() != Some(&model) => self.model(model, out),
                 _ => {}
             },
@@ -177,7 +184,11 @@ impl Ui {
         self.context.start_turn();
         let run_id = event.turn.map(|turn| turn.to_string());
         let start = self.start.clone();
+        let model = start.model.clone().filter(|_| std::mem::take(&mut self.is_model_untold));
         out.push(UiEvent::Start(UiStart { run_id, protocol_version: PROTOCOL_VERSION, ..start }));
+        if model.is_some() {
+            status(UiStatus { model, ..UiStatus::labelled("model") }, out);
+        }
         status(UiStatus::labelled("requesting"), out);
     }
 
