@@ -117,7 +117,10 @@ pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, Op
     let observers = &yard.settings.observers;
     // What stands ready has its id already.
     let prepared = match terms.notes.id {
-        Some(_) => None,
+        Some(_) => {
+            terms.slot.discard_prepared();
+            None
+        }
         None => terms.slot.take_prepared(params),
     };
     let (id, link) = match prepared {
