@@ -62,10 +62,8 @@ impl Witnesses {
     /// Everything at and below `root`, zombies too, and every process that left its mark in `dir`.
     pub(crate) fn of(root: u32, dir: &Path) -> Self {
         let mut stats: HashMap<i32, (i32, String)> = HashMap::new();
-        for entry in fs::read_dir("/proc").unwrap().flatten() {
-            if let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok())
-                && let Some(stat) = stat(pid)
-            {
+        for pid in pids() {
+            if let Some(stat) = stat(pid) {
                 stats.insert(pid, stat);
             }
         }
@@ -164,7 +162,23 @@ pub(crate) fn has_cgroup(id: &str) -> bool {
 
 /// By a signal, or by its cgroup.
 pub(crate) fn is_stopped(pid: i32) -> bool {
-    matches!(state(pid), None | Some('T' | 'Z')) || is_in_frozen_cgroup(pid)
+    match state(pid) {
+        None | Some('T' | 'Z') => true,
+        // It waits in the kernel until the child that it makes has left its memory, and sees
+        // the signal after that: while the child stands still, so does it.
+        Some('D') if has_stopped_child(pid) => true,
+        Some(_) => is_in_frozen_cgroup(pid),
+    }
+}
+
+fn has_stopped_child(pid: i32) -> bool {
+    let is_child = |child: &i32| stat(*child).is_some_and(|(parent, _)| parent == pid);
+    pids().filter(is_child).any(|child| state(child) == Some('T'))
+}
+
+fn pids() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 fn is_in_frozen_cgroup(pid: i32) -> bool {

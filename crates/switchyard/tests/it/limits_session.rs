@@ -52,7 +52,7 @@ async fn at_its_limit_a_turn_stands_still_and_then_goes_on_with_nothing_lost_or_
         let mut plain = stage.session(Limits::default()).await;
         let turn = plain.prompt("slow 50 1 ; think so ; echo end").await;
         plain.ended(turn).await;
-        let (mut session, asked, pids) = paused(&stage, "slow 50 1 ; think so ; echo end").await;
+        let (mut session, asked, pids) = paused(&stage, "sleep 1000 ; slow 50 1 ; think so ; echo end").await;
 
         assert_eq!(asked.reached["limit"], "tokens");
         assert_eq!(
@@ -328,7 +328,8 @@ async fn an_agent_that_dies_while_it_stands_still_ends_the_turn_and_the_question
 #[tokio::test]
 async fn raising_the_limit_ends_the_pause() {
     let stage = Stage::new(true, Settings::default());
-    let (mut session, asked, _) = paused(&stage, "echo end").await;
+    // An agent that has said everything in one breath ends its turn before it is stopped.
+    let (mut session, asked, _) = paused(&stage, "sleep 2000 ; echo end").await;
 
     session.handle.set_limits(tokens(5_000), "test").await.unwrap();
     assert_eq!(*session.handle.phase().borrow(), Phase::RequiresAction, "not enough");
