@@ -27,7 +27,7 @@ mod through;
 
 use figures::Figures;
 use processes::Program;
-use stage::{Agent, SLOW_INITIALIZE, SLOW_SESSION, Stage};
+use stage::{Agent, Stage};
 use switchyard::{Over, Switchyard};
 use tally::Tally;
 use through::{Conversation, Pool, Service, Through};
@@ -41,8 +41,6 @@ const ONE_CHUNK: Wish = Wish { n_chunks: 1, n_bytes: CHUNK_BYTES };
 const WARM_UP: usize = 5;
 /// What a daemon does after it began to listen is part of what it holds when idle.
 const SETTLE: Duration = Duration::from_millis(500);
-/// A pool may fill itself a moment later, and on a busy machine.
-const POOL_MARGIN: Duration = Duration::from_secs(1);
 
 pub(crate) struct Options {
     pub(crate) switchyard: PathBuf,
@@ -228,13 +226,13 @@ impl Measuring {
         );
         let is_meant = |through| through == Through::Switchyard(Over::Sse);
         self.each(is_meant, |stage, pace, row| {
-            let started = row.through.start(stage, Agent::Slow, Pool::AsItComes);
+            let started = Switchyard::start(stage, Agent::Slow, Pool::AsItComes, Over::Sse);
             let (mut service, _) = started.context("warm pool")?;
             // The first is cold, and tells the pool what is wanted.
-            session_start(service.as_mut()).context("warm pool")?;
+            session_start(&mut service).context("warm pool")?;
             for _ in 0..pace.n_session_starts {
-                std::thread::sleep(SLOW_INITIALIZE + SLOW_SESSION + POOL_MARGIN);
-                row.warm_ms.push(ms(session_start(service.as_mut())?));
+                service.wait_until_warm()?;
+                row.warm_ms.push(ms(session_start(&mut service)?));
             }
             Ok(())
         });

@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -19,6 +20,8 @@ use super::stage::{Agent, Stage, free_address};
 use super::through::{Conversation, Pool, Service};
 
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Rarely enough not to hold up the agent that is waited for.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 const AGENT: &str = "scripted";
 const TURN_ENDED: &[u8] = b"\"turn_ended\"";
 
@@ -79,6 +82,20 @@ impl Switchyard {
         }
         let session = requests.post("/v1/sessions", &order.to_string())?.json()?;
         Ok(session["id"].as_str().context("the session has no id")?.to_owned())
+    }
+
+    /// Waits until an agent stands ready.
+    pub(super) fn wait_until_warm(&self) -> anyhow::Result<()> {
+        let asked = Instant::now();
+        let mut requests = self.connect()?;
+        loop {
+            let answer = requests.get("/metrics")?;
+            if n_ready(&String::from_utf8_lossy(&answer.body)) > 0 {
+                return Ok(());
+            }
+            ensure!(asked.elapsed() < PATIENCE, "no agent stands ready after {PATIENCE:?}");
+            sleep(LOOK_EVERY);
+        }
     }
 
     /// Sessions whose agents are not started.
@@ -202,3 +219,17 @@ impl Conversation for Session {
         }
     }
 }
+
+/// How many of our agents stand ready, by the daemon's metrics.
+fn n_ready(metrics: &str) -> u64 {
+    let is_ours = |line: &&str| {
+        line.starts_with("switchyard_warm_workers{")
+            && line.contains(&format!("agent=\"{AGENT}\""))
+            && line.contains("state=\"ready\"")
+    };
+    let line = metrics.lines().find(is_ours);
+    line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;
