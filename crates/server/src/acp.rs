@@ -46,6 +46,7 @@ async fn serve<R, W>(
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let stop = CancellationToken::new();
+    let _open = daemon.metrics.stream(format!("acp-{way}"));
     let visitor = visitor(&daemon, &principal, agent, way);
     let setup = FrontSetup::Desk { desk: daemon.desk.clone(), visitor };
     let yard = daemon.desk.yard().clone();

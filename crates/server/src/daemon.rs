@@ -14,6 +14,7 @@ use crate::attachments;
 pub use crate::events::Pace;
 use crate::guard::{BodyKind, BodyRule, Guard, Routes};
 use crate::login::Login;
+use crate::metrics::Metrics;
 use crate::principal::Principal;
 use crate::problem::Problem;
 
@@ -39,15 +40,16 @@ pub struct Settings {
 pub struct Daemon {
     pub desk: Arc<Desk>,
     pub settings: Settings,
+    pub metrics: Metrics,
     /// Streams end and nothing new is begun.
     pub stopping: CancellationToken,
     pub(crate) memory: crate::api::Memory,
 }
 
 impl Daemon {
-    pub fn new(desk: Arc<Desk>, settings: Settings) -> Arc<Self> {
+    pub fn new(desk: Arc<Desk>, settings: Settings, metrics: Metrics) -> Arc<Self> {
         let memory = crate::api::Memory::new(&settings);
-        Arc::new(Self { desk, settings, stopping: CancellationToken::new(), memory })
+        Arc::new(Self { desk, settings, metrics, stopping: CancellationToken::new(), memory })
     }
 
     /// Removes the files of sessions that are no longer in the log.

@@ -89,11 +89,20 @@ pub enum SlowClient {
 
 /// An open stream; dropped when it closes.
 #[derive(Debug)]
-pub struct OpenStream(Gauge);
+pub struct OpenStream {
+    open: Gauge,
+    sent: Counter,
+}
+
+impl OpenStream {
+    pub fn sent(&self, n_bytes: usize) {
+        self.sent.inc_by(n_bytes as u64);
+    }
+}
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        self.0.dec();
+        self.open.dec();
     }
 }
 
@@ -136,7 +145,11 @@ impl Metrics {
             streams: family(all, "streams_open", "Event streams and connections open, by kind"),
             slow_clients: family(all, "slow_clients", "Clients that did not keep up"),
             auth_failures: family(all, "auth_failures", "Requests that were not let in, and why"),
-            bytes_out: family(all, "sent_bytes", "Bytes sent to clients, by kind of stream"),
+            bytes_out: family(
+                all,
+                "sent_bytes",
+                "Bytes of events sent to clients, by kind of stream",
+            ),
             dropped,
             agents: Arc::new(Names::fixed(agents)),
             routes: Names::growing(MAX_ROUTES),
@@ -171,14 +184,11 @@ impl Metrics {
 
     /// A stream is open until what is given back is dropped: `sse`, `ws`, `acp-tcp` …
     #[must_use]
-    pub fn stream(&self, kind: &'static str) -> OpenStream {
-        let open = self.0.streams.get_or_create_owned(&[("kind", Cow::Borrowed(kind))]);
+    pub fn stream(&self, kind: impl Into<Cow<'static, str>>) -> OpenStream {
+        let labels = [("kind", kind.into())];
+        let open = self.0.streams.get_or_create_owned(&labels);
         open.inc();
-        OpenStream(open)
-    }
-
-    pub fn bytes_out(&self, kind: &'static str, n_bytes: u64) {
-        self.0.bytes_out.get_or_create(&[("kind", Cow::Borrowed(kind))]).inc_by(n_bytes);
+        OpenStream { open, sent: self.0.bytes_out.get_or_create_owned(&labels) }
     }
 
     pub fn slow_client(&self, what: SlowClient) {

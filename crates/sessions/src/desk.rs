@@ -370,7 +370,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Ends a session and removes its log.
+    /// Ends a session and removes its log and its own directory.
     pub async fn delete(&self, id: SessionId) -> Result<(), DeskError> {
         self.record(id).await?;
         let seat = self.seats().get(&id).cloned();
@@ -382,6 +382,13 @@ impl Desk {
             self.remove(id, &seat);
         }
         self.yard.log.delete(id).await?;
+        if let Some(dirs) = &self.yard.settings.own_dirs
+            && let Err(error) = tokio::fs::remove_dir_all(dirs.join(id.as_str())).await
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            // The next start tries again: nobody misses a session by now.
+            tracing::warn!(session = %id, %error, "cannot remove its own directory");
+        }
         Ok(())
     }
 

@@ -130,7 +130,7 @@ async fn assemble(
         projects_dir,
         pace: config.pace(),
     };
-    let daemon = Daemon::new(desk, settings);
+    let daemon = Daemon::new(desk, settings, metrics.clone());
     daemon.sweep_attachments().await;
     Ok(daemon)
 }

@@ -441,6 +441,5 @@ pub(crate) async fn delete(
 ) -> Result<StatusCode, Problem> {
     let record = daemon.visible(&id, &principal).await?;
     daemon.desk.delete(record.id).await?;
-    daemon.memory.attachments.remove_all(record.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -20,6 +20,7 @@ use wire::SessionId;
 
 use super::router;
 use crate::daemon::{Daemon, Settings};
+use crate::metrics::Metrics;
 use crate::principal::{Principal, Role};
 
 struct NoAgents;
@@ -55,7 +56,7 @@ impl Served {
         let desk = Desk::new(yard, Arc::new(NoAgents), Policy::default());
         let sessions_dir = home.path().join("sessions");
         let settings = Settings { sessions_dir, ..Settings::default() };
-        Self { daemon: Daemon::new(desk, settings), _home: home }
+        Self { daemon: Daemon::new(desk, settings, Metrics::new(["demo"])), _home: home }
     }
 
     /// A session that `made_by` made.

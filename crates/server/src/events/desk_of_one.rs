@@ -21,6 +21,7 @@ use super::recorded;
 use super::stream::{Source, Stream};
 use super::wanted::{Format, Until, Wanted};
 use crate::daemon::{Daemon, Settings};
+use crate::metrics::Metrics;
 use crate::principal::Principal;
 
 pub(super) const PACE: Pace = Pace {
@@ -62,7 +63,11 @@ impl One {
         let settings = sessions::settings::Settings::default();
         let yard = Yard::new(log.clone(), settings, setup);
         let desk = Desk::new(yard, Arc::new(NoAgents), Policy::default());
-        let daemon = Daemon::new(desk, Settings { pace: PACE, ..Settings::default() });
+        let daemon = Daemon::new(
+            desk,
+            Settings { pace: PACE, ..Settings::default() },
+            Metrics::new(["demo"]),
+        );
         let id = SessionId::from_entropy(&[3; 64]);
         let new = NewSession {
             id,

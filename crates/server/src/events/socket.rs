@@ -25,6 +25,7 @@ use super::ending::Ending;
 use super::page::{Dress, Page};
 use super::patience::{Patience, Step};
 use super::stream::{GOODBYE, Next, Stream};
+use crate::metrics::OpenStream;
 use crate::problem::Problem;
 use meter::{Meter, Metered};
 
@@ -88,7 +89,8 @@ async fn serve(upgrade: OnUpgrade, stream: Stream) {
         .read_buffer_size(MAX_HEARD_BYTES)
         .write_buffer_size(CHUNK_BYTES);
     let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
-    let mut line = Line { socket, meter, stream, last_id: None };
+    let open = stream.opened("ws");
+    let mut line = Line { socket, meter, stream, open, last_id: None };
     if let Some(ending) = line.run().await {
         line.close(&ending).await;
     }
@@ -98,6 +100,7 @@ struct Line {
     socket: WebSocketStream<Metered<TokioIo<Upgraded>>>,
     meter: Meter,
     stream: Stream,
+    open: OpenStream,
     /// Of the last frame that was handed out.
     last_id: Option<FrameId>,
 }
@@ -149,8 +152,8 @@ impl Line {
         &mut self,
         messages: Vec<(Option<FrameId>, Message)>,
     ) -> Result<Option<Ending>, Gone> {
-        let Self { socket, meter, stream, last_id } = self;
-        let mut is_slow = false;
+        let Self { socket, meter, stream, open, last_id } = self;
+        let (mut is_slow, n_before) = (false, meter.n_written());
         let ending = {
             let writing = async {
                 for (id, message) in messages {
@@ -183,11 +186,15 @@ impl Line {
                 }
             }
         };
+        open.sent(usize::try_from(meter.n_written() - n_before).unwrap_or(0));
         if is_slow {
             stream.warn();
         }
         Ok(ending.map(|ending| match ending {
-            Ending::Evicted { .. } => Ending::Evicted { resume_after: *last_id },
+            Ending::Evicted { .. } => {
+                stream.evict();
+                Ending::Evicted { resume_after: *last_id }
+            }
             ending => ending,
         }))
     }

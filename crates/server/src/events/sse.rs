@@ -17,9 +17,11 @@ use super::ending::Ending;
 use super::page::{Dress, Page};
 use super::patience::{Patience, Step};
 use super::stream::{GOODBYE, Next, Stream};
+use crate::metrics::OpenStream;
 
 pub(super) fn respond(stream: Stream) -> Response {
     let outflow = Outflow {
+        open: stream.opened("sse"),
         stream,
         gate: Gate::new(),
         rest: Bytes::new(),
@@ -50,6 +52,7 @@ struct Evicted;
 
 struct Outflow {
     stream: Stream,
+    open: OpenStream,
     gate: Gate,
     /// What is left of a page that is larger than a chunk.
     rest: Bytes,
@@ -83,6 +86,7 @@ impl Outflow {
                     self.fill().await;
                 }
                 let n_bytes = self.rest.len().min(CHUNK_BYTES);
+                self.open.sent(n_bytes);
                 Some(Ok(pass.stamp(self.rest.split_to(n_bytes))))
             }
             Err(ending) => self.end(&ending).await,
@@ -120,6 +124,7 @@ impl Outflow {
                     Step::Rest => self.stream.rest(),
                     Step::Warn => is_slow = true,
                     Step::Evict => {
+                        self.stream.evict();
                         return Err(Ending::Evicted { resume_after: self.last_id });
                     }
                 },

@@ -11,6 +11,7 @@ use super::lists::Lists;
 use super::page::Page;
 use super::reader::Reader;
 use crate::daemon::Daemon;
+use crate::metrics::{Metrics, OpenStream, SlowClient};
 use crate::principal::Principal;
 
 /// Time for a last frame to be written to a client that takes nothing.
@@ -45,6 +46,7 @@ pub(super) struct Stream {
     revoked: CancellationToken,
     stopping: CancellationToken,
     pub(super) pace: Pace,
+    metrics: Metrics,
     is_slow: bool,
 }
 
@@ -66,6 +68,7 @@ impl Stream {
             revoked: principal.revoked.clone(),
             stopping: daemon.stopping.clone(),
             pace: daemon.settings.pace,
+            metrics: daemon.metrics.clone(),
             is_slow: false,
         }
     }
@@ -111,6 +114,17 @@ impl Stream {
     /// The next frame is a warning.
     pub(super) fn warn(&mut self) {
         self.is_slow = true;
+        self.metrics.slow_client(SlowClient::Warned);
+    }
+
+    /// Its reader loses its connection.
+    pub(super) fn evict(&self) {
+        self.metrics.slow_client(SlowClient::Evicted);
+    }
+
+    /// Counts it as open.
+    pub(super) fn opened(&self, kind: &'static str) -> OpenStream {
+        self.metrics.stream(kind)
     }
 }
 

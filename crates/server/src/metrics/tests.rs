@@ -118,7 +118,7 @@ fn requests_appends_and_refusals_are_counted() {
     metrics.appended(5, Duration::from_micros(80));
     metrics.slow_client(SlowClient::Evicted);
     metrics.auth_failed("wrong");
-    metrics.bytes_out("sse", 512);
+    metrics.stream("sse").sent(512);
     metrics.dropped_lines_from(|| 4);
     for (name, wanted) in [
         (

@@ -192,6 +192,9 @@ impl RunWords {
         for one in std::mem::take(&mut self.heard) {
             match one {
                 UiEvent::Start(start) => self.tell_model(start.model, out),
+                UiEvent::Agent(AgentUpdate::Status(status)) if status.label == "model" => {
+                    self.tell_model(status.model, out);
+                }
                 UiEvent::Agent(AgentUpdate::Status(status)) => self.status(status, out),
                 UiEvent::Agent(update) => out.push(Said::new("agent", &update)),
                 UiEvent::Stderr { chunk } => {

@@ -52,7 +52,8 @@ async fn at_its_limit_a_turn_stands_still_and_then_goes_on_with_nothing_lost_or_
         let mut plain = stage.session(Limits::default()).await;
         let turn = plain.prompt("slow 50 1 ; think so ; echo end").await;
         plain.ended(turn).await;
-        let (mut session, asked, pids) = paused(&stage, "sleep 1000 ; slow 50 1 ; think so ; echo end").await;
+        let (mut session, asked, pids) =
+            paused(&stage, "sleep 1000 ; slow 50 1 ; think so ; echo end").await;
 
         assert_eq!(asked.reached["limit"], "tokens");
         assert_eq!(

@@ -28,6 +28,13 @@ async fn text(chunks: &mut Chunks) -> Option<String> {
     Some(String::from_utf8(chunk.to_vec()).unwrap())
 }
 
+fn assert_counted(one: &One, wanted: &[&str]) {
+    let told = one.daemon.metrics.render();
+    for line in wanted {
+        assert!(told.contains(&format!("switchyard_{line}\n")), "no {line} in {told}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_takes_every_chunk_gets_the_log_in_small_ones() {
     let one = One::new().await;
@@ -77,6 +84,7 @@ async fn a_slow_reader_is_warned_with_its_next_frame() {
     let (warning, next) = waiting.await.unwrap();
     assert!(warning.starts_with("event: slow_client_warning\n"), "{warning}");
     assert!(next.starts_with("id: 1-"), "{next}");
+    assert_counted(&one, &["slow_clients_total{what=\"warned\"} 1"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -94,9 +102,15 @@ async fn a_reader_that_takes_nothing_is_evicted_and_cut() {
     let last_id = told.lines().filter_map(|line| line.strip_prefix("id: ")).next_back().unwrap();
     assert!(last_words.contains(last_id), "{last_words} does not name {last_id}");
 
+    assert_counted(&one, &["streams_open{kind=\"sse\"} 1"]);
     // It does not take this either: the connection is broken off.
     assert!(chunks.next().await.unwrap().is_err());
     assert!(chunks.next().await.is_none());
+    drop(chunks);
+    assert_counted(
+        &one,
+        &["slow_clients_total{what=\"evicted\"} 1", "streams_open{kind=\"sse\"} 0"],
+    );
 }
 
 #[tokio::test(start_paused = true)]
