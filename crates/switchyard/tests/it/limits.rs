@@ -132,7 +132,7 @@ async fn an_editor_is_asked_like_for_any_permission_and_its_answer_counts() {
     {
         let yard = configured(SHORT_WAITS);
         let (client, id) = editor(&yard, permission).await;
-        let turn = client.prompt(&id.into(), "usage ; sleep 50 ; echo after").await.unwrap();
+        let turn = client.prompt(&id.into(), "usage ; sleep 2000 ; echo after").await.unwrap();
 
         assert_eq!(format!("{:?}", turn.stop_reason), reason);
         assert_eq!(turn.text().ends_with("after"), reason == "EndTurn");

@@ -349,11 +349,11 @@ async fn an_agent_that_others_use_is_held_back_and_not_stopped() {
     let slot = stage.slot();
     let mut held = stage.session_on(&slot, tokens(1_000)).await;
     let mut other = stage.session_on(&slot, Limits::default()).await;
-    let turn = held.prompt("usage ; sleep 20 ; permission execute x ; echo after").await;
+    let turn = held.prompt("usage ; sleep 2000 ; permission execute x ; echo after").await;
     let asked = held.asked().await;
     assert_eq!(asked.reached["frozen"], false);
 
-    let others = other.prompt("sleep 50 ; permission execute y ; echo mine").await;
+    let others = other.prompt("sleep 4000 ; permission execute y ; echo mine").await;
     other.ended(others).await;
 
     // What the agent asked for meanwhile is neither allowed nor answered.
@@ -372,7 +372,7 @@ async fn an_agent_that_stands_still_goes_on_when_another_session_needs_it() {
     let stage = Stage::new(false, Settings::default());
     let slot = stage.slot();
     let mut first = stage.session_on(&slot, tokens(1_000)).await;
-    let turn = first.prompt("usage ; sleep 20 ; echo after").await;
+    let turn = first.prompt("usage ; sleep 2000 ; echo after").await;
     let asked = first.asked().await;
     assert_eq!(asked.reached["frozen"], true);
 
@@ -425,16 +425,18 @@ async fn limits_and_what_was_used_survive_going_on_later() {
 #[tokio::test]
 async fn commands_that_run_for_the_agent_stand_still_too() {
     let stage = Stage::new(false, Settings::default());
-    let mut session = stage.session(running(Duration::from_millis(200))).await;
-    let turn = session.prompt(r#"run sh -c "echo $$ > pid; sleep 1; echo done""#).await;
+    let mut session = stage.session(Limits::default()).await;
+    let turn = session.prompt(r#"run sh -c "sleep 2; echo done""#).await;
+    let commands = || {
+        let mut found = proc::descendants(std::process::id());
+        found.retain(|pid| proc::command_line(*pid).contains("echo done"));
+        found
+    };
+    assert!(until(PATIENCE, || !commands().is_empty()).await, "the command does not run");
+    session.handle.set_limits(running(Duration::from_millis(1)), "test").await.unwrap();
     let asked = session.asked().await;
-    let ours = until(PATIENCE, || {
-        let found = proc::descendants(std::process::id());
-        let commands = found.iter().filter(|pid| proc::command_line(**pid).contains("echo done"));
-        let commands: Vec<_> = commands.collect();
-        !commands.is_empty() && commands.iter().all(|pid| is_stopped(**pid))
-    });
-    assert!(ours.await, "the command still runs");
+    let ours = until(PATIENCE, || commands().iter().all(|pid| is_stopped(*pid)));
+    assert!(ours.await && !commands().is_empty(), "the command still runs");
 
     assert!(session.answer(&asked, "continue_without").await);
     assert_eq!(session.ended(turn).await["stopReason"], "end_turn");
