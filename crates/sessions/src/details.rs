@@ -50,6 +50,9 @@ pub struct Details {
     /// What the session may use, and has used.
     #[serde(default, skip_serializing_if = "Budget::is_default")]
     pub budget: Budget,
+    /// It is still being copied from another one; without its process it is nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_partial: bool,
 }
 
 /// A request that set something, to be made again when the agent has forgotten.
@@ -94,6 +97,7 @@ impl Details {
             made_for: None,
             last_prompt: None,
             budget: Budget::default(),
+            is_partial: false,
         }
     }
 

@@ -10,6 +10,7 @@ use serde_json::json;
 use store::{Appended, Batch, Changes, Durability, EventLog, Filter, SessionRecord, StoreError};
 use wire::{Draft, Json, Kind, Seq, SessionId};
 
+use crate::details::Details;
 use crate::mint;
 use crate::news::{News, What};
 use crate::pending::PendingQuestions;
@@ -85,7 +86,8 @@ impl Yard {
         appended
     }
 
-    /// Ends the turns of sessions whose process died, so that they can be used again.
+    /// Ends the turns of sessions whose process died, so that they can be used again, and
+    /// removes forks that were never whole.
     /// Sessions that a living process owns are left alone.
     pub async fn recover(&self) -> Result<Vec<SessionId>, StoreError> {
         let filter =
@@ -93,7 +95,8 @@ impl Yard {
         let mut recovered = Vec::new();
         for record in self.log.sessions(filter).await? {
             match self.recover_one(record.id).await {
-                Ok(()) => recovered.push(record.id),
+                Ok(Mended::Yes) => recovered.push(record.id),
+                Ok(Mended::Removed) => {}
                 Err(StoreError::InUse { .. } | StoreError::NoSuchSession(_)) => {}
                 // One session that cannot be put right must not keep the others away.
                 Err(error) => {
@@ -104,12 +107,17 @@ impl Yard {
         Ok(recovered)
     }
 
-    async fn recover_one(&self, id: SessionId) -> Result<(), StoreError> {
+    async fn recover_one(&self, id: SessionId) -> Result<Mended, StoreError> {
         let _claim = self.log.claim(id).await?;
         // It may have ended between the listing and the claim.
         match self.log.session(id).await? {
-            Some(record) => self.mend(&record).await,
-            None => Ok(()),
+            Some(record) if Details::read(&record).is_partial => {
+                tracing::info!(session = %id, "a fork that was never whole is removed");
+                self.log.delete(id).await?;
+                Ok(Mended::Removed)
+            }
+            Some(record) => self.mend(&record).await.map(|()| Mended::Yes),
+            None => Ok(Mended::Yes),
         }
     }
 
@@ -150,6 +158,12 @@ impl Yard {
         };
         self.news.add(session, what);
     }
+}
+
+/// What became of a session whose process died.
+enum Mended {
+    Yes,
+    Removed,
 }
 
 /// An event of our own, now.

@@ -72,7 +72,7 @@ pub struct SessionRecord {
     pub cwd: String,
     pub title: Option<String>,
     pub created: Millis,
-    /// Time of the last event, or of the creation. Changes alone do not move it.
+    /// Time of the last event, or of the creation, unless changes say otherwise.
     pub updated: Millis,
     /// The last event's place; 0 while there is none.
     pub head: Seq,
@@ -104,15 +104,18 @@ pub struct Changes {
     pub agent_session: Option<Option<String>>,
     pub is_closed: Option<bool>,
     pub details: Option<Json>,
+    /// For a session whose events are older than itself.
+    pub updated: Option<Millis>,
 }
 
 impl Changes {
     pub(crate) fn apply(self, record: &mut SessionRecord) {
-        let Self { title, active_turn, agent_session, is_closed, details } = self;
+        let Self { title, active_turn, agent_session, is_closed, details, updated } = self;
         record.title = title.unwrap_or_else(|| record.title.take());
         record.active_turn = active_turn.unwrap_or(record.active_turn);
         record.agent_session = agent_session.unwrap_or_else(|| record.agent_session.take());
         record.is_closed = is_closed.unwrap_or(record.is_closed);
+        record.updated = updated.unwrap_or(record.updated);
         if let Some(details) = details {
             record.details = details;
         }

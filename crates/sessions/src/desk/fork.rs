@@ -1,11 +1,12 @@
 //! A second session that begins with what was said in a first one.
 //!
 //! The log is copied, not shared: either can be deleted. No agent is believed to be able to
-//! fork; the new session's agent is told what was said with the first prompt.
+//! fork; the new session's agent is told what was said with the first prompt. A fork is whole
+//! or it is not there.
 
 use serde_json::json;
-use store::{Batch, Changes, NewSession};
-use wire::{Draft, Event, Json, Kind, Seq, SessionId};
+use store::{Batch, Changes, NewSession, SessionRecord};
+use wire::{Draft, Event, Json, Kind, Seq, SessionId, TurnId};
 
 use super::{Desk, DeskError};
 use crate::details::{Details, prompt_text};
@@ -13,6 +14,24 @@ use crate::{mint, yard};
 
 /// Events copied at once.
 const PAGE: usize = 256;
+
+/// What of a session a fork takes over.
+#[derive(Debug, Default)]
+struct Cut {
+    /// Where the last whole turn ends.
+    end: Seq,
+    /// The last prompt that had its turn by then.
+    last_prompt: Option<String>,
+    /// Prompts that waited there; what became of them is not the fork's.
+    waiting: Vec<TurnId>,
+}
+
+impl Cut {
+    fn takes(&self, event: &Event) -> bool {
+        let is_open = event.turn.is_some_and(|turn| self.waiting.contains(&turn));
+        event.seq <= self.end && is_said(&event.kind) && !is_open
+    }
+}
 
 impl Desk {
     /// Copies a session up to the end of its last turn that ended at or before `up_to`.
@@ -24,13 +43,33 @@ impl Desk {
     ) -> Result<SessionId, DeskError> {
         self.check_open()?;
         let parent = self.record(id).await?;
-        let (end, last_prompt) = self.whole_turns(id, up_to.unwrap_or(parent.head)).await?;
+        let cut = self.whole_turns(id, up_to.unwrap_or(parent.head)).await?;
         let fork = mint::session_id();
-        let mut details = Details::read(&parent);
+        let made = self.copy(&parent, fork, &cut, made_by).await;
+        if made.is_err()
+            && let Err(error) = self.yard.log.delete(fork).await
+        {
+            tracing::warn!(session = %fork, %error, "half a fork is left");
+        }
+        made.map(|()| fork)
+    }
+
+    /// Until it is whole, the copy has a turn that runs and says that it is partial, so that
+    /// whoever starts after a crash finds it and removes it.
+    async fn copy(
+        &self,
+        parent: &SessionRecord,
+        fork: SessionId,
+        cut: &Cut,
+        made_by: Option<String>,
+    ) -> Result<(), DeskError> {
+        let log = &self.yard.log;
+        let mut details = Details::read(parent);
         details.made_by = made_by;
-        details.last_prompt = last_prompt;
+        details.last_prompt.clone_from(&cut.last_prompt);
         // Names of requests hold within one session.
         (details.made_for, details.requests) = (None, Vec::new());
+        details.is_partial = true;
         let new = NewSession {
             id: fork,
             agent: parent.agent.clone(),
@@ -38,50 +77,69 @@ impl Desk {
             created: mint::now(),
             details: details.to_json(),
         };
-        self.yard.log.create(new).await?;
-        let _claim = self.yard.log.claim(fork).await?;
+        log.create(new).await?;
+        let _claim = log.claim(fork).await?;
         let payload = json!({
             "agent": parent.agent, "command": details.command, "cwd": parent.cwd,
-            "forkedFrom": id, "at": end.0, "by": details.made_by,
+            "forkedFrom": parent.id, "at": cut.end.0, "by": details.made_by,
         });
         let created = vec![yard::draft(Kind::SessionCreated, None, &payload)];
-        let title = parent.title.map(|title| format!("{title} (fork)"));
-        let changes = Changes { title: Some(title), ..Changes::default() };
-        self.yard.log.append(Batch::new(fork, created).with(changes)).await?;
+        let title = parent.title.as_ref().map(|title| format!("{title} (fork)"));
+        let active_turn = Some(Some(mint::turn_id()));
+        let changes = Changes { title: Some(title), active_turn, ..Changes::default() };
+        log.append(Batch::new(fork, created).with(changes)).await?;
         let mut after = Seq(0);
-        while after < end {
-            let events = self.yard.log.read(id, after, PAGE).await?;
-            let Some(last) = events.last() else { break };
+        while after < cut.end {
+            let events = log.read(parent.id, after, PAGE).await?;
+            let Some(last) = events.last() else {
+                return Err(DeskError::NoSuchSession(parent.id.to_string()));
+            };
             after = last.seq;
-            let kept = events.iter().filter(|event| event.seq <= end && is_said(&event.kind));
+            let kept = events.iter().filter(|event| cut.takes(event));
             let drafts: Vec<Draft> = kept.map(|event| copied(event, fork)).collect();
             if !drafts.is_empty() {
-                self.yard.log.append(Batch::new(fork, drafts)).await?;
+                log.append(Batch::new(fork, drafts)).await?;
             }
         }
-        Ok(fork)
+        details.is_partial = false;
+        let whole = Changes {
+            active_turn: Some(None),
+            details: Some(details.to_json()),
+            // What it holds may be old; it is not.
+            updated: Some(mint::now()),
+            ..Changes::default()
+        };
+        Ok(log.update(fork, whole).await?)
     }
 
-    /// Where the last whole turn ends, and the last prompt before it.
-    async fn whole_turns(
-        &self,
-        id: SessionId,
-        up_to: Seq,
-    ) -> Result<(Seq, Option<String>), DeskError> {
-        let (mut after, mut end, mut kept, mut last) = (Seq(0), Seq(0), None, None);
+    async fn whole_turns(&self, id: SessionId, up_to: Seq) -> Result<Cut, DeskError> {
+        let mut cut = Cut::default();
+        let (mut after, mut last) = (Seq(0), None);
+        let mut waiting: Vec<(TurnId, String)> = Vec::new();
         while after < up_to {
             let events = self.yard.log.read(id, after, PAGE).await?;
             let Some(newest) = events.last() else { break };
             after = newest.seq;
             for event in events.iter().filter(|event| event.seq <= up_to) {
+                let Some(turn) = event.turn else { continue };
                 match event.kind {
-                    Kind::PromptReceived => last = Some(excerpt(&event.payload)),
-                    Kind::TurnEnded => (end, kept) = (event.seq, last.clone()),
+                    Kind::PromptReceived => waiting.push((turn, excerpt(&event.payload))),
+                    Kind::TurnStarted => {
+                        let started = waiting.iter().find(|(other, _)| *other == turn);
+                        last = started.map(|(_, prompt)| prompt.clone()).or(last);
+                    }
+                    Kind::PromptDropped => waiting.retain(|(other, _)| *other != turn),
+                    Kind::TurnEnded => {
+                        waiting.retain(|(other, _)| *other != turn);
+                        cut.end = event.seq;
+                        cut.last_prompt.clone_from(&last);
+                        cut.waiting = waiting.iter().map(|(other, _)| *other).collect();
+                    }
                     _ => {}
                 }
             }
         }
-        Ok((end, kept))
+        Ok(cut)
     }
 }
 

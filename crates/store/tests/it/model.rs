@@ -33,7 +33,7 @@ enum Action {
 
 fn changes() -> impl Strategy<Value = Changes> {
     let turn = || TurnId::derived(&[b"turn"]);
-    (0..6_u8).prop_map(move |choice| match choice {
+    (0..7_u8).prop_map(move |choice| match choice {
         0 => Changes { title: Some(Some("title ü".into())), ..Changes::default() },
         1 => Changes { title: Some(None), is_closed: Some(true), ..Changes::default() },
         2 => Changes { active_turn: Some(Some(turn())), ..Changes::default() },
@@ -43,6 +43,7 @@ fn changes() -> impl Strategy<Value = Changes> {
             details: Some(Json::trusted("[1]")),
             ..Changes::default()
         },
+        5 => Changes { updated: Some(Millis(5)), ..Changes::default() },
         _ => Changes::default(),
     })
 }

@@ -1,0 +1,224 @@
+//! Forks are whole or not there: when the first session goes away in the middle, and when the
+//! process does.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use sessions::desk::{Agents, Desk, DeskError, WantedAgent};
+use sessions::host::AgentCommand;
+use sessions::mint;
+use sessions::permission::Policy;
+use sessions::settings::{Settings, WorkerSetup};
+use sessions::trouble::Trouble;
+use sessions::yard::Yard;
+use store::{
+    Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, EventLog, Filter, MemoryLog,
+    NewSession, SessionRecord, StoreError, Usage,
+};
+use tokio::sync::{Notify, mpsc};
+use wire::{Draft, Event, Json, Kind, Millis, Seq, SessionId, TurnId};
+
+/// Longer than what is read at once.
+const N_EVENTS: u64 = 700;
+
+/// What a log does when it is read for the `at`th time.
+#[derive(Clone, Copy, PartialEq)]
+enum Then {
+    Nothing,
+    IsGone,
+    Hangs,
+}
+
+/// A log in which something happens while it is read.
+struct Eventful {
+    inner: MemoryLog,
+    n_reads: AtomicUsize,
+    at: usize,
+    then: Then,
+    has_come: Notify,
+}
+
+#[async_trait]
+impl EventLog for Eventful {
+    async fn read(&self, id: SessionId, after: Seq, n: usize) -> Result<Vec<Event>, StoreError> {
+        if self.n_reads.fetch_add(1, Ordering::SeqCst) == self.at {
+            match self.then {
+                Then::Nothing => {}
+                Then::IsGone => drop(self.inner.delete(id).await?),
+                Then::Hangs => {
+                    self.has_come.notify_one();
+                    std::future::pending::<()>().await;
+                }
+            }
+        }
+        self.inner.read(id, after, n).await
+    }
+
+    async fn create(&self, new: NewSession) -> Result<SessionRecord, StoreError> {
+        self.inner.create(new).await
+    }
+    async fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+        self.inner.append(batch).await
+    }
+    async fn sync(&self) -> Result<(), StoreError> {
+        self.inner.sync().await
+    }
+    async fn wait(&self, id: SessionId, after: Seq) -> Result<(), StoreError> {
+        self.inner.wait(id, after).await
+    }
+    async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError> {
+        self.inner.session(id).await
+    }
+    async fn find(&self, prefix: &str) -> Result<Vec<SessionRecord>, StoreError> {
+        self.inner.find(prefix).await
+    }
+    async fn sessions(&self, filter: Filter) -> Result<Vec<SessionRecord>, StoreError> {
+        self.inner.sessions(filter).await
+    }
+    async fn decisions(&self, filter: DecisionFilter) -> Result<Vec<Decision>, StoreError> {
+        self.inner.decisions(filter).await
+    }
+    async fn update(&self, id: SessionId, changes: Changes) -> Result<(), StoreError> {
+        self.inner.update(id, changes).await
+    }
+    async fn delete(&self, id: SessionId) -> Result<bool, StoreError> {
+        self.inner.delete(id).await
+    }
+    async fn claim(&self, id: SessionId) -> Result<Claim, StoreError> {
+        self.inner.claim(id).await
+    }
+    async fn recover(&self, id: SessionId) -> Result<Option<Damage>, StoreError> {
+        self.inner.recover(id).await
+    }
+    async fn usage(&self) -> Result<Usage, StoreError> {
+        self.inner.usage().await
+    }
+}
+
+/// Nobody is started here.
+struct Nobody;
+
+#[async_trait]
+impl Agents for Nobody {
+    async fn command(&self, _wanted: &WantedAgent) -> Result<AgentCommand, Trouble> {
+        Err(Trouble::new("bad_input", "there is no agent"))
+    }
+
+    fn found(&self, _refresh: bool) -> mpsc::Receiver<Json> {
+        mpsc::channel(1).1
+    }
+}
+
+struct Scene {
+    log: Arc<Eventful>,
+    desk: Arc<Desk>,
+    parent: SessionId,
+}
+
+impl Scene {
+    /// A session with one long turn that ended long ago, and a log where something happens in
+    /// the second page of copying it.
+    async fn with(then: Then, events: Vec<Draft>) -> Self {
+        let n_pages = events.len().div_ceil(256);
+        let log = Arc::new(Eventful {
+            inner: MemoryLog::new(),
+            n_reads: AtomicUsize::new(0),
+            at: n_pages + 1,
+            then,
+            has_come: Notify::new(),
+        });
+        let parent = mint::session_id();
+        let new = NewSession {
+            id: parent,
+            agent: "any".into(),
+            cwd: "/".into(),
+            created: Millis(1),
+            details: Json::trusted("{}"),
+        };
+        log.create(new).await.unwrap();
+        log.append(Batch::new(parent, events)).await.unwrap();
+        let setup = WorkerSetup {
+            keeper_exe: "/nowhere".into(),
+            keeper_args: Vec::new(),
+            records_dir: None,
+            cgroups: false,
+        };
+        let yard = Yard::new(log.clone(), Settings::default(), setup);
+        let desk = Desk::new(yard, Arc::new(Nobody), Policy::default());
+        Self { log, desk, parent }
+    }
+
+    async fn ids(&self) -> Vec<SessionId> {
+        let all = self.log.sessions(Filter { limit: 10, ..Filter::default() }).await.unwrap();
+        all.into_iter().map(|record| record.id).collect()
+    }
+}
+
+fn event(turn: TurnId, kind: Kind, payload: &str) -> Draft {
+    Draft { at: Millis(1), turn: Some(turn), kind, payload: Json::parse(payload).unwrap() }
+}
+
+fn prompt(turn: TurnId, text: &str) -> Draft {
+    let payload = format!(r#"{{"prompt":[{{"type":"text","text":"{text}"}}]}}"#);
+    event(turn, Kind::PromptReceived, &payload)
+}
+
+fn a_long_turn() -> Vec<Draft> {
+    let turn = mint::turn_id();
+    let mut events = vec![prompt(turn, "long"), event(turn, Kind::TurnStarted, "{}")];
+    events.extend((0..N_EVENTS).map(|_| event(turn, Kind::from_log("agent_message_chunk"), "{}")));
+    events.push(event(turn, Kind::TurnEnded, r#"{"stopReason":"end_turn"}"#));
+    events
+}
+
+#[tokio::test]
+async fn a_fork_of_a_session_that_is_deleted_meanwhile_is_not_there() {
+    let scene = Scene::with(Then::IsGone, a_long_turn()).await;
+    let forked = scene.desk.fork(scene.parent, None, None).await;
+    assert!(matches!(forked, Err(DeskError::NoSuchSession(_))), "{forked:?}");
+    assert_eq!(scene.ids().await, []);
+}
+
+#[tokio::test]
+async fn a_fork_that_a_crash_cut_off_is_removed_by_the_next_process() {
+    let scene = Scene::with(Then::Hangs, a_long_turn()).await;
+    tokio::select! {
+        forked = scene.desk.fork(scene.parent, None, None) => panic!("{forked:?}"),
+        () = scene.log.has_come.notified() => {}
+    }
+    assert_eq!(scene.ids().await.len(), 2);
+    scene.desk.yard().recover().await.unwrap();
+    assert_eq!(scene.ids().await, [scene.parent]);
+}
+
+#[tokio::test]
+async fn a_fork_is_as_new_as_it_is() {
+    let scene = Scene::with(Then::Nothing, a_long_turn()).await;
+    let fork = scene.desk.fork(scene.parent, None, None).await.unwrap();
+    let record = scene.desk.record(fork).await.unwrap();
+    assert_eq!((record.head.0, record.active_turn), (N_EVENTS + 4, None));
+    assert!(record.updated >= record.created, "{record:?}");
+    scene.desk.yard().recover().await.unwrap();
+    assert!(scene.ids().await.contains(&fork));
+}
+
+#[tokio::test]
+async fn a_fork_has_no_prompt_that_only_waited() {
+    let (first, waits) = (mint::turn_id(), mint::turn_id());
+    let events = vec![
+        prompt(first, "one"),
+        event(first, Kind::TurnStarted, "{}"),
+        prompt(waits, "two"),
+        event(first, Kind::TurnEnded, r#"{"stopReason":"end_turn"}"#),
+        event(waits, Kind::TurnStarted, "{}"),
+        event(waits, Kind::TurnEnded, r#"{"stopReason":"end_turn"}"#),
+    ];
+    let scene = Scene::with(Then::Nothing, events).await;
+    let fork = scene.desk.fork(scene.parent, Some(Seq(4)), None).await.unwrap();
+    let events = scene.log.read(fork, Seq(0), 100).await.unwrap();
+    assert!(events.iter().all(|event| event.turn != Some(waits)), "{events:?}");
+    assert_eq!(events.len(), 4, "{events:?}");
+    let details = scene.desk.record(fork).await.unwrap().details;
+    assert!(details.as_str().contains(r#""lastPrompt":"one""#), "{details:?}");
+}
