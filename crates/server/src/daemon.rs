@@ -44,12 +44,14 @@ pub struct Daemon {
     /// Streams end and nothing new is begun.
     pub stopping: CancellationToken,
     pub(crate) memory: crate::api::Memory,
+    pub(crate) load: crate::events::Load,
 }
 
 impl Daemon {
     pub fn new(desk: Arc<Desk>, settings: Settings, metrics: Metrics) -> Arc<Self> {
         let memory = crate::api::Memory::new(&settings);
-        Arc::new(Self { desk, settings, metrics, stopping: CancellationToken::new(), memory })
+        let (stopping, load) = (CancellationToken::new(), crate::events::Load::default());
+        Arc::new(Self { desk, settings, metrics, stopping, memory, load })
     }
 
     /// Removes the files of sessions that are no longer in the log.

@@ -9,9 +9,10 @@
 mod chunk;
 mod cursor;
 #[cfg(test)]
-mod desk_of_one;
+pub(crate) mod desk_of_one;
 mod ending;
 mod lists;
+mod load;
 mod page;
 mod patience;
 mod reader;
@@ -38,6 +39,7 @@ use crate::daemon::Daemon;
 use crate::principal::Principal;
 use crate::problem::Problem;
 use lists::Lists;
+pub(crate) use load::Load;
 use reader::Reader;
 use socket::Handshake;
 use stream::{Source, Stream};
@@ -85,7 +87,7 @@ pub(crate) fn run(
     let start = wanted.cursor.judge(record.epoch, record.head);
     let reader = Reader::new(daemon, record, &wanted, start);
     let source = Source::Log(Box::new(reader));
-    Ok(sse::respond(Stream::new(source, daemon, principal)))
+    Ok(sse::respond(Stream::new(source, daemon, principal)?))
 }
 
 async fn events(
@@ -101,7 +103,7 @@ async fn events(
     let handshake = Handshake::read(request.headers())?;
     let start = wanted.cursor.judge(record.epoch, record.head);
     let reader = Reader::new(&daemon, &record, &wanted, start);
-    let stream = Stream::new(Source::Log(Box::new(reader)), &daemon, &principal);
+    let stream = Stream::new(Source::Log(Box::new(reader)), &daemon, &principal)?;
     Ok(respond(handshake, request, stream))
 }
 
@@ -113,7 +115,7 @@ async fn lists(
 ) -> Result<Response, Problem> {
     let handshake = Handshake::read(request.headers())?;
     let source = Source::Lists(Lists::new(&daemon, &principal));
-    Ok(respond(handshake, request, Stream::new(source, &daemon, &principal)))
+    Ok(respond(handshake, request, Stream::new(source, &daemon, &principal)?))
 }
 
 fn respond(handshake: Option<Handshake>, request: Request, stream: Stream) -> Response {

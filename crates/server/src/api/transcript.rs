@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use store::EventLog;
+use tokio::sync::OwnedSemaphorePermit;
 use utoipa::{IntoParams, ToSchema};
 use wire::{Seq, SessionId};
 
@@ -139,6 +140,7 @@ pub(crate) async fn export(
     };
     let name = format!("attachment; filename=\"switchyard-{}.{ending}\"", record.id);
     let reading = Reading {
+        _place: daemon.load.export()?,
         log: daemon.desk.log().clone(),
         session: record.id,
         after: Seq(0),
@@ -155,6 +157,7 @@ pub(crate) async fn export(
 
 /// A log on its way out; at most one page of it is in memory.
 struct Reading {
+    _place: OwnedSemaphorePermit,
     log: Arc<dyn EventLog>,
     session: SessionId,
     after: Seq,

@@ -30,10 +30,10 @@ pub(super) const PACE: Pace = Pace {
     heartbeat: Duration::from_secs(15),
 };
 
-pub(super) struct One {
-    pub(super) daemon: Arc<Daemon>,
+pub(crate) struct One {
+    pub(crate) daemon: Arc<Daemon>,
     pub(super) log: Arc<MemoryLog>,
-    pub(super) principal: Principal,
+    pub(crate) principal: Principal,
     pub(super) id: SessionId,
 }
 
@@ -52,7 +52,7 @@ impl Agents for NoAgents {
 
 impl One {
     /// The log is the recorded one.
-    pub(super) async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let log = Arc::new(MemoryLog::new());
         let setup = WorkerSetup {
             keeper_exe: "/nonexistent".into(),
@@ -99,6 +99,6 @@ impl One {
 
     pub(super) async fn stream(&self) -> Stream {
         let reader = self.reader(Cursor::START, Format::Acp, Until::Cut).await;
-        Stream::new(Source::Log(Box::new(reader)), &self.daemon, &self.principal)
+        Stream::new(Source::Log(Box::new(reader)), &self.daemon, &self.principal).unwrap()
     }
 }

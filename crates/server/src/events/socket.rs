@@ -130,8 +130,11 @@ impl Line {
                     page.frames().map(|(id, text)| (id, Message::text(text))).collect()
                 }
             };
+            self.stream.held.set(page.len());
             drop(page);
-            match self.write(messages).await {
+            let written = self.write(messages).await;
+            self.stream.held.set(0);
+            match written {
                 Err(Gone) => return None,
                 Ok(Some(ending)) => {
                     let mut page = Page::new(Dress::Object);
@@ -178,9 +181,11 @@ impl Line {
                             continue;
                         }
                         match step {
+                            _ if step == Step::Evict || stream.held.is_too_much() => {
+                                break Some(Ending::Evicted { resume_after: None });
+                            }
                             Step::Rest => stream.rest(),
-                            Step::Warn => is_slow = true,
-                            Step::Evict => break Some(Ending::Evicted { resume_after: None }),
+                            Step::Warn | Step::Evict => is_slow = true,
                         }
                     }
                 }

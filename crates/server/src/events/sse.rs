@@ -87,7 +87,11 @@ impl Outflow {
                 }
                 let n_bytes = self.rest.len().min(CHUNK_BYTES);
                 self.open.sent(n_bytes);
-                Some(Ok(pass.stamp(self.rest.split_to(n_bytes))))
+                let chunk = self.rest.split_to(n_bytes);
+                if self.rest.is_empty() {
+                    self.stream.held.set(0);
+                }
+                Some(Ok(pass.stamp(chunk)))
             }
             Err(ending) => self.end(&ending).await,
         }
@@ -102,6 +106,7 @@ impl Outflow {
         }
         self.last_id = page.last_id().or(self.last_id);
         self.rest = Bytes::from(page.into_text());
+        self.stream.held.set(self.rest.len());
     }
 
     /// Waits until the reader has taken the chunk before, as long as we wait for readers.
@@ -121,12 +126,12 @@ impl Outflow {
                 }
                 ending = self.stream.cut() => return Err(ending),
                 step = patience.next() => match step {
-                    Step::Rest => self.stream.rest(),
-                    Step::Warn => is_slow = true,
-                    Step::Evict => {
+                    _ if step == Step::Evict || self.stream.held.is_too_much() => {
                         self.stream.evict();
                         return Err(Ending::Evicted { resume_after: self.last_id });
                     }
+                    Step::Rest => self.stream.rest(),
+                    Step::Warn | Step::Evict => is_slow = true,
                 },
             }
         }

@@ -8,11 +8,13 @@ use tokio_util::sync::CancellationToken;
 use super::Pace;
 use super::ending::Ending;
 use super::lists::Lists;
+use super::load::Held;
 use super::page::Page;
 use super::reader::Reader;
 use crate::daemon::Daemon;
 use crate::metrics::{Metrics, OpenStream, SlowClient};
 use crate::principal::Principal;
+use crate::problem::Problem;
 
 /// Time for a last frame to be written to a client that takes nothing.
 pub(super) const GOODBYE: Duration = Duration::from_millis(250);
@@ -48,6 +50,7 @@ pub(super) struct Stream {
     pub(super) pace: Pace,
     metrics: Metrics,
     is_slow: bool,
+    pub(super) held: Held,
 }
 
 /// What comes next.
@@ -62,15 +65,21 @@ pub(super) enum Next {
 }
 
 impl Stream {
-    pub(super) fn new(source: Source, daemon: &Daemon, principal: &Principal) -> Self {
-        Self {
+    /// Refused when there are too many.
+    pub(super) fn new(
+        source: Source,
+        daemon: &Daemon,
+        principal: &Principal,
+    ) -> Result<Self, Problem> {
+        Ok(Self {
             source,
             revoked: principal.revoked.clone(),
             stopping: daemon.stopping.clone(),
             pace: daemon.settings.pace,
             metrics: daemon.metrics.clone(),
             is_slow: false,
-        }
+            held: daemon.load.stream()?,
+        })
     }
 
     /// Fills an empty page. Dropping the future loses nothing.

@@ -8,6 +8,9 @@ use crate::events::desk_of_one::{One, PACE};
 
 type Chunks = axum::body::BodyDataStream;
 
+/// More than readers may have waiting for them together.
+const TOO_MUCH: usize = 1 << 30;
+
 /// More than one page, so that there is always a next chunk.
 async fn flood(one: &One) {
     let draft = Draft {
@@ -160,4 +163,29 @@ async fn a_frame_larger_than_a_chunk_comes_in_pieces() {
         all += &chunk;
     }
     assert!(all.contains(&"y".repeat(1 << 20)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_event_does_not_wait_for_a_slow_reader_when_too_many_do() {
+    let one = One::new().await;
+    let large = Draft {
+        at: Millis(1),
+        turn: None,
+        kind: Kind::AgentStderr,
+        payload: Json::of(&serde_json::json!({ "text": "x".repeat(2 << 20) })),
+    };
+    one.append(vec![large]).await;
+    let mut others = one.daemon.load.stream().unwrap();
+    others.set(TOO_MUCH);
+    let mut chunks = chunks(&one).await;
+    let held = loop {
+        let chunk = chunks.next().await.unwrap().unwrap();
+        if chunk.len() == CHUNK_BYTES {
+            break chunk;
+        }
+    };
+    let since = tokio::time::Instant::now();
+    assert!(chunks.next().await.unwrap().is_err());
+    assert!(since.elapsed() < PACE.warn_after);
+    drop(held);
 }
