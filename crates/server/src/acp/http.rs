@@ -85,23 +85,26 @@ async fn introduce(
     if message.kind() != MessageKind::Request || message.method() != "initialize" {
         return Err(Problem::bad_request("without `Acp-Connection-Id` there is only `initialize`"));
     }
-    let Some(remote) = acp.remotes.open(&acp.daemon, principal, agent) else {
+    // Without its answer the client has no connection, also when it leaves before it.
+    let Some(begun) = acp.remotes.open(&acp.daemon, principal, agent) else {
         let status = StatusCode::SERVICE_UNAVAILABLE;
         return Err(
             Problem::new(status, "too-many-connections", "too many connections").retry_after(10)
         );
     };
-    let answer = match remote.introduce(message).await {
+    let answer = match begun.remote().introduce(message).await {
         Ok(answer) => answer.await.ok(),
         Err(_) => None,
     };
     let Some(answer) = answer else {
         return Err(Problem::internal("the connection ended before it had begun"));
     };
+    let is_refused =
+        !Message::parse(answer.clone()).is_ok_and(|answer| answer.kind() == MessageKind::Response);
     let mut response = answer.into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Ok(id) = HeaderValue::from_str(&remote.id) {
+    if !is_refused && let Ok(id) = HeaderValue::from_str(&begun.keep().id) {
         headers.insert(CONNECTION, id);
     }
     Ok(response)

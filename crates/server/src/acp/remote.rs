@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 use wire::{LineSplitter, Message, MessageKind};
 
 use super::stream::Stream;
@@ -19,6 +20,8 @@ use crate::principal::Principal;
 
 /// Connections of all clients together.
 const MAX_REMOTES: usize = 1024;
+/// Connections of one client, so that none can keep all others out.
+const MAX_REMOTES_EACH: usize = 256;
 /// Sessions that one connection may have open.
 const MAX_STREAMS: usize = 256;
 /// Requests of one client that may wait for their answers.
@@ -38,6 +41,36 @@ pub(super) struct Remote {
     to_front: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
     books: Mutex<Books>,
     own: Arc<Stream>,
+    /// Cancelled when nobody will come back to it.
+    over: CancellationToken,
+}
+
+/// A connection that is only begun: it is over with this, unless it is kept.
+#[derive(Debug)]
+pub(super) struct Begun {
+    remotes: Arc<Remotes>,
+    remote: Arc<Remote>,
+    is_kept: bool,
+}
+
+impl Begun {
+    pub(super) fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
+    pub(super) fn keep(mut self) -> Arc<Remote> {
+        self.is_kept = true;
+        self.remote.clone()
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.remotes.remove(&self.remote.id);
+            self.remote.over.cancel();
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -57,13 +90,13 @@ pub(super) enum NotTaken {
 }
 
 impl Remotes {
-    /// Begins a connection; `None` when there are too many.
+    /// Begins a connection; `None` when there are too many that are in use.
     pub(super) fn open(
         self: &Arc<Self>,
         daemon: &Arc<Daemon>,
         principal: &Principal,
         agent: Option<String>,
-    ) -> Option<Arc<Remote>> {
+    ) -> Option<Begun> {
         let (near, far) = tokio::io::duplex(super::PIPE_BYTES);
         let (from_front, to_front) = tokio::io::split(near);
         let remote = Arc::new(Remote {
@@ -77,14 +110,9 @@ impl Remotes {
                 used_at: Instant::now(),
             }),
             own: Arc::default(),
+            over: CancellationToken::new(),
         });
-        {
-            let mut all = self.all();
-            if all.len() >= MAX_REMOTES {
-                return None;
-            }
-            all.insert(remote.id.clone(), remote.clone());
-        }
+        self.make_room(&principal.name)?.insert(remote.id.clone(), remote.clone());
         let max_line = daemon.desk.yard().settings.worker_line_bytes;
         let front =
             super::serve(daemon.clone(), principal.clone(), agent, "http", tokio::io::split(far));
@@ -94,12 +122,27 @@ impl Remotes {
             tokio::select! {
                 () = carried.carry(from_front, max_line) => {}
                 () = carried.abandoned() => {}
+                () = carried.over.cancelled() => {}
             }
             remotes.remove(&carried.id);
             carried.end().await;
             let _ = front.await;
         });
-        Some(remote)
+        Some(Begun { remotes: self.clone(), remote, is_kept: false })
+    }
+
+    /// Room for one more of `owner`. If it has too many, the one goes that nobody reads and
+    /// that was left alone for the longest: clients go without a word.
+    fn make_room(&self, owner: &str) -> Option<MutexGuard<'_, HashMap<String, Arc<Remote>>>> {
+        let mut all = self.all();
+        let its = all.values().filter(|remote| remote.owner == owner);
+        if its.clone().count() >= MAX_REMOTES_EACH || all.len() >= MAX_REMOTES {
+            let left = its.filter(|remote| !remote.is_read());
+            let left = left.min_by_key(|remote| remote.books().used_at)?.clone();
+            all.remove(&left.id);
+            left.over.cancel();
+        }
+        Some(all)
     }
 
     /// A connection by its id, if it is `principal`'s.
@@ -207,12 +250,17 @@ impl Remote {
         stream.push(message.line().clone()).await;
     }
 
+    fn is_read(&self) -> bool {
+        self.own.is_read() || self.books().sessions.values().any(|stream| stream.is_read())
+    }
+
     /// Until nobody has used the connection for long.
     async fn abandoned(&self) {
         loop {
+            let is_read = self.is_read();
             let idle = {
                 let mut books = self.books();
-                if self.own.is_read() || books.sessions.values().any(|stream| stream.is_read()) {
+                if is_read {
                     books.used_at = Instant::now();
                 }
                 books.used_at.elapsed()
@@ -238,3 +286,6 @@ impl Remote {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -61,6 +61,9 @@ impl Drop for Reader {
         let mut state = self.stream.state();
         if state.reader == self.id {
             state.has_reader = false;
+            drop(state);
+            // Whoever waits for room need not wait for a reader that has gone.
+            self.stream.room.notify_waiters();
         }
     }
 }
@@ -162,7 +165,7 @@ impl Reader {
         }
         let first = state.messages.front().map_or(state.last + 1, |(number, _)| *number);
         // A cursor from another life of the connection is ahead of everything.
-        if self.cursor + 1 < first || self.cursor > state.last {
+        if self.cursor.saturating_add(1) < first || self.cursor > state.last {
             self.cursor = first.saturating_sub(1);
             if !std::mem::replace(&mut self.is_told_of_loss, true) {
                 return Some(Next::Lost);

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::*;
 
@@ -51,8 +52,10 @@ async fn what_is_no_longer_kept_is_told_as_lost() {
     let mut late = stream.read(Some(1)).unwrap();
     assert_eq!(late.next().await, Next::Lost);
     assert_eq!(late.next().await, message(11));
-    let mut foreign = stream.read(Some(u64::MAX - 1)).unwrap();
-    assert_eq!(foreign.next().await, Next::Lost);
+    for nowhere in [u64::MAX - 1, u64::MAX] {
+        let mut foreign = stream.read(Some(nowhere)).unwrap();
+        assert_eq!(foreign.next().await, Next::Lost);
+    }
 }
 
 #[tokio::test]
@@ -83,4 +86,16 @@ async fn what_nobody_reads_is_dropped_and_told() {
     let mut reader = stream.read(None).unwrap();
     assert_eq!(reader.next().await, Next::Lost);
     assert_eq!(reader.next().await, Next::Message(4, large));
+}
+
+#[tokio::test]
+async fn a_reader_that_leaves_holds_nobody_up() {
+    let stream = Arc::new(Stream::default());
+    let reader = stream.read(None).unwrap();
+    stream.push(Bytes::from(vec![b'x'; MAX_BYTES])).await;
+    let one_more = stream.push(Bytes::from_static(b"more"));
+    tokio::pin!(one_more);
+    assert!(futures_util::poll!(&mut one_more).is_pending());
+    drop(reader);
+    tokio::time::timeout(Duration::from_secs(60), one_more).await.unwrap();
 }

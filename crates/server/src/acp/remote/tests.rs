@@ -1,0 +1,63 @@
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use tower::ServiceExt as _;
+
+use super::*;
+use crate::events::desk_of_one::One;
+
+fn begin(remotes: &Arc<Remotes>, one: &One, name: &str) -> Option<Begun> {
+    let principal = Principal { name: name.into(), ..one.principal.clone() };
+    remotes.open(&one.daemon, &principal, None)
+}
+
+#[tokio::test]
+async fn a_connection_that_is_not_kept_is_over() {
+    let one = One::new().await;
+    let remotes = Arc::new(Remotes::default());
+    drop(begin(&remotes, &one, "phone").unwrap());
+    assert_eq!(remotes.all().len(), 0);
+    let kept = begin(&remotes, &one, "phone").unwrap().keep();
+    assert!(remotes.all().contains_key(&kept.id) && !kept.over.is_cancelled());
+}
+
+#[tokio::test]
+async fn a_client_with_too_many_connections_loses_the_one_that_it_left_alone() {
+    let one = One::new().await;
+    let remotes = Arc::new(Remotes::default());
+    let kept: Vec<_> =
+        (0..MAX_REMOTES_EACH).map(|_| begin(&remotes, &one, "phone").unwrap().keep()).collect();
+    let reader = kept[0].own.read(None).unwrap();
+    let newest = begin(&remotes, &one, "phone").unwrap().keep();
+
+    assert_eq!(remotes.all().len(), MAX_REMOTES_EACH);
+    assert!(!remotes.all().contains_key(&kept[1].id) && kept[1].over.is_cancelled());
+    assert!([&kept[0], &newest].iter().all(|remote| remotes.all().contains_key(&remote.id)));
+    assert!(begin(&remotes, &one, "laptop").is_some());
+    drop(reader);
+}
+
+#[tokio::test]
+async fn connections_that_are_all_read_are_none_too_many_for_others_only() {
+    let one = One::new().await;
+    let remotes = Arc::new(Remotes::default());
+    let kept: Vec<_> =
+        (0..MAX_REMOTES_EACH).map(|_| begin(&remotes, &one, "phone").unwrap().keep()).collect();
+    let _readers: Vec<_> = kept.iter().map(|remote| remote.own.read(None).unwrap()).collect();
+    assert!(begin(&remotes, &one, "phone").is_none());
+    assert!(begin(&remotes, &one, "laptop").is_some());
+}
+
+#[tokio::test]
+async fn an_initialize_that_is_refused_begins_nothing() {
+    let one = One::new().await;
+    let router = crate::acp::router(&one.daemon);
+    let said = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
+    let request = Request::post("/acp")
+        .header("content-type", "application/json")
+        .extension(one.principal.clone())
+        .body(Body::from(said))
+        .unwrap();
+    let answer = router.oneshot(request).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::OK);
+    assert!(!answer.headers().contains_key("acp-connection-id"), "{answer:?}");
+}
