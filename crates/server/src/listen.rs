@@ -7,6 +7,7 @@
 mod accept;
 mod bind;
 mod connection;
+mod strangers;
 mod stream;
 mod unix;
 

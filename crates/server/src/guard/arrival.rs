@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
@@ -73,11 +73,13 @@ impl Arrival {
     }
 }
 
-/// How many requests of a connection are being served, and how many ever were.
+/// How many requests of a connection are being served, how many ever were, and whether
+/// somebody came in by it.
 #[derive(Debug, Default)]
 pub struct Activity {
     n_now: AtomicUsize,
     n_ever: AtomicUsize,
+    is_known: AtomicBool,
 }
 
 impl Activity {
@@ -85,6 +87,15 @@ impl Activity {
         self.n_now.fetch_add(1, Ordering::Relaxed);
         self.n_ever.fetch_add(1, Ordering::Relaxed);
         Busy(self.clone())
+    }
+
+    /// The one at the other end has shown who it is.
+    pub fn note_known(&self) {
+        self.is_known.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_known(&self) -> bool {
+        self.is_known.load(Ordering::Relaxed)
     }
 
     pub fn is_busy(&self) -> bool {

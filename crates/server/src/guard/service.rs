@@ -81,7 +81,10 @@ impl Guarded {
                 return response;
             }
             Admitted::Anyone => None,
-            Admitted::As(principal) => Some(principal),
+            Admitted::As(principal) => {
+                arrival.activity.note_known();
+                Some(principal)
+            }
         };
         let response = match self.serve(request, principal.as_ref()).await {
             Ok(response) => response,

@@ -1,7 +1,8 @@
 //! Who comes in: one connection after the other, as many at a time as there are places.
 //!
 //! HTTP and the line protocols take their connections from here, so the limits on them are
-//! the same everywhere.
+//! the same everywhere. Where there is no place left, one who has not shown who it is makes
+//! way, so that strangers cannot keep out those who may come in.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,14 +15,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::bind::{Bound, Socket, UnixKind};
+use super::strangers::Strangers;
 use super::stream::Stream;
-use crate::guard::{Arrival, Peer};
+use crate::guard::{Activity, Arrival, Peer};
 use crate::limits::{HttpLimits, Steady};
 use crate::tls::Tls;
 
 /// After an error that will not go away by itself at once, such as too many open files.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Whoever has to make way is gone by then.
+const MAKES_WAY_WITHIN: Duration = Duration::from_millis(500);
 /// What was cut must be gone by then; only a task that never runs again is not.
 const CUT_PATIENCE: Duration = Duration::from_secs(2);
 /// What the kernel keeps for a peer that takes nothing. Left to itself it keeps megabytes for
@@ -39,6 +43,7 @@ pub struct Listener {
     bound: Bound,
     limits: HttpLimits,
     places: Arc<Semaphore>,
+    strangers: Strangers,
     /// Cancelled to cut everybody off.
     abort: CancellationToken,
     refusal: Option<&'static [u8]>,
@@ -53,6 +58,7 @@ pub struct Connection {
     tls: Option<Tls>,
     place: OwnedSemaphorePermit,
     cut: CancellationToken,
+    activity: Arc<Activity>,
     limits: HttpLimits,
 }
 
@@ -65,7 +71,8 @@ enum Raw {
 impl Listener {
     pub fn new(bound: Bound, limits: HttpLimits) -> Self {
         let places = Arc::new(Semaphore::new(limits.max_connections.min(Semaphore::MAX_PERMITS)));
-        Self { bound, limits, places, abort: CancellationToken::new(), refusal: None }
+        let strangers = Strangers::new(limits.max_connections);
+        Self { bound, limits, places, strangers, abort: CancellationToken::new(), refusal: None }
     }
 
     /// Tells those for whom there is no place so, in HTTP.
@@ -86,13 +93,15 @@ impl Listener {
     pub async fn next(&self) -> Connection {
         loop {
             let (raw, peer, local) = patiently(|| self.accept()).await;
-            match self.places.clone().try_acquire_owned() {
-                Ok(place) => {
+            match self.place().await {
+                Some(place) => {
                     let cut = self.abort.child_token();
+                    let activity = Arc::<Activity>::default();
+                    self.strangers.add(cut.clone(), &activity);
                     let (tls, limits) = (self.bound.tls.clone(), self.limits.clone());
-                    return Connection { raw, peer, local, tls, place, cut, limits };
+                    return Connection { raw, peer, local, tls, place, cut, activity, limits };
                 }
-                Err(_) => {
+                None => {
                     tracing::debug!(%peer, "no place for another connection");
                     if let Some(refusal) = self.refusal {
                         raw.say(refusal);
@@ -100,6 +109,15 @@ impl Listener {
                 }
             }
         }
+    }
+
+    async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(place) = self.places.clone().try_acquire_owned() {
+            return Some(place);
+        }
+        self.strangers.oldest()?.cancel();
+        let place = self.places.clone().acquire_owned();
+        tokio::time::timeout(MAKES_WAY_WITHIN, place).await.ok()?.ok()
     }
 
     /// Closes the door, gives everybody inside the limits' time to go, then cuts.
@@ -143,10 +161,10 @@ impl Connection {
     /// Shakes hands where TLS is spoken, within the time for a request's head. To be done in
     /// the connection's own task.
     pub async fn secure(self) -> io::Result<(Stream, Arrival)> {
-        let Self { raw, peer, local, tls, place, cut, limits } = self;
+        let Self { raw, peer, local, tls, place, cut, activity, limits } = self;
         let (place, stall) = (Some(place), limits.stall_timeout);
         let mut arrival = Arrival::new(peer, local, tls.is_some());
-        arrival.cut = cut.clone();
+        (arrival.cut, arrival.activity) = (cut.clone(), activity);
         let stream = match (raw, tls) {
             (Raw::Tcp(tcp), None) => Stream::Tcp(Steady::new(tcp, stall, cut, place)),
             (Raw::Unix(unix), _) => Stream::Unix(Steady::new(unix, stall, cut, place)),

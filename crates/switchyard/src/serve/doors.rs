@@ -9,6 +9,7 @@ use server::daemon::Daemon;
 use server::guard::Guard;
 use server::limits::HttpLimits;
 use server::listen::{Bound, Http, Listener};
+use server::principal::Principal;
 use server::tls::{Inside, Tls};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -151,11 +152,12 @@ async fn serve_lines(
         let (daemon, guard) = (daemon.clone(), guard.clone());
         tokio::spawn(async move {
             let peer = connection.peer();
-            let Ok((stream, _arrival)) = connection.secure().await else { return };
-            match guard.admit_local(&peer) {
+            let Ok((stream, arrival)) = connection.secure().await else { return };
+            let known = |_: &Principal| arrival.activity.note_known();
+            match guard.admit_local(&peer).inspect(known) {
                 Some(principal) => lines::serve_local(daemon, principal, None, stream).await,
                 None => {
-                    let admit = |token: &str| guard.admit_token(token, &peer).ok();
+                    let admit = |token: &str| guard.admit_token(token, &peer).ok().inspect(known);
                     lines::serve_guarded(daemon, None, stream, admit).await;
                 }
             }
