@@ -128,6 +128,16 @@ impl Default for Workers {
     }
 }
 
+/// Reads the configuration once more. A pipe was read already: nothing in it is not what it
+/// said, and nobody may come to write to it.
+pub(crate) fn load_again(path: &Path) -> Result<Config> {
+    use std::os::unix::fs::FileTypeExt as _;
+    if std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
+        bail!("cannot read {} again: it is a pipe", path.display());
+    }
+    load(Some(path), true)
+}
+
 /// Reads the configuration. A file that is named must be there, unless it `may_be_missing`.
 pub(crate) fn load(path: Option<&Path>, may_be_missing: bool) -> Result<Config> {
     let mut home = Home::find()?;

@@ -141,7 +141,7 @@ pub(crate) fn policy(
 ) -> Result<Policy, Failure> {
     let mut rules = Rules::default();
     if let Some(path) = &args.policy {
-        let more = RulesFile::new(path, cwd).load();
+        let more = RulesFile::new(path, cwd).load_once();
         rules = rules.and(more.map_err(|error| Failure::usage(error.to_string()))?);
     }
     if args.approve_reads {

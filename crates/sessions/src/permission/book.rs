@@ -111,6 +111,11 @@ impl RulesFile {
         self.parse(&self.read()?)
     }
 
+    /// As [`load`](Self::load), for what is read once: it may be a pipe.
+    pub fn load_once(&self) -> Result<Rules, RuleError> {
+        self.parse(&self.read_anything()?)
+    }
+
     /// Loads the rules, and gives what will load them again.
     fn load_and_watch(self) -> Result<(Rules, RulesWatcher), RuleError> {
         let stamp = self.stamp();
@@ -124,7 +129,17 @@ impl RulesFile {
         parsed.map_err(|error| RuleError::InFile { path: self.shown(), error: Box::new(error) })
     }
 
+    /// A pipe would keep us until somebody writes to it, and would be empty afterwards.
     fn read(&self) -> Result<String, RuleError> {
+        use std::os::unix::fs::FileTypeExt as _;
+        if std::fs::metadata(&self.path).is_ok_and(|found| found.file_type().is_fifo()) {
+            let why = "it is a pipe, which cannot be read again".to_owned();
+            return Err(RuleError::Unreadable { path: self.shown(), why });
+        }
+        self.read_anything()
+    }
+
+    fn read_anything(&self) -> Result<String, RuleError> {
         use std::io::Read;
         let unreadable = |error: std::io::Error| RuleError::Unreadable {
             path: self.shown(),

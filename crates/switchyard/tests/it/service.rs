@@ -139,6 +139,31 @@ fn the_log_is_opened_anew_and_its_level_is_read_again() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_a_file_changes_nothing_and_holds_nobody_up() {
+    let yard = yard();
+    let (log, rules) = (yard.home().join("d.log"), yard.home().join("rules.toml"));
+    let config = yard.home().join("switchyard.toml");
+    let text =
+        format!("[log]\nfile = {log:?}\nformat = \"json\"\n[permissions]\nrules = {rules:?}\n");
+    std::fs::write(&config, &text).unwrap();
+    std::fs::write(&rules, "").unwrap();
+    let daemon = Daemon::start(&mut yard.command(["serve", "--host", "127.0.0.1:0"]));
+    let becomes_a_pipe = |path: &Path| {
+        std::fs::remove_file(path).unwrap();
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    let says = |message: &'static str| assert!(wait_until(PATIENCE, || has_message(&log, message)));
+
+    becomes_a_pipe(&rules);
+    says("the permission rules in force stay as they are");
+    becomes_a_pipe(&config);
+    daemon.signal(rustix::process::Signal::HUP);
+    says("the configuration stays as it was");
+    assert!(get(&yard, "/v1/health").contains("200 OK"));
+    daemon.end();
+}
+
+#[test]
 fn a_socket_that_was_opened_before_is_served() {
     let yard = yard();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

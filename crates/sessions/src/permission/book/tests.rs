@@ -150,3 +150,18 @@ async fn every_holder_of_the_book_judges_by_the_new_rules_and_keeps_its_own() {
     let gone = RulesFile::new(stage.dir.path().join("none.toml"), stage.dir.path());
     assert!(book.follow(Some(gone)).is_err());
 }
+
+#[test]
+fn a_pipe_in_the_place_of_the_file_holds_nobody_up() {
+    let mut stage = Stage::with(ALLOW);
+    stage.age();
+    assert!(matches!(stage.look(), Found::Nothing));
+    let path = stage.dir.path().join("rules.toml");
+    fs::remove_file(&path).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+    let found = stage.look();
+    assert!(matches!(&found, Found::Trouble(RuleError::Unreadable { .. })), "{found:?}");
+    assert!(matches!(stage.look(), Found::Nothing), "it is told once");
+    assert!(RulesFile::new(path, stage.dir.path()).load().is_err());
+}
