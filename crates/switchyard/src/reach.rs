@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::net::UnixStream;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Config;
 use crate::control;
@@ -23,6 +24,11 @@ use crate::serve::presence::{self, Whereabouts};
 
 /// A daemon that answers at all answers its own socket quickly.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// What is asked may take long, as an agent takes to start; so often is looked whether the
+/// daemon still lives.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// Long enough for a machine that has too much to do.
+const LIVES_WITHIN: Duration = Duration::from_secs(10);
 
 /// A daemon that runs.
 #[derive(Debug, Clone)]
@@ -111,17 +117,41 @@ impl Daemon {
     }
 
     async fn send(&self, request: Request<Full<Bytes>>) -> Result<Bytes, Failure> {
+        let exchanged = tokio::select! {
+            exchanged = self.exchange(request) => exchanged?,
+            () = self.silent() => {
+                let pid = self.whereabouts.pid;
+                let failure = Failure::new(ERROR, "the daemon does not answer");
+                return Err(failure.hint(format!("it is process {pid}; `--no-daemon` works without it")));
+            }
+        };
+        match exchanged {
+            (status, body) if status.is_success() => Ok(body),
+            (status, body) => Err(refused(status, &body)),
+        }
+    }
+
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> anyhow::Result<(StatusCode, Bytes)> {
         let io = TokioIo::new(self.connect().await?);
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(io).await.context("cannot talk to the daemon")?;
-        let carrying = tokio::spawn(connection);
+        let carrying = AbortOnDropHandle::new(tokio::spawn(connection));
         let answer = sender.send_request(request).await.context("the daemon did not answer")?;
         let status = answer.status();
         let body = answer.into_body().collect().await.context("the daemon broke off")?.to_bytes();
-        carrying.abort();
-        match status.is_success() {
-            true => Ok(body),
-            false => Err(refused(status, &body)),
+        drop(carrying);
+        Ok((status, body))
+    }
+
+    /// Until the daemon does not even say that it lives.
+    async fn silent(&self) {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let ask = Request::get("/healthz").header("host", "localhost").body(Full::default());
+            let Ok(ask) = ask else { continue };
+            if tokio::time::timeout(LIVES_WITHIN, self.exchange(ask)).await.is_err() {
+                return;
+            }
         }
     }
 }

@@ -139,3 +139,17 @@ fn tokens_are_made_listed_and_revoked_with_and_without_a_daemon() {
     assert!(run(&yard, &["token", "revoke", "phone"]).status.success());
     assert!(!text(&run(&yard, &["token", "list"])).contains("phone"));
 }
+
+#[test]
+fn a_daemon_that_stands_still_keeps_nobody_waiting() {
+    let yard = yard();
+    let daemon = Daemon::start(&yard);
+    let pid = rustix::process::Pid::from_raw(i32::try_from(daemon.pid()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let output = run(&yard, &["run", "demo", "echo hi"]);
+    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("does not answer") && said.contains("--no-daemon"), "{said}");
+    assert!(text(&run(&yard, &["run", "demo", "echo again"])).contains("again"));
+}
