@@ -252,6 +252,10 @@ pub async fn take(yard: &Yard, id: SessionId) -> Result<Taken, OpenError> {
     let claim = yard.log.claim(id).await?;
     let missing = || OpenError::Store(StoreError::NoSuchSession(id));
     let record = yard.log.session(id).await?.ok_or_else(missing)?;
+    if Details::read(&record).is_partial {
+        yard.remove_partial(id).await?;
+        return Err(missing());
+    }
     yard.mend(&record).await?;
     let record = yard.log.session(id).await?.ok_or_else(missing)?;
     Ok(Taken { record, claim })

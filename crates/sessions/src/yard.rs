@@ -112,13 +112,18 @@ impl Yard {
         // It may have ended between the listing and the claim.
         match self.log.session(id).await? {
             Some(record) if Details::read(&record).is_partial => {
-                tracing::info!(session = %id, "a fork that was never whole is removed");
-                self.log.delete(id).await?;
+                self.remove_partial(id).await?;
                 Ok(Mended::Removed)
             }
             Some(record) => self.mend(&record).await.map(|()| Mended::Yes),
             None => Ok(Mended::Yes),
         }
+    }
+
+    /// Removes a claimed session that nobody is copying any more.
+    pub(crate) async fn remove_partial(&self, id: SessionId) -> Result<(), StoreError> {
+        tracing::info!(session = %id, "a fork that was never whole is removed");
+        self.log.delete(id).await.map(drop)
     }
 
     /// Puts one claimed session right: reports lost events, ends an interrupted turn, drops

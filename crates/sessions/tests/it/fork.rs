@@ -193,6 +193,19 @@ async fn a_fork_that_a_crash_cut_off_is_removed_by_the_next_process() {
 }
 
 #[tokio::test]
+async fn a_fork_that_nobody_waits_for_any_more_is_no_session() {
+    let scene = Scene::with(Then::Hangs, a_long_turn()).await;
+    tokio::select! {
+        forked = scene.desk.fork(scene.parent, None, None) => panic!("{forked:?}"),
+        () = scene.log.has_come.notified() => {}
+    }
+    let fork = scene.ids().await.into_iter().find(|id| *id != scene.parent).unwrap();
+    let taken = sessions::open::take(scene.desk.yard(), fork).await;
+    assert!(taken.is_err(), "it would be used, and removed after the next crash");
+    assert_eq!(scene.ids().await, [scene.parent]);
+}
+
+#[tokio::test]
 async fn a_fork_is_as_new_as_it_is() {
     let scene = Scene::with(Then::Nothing, a_long_turn()).await;
     let fork = scene.desk.fork(scene.parent, None, None).await.unwrap();
