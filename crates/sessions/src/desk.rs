@@ -354,10 +354,19 @@ impl Desk {
         if let Some(seated) = seat.as_ref().and_then(|seat| seat.0.get())
             && !seated.handle.is_over()
         {
-            seated.handle.cancel("close").await?;
-            seated.handle.close().await?;
-            seated.end().await;
-            return Ok(());
+            let closing = async {
+                seated.handle.cancel("close").await?;
+                seated.handle.close().await
+            };
+            match closing.await {
+                // Another was faster, or nobody had used it for long.
+                Err(SessionError::PutAside) => seated.handle.ended().await,
+                closed => {
+                    closed?;
+                    seated.end().await;
+                    return Ok(());
+                }
+            }
         }
         let record = self.record(id).await?;
         if record.is_closed {

@@ -80,6 +80,8 @@ pub(super) struct Actor {
     /// When somebody last wanted something of the session.
     pub(super) used_at: Instant,
     finishing: Option<Reply<()>>,
+    /// It was closed, and its task has nothing left to do.
+    pub(super) is_closed: bool,
     /// Held for as long as the session lives here.
     _claim: Claim,
 }
@@ -167,6 +169,7 @@ impl Actor {
             held: super::linking::Held::default(),
             used_at: Instant::now(),
             finishing: None,
+            is_closed: false,
             _claim: claim,
         }
     }
@@ -229,6 +232,9 @@ impl Actor {
             self.linked(linked).await?;
         }
         loop {
+            if self.is_closed {
+                return Ok(End::PutAside);
+            }
             self.check_limits().await?;
             self.start_next_turn().await?;
             self.count_time();

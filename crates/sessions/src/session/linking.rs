@@ -294,8 +294,15 @@ impl Actor {
         linkage.close_soon();
     }
 
+    /// Frees the agent's side, marks the session as closed and ends its task. Whoever prompted
+    /// since it was cancelled is told like the others; whoever prompts from now on wakes it.
     pub(super) async fn close(&mut self) -> Result<(), Halt> {
+        self.cancel("close", None).await?;
+        if let Some(running) = self.turns.running() {
+            self.end_turn(running.turn, &json!({ "stopReason": "cancelled" })).await?;
+        }
         self.cancel_questions().await?;
+        self.is_closed = true;
         if let Some(linkage) = self.release() {
             linkage.close_soon();
         }

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sessions::desk::{Agents, Desk, Order, WantedAgent};
 use sessions::host::AgentCommand;
+use sessions::mint;
 use sessions::permission::Policy;
 use sessions::pools::Pools;
+use sessions::session::{SessionError, SessionHandle};
 use sessions::trouble::Trouble;
 use tokio::sync::mpsc;
-use wire::Json;
+use wire::{Json, Kind, Seq};
 
-use crate::stage::{Stage, quiet, until};
+use crate::stage::{Stage, quiet, until, until_async};
 
 /// One agent, whatever is wanted.
 struct One(AgentCommand);
@@ -92,4 +94,43 @@ async fn sessions_of_a_desk_share_a_worker_and_close_alone() {
     desk.shut_down(std::time::Duration::ZERO).await;
     stage.until_none_left().await;
     assert_eq!(stage.starts().len(), 1);
+}
+
+fn prompt(text: &str) -> Json {
+    Json::of(&serde_json::json!({ "prompt": [{ "type": "text", "text": text }] }))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prompts_that_meet_a_close_end_with_it_or_wake_the_session() {
+    let stage = Stage::new(quiet());
+    let command = stage.agent("work");
+    let desk = desk(&stage, &command);
+    let handle = desk.create(order(&command)).await.unwrap().handle;
+    let (id, log) = (handle.id(), desk.log().clone());
+    // As if they had come after the cancel that goes before a close.
+    let turns = [mint::turn_id(), mint::turn_id()];
+    for turn in turns {
+        handle.prompt(turn, prompt("hang"), "test").await.unwrap();
+    }
+    handle.close().await.unwrap();
+    let late = handle.prompt(mint::turn_id(), prompt("echo late"), "test").await;
+    assert!(matches!(late, Err(SessionError::PutAside)), "{late:?}");
+    assert_eq!(desk.record(id).await.unwrap().active_turn, None);
+    let events = log.read(id, Seq(0), 1000).await.unwrap();
+    let ended = |turn, kind| events.iter().any(|e| e.turn == Some(turn) && e.kind == kind);
+    assert!(ended(turns[0], Kind::TurnEnded) && ended(turns[1], Kind::PromptDropped), "{events:?}");
+
+    desk.close(id).await.unwrap();
+    let turn = mint::turn_id();
+    let again = move |handle: SessionHandle| async move {
+        handle.prompt(turn, prompt("echo hi"), "test").await
+    };
+    desk.with(id, again).await.unwrap();
+    until_async("it is answered", async || {
+        let events = log.read(id, Seq(0), 1000).await.unwrap();
+        events.iter().any(|e| e.turn == Some(turn) && e.kind == Kind::TurnEnded)
+    })
+    .await;
+    desk.shut_down(std::time::Duration::ZERO).await;
+    stage.until_none_left().await;
 }
