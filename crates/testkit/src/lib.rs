@@ -13,6 +13,7 @@
 //! | [`line_client`] | a client that sends and reads any bytes, on sockets and pipes |
 //! | [`daemon`] | `switchyard serve`, where it listens, and a client for it |
 //! | [`event_client`] | a reader of a session's events by SSE or WebSocket, as slow as a test wants |
+//! | [`browser`] | a real browser without a window, and what happens in its pages |
 //! | [`process`] | the binary under test in a home of its own, and patience |
 //! | [`tools`] | where the programs of this crate are |
 //! | [`proc`] | what `/proc` knows about processes |
@@ -23,6 +24,7 @@
     reason = "only tests use this crate; where it cannot go on, a test has failed"
 )]
 
+pub mod browser;
 pub mod daemon;
 pub mod event_client;
 pub mod line_client;

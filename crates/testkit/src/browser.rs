@@ -1,0 +1,193 @@
+//! A real browser without a window: Chromium, driven over WebDriver.
+//!
+//! In: addresses to open and JavaScript to run in the page that is open. Out: what the script
+//! returned, cookies, what the console said, pictures. Every browser has a profile of its own,
+//! so it knows nobody and is logged in nowhere. All of its processes and its profile are gone
+//! with the value, also when the test panics.
+//!
+//! WebDriver is a dozen calls of JSON over HTTP, and the tree has a client for that; crates
+//! that wrap it bring another HTTP stack along.
+
+mod process;
+mod session;
+
+use std::path::Path;
+use std::time::Instant;
+
+use base64::Engine as _;
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::process::PATIENCE;
+use process::Process;
+use session::Session;
+
+/// A browser is a handful of processes that all want to compute at once. Tests that run at the
+/// same time wait here for their turn.
+static SEATS: Semaphore = Semaphore::const_new(2);
+
+const POLL_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
+
+#[derive(Debug)]
+pub struct Browser {
+    session: Session,
+    _process: Process,
+    _seat: SemaphorePermit<'static>,
+}
+
+/// A cookie of the page that is open, as the browser keeps it; scripts see fewer.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cookie {
+    pub name: String,
+    pub value: String,
+    pub domain: String,
+    pub path: String,
+    pub http_only: bool,
+    pub secure: bool,
+    pub same_site: Option<String>,
+}
+
+/// What a script threw, or why it could not be run.
+#[derive(Debug, Clone)]
+pub struct Thrown(pub String);
+
+impl Browser {
+    pub async fn start() -> Self {
+        Self::start_knowing(&[]).await
+    }
+
+    /// A browser for which these names lead to this machine, whatever the network says. `*.test`
+    /// stands for all names that end so.
+    pub async fn start_knowing(names: &[&str]) -> Self {
+        let seat = SEATS.acquire().await.expect("seats are never closed");
+        let process = Process::start();
+        let rules: Vec<_> = names.iter().map(|name| format!("MAP {name} 127.0.0.1")).collect();
+        let session = Session::start(&process, &rules.join(",")).await;
+        Self { session, _process: process, _seat: seat }
+    }
+
+    /// Opens an address as if a person had typed it, and waits until the page is there. An
+    /// address that turns out to be a download leaves the page that was open.
+    pub async fn open(&self, url: &str) {
+        let opened = self.session.post("url", &json!({ "url": url })).await;
+        match opened {
+            Err(Thrown(why)) if !why.contains("net::ERR_ABORTED") => panic!("{url}: {why}"),
+            _ => {}
+        }
+    }
+
+    /// Runs the body of an async function in the page that is open, where `args` is what was
+    /// passed, and returns what it returned.
+    pub async fn run(&self, body: &str, args: impl Into<Value>) -> Value {
+        match self.try_run(body, args).await {
+            Ok(value) => value,
+            Err(Thrown(why)) => panic!("{why}\nwhile running:\n{body}"),
+        }
+    }
+
+    /// As [`run`](Self::run), for scripts that may fail.
+    pub async fn try_run(&self, body: &str, args: impl Into<Value>) -> Result<Value, Thrown> {
+        let script = format!("return (async (args) => {{\n{body}\n}})(arguments[0])");
+        let order = json!({ "script": script, "args": [args.into()] });
+        self.session.post("execute/sync", &order).await
+    }
+
+    /// Waits until an expression is true in the page that is open then.
+    pub async fn until(&self, condition: &str) {
+        let script = format!("return !!({condition});");
+        let give_up_at = Instant::now() + PATIENCE;
+        let mut last = Ok(Value::Null);
+        while Instant::now() < give_up_at {
+            // A page that is just being left throws; the next one may not.
+            last = self.try_run(&script, Value::Null).await;
+            if matches!(last, Ok(Value::Bool(true))) {
+                return;
+            }
+            tokio::time::sleep(POLL_EVERY).await;
+        }
+        let (url, text, console) = (self.url().await, self.text().await, self.console().await);
+        panic!("`{condition}` never came true ({last:?})\nat {url}:\n{text}\n{console:#?}");
+    }
+
+    /// Clicks the first element that a CSS selector finds, as a person would.
+    pub async fn click(&self, css: &str) {
+        let element = self.element(css).await;
+        self.session.post(&format!("{element}/click"), &json!({})).await.expect(css);
+    }
+
+    /// Types into the first element that a CSS selector finds; `\u{e007}` is the Enter key.
+    pub async fn type_into(&self, css: &str, text: &str) {
+        let element = self.element(css).await;
+        let keys = json!({ "text": text });
+        self.session.post(&format!("{element}/value"), &keys).await.expect(css);
+    }
+
+    async fn element(&self, css: &str) -> String {
+        let by = json!({ "using": "css selector", "value": css });
+        let found = self.session.post("element", &by).await.expect(css);
+        let id = found.as_object().and_then(|found| found.values().next()?.as_str());
+        format!("element/{}", id.expect("an element has an id"))
+    }
+
+    /// The address bar.
+    pub async fn url(&self) -> String {
+        let url = self.session.get("url").await.expect("an address");
+        url.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// All text of the page.
+    pub async fn text(&self) -> String {
+        let script = "return document.documentElement?.innerText ?? ''";
+        let text = self.try_run(script, Value::Null).await.unwrap_or_default();
+        text.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Where the frame with this place among the page's frames is, and all of its text: what
+    /// somebody would see who looks at the page, and its scripts perhaps not.
+    pub async fn frame(&self, index: usize) -> (String, String) {
+        self.session.post("frame", &json!({ "id": index })).await.expect("a frame");
+        let place = self.run("return location.href", Value::Null).await;
+        let text = self.text().await;
+        self.session.post("frame/parent", &json!({})).await.expect("the page");
+        (place.as_str().unwrap_or_default().to_owned(), text)
+    }
+
+    /// The open tabs, the oldest first as far as the browser keeps to that.
+    pub async fn tabs(&self) -> Vec<String> {
+        let handles = self.session.get("window/handles").await.expect("tabs");
+        serde_json::from_value(handles).expect("names of tabs")
+    }
+
+    /// Turns to another tab.
+    pub async fn turn_to(&self, tab: &str) {
+        self.session.post("window", &json!({ "handle": tab })).await.expect("a tab");
+    }
+
+    /// The cookies that would be sent to the page that is open.
+    pub async fn cookies(&self) -> Vec<Cookie> {
+        let cookies = self.session.get("cookie").await.expect("cookies");
+        serde_json::from_value(cookies).expect("cookies as WebDriver describes them")
+    }
+
+    /// Forgets the cookies of the page that is open.
+    pub async fn forget_cookies(&self) {
+        self.session.delete("cookie").await.expect("no cookies");
+    }
+
+    /// What the console has said since it was asked last.
+    pub async fn console(&self) -> Vec<String> {
+        let log = self.session.post("se/log", &json!({ "type": "browser" })).await;
+        let entries = log.unwrap_or_default();
+        let entries = entries.as_array().into_iter().flatten();
+        entries.filter_map(|entry| Some(entry["message"].as_str()?.to_owned())).collect()
+    }
+
+    /// Writes a picture of what can be seen of the page, as PNG.
+    pub async fn screenshot(&self, path: &Path) {
+        let picture = self.session.get("screenshot").await.expect("a picture");
+        let standard = base64::engine::general_purpose::STANDARD;
+        let bytes = standard.decode(picture.as_str().unwrap_or_default()).expect("base64");
+        std::fs::write(path, bytes).unwrap();
+    }
+}

@@ -1,0 +1,88 @@
+//! A WebDriver session: calls of JSON over HTTP.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::Thrown;
+use super::process::Process;
+use crate::process::PATIENCE;
+
+#[derive(Debug)]
+pub(super) struct Session {
+    client: reqwest::Client,
+    base: String,
+}
+
+impl Session {
+    /// Has the driver start the browser. `rules` say where names lead, in Chromium's words.
+    pub(super) async fn start(process: &Process, rules: &str) -> Self {
+        let client = crate::daemon::client(None);
+        let mut session = Self { client, base: format!("{}/session", process.base) };
+        let made = session.post("", &capabilities(process, rules)).await.expect("a browser");
+        let id = made["sessionId"].as_str().expect("a session has an id");
+        session.base = format!("{}/{id}", session.base);
+        session
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Result<Value, Thrown> {
+        self.call(Method::GET, path, None).await
+    }
+
+    pub(super) async fn delete(&self, path: &str) -> Result<Value, Thrown> {
+        self.call(Method::DELETE, path, None).await
+    }
+
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, Thrown> {
+        self.call(Method::POST, path, Some(body)).await
+    }
+
+    async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, Thrown> {
+        let slash = if path.is_empty() { "" } else { "/" };
+        let mut request = self.client.request(method, format!("{}{slash}{path}", self.base));
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let response = request.send().await.expect("chromedriver answers");
+        let is_success = response.status().is_success();
+        let mut answer: Value = response.json().await.expect("chromedriver answers with JSON");
+        let value = answer["value"].take();
+        if is_success {
+            return Ok(value);
+        }
+        // The driver's own stack helps nobody.
+        let message = value["message"].as_str().unwrap_or_default();
+        let message = message.split("\n  (Session info").next().unwrap_or_default();
+        Err(Thrown(format!("{}: {message}", value["error"].as_str().unwrap_or_default())))
+    }
+}
+
+fn capabilities(process: &Process, rules: &str) -> Value {
+    let mut args = vec![
+        "--headless=new".to_owned(),
+        // Its sandbox refuses to work for root, and in most containers.
+        "--no-sandbox".to_owned(),
+        // Containers have a small /dev/shm.
+        "--disable-dev-shm-usage".to_owned(),
+        // It would ask its maker for updates and send him reports.
+        "--disable-background-networking".to_owned(),
+        "--disable-breakpad".to_owned(),
+        // A proxy of the machine has no business with loopback.
+        "--no-proxy-server".to_owned(),
+        format!("--user-data-dir={}", process.profile().display()),
+    ];
+    if !rules.is_empty() {
+        args.push(format!("--host-resolver-rules={rules}"));
+    }
+    let patience = u64::try_from(PATIENCE.as_millis()).expect("a minute");
+    json!({ "capabilities": { "alwaysMatch": {
+        "browserName": "chrome",
+        "timeouts": { "script": patience, "pageLoad": patience },
+        "goog:loggingPrefs": { "browser": "ALL" },
+        "goog:chromeOptions": { "binary": process.program, "args": args },
+    } } })
+}
