@@ -164,6 +164,11 @@ impl Browser {
         self.session.post("window", &json!({ "handle": tab })).await.expect("a tab");
     }
 
+    /// Closes the tab; turn to another one then.
+    pub async fn close_tab(&self) {
+        self.session.delete("window").await.expect("a tab");
+    }
+
     /// The cookies that would be sent to the page that is open.
     pub async fn cookies(&self) -> Vec<Cookie> {
         let cookies = self.session.get("cookie").await.expect("cookies");

@@ -8,6 +8,8 @@ mod adapters_turns;
 mod agents;
 mod attacks;
 mod audit;
+mod browser_attack;
+mod browser_events;
 mod bus;
 mod bus_acp;
 mod bus_clients;

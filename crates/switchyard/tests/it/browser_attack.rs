@@ -1,0 +1,136 @@
+//! A web page as the attacker of the daemon, in a real browser whose user is logged in.
+//!
+//! Every attack is run three times: against a server without a guard, where it must succeed, or
+//! it would prove nothing; against the daemon, where it must get nothing and leave nothing
+//! behind; and what it tried is done by the daemon's own page, which may.
+
+mod embedding;
+mod login;
+mod rebinding;
+mod requests;
+mod site;
+mod streams;
+mod words;
+
+use serde_json::{Value, json};
+use testkit::browser::Browser;
+use testkit::daemon::Daemon;
+use testkit::process::{PATIENCE, Yard};
+
+use crate::serve_events::{new_session, prompt, yard};
+use site::{SECRET, Site};
+
+/// The victim: a daemon with a session, and a browser that is logged in to it.
+struct Scene {
+    yard: Yard,
+    daemon: Daemon,
+    browser: Browser,
+    /// A session in which [`SECRET`] was said.
+    session: String,
+    /// The attacker's pages.
+    site: Site,
+    /// Somebody else without a guard, to see that an attack works at all.
+    unguarded: Site,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let scene = Self::start_logged_out().await;
+        scene.log_in().await;
+        scene
+    }
+
+    async fn start_logged_out() -> Self {
+        Self::start_with(Site::start().await, &[]).await
+    }
+
+    /// A daemon with more flags, for an attacker that is there already; nobody is logged in.
+    async fn start_with(site: Site, args: &[&str]) -> Self {
+        let yard = yard();
+        let daemon = Daemon::start_with(&yard, args);
+        let session = new_session(&daemon, &yard).await;
+        prompt(&daemon, &session, &format!("say {SECRET}")).await;
+        let browser = Browser::start_knowing(&["*.test"]).await;
+        let unguarded = Site::start().await;
+        let scene = Self { yard, daemon, browser, session, site, unguarded };
+        scene.until_idle().await;
+        scene
+    }
+
+    /// Opens the link that the daemon printed.
+    async fn log_in(&self) {
+        self.browser.open(link(self.daemon.line())).await;
+        self.browser.until("location.pathname === '/'").await;
+        let status = "return (await fetch('/v1/sessions')).status";
+        assert_eq!(self.browser.run(status, Value::Null).await, 200, "not logged in");
+    }
+
+    /// The attacker under all names that make a difference: of the daemon's own host, so that
+    /// its cookie is sent along; of this machine, but another site; and from far away.
+    fn origins(&self) -> [String; 3] {
+        ["127.0.0.1", "localhost", "evil.test"].map(|host| self.site.at(host))
+    }
+
+    /// Runs a script in a page of the attacker.
+    async fn attack(&self, origin: &str, script: &str, args: Value) -> Value {
+        self.browser.open(&format!("{origin}/page")).await;
+        self.browser.run(script, args).await
+    }
+
+    /// Runs a script in the daemon's own page.
+    async fn at_home(&self, script: &str, args: Value) -> Value {
+        self.browser.open(&self.daemon.url("/")).await;
+        self.browser.run(script, args).await
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let sent = self.daemon.client().get(self.daemon.url(path)).send().await.unwrap();
+        assert_eq!(sent.status(), 200, "{path}");
+        sent.json().await.unwrap()
+    }
+
+    /// All that an attacker may have changed: sessions and how far their logs go, their files,
+    /// tokens and logins.
+    async fn picture(&self) -> Value {
+        let files = format!("/v1/sessions/{}/attachments", self.session);
+        let tokens = self.get("/v1/tokens").await;
+        let names: Vec<_> = tokens.as_array().unwrap().iter().map(|one| &one["name"]).collect();
+        json!({
+            "sessions": self.get("/v1/sessions").await,
+            "files": self.get(&files).await,
+            "questions": self.get("/v1/permissions").await,
+            "runs": self.get("/api/runs").await,
+            "tokens": names,
+        })
+    }
+
+    /// How many requests the guard has refused as foreign: those of an attack that got there.
+    async fn n_refused(&self) -> u64 {
+        let sent = self.daemon.client().get(self.daemon.url("/metrics")).send().await.unwrap();
+        let text = sent.text().await.unwrap();
+        let of_foreign = r#"switchyard_auth_failures_total{why="forbidden"} "#;
+        let line = text.lines().find_map(|line| line.strip_prefix(of_foreign));
+        line.map_or(0, |number| number.parse().unwrap())
+    }
+
+    async fn until_idle(&self) {
+        let deadline = std::time::Instant::now() + PATIENCE;
+        let path = format!("/v1/sessions/{}", self.session);
+        while self.get(&path).await["status"] != "idle" {
+            assert!(std::time::Instant::now() < deadline, "the turn never ended");
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// The link in what the daemon printed.
+fn link(line: &str) -> &str {
+    line.split_whitespace().find(|word| word.contains("/login#code=")).expect("a link")
+}
+
+/// A new link, as `switchyard token login` prints it.
+async fn new_link(daemon: &Daemon) -> String {
+    let sent = daemon.client().post(daemon.url("/v1/login-link")).send().await.unwrap();
+    let made: Value = sent.json().await.unwrap();
+    made["link"].as_str().unwrap().to_owned()
+}
