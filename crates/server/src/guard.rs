@@ -30,6 +30,7 @@ use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::tokens::Tokens;
 pub use arrival::{Activity, Arrival, Busy, Peer};
+pub(crate) use caller::CookieName;
 use credentials::Presented;
 use failures::{Failures, Verdict};
 use host::Hosts;
@@ -37,7 +38,7 @@ use origin::{Origins, Page};
 pub use routes::{BodyKind, BodyRule, Routes};
 pub use service::Guarded;
 
-/// The cookie that a login leaves in the browser.
+/// The cookie that a login leaves in the browser; `_` and the port follow, where there is one.
 pub const COOKIE: &str = "switchyard_session";
 /// How a browser's WebSocket, which cannot send headers, shows its token: as a subprotocol.
 pub const WS_TOKEN: &str = "switchyard-token.";

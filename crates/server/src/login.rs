@@ -18,7 +18,7 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::guard::{Arrival, COOKIE, Guard};
+use crate::guard::{Arrival, CookieName, Guard};
 use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::tokens::TokensError;
@@ -95,6 +95,7 @@ struct LoginRequest {
 async fn log_in(
     State(login): State<Login>,
     arrival: Arrival,
+    name: CookieName,
     body: Result<Json<LoginRequest>, JsonRejection>,
 ) -> Result<Response, Problem> {
     let Json(LoginRequest { code }) =
@@ -109,7 +110,7 @@ async fn log_in(
         .map_err(|error| Problem::internal(error.to_string()))?
         .map_err(|error| Problem::internal(error.to_string()))?;
     tracing::info!(peer = %arrival.peer, "a browser logged in");
-    cookie(&token, COOKIE_SECONDS, arrival.is_tls)
+    cookie(&name, &token, COOKIE_SECONDS, arrival.is_tls)
 }
 
 /// Ends the login that the request came with.
@@ -123,6 +124,7 @@ async fn log_out(
     State(login): State<Login>,
     principal: Principal,
     arrival: Arrival,
+    name: CookieName,
 ) -> Result<Response, Problem> {
     let tokens = login.guard.tokens().clone();
     let revoking = move || {
@@ -132,16 +134,21 @@ async fn log_out(
         if is_browser { tokens.revoke(&principal.name) } else { Ok(()) }
     };
     match tokio::task::spawn_blocking(revoking).await {
-        Ok(Ok(()) | Err(TokensError::NoSuch(_))) => cookie("", 0, arrival.is_tls),
+        Ok(Ok(()) | Err(TokensError::NoSuch(_))) => cookie(&name, "", 0, arrival.is_tls),
         Ok(Err(error)) => Err(Problem::internal(error.to_string())),
         Err(error) => Err(Problem::internal(error.to_string())),
     }
 }
 
-fn cookie(token: &str, max_age: u32, is_tls: bool) -> Result<Response, Problem> {
+fn cookie(
+    CookieName(name): &CookieName,
+    token: &str,
+    max_age: u32,
+    is_tls: bool,
+) -> Result<Response, Problem> {
     let secure = if is_tls { "; Secure" } else { "" };
     let line =
-        format!("{COOKIE}={token}; HttpOnly; SameSite=Strict; Path=/; Max-Age={max_age}{secure}");
+        format!("{name}={token}; HttpOnly; SameSite=Strict; Path=/; Max-Age={max_age}{secure}");
     let mut line =
         HeaderValue::try_from(line).map_err(|error| Problem::internal(error.to_string()))?;
     line.set_sensitive(true);

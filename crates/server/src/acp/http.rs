@@ -203,7 +203,7 @@ fn upgraded(
     let max = daemon.desk.yard().settings.client_line_bytes;
     let id = sessions::mint::session_id().to_string();
     let mut response = upgrade
-        .protocols(["acp.v1"])
+        .protocols(["acp.v1", "switchyard.v1"])
         .max_message_size(max)
         .max_frame_size(max)
         .on_upgrade(move |socket| web_socket::serve(daemon, principal, agent, socket));

@@ -1,9 +1,9 @@
-//! The principal as handlers get it.
+//! The principal, and what else of a request's way in handlers get.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-use super::Arrival;
+use super::{Arrival, credentials};
 use crate::principal::{Principal, Role};
 use crate::problem::Problem;
 
@@ -34,5 +34,17 @@ impl<S: Send + Sync> FromRequestParts<S> for Arrival {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let arrival = parts.extensions.get::<Self>().cloned();
         arrival.ok_or_else(|| Problem::internal("the request came in by no listener"))
+    }
+}
+
+/// How the login's cookie is named for this caller.
+#[derive(Debug)]
+pub(crate) struct CookieName(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for CookieName {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(Self(credentials::cookie_name(&parts.headers, &parts.uri)))
     }
 }

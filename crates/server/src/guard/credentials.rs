@@ -3,15 +3,18 @@
 //! `Authorization: Bearer`; on a WebSocket upgrade also a subprotocol; else the cookie of a
 //! login. Never the address: addresses end up in logs, histories and `Referer`. The first
 //! that is present decides; a bad one is not made good by another.
+//!
+//! Browsers do not tell the ports of a host apart when they keep and send cookies. So the
+//! cookie has the port in its name, and logins at several daemons do not end each other.
 
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
 
 use super::{COOKIE, WS_TOKEN, is_upgrade};
 
-/// Another program on this host may leave cookies of our name beside ours, as browsers do
-/// not tell ports apart; more than a few are nobody's mistake.
-const MAX_COOKIES: usize = 4;
+/// A page of another port may leave cookies of our name beside ours, and browsers send those
+/// of narrower paths first. This many do not keep a user out; more are not worth hashing.
+const MAX_COOKIES: usize = 64;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Presented<'a> {
@@ -36,8 +39,21 @@ pub(super) fn find(parts: &Parts) -> Presented<'_> {
             (None, _) => {}
         }
     }
-    let cookies: Vec<_> = cookies(headers).take(MAX_COOKIES).collect();
+    let name = cookie_name(headers, &parts.uri);
+    let cookies: Vec<_> = cookies(headers, &name).take(MAX_COOKIES).collect();
     if cookies.is_empty() { Presented::Nothing } else { Presented::Cookies(cookies) }
+}
+
+/// The name of the login's cookie for whoever calls us as this request does.
+pub(super) fn cookie_name(headers: &HeaderMap, uri: &Uri) -> String {
+    let line = || headers.get(header::HOST)?.to_str().ok();
+    let host = uri.authority().map(|authority| authority.as_str()).or_else(line);
+    match host.and_then(|host| host.rsplit_once(':')) {
+        Some((_, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("{COOKIE}_{port}")
+        }
+        _ => COOKIE.to_owned(),
+    }
 }
 
 /// Takes the secrets out of a request that was let in, so that nothing behind the guard can
@@ -75,9 +91,9 @@ fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     listed(headers, &header::SEC_WEBSOCKET_PROTOCOL, ',')
 }
 
-fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+fn cookies<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
     let pairs = listed(headers, &header::COOKIE, ';');
-    pairs.filter_map(|pair| pair.strip_prefix(COOKIE)?.strip_prefix('='))
+    pairs.filter_map(move |pair| pair.strip_prefix(name)?.strip_prefix('='))
 }
 
 fn listed<'a>(

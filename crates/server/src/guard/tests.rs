@@ -58,15 +58,20 @@ fn a_token_is_taken_from_the_header_the_subprotocol_or_the_cookie() {
     assert!(case.admit("GET", &upgrade).is_ok());
     assert_eq!(case.admit("GET", &upgrade[1..]).unwrap_err(), 401, "only on an upgrade");
 
-    let cookie = format!("a=b; {COOKIE}=wrong; {COOKIE}={}", case.token);
+    let others = format!("{COOKIE}_7433=wrong; ").repeat(20);
+    let cookie = format!("a=b; {others}{COOKIE}_7433={}", case.token);
     assert!(case.admit("GET", &[("cookie", &cookie)]).is_ok());
+    for other in ["", "_", "_7434", "_7433_", "_07433"] {
+        let cookie = format!("{COOKIE}{other}={}", case.token);
+        assert_eq!(case.admit("GET", &[("cookie", &cookie)]).unwrap_err(), 401, "{other}");
+    }
 }
 
 #[test]
 fn a_bad_credential_is_not_made_good_by_another() {
     let case = case();
     let bearer = format!("Bearer {}", case.token);
-    let cookie = format!("{COOKIE}={}", case.token);
+    let cookie = format!("{COOKIE}_7433={}", case.token);
     for bad in ["Bearer wrong", "Basic x", "Bearer", "Bearer ", "", case.token.as_str()] {
         let both = [("authorization", bad), ("cookie", &cookie)];
         assert_eq!(case.admit("GET", &both).unwrap_err(), 401, "{bad}");
@@ -85,7 +90,7 @@ fn a_bad_credential_is_not_made_good_by_another() {
 #[test]
 fn a_cookie_changes_something_for_our_own_page_only() {
     let case = case();
-    let cookie = format!("{COOKIE}={}", case.token);
+    let cookie = format!("{COOKIE}_7433={}", case.token);
     let cookie = ("cookie", cookie.as_str());
     let own = ("origin", "http://127.0.0.1:7433");
     let allowed = ("origin", "https://app.example");

@@ -34,6 +34,7 @@ const BEGINNINGS: &[(&str, Rule)] = &[
     ("login#code=", Rule::After { min: 1 }),
     ("switchyard-token.", Rule::After { min: 4 }),
     ("switchyard_session=", Rule::After { min: 4 }),
+    ("switchyard_session_", Rule::After { min: 4 }),
     ("sy_", Rule::Word { min: 16 }),
     ("sk-", Rule::Word { min: 16 }),
     ("sk_live_", Rule::Word { min: 16 }),

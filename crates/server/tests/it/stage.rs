@@ -131,6 +131,12 @@ impl Stage {
         self.address.to_string()
     }
 
+    /// What a login leaves in the browser.
+    pub(crate) fn cookie(&self) -> String {
+        let token = self.tokens.add_browser().unwrap();
+        format!("switchyard_session_{}={token}", self.address.port())
+    }
+
     pub(crate) async fn tcp(&self) -> TcpStream {
         TcpStream::connect(self.address).await.unwrap()
     }

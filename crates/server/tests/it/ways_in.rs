@@ -50,7 +50,7 @@ fn bad_credentials(stage: &Stage) -> Vec<String> {
         format!("X-Api-Key: {token}"),
         format!("Sec-WebSocket-Protocol: {token}"),
         "Sec-WebSocket-Protocol: acp.v1, switchyard-token.wrong".into(),
-        "Cookie: switchyard_session=wrong".into(),
+        format!("Cookie: switchyard_session_{}=wrong", stage.address.port()),
         format!("Cookie: session={token}"),
     ]
 }

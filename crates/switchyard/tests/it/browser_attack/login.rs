@@ -100,14 +100,20 @@ for (const act of [
   act();
   await loaded;
 }
-document.cookie = 'switchyard_session=sy_of_the_attacker; path=/v1';
+// Ports share their cookies; those of narrower paths are sent first.
+for (const path of ['/v1', '/v1/sessions']) for (let n = 0; n < 8; n += 1) {
+  const [domain, name] = [n % 2 ? '; domain=' + location.hostname : '', args.cookie];
+  document.cookie = name + '=sy_of_the_attacker' + '; path=' + path + domain;
+  document.cookie = 'other' + n + '=' + 'x'.repeat(100) + '; path=' + path;
+}
 "#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_foreign_page_logs_nobody_in_and_uses_up_no_code() {
     let scene = Scene::start_logged_out().await;
     let link = new_link(&scene.daemon).await;
-    let at = |base: &str| json!({ "base": base, "code": code(&link) });
+    let name = format!("switchyard_session_{}", scene.daemon.address().split_once(':').unwrap().1);
+    let at = |base: &str| json!({ "base": base, "code": code(&link), "cookie": name });
     let before = scene.picture().await;
 
     for origin in scene.origins() {
@@ -217,4 +223,22 @@ async fn a_page_that_was_named_comes_in_by_token_and_not_by_the_cookie() {
         "tokenSocket": false, "cookieSocket": false });
     assert_eq!(told, nothing);
     assert!(!told.to_string().contains(SECRET));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn logins_at_two_daemons_of_one_host_do_not_end_each_other() {
+    let scene = Scene::start().await;
+    let yard = crate::serve_events::yard();
+    let other = testkit::daemon::Daemon::start(&yard);
+    scene.browser.open(link(other.line())).await;
+    scene.browser.until("location.pathname === '/'").await;
+
+    for daemon in [&scene.daemon, &other] {
+        scene.browser.open(&daemon.url("/")).await;
+        assert_eq!(scene.browser.run(STATUS, Value::Null).await, 200, "{}", daemon.base());
+    }
+    let leave = "return (await fetch('/v1/logout', { method: 'POST' })).status";
+    assert_eq!(scene.browser.run(leave, Value::Null).await, 204);
+    assert_eq!(scene.browser.run(STATUS, Value::Null).await, 401);
+    assert_eq!(scene.at_home(STATUS, Value::Null).await, 200, "left somewhere else");
 }
