@@ -1,11 +1,11 @@
-//! A real browser without a window: Chromium, driven over WebDriver.
+//! A real browser without a window: Chromium, driven over `WebDriver`.
 //!
 //! In: addresses to open and JavaScript to run in the page that is open. Out: what the script
 //! returned, cookies, what the console said, pictures. Every browser has a profile of its own,
 //! so it knows nobody and is logged in nowhere. All of its processes and its profile are gone
 //! with the value, also when the test panics.
 //!
-//! WebDriver is a dozen calls of JSON over HTTP, and the tree has a client for that; crates
+//! `WebDriver` is a dozen calls of JSON over HTTP, and the tree has a client for that; crates
 //! that wrap it bring another HTTP stack along.
 
 mod process;

@@ -8,6 +8,7 @@
 //! cookie has the port in its name, and logins at several daemons do not end each other.
 
 use axum::http::request::Parts;
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 
 use super::{COOKIE, WS_TOKEN, is_upgrade};
@@ -47,7 +48,7 @@ pub(super) fn find(parts: &Parts) -> Presented<'_> {
 /// The name of the login's cookie for whoever calls us as this request does.
 pub(super) fn cookie_name(headers: &HeaderMap, uri: &Uri) -> String {
     let line = || headers.get(header::HOST)?.to_str().ok();
-    let host = uri.authority().map(|authority| authority.as_str()).or_else(line);
+    let host = uri.authority().map(Authority::as_str).or_else(line);
     match host.and_then(|host| host.rsplit_once(':')) {
         Some((_, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
             format!("{COOKIE}_{port}")

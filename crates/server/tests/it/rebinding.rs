@@ -141,7 +141,7 @@ async fn our_own_names_are_served() {
 async fn a_socket_opens_for_a_token_or_for_our_own_page() {
     let stage = Stage::start().await;
     let own = format!("http://{}", stage.host());
-    let cookie = format!("{}", stage.cookie());
+    let cookie = stage.cookie();
     let bearer = format!("Bearer {}", stage.token);
     let protocol = format!("acp.v1, switchyard-token.{}", stage.token);
     let open = async |lines: &[(&'static str, &str)]| {

@@ -1,4 +1,4 @@
-//! A WebDriver session: calls of JSON over HTTP.
+//! A `WebDriver` session: calls of JSON over HTTP.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -18,8 +18,9 @@ fn find() -> (Vec<u32>, PathBuf) {
         let flag = line.split(' ').find_map(|word| word.strip_prefix("--user-data-dir="));
         flag.filter(|_| !line.contains("--type=")).map(PathBuf::from)
     };
-    let below = proc::descendants(std::process::id()).into_iter();
-    let (pid, profile) = below.filter_map(|pid| Some((pid, profile(pid)?))).next().unwrap();
+    let below = proc::descendants(std::process::id());
+    let found = below.into_iter().find_map(|pid| Some((pid, profile(pid)?)));
+    let (pid, profile) = found.unwrap();
     let mut processes = proc::descendants(pid);
     processes.push(pid);
     (processes, profile)

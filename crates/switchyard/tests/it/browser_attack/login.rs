@@ -147,10 +147,8 @@ async fn an_address_with_parameters_leads_the_page_nowhere() {
     let scene = Scene::start_logged_out().await;
     let there = scene.site.at("127.0.0.1");
     let socket = there.replace("http", "ws");
-    let mut query = String::new();
-    for name in ["gatewayUrl", "url", "server", "next", "redirect", "origin", "api", "token"] {
-        query.push_str(&format!("{name}={socket}&{name}={there}&"));
-    }
+    let names = ["gatewayUrl", "url", "server", "next", "redirect", "origin", "api", "token"];
+    let query = names.map(|name| format!("{name}={socket}&{name}={there}&")).concat();
     scene.browser.open(&format!("{}?{query}#{query}code=wrong", scene.daemon.url("/login"))).await;
     scene.browser.until("document.getElementById('state').textContent.includes('wrong')").await;
     assert_eq!(scene.browser.url().await, scene.daemon.url("/login"), "all of it is gone");
