@@ -52,7 +52,10 @@ async fn a_foreign_page_reads_no_events() {
         let told = scene.attack(&origin, SOURCE, at(&scene.unguarded.at("127.0.0.1"))).await;
         assert_eq!(told[0], json!(["said", SECRET]), "{origin}");
 
+        let n_refused = scene.n_refused().await;
         let told = scene.attack(&origin, SOURCE, at(scene.daemon.base())).await;
+        let n_tries = told.as_array().unwrap().len() as u64;
+        assert_eq!(scene.n_refused().await - n_refused, n_tries, "{origin} was only not shown it");
         let is_closed = |one: &Value| *one == json!(["closed", null]);
         assert!(told.as_array().unwrap().iter().all(is_closed), "{origin}: {told}");
     }
