@@ -1,7 +1,9 @@
 //! The browser's processes and its profile.
 //!
 //! In: nothing but what is installed. Out: where `chromedriver` listens. The driver starts the
-//! browser in its own process group, so all of them end with one signal to the group.
+//! browser in its own process group, so all of them end with one signal to the group. A shell
+//! leads the group and holds a lifeline: should the test be killed before it could send that
+//! signal, the shell does.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -9,16 +11,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::proc;
 use crate::process::{PATIENCE, wait_until};
 
 /// Distributions do not agree on a name.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
+/// `$0` is the driver. Nothing is ever said on the lifeline; it ends.
+const LEADER: &str = r#""$0" --port=0 & read -r _; kill -9 0"#;
+
 #[derive(Debug)]
 pub(super) struct Process {
-    driver: Child,
+    leader: Child,
     pub(super) base: String,
     pub(super) program: PathBuf,
     profile: tempfile::TempDir,
@@ -31,18 +37,18 @@ impl Process {
             panic!("chromium or chromedriver is missing; `make tools` installs them");
         };
         let profile = tempfile::Builder::new().prefix("browser-").tempdir().unwrap();
-        let mut command = Command::new(driver);
+        let mut command = Command::new("sh");
         // The kernel chooses the port, so that tests do not fight about it. The home is for
         // what the browser keeps outside of its profile.
-        command.arg("--port=0").env("HOME", profile.path()).process_group(0);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.args(["-c", LEADER]).arg(driver).env("HOME", profile.path()).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         for name in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "DISPLAY", "WAYLAND_DISPLAY"] {
             command.env_remove(name);
         }
-        let mut driver = command.spawn().unwrap();
-        let port = port(&mut driver);
-        let mut process = Self { driver, base: String::new(), program, profile };
-        // Looked at only now, as from here on the value ends the process.
+        let mut leader = command.spawn().unwrap();
+        let port = port(&mut leader);
+        let mut process = Self { leader, base: String::new(), program, profile };
+        // Looked at only now, as from here on the value ends the processes.
         let port = port.expect("chromedriver did not say where it listens");
         process.base = format!("http://127.0.0.1:{port}");
         process
@@ -51,18 +57,15 @@ impl Process {
     pub(super) fn profile(&self) -> PathBuf {
         self.profile.path().join("profile")
     }
-
-    fn group(&self) -> Pid {
-        Pid::from_child(&self.driver)
-    }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = kill_process_group(self.group(), Signal::KILL);
-        let _ = self.driver.wait();
+        let all = proc::descendants(self.leader.id());
+        let _ = kill_process_group(Pid::from_child(&self.leader), Signal::KILL);
+        let _ = self.leader.wait();
         // The profile can only be removed when nobody writes to it any more.
-        let _ = wait_until(PATIENCE, || test_kill_process_group(self.group()).is_err());
+        let _ = wait_until(PATIENCE, || !all.iter().any(|pid| proc::is_alive(*pid)));
     }
 }
 
@@ -72,8 +75,8 @@ fn on_path(name: &str) -> Option<PathBuf> {
 }
 
 /// The port that the driver says it listens on.
-fn port(driver: &mut Child) -> Option<u16> {
-    let mut lines = BufReader::new(driver.stdout.take()?);
+fn port(leader: &mut Child) -> Option<u16> {
+    let mut lines = BufReader::new(leader.stdout.take()?);
     let (sender, said) = mpsc::sync_channel(1);
     std::thread::spawn(move || {
         let mut line = String::new();

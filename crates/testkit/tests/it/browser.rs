@@ -1,7 +1,6 @@
 //! The browser that other tests look through.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::browser::Browser;
@@ -61,5 +60,5 @@ async fn a_page_can_be_used_like_by_a_person_and_nothing_is_left_of_it() {
     assert!(failing.await.unwrap_err().is_panic());
     let are_gone = || !processes.iter().any(|pid| proc::is_alive(*pid));
     assert!(wait_until(PATIENCE, are_gone), "still alive: {processes:?}");
-    assert!(wait_until(Duration::from_secs(1), || !Path::exists(&profile)), "{profile:?}");
+    assert!(wait_until(PATIENCE, || !Path::exists(&profile)), "{profile:?}");
 }
