@@ -6,20 +6,20 @@
 //! Always true: a session has one task in this process, whoever asks for it at the same
 //! time. A client that leaves ends nothing.
 
+mod ending;
 mod fork;
 mod order;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use async_trait::async_trait;
-use serde_json::json;
-use store::{Batch, Changes, EventLog, SessionRecord, StoreError};
+use store::{EventLog, SessionRecord, StoreError};
 use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
-use wire::{Json, Kind, SessionId};
+use wire::{Json, SessionId};
 
 use crate::details::Details;
 use crate::host::{AgentCommand, HostSlot, own_client_capabilities};
@@ -28,7 +28,7 @@ use crate::permission::{Mode, Policy};
 use crate::pools::Pools;
 use crate::session::{Phase, ServedBy, SessionError, SessionHandle};
 use crate::trouble::Trouble;
-use crate::yard::{Yard, draft};
+use crate::yard::Yard;
 
 pub use order::{Order, WantedAgent};
 
@@ -345,96 +345,6 @@ impl Desk {
             (SessionRecord { active_turn: Some(_), .. }, _) => Status::Running,
             (SessionRecord { is_closed: true, .. }, _) => Status::Closed,
             _ => Status::Idle,
-        }
-    }
-
-    /// Cancels what runs and ends the session's worker; it can be prompted again.
-    pub async fn close(&self, id: SessionId) -> Result<(), DeskError> {
-        let seat = self.seats().get(&id).cloned();
-        if let Some(seated) = seat.as_ref().and_then(|seat| seat.0.get())
-            && !seated.handle.is_over()
-        {
-            let closing = async {
-                seated.handle.cancel("close").await?;
-                seated.handle.close().await
-            };
-            match closing.await {
-                // Another was faster, or nobody had used it for long.
-                Err(SessionError::PutAside) => seated.handle.ended().await,
-                closed => {
-                    closed?;
-                    seated.end().await;
-                    return Ok(());
-                }
-            }
-        }
-        let record = self.record(id).await?;
-        if record.is_closed {
-            return Ok(());
-        }
-        let _taken = open::take(&self.yard, id).await?;
-        let closed = vec![draft(Kind::SessionClosed, None, &json!({}))];
-        let changes = Changes { is_closed: Some(true), ..Changes::default() };
-        self.yard.log.append(Batch::new(id, closed).with(changes)).await?;
-        Ok(())
-    }
-
-    /// Ends a session and removes its log and its own directory.
-    pub async fn delete(&self, id: SessionId) -> Result<(), DeskError> {
-        self.record(id).await?;
-        let seat = self.seats().get(&id).cloned();
-        if let Some(seated) = seat.as_ref().and_then(|seat| seat.0.get()) {
-            let _ = seated.handle.cancel("delete").await;
-            seated.end().await;
-        }
-        if let Some(seat) = seat {
-            self.remove(id, &seat);
-        }
-        self.yard.log.delete(id).await?;
-        if let Some(dirs) = &self.yard.settings.own_dirs
-            && let Err(error) = tokio::fs::remove_dir_all(dirs.join(id.as_str())).await
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
-            // The next start tries again: nobody misses a session by now.
-            tracing::warn!(session = %id, %error, "cannot remove its own directory");
-        }
-        Ok(())
-    }
-
-    /// Takes no new work, lets turns finish for as long as `grace`, then cancels them, and
-    /// ends every worker.
-    pub async fn shut_down(&self, grace: Duration) {
-        self.stopping.cancel();
-        let seats: Vec<Arc<Seat>> = self.seats().values().cloned().collect();
-        let seated: Vec<&Seated> = seats.iter().filter_map(|seat| seat.0.get()).collect();
-        let all_idle = async {
-            for seated in &seated {
-                let mut phase = seated.handle.phase();
-                let is_done =
-                    |phase: &Phase| !matches!(phase, Phase::Running | Phase::RequiresAction);
-                let _ = phase.wait_for(is_done).await;
-            }
-        };
-        let _ = tokio::time::timeout(grace, all_idle).await;
-        for seated in &seated {
-            let _ = seated.handle.cancel_soon("shutdown").await;
-        }
-        for seated in &seated {
-            let within = self.yard.settings.cancel_grace;
-            let _ = tokio::time::timeout(within, seated.handle.cancel("shutdown")).await;
-        }
-        // All at once: each may take its whole ladder.
-        let mut ending = tokio::task::JoinSet::new();
-        for seat in seats.clone() {
-            ending.spawn(async move {
-                if let Some(seated) = seat.0.get() {
-                    seated.end().await;
-                }
-            });
-        }
-        ending.join_all().await;
-        if let Some(pools) = &self.pools {
-            pools.shut_down().await;
         }
     }
 

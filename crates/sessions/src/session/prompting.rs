@@ -27,6 +27,9 @@ pub(super) struct Prompt {
     pub(super) watch: Watched<dyn TurnWatch>,
 }
 
+/// What prompts that wait may weigh together; a single one may be as large as a line.
+const MAX_QUEUED_BYTES: usize = 32 << 20;
+
 impl Actor {
     /// Logs a prompt and starts or queues it.
     pub(super) async fn receive(
@@ -44,6 +47,10 @@ impl Actor {
         }
         if let Err(full) = self.turns.check_room(turn) {
             return Ok(Err(full.into()));
+        }
+        let waiting = self.turns.weight(|prompt| prompt.params.as_str().len());
+        if waiting > 0 && waiting + params.as_str().len() > MAX_QUEUED_BYTES {
+            return Ok(Err(NotQueued::QueueTooLarge(waiting).into()));
         }
         if let Some(reached) = self.details.budget.refusal() {
             return Ok(Err(SessionError::LimitReached(Box::new(reached))));

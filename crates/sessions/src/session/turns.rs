@@ -27,6 +27,8 @@ pub(crate) struct Running {
 pub enum NotQueued {
     #[error("{0} prompts are waiting already")]
     QueueFull(usize),
+    #[error("the prompts that wait already take {0} bytes: let them start first")]
+    QueueTooLarge(usize),
     #[error("a prompt with this turn id exists already")]
     DuplicateTurn,
     #[error("another prompt was sent under this request id")]
@@ -55,6 +57,11 @@ impl<P> Turns<P> {
         let shown =
             |(turn, prompt): &(TurnId, P)| super::QueuedPrompt { turn: *turn, text: shown(prompt) };
         self.queue.iter().map(shown).collect()
+    }
+
+    /// What those that wait weigh together.
+    pub(crate) fn weight(&self, of: impl Fn(&P) -> usize) -> usize {
+        self.queue.iter().map(|(_, prompt)| of(prompt)).sum()
     }
 
     /// Accepts a prompt behind those that wait already. Whether there is room is asked

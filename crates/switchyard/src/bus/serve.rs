@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use bus::{Bus, Edges, Listen, Token};
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::io::AsyncWriteExt as _;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
@@ -54,6 +54,8 @@ pub(super) async fn serve(
         _ => None,
     };
     bus::raise_descriptor_limit();
+    // Whoever can reach the bus can also end it in order.
+    let signals = Signals::listen().context("listening for signals")?;
     let edges = setup.edges.clone();
     let bus = Bus::start(setup)?;
     let connections = TaskTracker::new();
@@ -70,11 +72,27 @@ pub(super) async fn serve(
         }
         false => None,
     };
-    let code = run(&bus, &source, client).await?;
+    let code = run(&bus, &source, client, signals).await?;
     // Clients by WebSocket are told that it is over.
     connections.close();
     let _gone = timeout(FAREWELL, connections.wait()).await;
     Ok(code)
+}
+
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
 }
 
 /// Until the bus has ended.
@@ -82,11 +100,9 @@ async fn run(
     bus: &Bus,
     source: &Source,
     client: Option<tokio::net::UnixStream>,
+    signals: Signals,
 ) -> Result<ExitCode, Failure> {
-    let listening = "listening for signals";
-    let mut interrupt = signal(SignalKind::interrupt()).context(listening)?;
-    let mut terminate = signal(SignalKind::terminate()).context(listening)?;
-    let mut hangup = signal(SignalKind::hangup()).context(listening)?;
+    let Signals { mut interrupt, mut terminate, mut hangup } = signals;
     let has_client = client.is_some();
     let mut client = std::pin::pin!(talk(client));
     let mut is_ending = false;

@@ -426,7 +426,7 @@ async fn limits_and_what_was_used_survive_going_on_later() {
 async fn commands_that_run_for_the_agent_stand_still_too() {
     let stage = Stage::new(false, Settings::default());
     let mut session = stage.session(Limits::default()).await;
-    let turn = session.prompt(r#"run sh -c "sleep 2; echo done""#).await;
+    let turn = session.prompt(r#"run sh -c "sleep 5; echo done""#).await;
     let commands = || {
         let mut found = proc::descendants(std::process::id());
         found.retain(|pid| proc::command_line(*pid).contains("echo done"));

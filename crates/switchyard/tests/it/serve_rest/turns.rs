@@ -73,6 +73,21 @@ async fn a_full_queue_says_so() {
 }
 
 #[tokio::test]
+async fn prompts_that_wait_weigh_only_so_much_together() {
+    let api = Api::start().await;
+    let session = api.session().await;
+    api.prompt(&session, "slow 1000000 10").await;
+    until_running(&api, &session).await;
+    let path = format!("/v1/sessions/{session}/prompt");
+    let large = json!({ "prompt": format!("echo {}", "x".repeat(12 << 20)) });
+
+    api.post(&path, &large).await.is(202);
+    api.post(&path, &large).await.is(202);
+    api.post(&path, &large).await.refused(503, "queue-full");
+    api.post(&path, &json!({ "prompt": "echo small" })).await.is(202);
+}
+
+#[tokio::test]
 async fn a_prompt_may_be_blocks() {
     let api = Api::start().await;
     let session = api.session().await;

@@ -1,0 +1,127 @@
+//! How sessions of the desk end: closed, deleted, or all together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use store::{Batch, Changes, Claim, StoreError};
+use wire::{Kind, SessionId};
+
+use super::{Desk, DeskError, Seat, Seated};
+use crate::open;
+use crate::session::{Phase, SessionError};
+use crate::yard::draft;
+
+/// How often a session that is to be deleted is ended, when others wake it again and again.
+const MAX_ENDS: u32 = 40;
+/// It may just be opening.
+const END_AGAIN_AFTER: Duration = Duration::from_millis(50);
+
+impl Desk {
+    /// Cancels what runs and ends the session's worker; it can be prompted again.
+    pub async fn close(&self, id: SessionId) -> Result<(), DeskError> {
+        let seat = self.seats().get(&id).cloned();
+        if let Some(seated) = seat.as_ref().and_then(|seat| seat.0.get())
+            && !seated.handle.is_over()
+        {
+            let closing = async {
+                seated.handle.cancel("close").await?;
+                seated.handle.close().await
+            };
+            match closing.await {
+                // Another was faster, or nobody had used it for long.
+                Err(SessionError::PutAside) => seated.handle.ended().await,
+                closed => {
+                    closed?;
+                    seated.end().await;
+                    return Ok(());
+                }
+            }
+        }
+        let record = self.record(id).await?;
+        if record.is_closed {
+            return Ok(());
+        }
+        let _taken = open::take(&self.yard, id).await?;
+        let closed = vec![draft(Kind::SessionClosed, None, &json!({}))];
+        let changes = Changes { is_closed: Some(true), ..Changes::default() };
+        self.yard.log.append(Batch::new(id, closed).with(changes)).await?;
+        Ok(())
+    }
+
+    /// Ends a session and removes its log and its own directory.
+    pub async fn delete(&self, id: SessionId) -> Result<(), DeskError> {
+        self.record(id).await?;
+        let _claim = self.end_for_good(id).await?;
+        self.yard.log.delete(id).await?;
+        if let Some(dirs) = &self.yard.settings.own_dirs
+            && let Err(error) = tokio::fs::remove_dir_all(dirs.join(id.as_str())).await
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            // The next start tries again: nobody misses a session by now.
+            tracing::warn!(session = %id, %error, "cannot remove its own directory");
+        }
+        Ok(())
+    }
+
+    /// Ends a session in such a way that nobody wakes it again.
+    async fn end_for_good(&self, id: SessionId) -> Result<Claim, DeskError> {
+        let mut n_tries = 0;
+        loop {
+            let seat = self.seats().get(&id).cloned();
+            if let Some(seated) = seat.as_ref().and_then(|seat| seat.0.get()) {
+                let _ = seated.handle.cancel("delete").await;
+                seated.end().await;
+            }
+            if let Some(seat) = &seat {
+                self.remove(id, seat);
+            }
+            n_tries += 1;
+            match self.yard.log.claim(id).await {
+                Ok(claim) => return Ok(claim),
+                // Somebody has woken it meanwhile.
+                Err(StoreError::InUse { .. }) if n_tries < MAX_ENDS => {
+                    tokio::time::sleep(END_AGAIN_AFTER).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Takes no new work, lets turns finish for as long as `grace`, then cancels them, and
+    /// ends every worker.
+    pub async fn shut_down(&self, grace: Duration) {
+        self.stopping.cancel();
+        let seats: Vec<Arc<Seat>> = self.seats().values().cloned().collect();
+        let seated: Vec<&Seated> = seats.iter().filter_map(|seat| seat.0.get()).collect();
+        let all_idle = async {
+            for seated in &seated {
+                let mut phase = seated.handle.phase();
+                let is_done =
+                    |phase: &Phase| !matches!(phase, Phase::Running | Phase::RequiresAction);
+                let _ = phase.wait_for(is_done).await;
+            }
+        };
+        let _ = tokio::time::timeout(grace, all_idle).await;
+        for seated in &seated {
+            let _ = seated.handle.cancel_soon("shutdown").await;
+        }
+        for seated in &seated {
+            let within = self.yard.settings.cancel_grace;
+            let _ = tokio::time::timeout(within, seated.handle.cancel("shutdown")).await;
+        }
+        // All at once: each may take its whole ladder.
+        let mut ending = tokio::task::JoinSet::new();
+        for seat in seats.clone() {
+            ending.spawn(async move {
+                if let Some(seated) = seat.0.get() {
+                    seated.end().await;
+                }
+            });
+        }
+        ending.join_all().await;
+        if let Some(pools) = &self.pools {
+            pools.shut_down().await;
+        }
+    }
+}
