@@ -55,7 +55,7 @@ async fn serve<R, W>(
     tokio::select! {
         () = &mut serving => return,
         () = principal.revoked.cancelled() => {}
-        () = daemon.stopping.cancelled() => {}
+        () = daemon.over.cancelled() => {}
     }
     stop.cancel();
     serving.await;

@@ -41,8 +41,10 @@ pub struct Daemon {
     pub desk: Arc<Desk>,
     pub settings: Settings,
     pub metrics: Metrics,
-    /// Streams end and nothing new is begun.
+    /// Nothing new is begun.
     pub stopping: CancellationToken,
+    /// Every turn has ended: so do streams and connections.
+    pub over: CancellationToken,
     pub(crate) memory: crate::api::Memory,
     pub(crate) load: crate::events::Load,
 }
@@ -50,8 +52,9 @@ pub struct Daemon {
 impl Daemon {
     pub fn new(desk: Arc<Desk>, settings: Settings, metrics: Metrics) -> Arc<Self> {
         let memory = crate::api::Memory::new(&settings);
-        let (stopping, load) = (CancellationToken::new(), crate::events::Load::default());
-        Arc::new(Self { desk, settings, metrics, stopping, memory, load })
+        let (stopping, over) = (CancellationToken::new(), CancellationToken::new());
+        let load = crate::events::Load::default();
+        Arc::new(Self { desk, settings, metrics, stopping, over, memory, load })
     }
 
     /// Removes the files of sessions that are no longer in the log.

@@ -24,7 +24,7 @@ pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Fai
         stop_on_signals(&stop)?;
         return there::serve(&args, &config, &daemon, &cwd, stop).await;
     }
-    let policy = world::policy(&config, &args.permissions, &cwd)?;
+    let policy = world::policy(&config, &args.permissions)?;
     let wanted = Wanted {
         name,
         command: &args.command,

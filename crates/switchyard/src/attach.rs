@@ -49,7 +49,9 @@ pub(crate) async fn attach(args: AttachArgs, config: Config) -> Result<ExitCode,
     }
     let mut lines = Some(read_lines());
     loop {
-        if !view.catch_up(&*log).await? {
+        let is_looked_at = view.catch_up(&*log).await?;
+        // Nobody types any more, and everything that was asked for has been seen.
+        if !is_looked_at || (lines.is_none() && !view.is_running) {
             return Ok(ExitCode::SUCCESS);
         }
         tokio::select! {
@@ -72,9 +74,6 @@ pub(crate) async fn attach(args: AttachArgs, config: Config) -> Result<ExitCode,
                 let why = why.unwrap_or_default();
                 return Err(Failure::new(ERROR, why).hint("the session is in the log"));
             }
-        }
-        if lines.is_none() && !view.is_running {
-            return Ok(ExitCode::SUCCESS);
         }
     }
 }

@@ -458,12 +458,18 @@ pub(crate) enum ConfigVerb {
     Check,
 }
 
-/// `90s`, `10m`, `1h30m`, or a number of seconds.
+/// `90s`, `10m`, `1h30m`, `30d`, or a number of seconds.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    const DAY: u64 = 24 * 60 * 60;
     let text = text.trim();
-    let duration = match text.parse::<u64>() {
-        Ok(seconds) => return Ok(Duration::from_secs(seconds)),
-        Err(_) => text.parse::<jiff::SignedDuration>().map_err(|error| error.to_string())?,
-    };
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    let days = text.strip_suffix('d').and_then(|days| days.trim().parse::<u64>().ok());
+    if let Some(seconds) = days.and_then(|days| days.checked_mul(DAY)) {
+        return Ok(Duration::from_secs(seconds));
+    }
+    let bad = |_| "write it as 90s, 10m, 1h30m or 30d".to_owned();
+    let duration = text.parse::<jiff::SignedDuration>().map_err(bad)?;
     Duration::try_from(duration).map_err(|_| "a duration cannot be negative".to_owned())
 }

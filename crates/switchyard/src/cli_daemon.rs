@@ -75,7 +75,7 @@ pub(crate) struct NewTokenArgs {
     /// What it may do
     #[arg(long, value_enum, default_value_t = RoleName::Operator)]
     pub(crate) role: RoleName,
-    /// Until when, e.g. 12h or 720h
+    /// For how long, e.g. 12h or 30d
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) expires: Option<Duration>,
     /// It sees only the sessions that it makes

@@ -221,12 +221,11 @@ impl Config {
         all.flat_map(|own| own.env.clone()).collect()
     }
 
-    /// The file with the rules of the configuration. Its relative paths are below the
-    /// configuration's directory.
+    /// The file with the rules of the configuration.
     pub(crate) fn rules_file(&self) -> Option<RulesFile> {
         let path = self.file.permissions.rules.as_ref()?;
         let base = self.home.config.parent().unwrap_or(Path::new("/"));
-        Some(RulesFile::new(base.join(path), base))
+        Some(RulesFile::new(base.join(path)))
     }
 }
 

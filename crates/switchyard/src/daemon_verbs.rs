@@ -34,7 +34,14 @@ pub(crate) async fn dispatch(verb: DaemonVerb, config: Config) -> Result<ExitCod
 }
 
 async fn start(config: &Config) -> Result<ExitCode, Failure> {
+    // Everything after `daemon start` is for `serve`, as it was typed.
+    let words: Vec<_> = std::env::args_os().skip_while(|word| word != "daemon").skip(2).collect();
     if let Some(running) = presence::find(&config.home.run) {
+        if !words.is_empty() {
+            let message =
+                format!("a daemon runs already at {}, without these options", running.http);
+            return Err(Failure::new(ERROR, message).hint("`switchyard daemon stop` ends it first"));
+        }
         print(&format!("switchyard daemon: runs already at {}\n", running.http))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -46,8 +53,7 @@ async fn start(config: &Config) -> Result<ExitCode, Failure> {
         .mode(0o600)
         .open(&path)
         .with_context(|| format!("cannot write {}", path.display()))?;
-    // Everything after `daemon start` is for `serve`, as it was typed.
-    let words = std::env::args_os().skip_while(|word| word != "daemon").skip(2);
+    let begin = log.metadata().map_or(0, |about| about.len());
     let mut child = Command::new(world::own_exe())
         .args(global_words())
         .arg("serve")
@@ -73,7 +79,7 @@ async fn start(config: &Config) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
         _ => {
-            let said = last_lines(&path, 5);
+            let said = last_lines(&path, begin, 5);
             Err(Failure::new(ERROR, format!("the daemon did not start:\n{said}"))
                 .hint(format!("{} tells more", path.display())))
         }
@@ -150,7 +156,7 @@ async fn log(config: &Config, is_followed: bool, n_lines: usize) -> Result<ExitC
         Failure::new(NOT_FOUND, format!("cannot read {}: {error}", path.display()))
             .hint("the daemon in the background writes it; `switchyard daemon start` starts one")
     })?;
-    let shown = last_lines(&path, n_lines);
+    let shown = last_lines(&path, 0, n_lines);
     if !shown.is_empty() {
         print(&format!("{shown}\n"))?;
     }
@@ -192,12 +198,13 @@ fn own_log(config: &Config, path: &Path) -> Vec<std::ffi::OsString> {
 }
 
 /// The end of a text file, from no more than its last 256 KiB.
-fn last_lines(path: &Path, n: usize) -> String {
+/// The last lines of a file that came after its first `begin` bytes.
+fn last_lines(path: &Path, begin: u64, n: usize) -> String {
     const MAX_BYTES: u64 = 256 << 10;
     let read = || -> std::io::Result<String> {
         let mut file = File::open(path)?;
         let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(MAX_BYTES)))?;
+        file.seek(SeekFrom::Start(length.saturating_sub(MAX_BYTES).max(begin)))?;
         let mut bytes = Vec::new();
         file.take(MAX_BYTES).read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())

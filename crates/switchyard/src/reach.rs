@@ -59,7 +59,9 @@ impl Daemon {
     /// Until this daemon is gone.
     pub(crate) async fn gone(&self) {
         const LOOK_EVERY: Duration = Duration::from_secs(1);
-        while presence::find(&self.run).is_some_and(|now| now.pid == self.whereabouts.pid) {
+        // One that drains is no longer to be found, and still there.
+        let is_another = |now: presence::Whereabouts| now.pid != self.whereabouts.pid;
+        while presence::is_held(&self.run) && !presence::find(&self.run).is_some_and(is_another) {
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }

@@ -94,6 +94,7 @@ impl Reached {
                 let body = match answer {
                     Answer::Permission(Some(option)) => json!({ "optionId": option }),
                     Answer::Permission(None) => json!({ "outcome": "cancelled" }),
+                    Answer::Reject if by == UNATTENDED => json!({ "outcome": "unattended" }),
                     Answer::Reject => json!({ "outcome": "rejected" }),
                     Answer::Elicitation(response) => json!({ "response": response }),
                 };

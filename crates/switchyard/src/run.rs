@@ -54,7 +54,7 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
         Some(record) => PathBuf::from(&record.cwd),
         None => world::working_directory(args.agent.cwd.as_deref())?,
     };
-    let policy = world::policy(&config, &args.permissions, &cwd)?;
+    let policy = world::policy(&config, &args.permissions)?;
     let wanted = Wanted {
         name,
         command: &args.command,

@@ -78,6 +78,8 @@ pub(crate) async fn serve(
     daemon.stopping.cancel();
     let ending = async {
         daemon.desk.shut_down(wanted.drain).await;
+        // Whoever follows a turn has seen its end.
+        daemon.over.cancel();
         serving.end().await;
         announcing.end().await;
     };

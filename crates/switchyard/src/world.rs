@@ -134,14 +134,10 @@ pub(crate) fn working_directory(cwd: Option<&Path>) -> Result<PathBuf, Failure> 
 }
 
 /// A session's own rules and mode. The configuration's rules are the yard's.
-pub(crate) fn policy(
-    config: &Config,
-    args: &PermissionArgs,
-    cwd: &Path,
-) -> Result<Policy, Failure> {
+pub(crate) fn policy(config: &Config, args: &PermissionArgs) -> Result<Policy, Failure> {
     let mut rules = Rules::default();
     if let Some(path) = &args.policy {
-        let more = RulesFile::new(path, cwd).load_once();
+        let more = RulesFile::new(path).load_once();
         rules = rules.and(more.map_err(|error| Failure::usage(error.to_string()))?);
     }
     if args.approve_reads {

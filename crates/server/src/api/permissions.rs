@@ -154,6 +154,8 @@ pub(crate) struct PermissionAnswer {
 pub(crate) enum Refusal {
     Cancelled,
     Rejected,
+    /// As `rejected`, and the log says that nobody was there to ask.
+    Unattended,
 }
 
 /// Who decided what.
@@ -190,8 +192,13 @@ pub(crate) async fn answer(
     let missing = || Problem::not_found(format!("there is no question `{}`", shown(&request)));
     let request_id = CallId::parse(&request).map_err(|_| missing())?;
     if let Some(question) = daemon.desk.yard().pending.get(record.id, request_id) {
+        let is_unattended = matches!(answer.outcome, Some(Refusal::Unattended));
         let answer = fitting(answer, &question)?;
-        let by = Decider::client(principal.client("http"));
+        let client = principal.client("http");
+        let by = match is_unattended {
+            true => Decider::detailed("unattended", client),
+            false => Decider::client(client),
+        };
         let answering = |session: SessionHandle| {
             let (answer, by) = (answer.clone(), by.clone());
             async move { session.answer(request_id, answer, by).await }
@@ -226,7 +233,7 @@ fn fitting(answer: PermissionAnswer, question: &PendingQuestion) -> Result<Answe
             }
         }
         (Wants::Permission, None, Some(Refusal::Cancelled), None) => Ok(Answer::Permission(None)),
-        (_, None, Some(Refusal::Rejected), None) => Ok(Answer::Reject),
+        (_, None, Some(Refusal::Rejected | Refusal::Unattended), None) => Ok(Answer::Reject),
         (Wants::Permission, ..) => {
             let why = "this question wants `optionId`, or `outcome`: `cancelled` or `rejected`";
             Err(Problem::bad_request(why))

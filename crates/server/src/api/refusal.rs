@@ -78,11 +78,12 @@ impl Problem {
                     .detail(full.to_string())
                     .retry_after(5)
             }
-            SessionError::LimitReached(_) => {
-                Self::conflict("limit-reached", "the session has used what it may")
-                    .detail(error.to_string())
-                    .remedy("change its limits with PATCH")
-            }
+            SessionError::LimitReached(_) => Self::conflict(
+                "limit-reached",
+                "the session has used what it may",
+            )
+            .detail(error.to_string())
+            .remedy("raise them: `limits` of PATCH, or `--max-turns`, `--max-tokens` … of a run"),
             SessionError::Over(_) | SessionError::PutAside => {
                 let status = StatusCode::SERVICE_UNAVAILABLE;
                 Self::new(status, "session-over", "the session could not go on")

@@ -46,7 +46,7 @@ impl Source {
 pub(super) struct Stream {
     source: Source,
     revoked: CancellationToken,
-    stopping: CancellationToken,
+    over: CancellationToken,
     pub(super) pace: Pace,
     metrics: Metrics,
     is_slow: bool,
@@ -74,7 +74,7 @@ impl Stream {
         Ok(Self {
             source,
             revoked: principal.revoked.clone(),
-            stopping: daemon.stopping.clone(),
+            over: daemon.over.clone(),
             pace: daemon.settings.pace,
             metrics: daemon.metrics.clone(),
             is_slow: false,
@@ -95,7 +95,7 @@ impl Stream {
         }
         let ending = tokio::select! {
             biased;
-            ending = cut(&self.revoked, &self.stopping) => Some(ending),
+            ending = cut(&self.revoked, &self.over) => Some(ending),
             ending = self.source.next(page) => ending,
             () = tokio::time::sleep(self.pace.heartbeat) => return Next::Silence,
         };
@@ -110,7 +110,7 @@ impl Stream {
 
     /// Ready when the stream is to end, whatever its reader does.
     pub(super) async fn cut(&self) -> Ending {
-        cut(&self.revoked, &self.stopping).await
+        cut(&self.revoked, &self.over).await
     }
 
     /// The reader keeps us waiting: nothing is held for it meanwhile.
@@ -137,11 +137,11 @@ impl Stream {
     }
 }
 
-async fn cut(revoked: &CancellationToken, stopping: &CancellationToken) -> Ending {
+async fn cut(revoked: &CancellationToken, over: &CancellationToken) -> Ending {
     tokio::select! {
         biased;
         () = revoked.cancelled() => Ending::Revoked,
-        () = stopping.cancelled() => Ending::DaemonStopping,
+        () = over.cancelled() => Ending::DaemonStopping,
     }
 }
 

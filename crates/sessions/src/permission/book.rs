@@ -85,7 +85,6 @@ impl RuleBook {
 #[derive(Debug, Clone)]
 pub struct RulesFile {
     path: PathBuf,
-    base: PathBuf,
 }
 
 /// What tells one version of a file from another without reading it.
@@ -98,9 +97,8 @@ struct Stamp {
 }
 
 impl RulesFile {
-    /// Relative patterns in it are below `base`.
-    pub fn new(path: impl Into<PathBuf>, base: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), base: base.into() }
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
     }
 
     pub fn path(&self) -> &Path {
@@ -125,7 +123,7 @@ impl RulesFile {
     }
 
     fn parse(&self, text: &str) -> Result<Rules, RuleError> {
-        let parsed = Rules::parse(text, &self.base).map(|rules| rules.read_from(&self.path));
+        let parsed = Rules::parse(text).map(|rules| rules.read_from(&self.path));
         parsed.map_err(|error| RuleError::InFile { path: self.shown(), error: Box::new(error) })
     }
 

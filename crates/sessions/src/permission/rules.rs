@@ -6,7 +6,7 @@
 //! match. A denying or asking rule applies as soon as any part of a command line or any
 //! path matches.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub struct Rule {
     place: RulePlace,
     action: Action,
     kinds: Option<Vec<String>>,
-    paths: Option<Vec<GlobMatcher>>,
+    paths: Option<Vec<PathGlob>>,
     commands: Option<Vec<GlobMatcher>>,
     agents: Option<Vec<String>>,
 }
@@ -86,12 +86,13 @@ const SHELL_MAGIC: &[char] = &[
 const SEPARATORS: &[char] = &[';', '&', '|', '\n', '(', ')', '{', '}', '`', '<', '>', '$'];
 
 impl Rules {
-    /// Reads a rules file. Relative path patterns are below `base`.
-    pub fn parse(text: &str, base: &Path) -> Result<Self, RuleError> {
+    /// Reads a rules file. Relative path patterns are below the directories of whichever
+    /// session asks.
+    pub fn parse(text: &str) -> Result<Self, RuleError> {
         let file: File =
             toml::from_str(text).map_err(|error| RuleError::Syntax(error.to_string()))?;
         let rules = file.rules.into_iter().enumerate();
-        let rules = rules.map(|(index, entry)| Rule::new(index, entry, base));
+        let rules = rules.map(|(index, entry)| Rule::new(index, entry));
         Ok(Self(rules.collect::<Result<_, _>>()?))
     }
 
@@ -158,7 +159,7 @@ impl Rule {
         self.place.clone()
     }
 
-    fn new(index: usize, entry: Entry, base: &Path) -> Result<Self, RuleError> {
+    fn new(index: usize, entry: Entry) -> Result<Self, RuleError> {
         let name = entry.name.unwrap_or_else(|| format!("#{}", index + 1));
         for (list, is_empty) in [
             ("kinds", entry.kinds.as_ref().is_some_and(Vec::is_empty)),
@@ -170,14 +171,16 @@ impl Rule {
                 return Err(RuleError::EmptyList { rule: name, list });
             }
         }
-        let compile = |globs: Option<Vec<String>>, is_path: bool| {
-            let compile_one = |glob: String| glob_matcher(&glob, is_path, base, &name);
-            globs.map(|globs| globs.into_iter().map(compile_one).collect()).transpose()
-        };
+        let paths = entry.paths.map(|globs| {
+            globs.iter().map(|glob| PathGlob::new(glob, &name)).collect::<Result<_, _>>()
+        });
+        let commands = entry.commands.map(|globs| {
+            globs.iter().map(|glob| glob_matcher(glob, false, &name)).collect::<Result<_, _>>()
+        });
         Ok(Self {
             place: RulePlace { file: None, index: index + 1 },
-            paths: compile(entry.paths, true)?,
-            commands: compile(entry.commands, false)?,
+            paths: paths.transpose()?,
+            commands: commands.transpose()?,
             action: entry.action,
             kinds: entry.kinds,
             agents: entry.agents,
@@ -196,8 +199,9 @@ impl Rule {
             && !self.grants_a_command_unseen(question)
     }
 
-    fn applies_to_paths(&self, globs: &[GlobMatcher], question: &Question) -> bool {
-        let matches = |path: &std::path::PathBuf| globs.iter().any(|glob| glob.is_match(path));
+    fn applies_to_paths(&self, globs: &[PathGlob], question: &Question) -> bool {
+        let roots = &question.roots;
+        let matches = |path: &PathBuf| globs.iter().any(|glob| glob.is_match(path, roots));
         match self.action {
             Action::Allow => !question.paths.is_empty() && question.paths.iter().all(matches),
             Action::Ask | Action::Deny => question.paths.iter().any(matches),
@@ -225,17 +229,34 @@ impl Rule {
     }
 }
 
-fn glob_matcher(
-    glob: &str,
-    is_path: bool,
-    base: &Path,
-    rule: &str,
-) -> Result<GlobMatcher, RuleError> {
-    let full = match is_path {
-        true => base.join(glob).to_string_lossy().into_owned(),
-        false => glob.to_owned(),
-    };
-    let built = GlobBuilder::new(&full).literal_separator(is_path).build();
+/// A pattern of paths: absolute, or below the directories of a session.
+#[derive(Debug, Clone)]
+struct PathGlob {
+    glob: GlobMatcher,
+    is_absolute: bool,
+}
+
+impl PathGlob {
+    fn new(glob: &str, rule: &str) -> Result<Self, RuleError> {
+        let is_absolute = Path::new(glob).is_absolute();
+        let mut relative = glob;
+        while let Some(rest) = relative.strip_prefix("./") {
+            relative = rest;
+        }
+        Ok(Self { glob: glob_matcher(relative, true, rule)?, is_absolute })
+    }
+
+    fn is_match(&self, path: &Path, roots: &[PathBuf]) -> bool {
+        if self.is_absolute {
+            return self.glob.is_match(path);
+        }
+        let below = |root: &PathBuf| path.strip_prefix(root).is_ok_and(|p| self.glob.is_match(p));
+        roots.iter().any(below)
+    }
+}
+
+fn glob_matcher(glob: &str, is_path: bool, rule: &str) -> Result<GlobMatcher, RuleError> {
+    let built = GlobBuilder::new(glob).literal_separator(is_path).build();
     built.map(|glob| glob.compile_matcher()).map_err(|error| RuleError::Pattern {
         rule: rule.to_owned(),
         glob: glob.to_owned(),

@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn question(call: &Value) -> Question {
 }
 
 fn judge(rules: &str, mode: Mode, call: &Value) -> &'static str {
-    let rules = Rules::parse(rules, Path::new("/home/me/repo")).unwrap();
+    let rules = Rules::parse(rules).unwrap();
     match (Policy { rules, mode }).judge(&question(call)) {
         Verdict::Allow(_) => "allow",
         Verdict::Deny(_) => "deny",
@@ -201,7 +201,7 @@ fn a_rules_file_that_can_not_be_meant_is_refused() {
         "[[rules]]\naction = \"deny\"\nkinds = []",
         "rules = 5",
     ] {
-        assert!(Rules::parse(text, Path::new("/")).is_err(), "{text}");
+        assert!(Rules::parse(text).is_err(), "{text}");
     }
 }
 
@@ -221,4 +221,29 @@ proptest! {
         let policy = Policy { rules: Rules::approve_reads(), mode: Mode::AcceptEdits };
         prop_assert_eq!(policy.judge(&question), Verdict::Ask);
     }
+}
+
+#[test]
+fn relative_patterns_are_below_the_directories_of_the_session_that_asks() {
+    let rules = r#"[[rules]]
+        action = "deny"
+        paths = ["**/.env", "./secrets/*"]"#;
+    let rules = Rules::parse(rules).unwrap();
+    let asked = |path: &str, root: &str| {
+        let params = json!({
+            "toolCall": { "toolCallId": "1", "kind": "read", "locations": [{ "path": path }] },
+            "options": options(),
+        });
+        let question = Question::read(&params.to_string(), None, "demo", &[root.into()]);
+        let policy = Policy { rules: rules.clone(), mode: Mode::Auto };
+        matches!(policy.judge(&question), Verdict::Deny(_))
+    };
+
+    for root in ["/srv/one", "/srv/two"] {
+        assert!(asked(&format!("{root}/.env"), root));
+        assert!(asked(&format!("{root}/deep/er/.env"), root));
+        assert!(asked(&format!("{root}/secrets/key"), root));
+        assert!(!asked(&format!("{root}/other"), root));
+    }
+    assert!(!asked("/elsewhere/.env", "/srv/one"));
 }

@@ -425,21 +425,21 @@ async fn limits_and_what_was_used_survive_going_on_later() {
 #[tokio::test]
 async fn commands_that_run_for_the_agent_stand_still_too() {
     let stage = Stage::new(false, Settings::default());
-    let mut session = stage.session(Limits::default()).await;
-    let turn = session.prompt(r#"run sh -c "sleep 5; echo done""#).await;
+    let mut session = stage.session(running(Duration::from_secs(3))).await;
+    let turn = session.prompt(r#"run sh -c "sleep 8; echo stood-still""#).await;
     let commands = || {
         let mut found = proc::descendants(std::process::id());
-        found.retain(|pid| proc::command_line(*pid).contains("echo done"));
+        // Other tests run commands too.
+        found.retain(|pid| proc::command_line(*pid).contains("echo stood-still"));
         found
     };
     assert!(until(PATIENCE, || !commands().is_empty()).await, "the command does not run");
-    session.handle.set_limits(running(Duration::from_millis(1)), "test").await.unwrap();
     let asked = session.asked().await;
     let ours = until(PATIENCE, || commands().iter().all(|pid| is_stopped(*pid)));
     assert!(ours.await && !commands().is_empty(), "the command still runs");
 
     assert!(session.answer(&asked, "continue_without").await);
     assert_eq!(session.ended(turn).await["stopReason"], "end_turn");
-    assert!(session.text().await.contains("done"), "{}", session.text().await);
+    assert!(session.text().await.contains("stood-still"), "{}", session.text().await);
     session.end().await;
 }

@@ -110,6 +110,8 @@ fn the_daemon_is_started_once_looked_at_and_stopped() {
     assert!(text(&started).contains("log in: http://127.0.0.1:"), "{}", text(&started));
     let again = run(&yard, &["daemon", "start", "--host", "127.0.0.1:0"]);
     assert!(text(&again).contains("runs already"), "{}", text(&again));
+    assert_eq!(again.status.code(), Some(1), "its options were not heeded");
+    assert!(run(&yard, &["daemon", "start"]).status.success());
     let other = run(&yard, &["serve", "--host", "127.0.0.1:0"]);
     assert_eq!(other.status.code(), Some(1), "{}", text(&other));
     let status = run(&yard, &["daemon", "status", "--json"]);
@@ -122,6 +124,34 @@ fn the_daemon_is_started_once_looked_at_and_stopped() {
     assert!(run(&yard, &["daemon", "stop"]).status.success());
     assert_eq!(run(&yard, &["daemon", "status"]).status.code(), Some(4));
     yard.assert_empty_within(Duration::from_secs(20));
+}
+
+#[test]
+fn a_run_sees_its_turn_end_while_the_daemon_drains() {
+    let yard = yard();
+    let started = run(&yard, &["daemon", "start", "--host", "127.0.0.1:0"]);
+    assert!(started.status.success(), "{}", text(&started));
+    let following = yard
+        .command(["run", "demo", "slow 30 50 ; echo end"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let is_running = wait_until(PATIENCE, || {
+        let live = sessions(&yard);
+        live.iter().any(|session| {
+            let id = session["id"].as_str().unwrap();
+            text(&run(&yard, &["sessions", "export", id])).contains("agent_message_chunk")
+        })
+    });
+    assert!(is_running);
+
+    assert!(run(&yard, &["daemon", "stop"]).status.success());
+
+    let followed = following.wait_with_output().unwrap();
+    assert!(followed.status.success(), "{}", text(&followed));
+    assert!(text(&followed).contains("end"), "{}", text(&followed));
 }
 
 #[test]

@@ -140,7 +140,7 @@ async fn revocation_and_stop_end_streams_of_readers_that_take_nothing_too() {
 
         match ending {
             "revoked" => one.principal.revoked.cancel(),
-            _ => one.daemon.stopping.cancel(),
+            _ => one.daemon.over.cancel(),
         }
 
         let last = chunks.next().await.unwrap().unwrap();

@@ -16,7 +16,7 @@ impl Stage {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("rules.toml");
         fs::write(&path, text).unwrap();
-        let file = RulesFile::new(path, dir.path());
+        let file = RulesFile::new(path);
         let (_, watcher) = file.load_and_watch().unwrap();
         Self { dir, watcher }
     }
@@ -111,7 +111,7 @@ fn a_file_without_end_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("rules.toml");
     fs::File::create(&path).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
-    let refused = RulesFile::new(path, dir.path()).load().unwrap_err();
+    let refused = RulesFile::new(path).load().unwrap_err();
     assert!(matches!(refused, RuleError::TooLarge { .. }), "{refused}");
 }
 
@@ -120,7 +120,7 @@ async fn every_holder_of_the_book_judges_by_the_new_rules_and_keeps_its_own() {
     let stage = Stage::with(ALLOW);
     let book = RuleBook::default();
     book.follow(Some(stage.watcher.file.clone())).unwrap();
-    let own = Rules::parse("[[rules]]\naction = \"deny\"\ncommands = [\"rm*\"]", Path::new("/"));
+    let own = Rules::parse("[[rules]]\naction = \"deny\"\ncommands = [\"rm*\"]");
     let policy = Policy { rules: own.unwrap(), mode: Mode::Ask };
     let session = book.clone();
     let judged = |command: &str| {
@@ -147,7 +147,7 @@ async fn every_holder_of_the_book_judges_by_the_new_rules_and_keeps_its_own() {
 
     book.follow(None).unwrap();
     assert_eq!(judged("ls"), Verdict::Ask);
-    let gone = RulesFile::new(stage.dir.path().join("none.toml"), stage.dir.path());
+    let gone = RulesFile::new(stage.dir.path().join("none.toml"));
     assert!(book.follow(Some(gone)).is_err());
 }
 
@@ -163,5 +163,5 @@ fn a_pipe_in_the_place_of_the_file_holds_nobody_up() {
     let found = stage.look();
     assert!(matches!(&found, Found::Trouble(RuleError::Unreadable { .. })), "{found:?}");
     assert!(matches!(stage.look(), Found::Nothing), "it is told once");
-    assert!(RulesFile::new(path, stage.dir.path()).load().is_err());
+    assert!(RulesFile::new(path).load().is_err());
 }
