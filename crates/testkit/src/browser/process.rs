@@ -31,7 +31,14 @@ pub(super) struct Process {
 }
 
 impl Process {
+    /// A driver that finds its port taken ends at once; the next one finds another.
     pub(super) fn start() -> Self {
+        const TRIES: usize = 3;
+        let started = (0..TRIES).find_map(|_| Self::try_start());
+        started.expect("chromedriver did not say where it listens")
+    }
+
+    fn try_start() -> Option<Self> {
         let program = BROWSERS.iter().find_map(|name| on_path(name));
         let (Some(program), Some(driver)) = (program, on_path("chromedriver")) else {
             panic!("chromium or chromedriver is missing; `make tools` installs them");
@@ -49,9 +56,8 @@ impl Process {
         let port = port(&mut leader);
         let mut process = Self { leader, base: String::new(), program, profile };
         // Looked at only now, as from here on the value ends the processes.
-        let port = port.expect("chromedriver did not say where it listens");
-        process.base = format!("http://127.0.0.1:{port}");
-        process
+        process.base = format!("http://127.0.0.1:{}", port?);
+        Some(process)
     }
 
     pub(super) fn profile(&self) -> PathBuf {
