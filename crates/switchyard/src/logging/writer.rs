@@ -15,7 +15,7 @@ use crate::paint::Paint;
 
 /// Lines that may wait for the disk.
 const MAX_QUEUED_LINES: usize = 4096;
-/// And their bytes.
+/// And their bytes, until they are written.
 const MAX_QUEUED_BYTES: usize = 4 * 1024 * 1024;
 /// Lines that are written at once.
 const MAX_BATCH: usize = 256;
@@ -141,7 +141,6 @@ fn run(messages: &Receiver<Message>, mut sink: Box<dyn Sink>, counts: &Counts, l
         for message in std::iter::once(first).chain(more.take(MAX_BATCH)) {
             match message {
                 Message::Line(line) => {
-                    counts.n_queued_bytes.fetch_sub(line.len(), Ordering::Relaxed);
                     batch.extend_from_slice(line.as_bytes());
                     n_lines += 1;
                 }
@@ -162,6 +161,8 @@ fn run(messages: &Receiver<Message>, mut sink: Box<dyn Sink>, counts: &Counts, l
             counts.n_dropped.fetch_add(n_lines, Ordering::Relaxed);
         }
         note(counts, written);
+        // Only now: what a slow disk holds up takes memory as well.
+        counts.n_queued_bytes.fetch_sub(batch.len(), Ordering::Relaxed);
         batch.clear();
         batch.shrink_to(64 * 1024);
         for done in flushed {
