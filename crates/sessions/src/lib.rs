@@ -9,7 +9,6 @@ pub mod audit;
 pub mod budget;
 pub mod desk;
 pub mod details;
-pub mod files;
 pub mod front;
 pub mod host;
 pub mod link;

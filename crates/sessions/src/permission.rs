@@ -14,7 +14,6 @@ mod rules;
 
 pub use book::{RuleBook, RulesFile};
 pub use brief::Brief;
-pub(crate) use question::resolve_path;
 pub use question::{PermissionOption, Question};
 pub use rules::{Rule, RuleError, RulePlace, Rules};
 

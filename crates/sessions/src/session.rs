@@ -21,13 +21,13 @@ mod turns;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use roots::Roots;
 use store::{Claim, SessionRecord};
 use tokio::sync::{mpsc, oneshot, watch};
 use wire::{CallId, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
 
 use crate::budget::{Limits, Reached};
 use crate::details::ClientRequest;
-use crate::files::Roots;
 use crate::host::{AgentCapabilities, Host, HostSlot};
 use crate::link::{self, Link, ResumeReport};
 use crate::options::{Choice, NotOffered, request_for};
@@ -457,7 +457,7 @@ pub enum ChooseError {
 
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct RootsError(crate::files::RootError);
+pub struct RootsError(roots::Error);
 
 /// The parts of a link that stay while the agent runs.
 #[derive(Debug)]

@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bus::{ExitReport, StderrKind, StdinKind, WorkerHandle, WorkerStdout};
+use roots::Roots;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 use wire::{Json, RpcError};
 
-use crate::files::Roots;
 use crate::settings::WorkerSetup;
 
 #[derive(Debug)]

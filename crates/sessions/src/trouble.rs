@@ -63,6 +63,12 @@ fn category_of(text: &str) -> &'static str {
 
 /// The category in an error's `data`: adapters of our own tell it.
 fn told_category(error: &RpcError) -> Option<&'static str> {
+    let data: serde_json::Value = error.data.as_ref()?.read().ok()?;
+    category(data["category"].as_str()?)
+}
+
+/// A category by its name, if it is one of ours.
+pub(crate) fn category(name: &str) -> Option<&'static str> {
     const KNOWN: [&str; 12] = [
         "auth",
         "rate_limit",
@@ -77,9 +83,7 @@ fn told_category(error: &RpcError) -> Option<&'static str> {
         "internal",
         "session_lost",
     ];
-    let data: serde_json::Value = error.data.as_ref()?.read().ok()?;
-    let told = data["category"].as_str()?;
-    KNOWN.into_iter().find(|known| *known == told)
+    KNOWN.into_iter().find(|known| *known == name)
 }
 
 fn told(category: &'static str, error: &RpcError) -> Trouble {

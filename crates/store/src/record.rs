@@ -181,6 +181,18 @@ impl PageStart {
     pub fn of(record: &SessionRecord) -> Self {
         Self { updated: record.updated, id: record.id }
     }
+
+    /// Reads what was written before, for a client that brings it back.
+    pub fn parse(cursor: &str) -> Option<Self> {
+        let (updated, id) = cursor.split_once('.')?;
+        Some(Self { updated: Millis(updated.parse().ok()?), id: SessionId::parse(id).ok()? })
+    }
+}
+
+impl std::fmt::Display for PageStart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.updated.0, self.id)
+    }
 }
 
 /// Which sessions to remove. Claimed sessions and those with an active turn always stay.

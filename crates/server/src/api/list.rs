@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use sessions::details::Details;
 use store::{Filter, PageStart, SessionRecord};
 use utoipa::{IntoParams, ToSchema};
-use wire::{Millis, SessionId};
 
 use super::caller::Observer;
 use super::document::Refused;
@@ -97,17 +96,12 @@ pub(crate) async fn list(
 }
 
 fn page(sessions: Vec<Session>, next: Option<PageStart>) -> Json<SessionPage> {
-    let next_cursor = next.map(|next| format!("{}.{}", next.updated.0, next.id));
+    let next_cursor = next.map(|next| next.to_string());
     Json(SessionPage { sessions, next_cursor })
 }
 
 fn read_cursor(cursor: &str) -> Result<PageStart, Problem> {
-    let read = || {
-        let (updated, id) = cursor.split_once('.')?;
-        let id = SessionId::parse(id).ok()?;
-        Some(PageStart { updated: Millis(updated.parse().ok()?), id })
-    };
-    read().ok_or_else(|| Problem::bad_request("this cursor is none of ours"))
+    PageStart::parse(cursor).ok_or_else(|| Problem::bad_request("this cursor is none of ours"))
 }
 
 pub(super) fn sees(principal: &Principal, record: &SessionRecord) -> bool {

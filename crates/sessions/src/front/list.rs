@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::{Filter, PageStart, SessionRecord};
-use wire::{Json, Message, Millis, RpcError, SessionId};
+use wire::{Json, Message, RpcError};
 
 use super::Front;
 use bus::connection::Outcome;
@@ -63,14 +63,10 @@ fn describe(record: &SessionRecord) -> Value {
 }
 
 fn write_cursor(last: &SessionRecord) -> String {
-    format!("{}:{}", last.updated.0, last.id)
+    PageStart::of(last).to_string()
 }
 
 fn read_cursor(cursor: &str) -> Result<PageStart, RpcError> {
-    let read = || {
-        let (updated, id) = cursor.split_once(':')?;
-        let id = SessionId::parse(id).ok()?;
-        Some(PageStart { updated: Millis(updated.parse().ok()?), id })
-    };
-    read().ok_or_else(|| RpcError::invalid_params("this cursor is none of ours"))
+    let bad = || RpcError::invalid_params("this cursor is none of ours");
+    PageStart::parse(cursor).ok_or_else(bad)
 }

@@ -4,7 +4,7 @@
 //! title is only for showing. Reading is lenient: what is missing is unknown, and unknown
 //! is never a reason to allow.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -143,31 +143,5 @@ fn read_command(value: &Value) -> Option<String> {
 }
 
 fn resolve(base: &Path, path: &str) -> PathBuf {
-    resolve_path(&base.join(path.strip_prefix("file://").unwrap_or(path)))
-}
-
-/// `path` as the file system would find it, as far as it exists.
-pub(crate) fn resolve_path(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => _ = plain.pop(),
-            Component::CurDir => {}
-            part => plain.push(part),
-        }
-    }
-    let mut rest = Vec::new();
-    let mut existing = plain.as_path();
-    loop {
-        if let Ok(real) = existing.canonicalize() {
-            return rest.iter().rev().fold(real, |path, part| path.join(part));
-        }
-        match (existing.parent(), existing.file_name()) {
-            (Some(parent), Some(name)) => {
-                rest.push(name.to_owned());
-                existing = parent;
-            }
-            _ => return plain,
-        }
-    }
+    roots::resolve_path(&base.join(path.strip_prefix("file://").unwrap_or(path)))
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use roots::Roots;
 use serde_json::{Value, json};
 use store::{Batch, Changes, Claim, StoreError};
 use tokio::sync::{mpsc, watch};
@@ -21,7 +22,6 @@ use super::services::Services;
 use super::turns::Turns;
 use super::{Client, Command, Linkage, Linked, Phase, Reply, ServedBy, SessionError};
 use crate::details::Details;
-use crate::files::Roots;
 use crate::host::{FromAgents, HostSlot};
 use crate::mint;
 use crate::news::What;

@@ -262,7 +262,7 @@ impl Actor {
         let payload = match outcome {
             Ok(result) => {
                 let reason: Value = result.read().unwrap_or_default();
-                match self.disguised_failure(reason["stopReason"].as_str()) {
+                match self.disguised_failure(&reason) {
                     Some(trouble) if !running.is_cancelling => Json::of(&json!({
                         "stopReason": "error", "error": trouble, "result": reason,
                     })),

@@ -9,7 +9,7 @@ use wire::Json;
 
 use super::actor::{Actor, LinkState};
 use crate::host::Manners;
-use crate::trouble::Trouble;
+use crate::trouble::{self, Trouble};
 
 /// What the agent said last in a turn.
 #[derive(Debug, Default)]
@@ -53,9 +53,16 @@ impl Actor {
         }
     }
 
-    /// Why a turn that ended with `stop_reason` did not end well.
-    pub(super) fn disguised_failure(&mut self, stop_reason: Option<&str>) -> Option<Trouble> {
+    /// Why a turn that ended with `result` did not end well.
+    pub(super) fn disguised_failure(&mut self, result: &Value) -> Option<Trouble> {
         let LastWords { chunk, has_acted } = std::mem::take(&mut self.last_words);
+        // The built-in agent tells clients in words, and us in ours.
+        let reported = &result["_meta"]["switchyard"]["error"];
+        if let Some(message) = reported["message"].as_str() {
+            let category = reported["category"].as_str().and_then(trouble::category);
+            return Some(Trouble::new(category.unwrap_or("internal"), message));
+        }
+        let stop_reason = result["stopReason"].as_str();
         if stop_reason != Some("end_turn") {
             return None;
         }

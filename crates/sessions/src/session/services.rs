@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use roots::{Roots, resolve_path};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::Semaphore;
-use wire::{Json, RpcError};
+use wire::{Json, RpcError, codes};
 
-use crate::files::Roots;
-use crate::permission::{Policy, Question, RuleBook, Verdict, resolve_path};
+use crate::permission::{Policy, Question, RuleBook, Verdict};
 use crate::settings::{Settings, WorkerSetup};
 use crate::terminals::Terminals;
 
@@ -97,7 +97,8 @@ impl Services {
             ..self.question()
         })?;
         let roots = self.roots.clone();
-        let text = off_the_runtime(move || roots.read_text(&path, line, limit)).await?;
+        let text =
+            off_the_runtime(move || roots.read_text(&path, line, limit).map_err(explain)).await?;
         Ok(Json::of(&json!({ "content": text })))
     }
 
@@ -110,7 +111,7 @@ impl Services {
             ..self.question()
         })?;
         let roots = self.roots.clone();
-        off_the_runtime(move || roots.write_text(&path, &content)).await?;
+        off_the_runtime(move || roots.write_text(&path, &content).map_err(explain)).await?;
         Ok(Json::trusted("{}"))
     }
 
@@ -157,6 +158,19 @@ async fn off_the_runtime<T: Send + 'static>(
 ) -> Result<T, RpcError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(RpcError::internal(error)))
+}
+
+fn explain(error: roots::Error) -> RpcError {
+    use std::io::ErrorKind;
+    let code = match error.io_kind() {
+        Some(ErrorKind::NotFound) => codes::NOT_FOUND,
+        Some(ErrorKind::InvalidInput | ErrorKind::InvalidData | ErrorKind::FileTooLarge) => {
+            codes::INVALID_PARAMS
+        }
+        Some(_) => codes::INTERNAL,
+        None => return RpcError::invalid_params(error),
+    };
+    RpcError::new(code, error.to_string())
 }
 
 fn parse<'a, T: Deserialize<'a>>(params: &'a str) -> Result<T, RpcError> {

@@ -23,7 +23,7 @@ fn place() -> Place {
 }
 
 impl Place {
-    fn read(&self, path: impl AsRef<Path>) -> Result<String, RpcError> {
+    fn read(&self, path: impl AsRef<Path>) -> Result<String, Error> {
         self.roots.read_text(path.as_ref().to_str().unwrap(), None, None)
     }
 }
@@ -161,3 +161,5 @@ fn what_is_readable_can_be_read_and_nothing_else() {
     }
     assert_eq!(std::fs::read_to_string(own.join("a.txt")).unwrap(), "one\ntwo");
 }
+
+mod places;

@@ -1,0 +1,243 @@
+//! The directories that a session may touch, and all that is done to files inside them.
+//!
+//! In: paths as an agent or a model names them. Out: bytes, names and facts, or an error that
+//! says why not.
+//!
+//! Always true: a path is first resolved, by the kernel and below a directory handle, to a
+//! [`Place`] that holds no link; what is done there goes down from the root's handle name by
+//! name and follows no link at all. So a link that is swapped in between makes the call fail,
+//! and never leads out of the root, nor to another file inside it. Only regular files are read.
+//! A write replaces the file as a whole: whoever reads it sees the old bytes or the new ones.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+mod folder;
+mod place;
+
+pub use folder::{Entry, Facts, Folder, Kind};
+pub use place::{Place, resolve_path};
+
+/// Larger files are not something that an agent can use as text.
+const MAX_TEXT_BYTES: u64 = 64 << 20;
+
+/// The directories that a session may touch.
+#[derive(Debug)]
+pub struct Roots {
+    roots: Vec<Root>,
+    /// May be read and nothing else; need not exist yet.
+    readable: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+struct Root {
+    /// As the client named it, and as the file system knows it.
+    names: [PathBuf; 2],
+    dir: Dir,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot open the directory {}: {source}", .path.display())]
+    Open { path: PathBuf, source: io::Error },
+    #[error("`{0}` is not an absolute path")]
+    NotAbsolute(String),
+    #[error("`{0}` is not a path")]
+    NotAPath(String),
+    #[error("`{0}`: `~` is not known here; name the whole path")]
+    Home(String),
+    #[error("`{0}` is outside the session's directories")]
+    Outside(String),
+    #[error("{path}: {source}")]
+    Io { path: String, source: io::Error },
+}
+
+impl Error {
+    /// What the file system said, if it was asked.
+    pub fn io_kind(&self) -> Option<io::ErrorKind> {
+        match self {
+            Self::Open { source, .. } | Self::Io { source, .. } => Some(source.kind()),
+            _ => None,
+        }
+    }
+}
+
+impl Root {
+    fn open(path: &Path) -> io::Result<Self> {
+        let real = path.canonicalize()?;
+        let dir = Dir::open_ambient_dir(&real, ambient_authority())?;
+        Ok(Self { names: [path.to_owned(), real], dir })
+    }
+}
+
+impl Roots {
+    pub fn open(paths: &[PathBuf]) -> Result<Self, Error> {
+        let roots = paths.iter().map(|path| {
+            Root::open(path).map_err(|source| Error::Open { path: path.clone(), source })
+        });
+        Ok(Self { roots: roots.collect::<Result<_, _>>()?, readable: None })
+    }
+
+    /// Lets files below `dir` be read by [`read_text`](Self::read_text) as well.
+    #[must_use]
+    pub fn also_readable(mut self, dir: Option<PathBuf>) -> Self {
+        self.readable = dir;
+        self
+    }
+
+    /// The roots with symbolic links resolved.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.roots.iter().map(|root| root.names[1].clone()).collect()
+    }
+
+    /// Whether `path`, resolved, is inside.
+    pub fn contains(&self, path: &Path) -> bool {
+        let Ok(real) = path.canonicalize() else { return false };
+        self.roots.iter().any(|root| real.starts_with(&root.names[1]))
+    }
+
+    /// `fs/read_text_file`: the text, or the `limit` lines from `line` (counted from 1).
+    pub fn read_text(
+        &self,
+        path: &str,
+        line: Option<u64>,
+        limit: Option<u64>,
+    ) -> Result<String, Error> {
+        let bytes = match self.readable_part(path) {
+            Some(only) => only.read(&only.locate(Path::new(path), path)?, MAX_TEXT_BYTES)?,
+            None => self.read(&self.absolute(path)?, MAX_TEXT_BYTES)?,
+        };
+        let text = String::from_utf8(bytes).map_err(|_| {
+            let why = "stream did not contain valid UTF-8";
+            io_error(path, io::Error::new(io::ErrorKind::InvalidData, why))
+        })?;
+        if line.is_none() && limit.is_none() {
+            return Ok(text);
+        }
+        let skipped = usize::try_from(line.unwrap_or(1).saturating_sub(1)).unwrap_or(usize::MAX);
+        let taken = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(text.split_inclusive('\n').skip(skipped).take(taken).collect())
+    }
+
+    /// `fs/write_text_file`: makes the file and the directories above it as needed.
+    pub fn write_text(&self, path: &str, content: &str) -> Result<(), Error> {
+        self.replace(&self.absolute(path)?, content.as_bytes())
+    }
+
+    /// The bytes of a regular file that has no more than `max_bytes`.
+    pub fn read(&self, place: &Place, max_bytes: u64) -> Result<Vec<u8>, Error> {
+        self.at(place, |parent, name| parent.read(name, max_bytes))
+    }
+
+    /// What is there, if anything is.
+    pub fn look(&self, place: &Place) -> Result<Option<Facts>, Error> {
+        let found = match place.split() {
+            None => self.folder(place)?.facts(),
+            Some((above, name)) => {
+                self.down(place, above, folder::Missing::IsAnError).and_then(|at| at.look(name))
+            }
+        };
+        match found {
+            Ok(facts) => Ok(Some(facts)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(place.error(error)),
+        }
+    }
+
+    /// A handle of the directory at `place`.
+    pub fn folder(&self, place: &Place) -> Result<Folder, Error> {
+        self.down(place, place.relative(), folder::Missing::IsAnError)
+            .map_err(|error| place.error(error))
+    }
+
+    /// Replaces the file's bytes, or makes the file and the directories above it. What is there
+    /// keeps its mode.
+    pub fn replace(&self, place: &Place, bytes: &[u8]) -> Result<(), Error> {
+        self.at_made(place, |parent, name| parent.replace(name, bytes))
+    }
+
+    /// Makes a file where nothing is, and the directories above it.
+    pub fn create(&self, place: &Place, bytes: &[u8], mode: Option<u32>) -> Result<(), Error> {
+        self.at_made(place, |parent, name| parent.create(name, bytes, mode))
+    }
+
+    /// Removes a file, never a directory.
+    pub fn remove(&self, place: &Place) -> Result<(), Error> {
+        self.at(place, Folder::remove)
+    }
+
+    /// Gives a file another name where nothing is, and makes the directories above it.
+    pub fn rename(&self, from: &Place, to: &Place) -> Result<(), Error> {
+        self.at_made(to, |new_parent, new_name| match from.split() {
+            None => Err(is_a_directory()),
+            Some((above, name)) => self
+                .down(from, above, folder::Missing::IsAnError)?
+                .rename(name, new_parent, new_name),
+        })
+    }
+
+    fn absolute(&self, path: &str) -> Result<Place, Error> {
+        match Path::new(path).is_absolute() && !path.contains('\0') {
+            true => self.locate(Path::new(path), path),
+            false => Err(Error::NotAbsolute(path.to_owned())),
+        }
+    }
+
+    /// The directory that may only be read, if `path` is in it.
+    fn readable_part(&self, path: &str) -> Option<Self> {
+        let readable = self.readable.as_ref()?;
+        Path::new(path).strip_prefix(readable).ok()?;
+        Some(Self { roots: vec![Root::open(readable).ok()?], readable: None })
+    }
+
+    fn at<T>(
+        &self,
+        place: &Place,
+        action: impl FnOnce(&Folder, &std::ffi::OsStr) -> io::Result<T>,
+    ) -> Result<T, Error> {
+        self.act(place, folder::Missing::IsAnError, action)
+    }
+
+    fn at_made<T>(
+        &self,
+        place: &Place,
+        action: impl FnOnce(&Folder, &std::ffi::OsStr) -> io::Result<T>,
+    ) -> Result<T, Error> {
+        self.act(place, folder::Missing::IsMade, action)
+    }
+
+    fn act<T>(
+        &self,
+        place: &Place,
+        missing: folder::Missing,
+        action: impl FnOnce(&Folder, &std::ffi::OsStr) -> io::Result<T>,
+    ) -> Result<T, Error> {
+        let done = match place.split() {
+            Some((above, name)) => {
+                self.down(place, above, missing).and_then(|parent| action(&parent, name))
+            }
+            None => Err(is_a_directory()),
+        };
+        done.map_err(|error| place.error(error))
+    }
+
+    /// The directory at `path` below the root of `place`.
+    fn down(&self, place: &Place, path: &Path, missing: folder::Missing) -> io::Result<Folder> {
+        let root = self.roots.get(place.root()).ok_or(io::ErrorKind::NotFound)?;
+        Folder::below(&root.dir, path, missing)
+    }
+}
+
+fn is_a_directory() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
+}
+
+fn io_error(path: &str, source: io::Error) -> Error {
+    Error::Io { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+use std::ffi::OsStr;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Component, Path};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use proptest::prelude::*;
+
+use super::{Place as Stage, place as stage};
+use crate::*;
+
+impl Stage {
+    fn resolve(&self, given: &str) -> Result<Place, Error> {
+        self.roots.resolve(&self.root, given)
+    }
+}
+
+#[test]
+fn a_path_leads_where_the_kernel_says() {
+    let stage = stage();
+    std::fs::create_dir_all(stage.root.join("sub/deep")).unwrap();
+    std::fs::write(stage.root.join("sub/b.txt"), "b").unwrap();
+    symlink("sub/deep", stage.root.join("down")).unwrap();
+    symlink(stage.root.join("sub"), stage.root.join("absolute")).unwrap();
+    let root = stage.root.display();
+
+    for (given, relative) in [
+        ("a.txt", "a.txt"),
+        ("./sub//b.txt", "sub/b.txt"),
+        ("sub/../a.txt", "a.txt"),
+        (".", ""),
+        ("sub/", "sub"),
+        // Not `b.txt`, which is what cutting `down/..` out of the text would give.
+        ("down/../b.txt", "sub/b.txt"),
+        ("absolute/b.txt", "sub/b.txt"),
+        ("absolute/new/er.txt", "sub/new/er.txt"),
+        ("new/dir/file.txt", "new/dir/file.txt"),
+        (&format!("{root}/a.txt"), "a.txt"),
+        (&format!("{root}/../ws/a.txt"), "a.txt"),
+        (&format!("/proc/self/root{root}/a.txt"), "a.txt"),
+    ] {
+        let place = stage.resolve(given).unwrap();
+        assert_eq!(place.relative(), Path::new(relative), "{given}");
+        assert_eq!(place.path(), stage.root.join(relative), "{given}");
+    }
+}
+
+#[test]
+fn what_is_no_path_inside_is_refused_with_a_reason() {
+    let stage = stage();
+    symlink("nowhere", stage.root.join("dangling")).unwrap();
+    for (given, part) in [
+        ("~", "~"),
+        ("~/x", "~"),
+        ("", "not a path"),
+        ("a\0b", "not a path"),
+        ("..", "outside"),
+        ("../ws-evil/secret", "outside"),
+        ("/etc/passwd", "outside"),
+        ("dangling", "leads nowhere"),
+        ("dangling/x", "leads nowhere"),
+        ("missing/../a.txt", "No such file"),
+        ("a.txt/below", "Not a directory"),
+    ] {
+        let error = stage.resolve(given).unwrap_err().to_string();
+        assert!(error.contains(part), "{given:?}: {error}");
+    }
+}
+
+#[test]
+fn the_client_sees_the_name_that_it_gave() {
+    let stage = stage();
+    let alias = stage.root.with_file_name("alias");
+    symlink(&stage.root, &alias).unwrap();
+    let roots = Roots::open(std::slice::from_ref(&alias)).unwrap();
+    for given in [alias.join("a.txt"), stage.root.join("a.txt")] {
+        let place = roots.resolve(&alias, given.to_str().unwrap()).unwrap();
+        assert_eq!(place.path(), alias.join("a.txt"));
+        assert_eq!(place.real(), stage.root.join("a.txt"));
+    }
+}
+
+#[test]
+fn a_place_that_became_a_link_is_not_followed_even_inside() {
+    let stage = stage();
+    std::fs::create_dir(stage.root.join("dir")).unwrap();
+    std::fs::create_dir(stage.root.join("other")).unwrap();
+    std::fs::write(stage.root.join("dir/x"), "asked for").unwrap();
+    std::fs::write(stage.root.join("other/x"), "not asked for").unwrap();
+    let (file, nested) = (stage.resolve("a.txt").unwrap(), stage.resolve("dir/x").unwrap());
+
+    std::fs::remove_file(stage.root.join("a.txt")).unwrap();
+    symlink("other/x", stage.root.join("a.txt")).unwrap();
+    std::fs::remove_dir_all(stage.root.join("dir")).unwrap();
+    symlink("other", stage.root.join("dir")).unwrap();
+
+    for place in [&file, &nested] {
+        assert!(stage.roots.read(place, 100).is_err());
+        assert!(stage.roots.replace(place, b"x").is_err());
+        assert!(stage.roots.create(place, b"x", None).is_err());
+    }
+    assert!(stage.roots.remove(&nested).is_err());
+    assert_eq!(std::fs::read(stage.root.join("other/x")).unwrap(), b"not asked for");
+}
+
+#[test]
+fn files_are_made_renamed_and_removed_and_nothing_is_replaced_unasked() {
+    let stage = stage();
+    let (new, old) = (stage.resolve("n/e/w").unwrap(), stage.resolve("a.txt").unwrap());
+
+    stage.roots.create(&new, b"1", Some(0o755)).unwrap();
+    assert!(stage.roots.create(&new, b"2", None).is_err());
+    assert!(stage.roots.rename(&new, &old).is_err());
+    let facts = stage.roots.look(&new).unwrap().unwrap();
+    assert_eq!((facts.kind, facts.len, facts.mode), (Kind::File, 1, 0o755));
+
+    let other = stage.resolve("q/moved").unwrap();
+    stage.roots.rename(&new, &other).unwrap();
+    assert_eq!(stage.roots.look(&new).unwrap(), None);
+    assert_eq!(stage.roots.read(&other, 1).unwrap(), b"1");
+    stage.roots.remove(&other).unwrap();
+    assert_eq!(stage.roots.look(&other).unwrap(), None);
+
+    let root = stage.resolve(".").unwrap();
+    assert_eq!(stage.roots.look(&root).unwrap().unwrap().kind, Kind::Directory);
+    assert!(stage.roots.remove(&root).is_err() && stage.roots.replace(&root, b"").is_err());
+    assert!(stage.roots.remove(&stage.resolve("n").unwrap()).is_err(), "a directory");
+    assert!(stage.roots.read(&old, 3).is_err(), "larger than asked for");
+}
+
+#[test]
+fn what_only_the_owner_reads_stays_so() {
+    let stage = stage();
+    let path = stage.root.join("a.txt");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    stage.roots.replace(&stage.resolve("a.txt").unwrap(), b"new").unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn entries_are_listed_up_to_a_bound() {
+    let stage = stage();
+    std::fs::create_dir(stage.root.join("dir")).unwrap();
+    symlink("a.txt", stage.root.join("link")).unwrap();
+    let folder = stage.roots.folder(&stage.resolve(".").unwrap()).unwrap();
+    let (mut entries, more) = folder.entries(9).unwrap();
+    entries.sort();
+    let kinds: Vec<_> =
+        entries.iter().map(|entry| (entry.name.to_str().unwrap(), entry.kind)).collect();
+    assert_eq!(kinds, [("a.txt", Kind::File), ("dir", Kind::Directory), ("link", Kind::Link)]);
+    assert!(!more && folder.entries(2).unwrap().1);
+    assert_eq!(folder.link(OsStr::new("link")).unwrap(), Path::new("a.txt"));
+    assert!(folder.open(OsStr::new("link")).is_err() && folder.folder(OsStr::new("link")).is_err());
+    for name in ["..", ".", "", "a/b", "/etc", "dir/"] {
+        assert!(folder.folder(OsStr::new(name)).is_err(), "{name}");
+        assert!(folder.look(OsStr::new(name)).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn directories_and_links_that_trade_places_never_lead_out() {
+    let stage = stage();
+    let (real, link) = (stage.root.join("real"), stage.root.join("d"));
+    std::fs::create_dir(&real).unwrap();
+    std::fs::write(real.join("secret"), "inside").unwrap();
+    symlink(&stage.outside, &link).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let there = std::fs::File::open(&stage.root).unwrap();
+            while !stop.load(Ordering::Relaxed) {
+                let _ = rustix::fs::renameat_with(
+                    &there,
+                    "real",
+                    &there,
+                    "d",
+                    rustix::fs::RenameFlags::EXCHANGE,
+                );
+            }
+        });
+        let mut inside = 0;
+        for round in 0..20_000 {
+            let Ok(place) = stage.resolve("d/secret") else { continue };
+            if let Ok(bytes) = stage.roots.read(&place, 100) {
+                assert_eq!(bytes, b"inside");
+                inside += 1;
+            }
+            if round % 20 == 0 {
+                let _ = stage.roots.replace(&place, b"inside");
+                let made = stage.resolve("d/made").and_then(|made| {
+                    stage.roots.create(&made, b"", None)?;
+                    stage.roots.remove(&made)
+                });
+                drop(made);
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(inside > 0, "the race was never won by us");
+    });
+    assert_eq!(std::fs::read(stage.outside.join("secret")).unwrap(), b"secret");
+    assert_eq!(std::fs::read_dir(&stage.outside).unwrap().count(), 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_path_leaves_the_root(
+        parts in prop::collection::vec(
+            prop::sample::select(vec![
+                "..", ".", "", "a.txt", "in", "out", "up", "sub", "ws", "ws-evil", "secret", "new",
+                "%2e%2e", "..\u{2215}", "\u{ff0e}\u{ff0e}", "..;", "...", "~", "proc", "self", "root",
+            ]),
+            1..9,
+        ),
+        is_absolute in any::<bool>(),
+        is_in_root in any::<bool>(),
+    ) {
+        let stage = stage();
+        std::fs::create_dir(stage.root.join("sub")).unwrap();
+        symlink("sub", stage.root.join("in")).unwrap();
+        symlink(&stage.outside, stage.root.join("out")).unwrap();
+        symlink("..", stage.root.join("sub/up")).unwrap();
+        let mut given = parts.join("/");
+        if is_absolute { given.insert(0, '/'); }
+        if is_in_root { given = format!("{}/{given}", stage.root.display()); }
+
+        if let Ok(place) = stage.resolve(&given) {
+            prop_assert!(place.relative().components().all(|part| matches!(part, Component::Normal(_))));
+            prop_assert!(roots_real(&place).starts_with(&stage.root));
+            if let Ok(bytes) = stage.roots.read(&place, 100) {
+                prop_assert_ne!(bytes, b"secret");
+            }
+            let _ = stage.roots.replace(&place, b"written");
+            let _ = stage.roots.remove(&place);
+        }
+        prop_assert_eq!(std::fs::read(stage.outside.join("secret")).unwrap(), b"secret");
+        prop_assert_eq!(std::fs::read_dir(&stage.outside).unwrap().count(), 1);
+    }
+}
+
+fn roots_real(place: &Place) -> std::path::PathBuf {
+    resolve_path(place.path())
+}
