@@ -3,3 +3,4 @@
 //! In: ACP v1 on stdin. Out: ACP v1 on stdout. Nothing here knows who calls it.
 
 pub mod demo;
+pub mod native;

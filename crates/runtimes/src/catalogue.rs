@@ -13,8 +13,8 @@ use crate::definition::{Definition, DefinitionError};
 
 pub use own::{Own, OwnError, OwnModel};
 
-/// The name of the agent inside this binary.
-pub const BUILT_IN: &str = "demo";
+/// The names of the agents inside this binary.
+pub const BUILT_IN: [&str; 2] = ["native", "demo"];
 
 /// Name and text of each file in `definitions/`.
 const SHIPPED: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
@@ -57,7 +57,7 @@ impl Catalogue {
         let mut ids = BTreeSet::new();
         for (name, entry) in own {
             let id = own::id_of(name);
-            if id == BUILT_IN {
+            if BUILT_IN.contains(&&*id) {
                 return Err(OwnError::Reserved(id));
             }
             if !ids.insert(id.clone()) {

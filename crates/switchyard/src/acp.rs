@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::AcpArgs;
 use crate::config::Config;
 use crate::launching::{Wanted, agent_command};
+use crate::native::NATIVE;
 use crate::outcome::Failure;
 use crate::reach::Daemon;
 use crate::{control, stdio, world};
@@ -18,6 +19,8 @@ use crate::{control, stdio, world};
 pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Failure> {
     let cwd = world::working_directory(args.agent.cwd.as_deref())?;
     let name = args.name.as_deref().or(args.agent.agent.as_deref());
+    // Whoever names nothing gets the agent that is always there.
+    let name = name.or_else(|| args.command.is_empty().then_some(NATIVE));
     let is_plain = !args.permissions.approve_reads && args.permissions.policy.is_none();
     if let Some(daemon) = Daemon::find(&config).filter(|_| is_plain && !args.no_daemon) {
         let stop = CancellationToken::new();

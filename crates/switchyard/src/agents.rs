@@ -25,7 +25,7 @@ pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, Failure> {
     let mut seen = BTreeSet::new();
     for (path, definition) in definition_files(config)? {
         let cannot = || format!("cannot use {}", path.display());
-        if definition.id == BUILT_IN || !seen.insert(definition.id.clone()) {
+        if BUILT_IN.contains(&&*definition.id) || !seen.insert(definition.id.clone()) {
             return Err(anyhow::Error::from(OwnError::Twice(definition.id))
                 .context(cannot())
                 .into());

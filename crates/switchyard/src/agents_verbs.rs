@@ -15,6 +15,7 @@ use crate::cli::{AgentsArgs, AgentsVerb};
 use crate::config::Config;
 use crate::format::print;
 use crate::launching::DEMO;
+use crate::native::{self, NATIVE};
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
 use crate::paint::Paint;
 use crate::signals::Signals;
@@ -82,13 +83,14 @@ impl Look<'_> {
     async fn list(&self, all: bool) -> Result<ExitCode, Failure> {
         if self.args.json {
             let found = self.all(|_| Ok(())).await?;
-            let mut values: Vec<Value> = vec![demo_json()];
+            let mut values: Vec<Value> = vec![native::about(self.config).await, demo_json()];
             values.extend(found.iter().map(|one| json!(one)));
             print(&format!("{:#}\n", Value::Array(values)))?;
             return Ok(ExitCode::SUCCESS);
         }
         let paint = Paint::on_stdout();
-        print(&format!("{}{}", header(paint), demo_row(paint)))?;
+        let native = native_row(&native::about(self.config).await, paint);
+        print(&format!("{}{native}{}", header(paint), demo_row(paint)))?;
         let found = self
             .all(|found| match all || found.is_installed() || is_trouble(found) {
                 true => Ok(print(&row(found, paint))?),
@@ -128,6 +130,15 @@ impl Look<'_> {
     }
 
     async fn show(&self, name: &str) -> Result<ExitCode, Failure> {
+        if name == NATIVE {
+            let about = native::about(self.config).await;
+            match self.args.json {
+                true => print(&format!("{about:#}\n"))?,
+                false => print(&native::describe(&about, Paint::on_stdout()))?,
+            }
+            let is_usable = about["isUsable"] == true;
+            return Ok(if is_usable { ExitCode::SUCCESS } else { ExitCode::from(ERROR) });
+        }
         if name == DEMO && self.catalogue.get(name).is_none() {
             print(&format!("{:#}\n", demo_json()))?;
             return Ok(ExitCode::SUCCESS);
@@ -135,7 +146,7 @@ impl Look<'_> {
         let Some(definition) = self.catalogue.get(name) else {
             let known: Vec<&str> = self.catalogue.iter().map(|one| one.id.as_str()).collect();
             return Err(Failure::new(NOT_FOUND, format!("there is no agent `{name}`"))
-                .hint(format!("there is: {DEMO}, {}", known.join(", "))));
+                .hint(format!("there is: {NATIVE}, {DEMO}, {}", known.join(", "))));
         };
         // One agent alone may take its time.
         let mut options = options(self.config).patient();
@@ -357,6 +368,18 @@ pub(crate) fn demo_json() -> Value {
         "run": { "dialect": "acp", "argv": ["switchyard", "demo-agent"], "asks": true },
         "notes": ["built in, for trying things out: `switchyard run demo help`"],
     })
+}
+
+fn native_row(about: &Value, paint: Paint) -> String {
+    let is_usable = about["isUsable"] == true;
+    let login = about["auth"]["state"].as_str().unwrap_or("-");
+    let n_models = about["models"].as_array().map_or(0, Vec::len).to_string();
+    let line = columns([NATIVE, env!("CARGO_PKG_VERSION"), "acp", login, &n_models]);
+    let line = line.trim_end();
+    match is_usable {
+        true => format!("{}\n", paint.good(line)),
+        false => format!("{}\n", paint.doubtful(line)),
+    }
 }
 
 fn demo_row(paint: Paint) -> String {

@@ -70,6 +70,9 @@ pub(crate) enum Verb {
     /// A CLI as an ACP agent, without a log
     #[command(hide = true)]
     Adapter(AdapterArgs),
+    /// The built-in agent alone, on stdin and stdout
+    #[command(hide = true)]
+    NativeAgent,
 }
 
 #[derive(Debug, Args)]

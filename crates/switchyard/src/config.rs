@@ -47,6 +47,7 @@ pub(crate) struct File {
     pub(crate) serve: crate::config_serve::Serve,
     pub(crate) warm: crate::config_serve::Warm,
     pub(crate) webhook: Option<server::webhook::Table>,
+    pub(crate) native: agent::native::config::Config,
     pub(crate) agents: BTreeMap<String, Own>,
     /// The shape that editors share.
     pub(crate) agent_servers: BTreeMap<String, Own>,

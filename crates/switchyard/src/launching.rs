@@ -12,10 +12,11 @@ use sessions::host::{AgentCommand, Manners};
 
 use crate::agents;
 use crate::config::Config;
+use crate::native::NATIVE;
 use crate::outcome::{Failure, NOT_FOUND};
-use crate::world::{ADAPTER_VERB, DEMO_VERB, make_private_dir};
+use crate::world::{ADAPTER_VERB, DEMO_VERB, NATIVE_VERB, make_private_dir};
 
-pub(crate) const DEMO: &str = runtimes::catalogue::BUILT_IN;
+pub(crate) const DEMO: &str = "demo";
 
 /// Which agent is wanted, and what for.
 #[derive(Debug)]
@@ -60,6 +61,11 @@ pub(crate) async fn agent_command(
         let memory = config.home.state.join("demo");
         make_private_dir(&memory).with_context(|| format!("cannot make {}", memory.display()))?;
         let args = vec![DEMO_VERB.into(), "--all-sessions".into(), "--state".into(), memory.into()];
+        return Ok(command(name.to_owned(), own_program()?, args));
+    }
+    if name == NATIVE {
+        let file = config.home.config.clone().into();
+        let args = vec![NATIVE_VERB.into(), "--config".into(), file];
         return Ok(command(name.to_owned(), own_program()?, args));
     }
     Err(Failure::new(NOT_FOUND, format!("there is no agent `{name}`")).hint(format!(

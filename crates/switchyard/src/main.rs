@@ -24,6 +24,7 @@ mod format;
 mod home;
 mod launching;
 mod logging;
+mod native;
 mod notify;
 mod outcome;
 mod paint;
@@ -59,13 +60,17 @@ fn main() -> ExitCode {
         // Before any thread: a keeper must be the only thing in its process.
         return ::bus::keeper::main();
     }
+    if first.as_deref().is_some_and(|verb| verb == agent::native::sandbox::LAUNCHER_VERB) {
+        let args: Vec<std::ffi::OsString> = args.collect();
+        return agent::native::sandbox::launcher_main(&args);
+    }
     // Also before any thread: what was meant for this process alone leaves the environment.
     let inherited = activation::inherited();
     // One protocol on one pair of pipes: handing messages from thread to thread would cost
     // more than it gains. The log has threads of its own.
-    let is_protocol = first.as_deref().is_some_and(|verb| {
-        verb == "acp" || verb == world::ADAPTER_VERB || verb == world::DEMO_VERB
-    });
+    let protocols = ["acp", world::ADAPTER_VERB, world::DEMO_VERB, world::NATIVE_VERB];
+    let is_protocol =
+        first.as_deref().is_some_and(|verb| protocols.iter().any(|protocol| verb == *protocol));
     let mut builder = match is_protocol {
         true => tokio::runtime::Builder::new_current_thread(),
         false => tokio::runtime::Builder::new_multi_thread(),
@@ -95,7 +100,7 @@ async fn dispatch(
     logging: &Logging,
     inherited: Result<Inherited, ActivationError>,
 ) -> Result<ExitCode, Failure> {
-    let is_adapter = matches!(cli.verb, Verb::Adapter(_));
+    let is_adapter = matches!(cli.verb, Verb::Adapter(_) | Verb::NativeAgent);
     // `--config` of the bus is its own file, as with stdio Bus.
     let is_bus = matches!(cli.verb, Verb::Bus(_));
     // Whoever started an adapter has read the file, if there is one.
@@ -120,7 +125,7 @@ async fn dispatch(
     if let Some(traces) = &traces {
         config.observers = config.observers.and(traces.observer());
     }
-    let ended = obey(cli.verb, cli.config, config, service).await;
+    let ended = Box::pin(obey(cli.verb, cli.config, config, service)).await;
     if let Some(traces) = traces {
         traces.finish().await;
     }
@@ -145,6 +150,7 @@ async fn obey(
         Verb::Attach(args) => attach::attach(args, config).await,
         Verb::Sessions(verb) => sessions_verbs::dispatch(verb, config).await,
         Verb::Cancel { session } => sessions_verbs::cancel(&session, config).await,
+        Verb::NativeAgent => native::serve(config).await,
         Verb::Adapter(args) => adapter::serve(args, config).await,
         Verb::Agents(args) => agents_verbs::dispatch(args, config).await,
         Verb::Translate(args) => translate::translate(&args),

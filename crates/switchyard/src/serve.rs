@@ -167,7 +167,7 @@ fn shared_cwd(config: &Config) -> PathBuf {
 fn counted(config: &Config, service: &Service) -> Result<Metrics, Failure> {
     let agents = crate::agents::catalogue(config)?;
     let names = agents.iter().map(|agent| agent.id.clone());
-    let metrics = Metrics::new(names.chain([runtimes::catalogue::BUILT_IN.to_owned()]));
+    let metrics = Metrics::new(names.chain(runtimes::catalogue::BUILT_IN.map(str::to_owned)));
     let logging = service.logging.clone();
     metrics.dropped_lines_from(move || logging.n_dropped());
     Ok(metrics)

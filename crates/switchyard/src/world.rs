@@ -19,6 +19,7 @@ use crate::outcome::{Failure, NOT_FOUND};
 /// Hidden verbs under which the binary starts itself.
 pub(crate) const KEEPER_VERB: &str = "__keeper";
 pub(crate) const DEMO_VERB: &str = "demo-agent";
+pub(crate) const NATIVE_VERB: &str = "native-agent";
 pub(crate) const ADAPTER_VERB: &str = "adapter";
 
 pub(crate) fn open_log(config: &Config) -> Result<Arc<dyn EventLog>, Failure> {

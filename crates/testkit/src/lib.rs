@@ -14,6 +14,7 @@
 //! | [`daemon`] | `switchyard serve`, where it listens, and a client for it |
 //! | [`event_client`] | a reader of a session's events by SSE or WebSocket, as slow as a test wants |
 //! | [`browser`] | a real browser without a window, and what happens in its pages |
+//! | [`model_server`] | a model endpoint that follows a script, and fails in every way |
 //! | [`process`] | the binary under test in a home of its own, and patience |
 //! | [`tools`] | where the programs of this crate are |
 //! | [`proc`] | what `/proc` knows about processes |
@@ -28,6 +29,7 @@ pub mod browser;
 pub mod daemon;
 pub mod event_client;
 pub mod line_client;
+pub mod model_server;
 pub mod proc;
 pub mod process;
 pub mod schema;

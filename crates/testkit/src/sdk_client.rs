@@ -13,6 +13,8 @@ mod recorder;
 mod terminals;
 mod turn;
 
+/// The SDK's types, for tests that name them.
+pub use agent_client_protocol::v1::schema as acp;
 pub use manners::{Answer, Manners, Permission};
 pub use turn::{RunningTurn, Turn, text_of};
 

@@ -12,13 +12,14 @@ use std::sync::Arc;
 
 use bus::switch::{Limits, Plan, PlanError, PoolPlan};
 use bus::{Edges, Environment, Launch, PoolSetup, Setup};
+use runtimes::catalogue::BUILT_IN;
 
 use super::file::BusFile;
 use super::listener::{Listener, Place};
 use super::pool_table::{PoolEntry, Work};
 use super::units::show_bytes;
 use crate::config::Config;
-use crate::launching::{DEMO, Wanted, agent_command};
+use crate::launching::{Wanted, agent_command};
 use crate::outcome::{ERROR, Failure};
 use crate::{agents, world};
 
@@ -222,7 +223,7 @@ pub(super) async fn launch(
 fn check_known(pool: &str, agent: &str, config: &Config) -> Result<(), Problem> {
     let catalogue =
         agents::catalogue(config).map_err(|failure| Problem::of_agent(pool, failure))?;
-    match agent == DEMO || catalogue.get(agent).is_some() {
+    match BUILT_IN.contains(&agent) || catalogue.get(agent).is_some() {
         true => Ok(()),
         false => Err(Problem::new(format!("pool `{pool}`: there is no agent `{agent}`")).hint(
             "`switchyard agents list --all` shows those there are; anything else is run by `command`",

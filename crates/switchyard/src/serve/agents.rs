@@ -64,8 +64,11 @@ impl Agents for Catalogued {
         let config = self.config.clone();
         tokio::spawn(async move {
             let Ok(catalogue) = agents::catalogue(&config) else { return };
-            if sender.send(Json::of(&crate::agents_verbs::demo_json())).await.is_err() {
-                return;
+            let native = crate::native::about(&config).await;
+            for built_in in [native, crate::agents_verbs::demo_json()] {
+                if sender.send(Json::of(&built_in)).await.is_err() {
+                    return;
+                }
             }
             let options = runtimes::detect::Options { refresh, ..agents::options(&config) };
             let mut found = runtimes::detect::detect(&catalogue, options);

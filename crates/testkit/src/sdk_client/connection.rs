@@ -112,7 +112,7 @@ struct Handlers {
 
 impl Handlers {
     fn new(manners: Manners, memory: Arc<Memory>) -> Arc<Self> {
-        let files = Files(manners.files.clone());
+        let files = Files::new(manners.files.clone(), manners.buffers.clone());
         Arc::new(Self { manners, files, memory, terminals: Terminals::default() })
     }
 

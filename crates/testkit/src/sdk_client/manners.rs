@@ -16,6 +16,8 @@ pub struct Manners {
     pub elicitation: Answer,
     /// Where files may be read and written.
     pub files: Option<PathBuf>,
+    /// What an editor holds and has not saved yet.
+    pub buffers: BTreeMap<PathBuf, String>,
 }
 
 impl Manners {
@@ -34,6 +36,15 @@ impl Manners {
     #[must_use]
     pub fn files(mut self, directory: impl Into<PathBuf>) -> Self {
         self.files = Some(directory.into());
+        self
+    }
+}
+
+impl Manners {
+    /// A file that is open in the editor with other words than on the disk.
+    #[must_use]
+    pub fn buffer(mut self, path: impl Into<PathBuf>, text: &str) -> Self {
+        self.buffers.insert(path.into(), text.to_owned());
         self
     }
 }

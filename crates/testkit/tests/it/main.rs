@@ -1,4 +1,5 @@
-//! Tries the tools on each other: the SDK's client and agent, the tap, our demo agent, `/proc`.
+//! Tries the tools on each other: the SDK's client and agent, the tap, our demo agent, `/proc`;
+//! and a plain HTTP client on the model server.
 //!
 //! Every conversation between well-behaved peers ends with the schema's verdict, once as the
 //! client saw it and, where a tap stands between, once as the tap saw it.
@@ -7,6 +8,7 @@
 
 mod browser;
 mod demo;
+mod model_server;
 mod processes;
 mod sdk_pair;
 mod stage;

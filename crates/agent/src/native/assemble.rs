@@ -1,0 +1,115 @@
+//! A whole answer from its pieces.
+//!
+//! In: [`Delta`]s in the order in which they come. Out: what the model said, thought and wants
+//! to be run. However a call was cut and mixed with others, it comes out the same.
+//!
+//! Always true: every call has a name and an id that no other call of the answer has.
+
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use super::chat::{Delta, Finish, Message, ToolCall, Usage};
+
+/// For a call that has none: no tool is called that, so that the model is told.
+const NAMELESS: &str = "unnamed_tool";
+
+#[derive(Debug, Default)]
+pub struct Assembly {
+    text: String,
+    thought: String,
+    calls: BTreeMap<usize, Draft>,
+    usage: Option<Usage>,
+    finish: Option<Finish>,
+}
+
+#[derive(Debug, Default)]
+struct Draft {
+    id: Option<String>,
+    name: Option<String>,
+    arguments: String,
+}
+
+/// What a model answered.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Assembled {
+    pub text: String,
+    pub thought: String,
+    pub calls: Vec<ToolCall>,
+    pub usage: Option<Usage>,
+    /// `None` if the answer did not come to its end. After [`Finish::Length`] the last call may
+    /// be cut off: it is not to be run.
+    pub finish: Option<Finish>,
+}
+
+impl Assembly {
+    pub fn push(&mut self, delta: &Delta) {
+        match delta {
+            Delta::Text(text) => self.text.push_str(text),
+            Delta::Thought(thought) => self.thought.push_str(thought),
+            Delta::Call { index, id, name, arguments } => {
+                let draft = self.calls.entry(*index).or_default();
+                let given = |value: &Option<String>| value.clone().filter(|text| !text.is_empty());
+                draft.id = draft.id.take().or_else(|| given(id));
+                draft.name = draft.name.take().or_else(|| given(name));
+                draft.arguments.push_str(arguments);
+            }
+            Delta::Usage(usage) => self.usage = Some(*usage),
+            Delta::Finish(finish) => self.finish = Some(*finish),
+            Delta::Retrying { .. } => {}
+        }
+    }
+
+    /// What was said so far.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether anything came that a person or the history would miss.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.thought.is_empty() && self.calls.is_empty()
+    }
+
+    pub fn end(self) -> Assembled {
+        let mut taken = HashSet::new();
+        let calls: Vec<_> = self
+            .calls
+            .into_values()
+            .filter(|draft| {
+                draft.id.is_some() || draft.name.is_some() || !draft.arguments.is_empty()
+            })
+            .map(|draft| {
+                let id = draft.id.filter(|id| !taken.contains(id)).unwrap_or_else(fresh_id);
+                taken.insert(id.clone());
+                let name = draft.name.unwrap_or_else(|| NAMELESS.to_owned());
+                ToolCall { id, name, arguments: draft.arguments }
+            })
+            .collect();
+        let finish = self.finish.map(|finish| match (finish, calls.is_empty()) {
+            // Not every endpoint says so, and some say so without any.
+            (Finish::Stop, false) => Finish::Calls,
+            (Finish::Calls, true) => Finish::Stop,
+            (finish, _) => finish,
+        });
+        Assembled { text: self.text, thought: self.thought, calls, usage: self.usage, finish }
+    }
+}
+
+impl Assembled {
+    /// As it goes into the history.
+    pub fn message(&self) -> Message {
+        Message::Assistant {
+            text: self.text.clone(),
+            thought: self.thought.clone(),
+            calls: self.calls.clone(),
+        }
+    }
+}
+
+/// Not used before, in this process or another: a history holds calls of both.
+fn fresh_id() -> String {
+    let random = || RandomState::new().build_hasher().finish();
+    format!("call_{:016x}{:08x}", random(), random() >> 32)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! What is said between us and a model.
+//!
+//! Plain values without a wire format: a provider puts them into its requests and makes them
+//! from its answers.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One entry of what a model is told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    System {
+        text: String,
+    },
+    User {
+        parts: Vec<Part>,
+    },
+    Assistant {
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        text: String,
+        /// Some endpoints want it back with the tool calls that followed from it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        thought: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<ToolCall>,
+    },
+    /// What a call gave.
+    Tool {
+        call: String,
+        parts: Vec<Part>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Part {
+    Text {
+        text: String,
+    },
+    /// Base64, as it came.
+    Image {
+        mime: String,
+        data: String,
+    },
+}
+
+impl Part {
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+}
+
+/// A model wants a tool to be run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The model's own id; ours if it gave none.
+    pub id: String,
+    pub name: String,
+    /// As the model wrote it: JSON if all went well.
+    pub arguments: String,
+}
+
+/// What a tool is, for a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    pub name: String,
+    pub description: String,
+    /// A JSON schema of its arguments.
+    pub parameters: Value,
+}
+
+/// Everything that one request to a model needs.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    pub model: String,
+    pub messages: Vec<Message>,
+    pub tools: Vec<ToolSpec>,
+    pub max_tokens: Option<u32>,
+    pub temperature: Option<f64>,
+    /// `low`, `medium`, `high` …: only sent when somebody chose it.
+    pub effort: Option<String>,
+}
+
+/// A piece of an answer, in the order in which it comes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Delta {
+    Text(String),
+    Thought(String),
+    /// A fragment of the call at `index`; calls may come interleaved.
+    Call {
+        index: usize,
+        id: Option<String>,
+        name: Option<String>,
+        arguments: String,
+    },
+    Usage(Usage),
+    Finish(Finish),
+    /// Nothing has come yet, and we try again after a while.
+    Retrying {
+        attempt: u32,
+        wait: std::time::Duration,
+        why: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+    #[serde(default)]
+    pub thought: u64,
+    #[serde(default)]
+    pub cached: u64,
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finish {
+    Stop,
+    /// It wants its tools to be run.
+    Calls,
+    /// It ran into its limit of tokens.
+    Length,
+    /// Its provider did not let it go on.
+    Filtered,
+}

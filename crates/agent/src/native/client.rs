@@ -1,0 +1,160 @@
+//! The client of one session: what it is told, and what it can be asked.
+//!
+//! Always true: nothing is asked of a client that did not say that it can do it; a client that
+//! is gone is an error like any other.
+
+use std::time::Duration;
+
+use bus::connection::{CallError, Connection};
+use serde_json::{Value, json};
+use wire::{Json, RpcError};
+
+use super::tools::{Content, Location};
+
+/// A file of an editor comes from memory or a local disk.
+const FILE_WITHIN: Duration = Duration::from_secs(30);
+/// To start, look at or end a command; not to wait for it.
+const TERMINAL_WITHIN: Duration = Duration::from_secs(30);
+
+/// What a client said about itself in `initialize`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Abilities {
+    pub reads_files: bool,
+    pub writes_files: bool,
+    pub has_terminals: bool,
+    /// Shows `compaction_update`.
+    pub shows_compaction: bool,
+    /// Shows `notice`.
+    pub shows_notices: bool,
+}
+
+impl Abilities {
+    /// Of `clientCapabilities`.
+    pub fn read(capabilities: &Value) -> Self {
+        let is = |value: &Value| value.as_bool() == Some(true);
+        let has = |value: &Value| value.is_object();
+        Self {
+            reads_files: is(&capabilities["fs"]["readTextFile"]),
+            writes_files: is(&capabilities["fs"]["writeTextFile"]),
+            has_terminals: is(&capabilities["terminal"]),
+            shows_compaction: has(&capabilities["session"]["compaction"]),
+            shows_notices: has(&capabilities["session"]["notices"]),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Client {
+    connection: Connection,
+    session: String,
+    pub can: Abilities,
+}
+
+/// How a client answered a question for permission.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Permission {
+    Chosen(String),
+    Cancelled,
+}
+
+impl Client {
+    pub fn new(connection: Connection, session: String, can: Abilities) -> Self {
+        Self { connection, session, can }
+    }
+
+    /// Tells an update; waits for a client that is slow to read.
+    pub async fn update(&self, update: Value) -> Result<(), CallError> {
+        let params = json!({ "sessionId": self.session, "update": update });
+        self.connection.notify_in_turn("session/update", &Json::of(&params)).await
+    }
+
+    /// Shows how far a call is. One that the client has no room for is left out: the next
+    /// holds everything.
+    pub fn show_progress(&self, call: &str, content: &[Content], locations: &[Location]) {
+        let mut update = json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": call, "status": "in_progress",
+        });
+        if !content.is_empty() {
+            update["content"] = content.iter().map(Content::to_acp).collect();
+        }
+        if !locations.is_empty() {
+            update["locations"] = locations.iter().map(Location::to_acp).collect();
+        }
+        let params = json!({ "sessionId": self.session, "update": update });
+        let _ = self.connection.notify("session/update", &Json::of(&params));
+    }
+
+    /// Asks a person. Waits for as long as it takes; dropping the future withdraws the question.
+    pub async fn ask(&self, tool_call: Value, options: Value) -> Result<Permission, CallError> {
+        let asked = json!({ "toolCall": tool_call, "options": options });
+        let answer = self.call("session/request_permission", asked, None).await?;
+        Ok(match answer["outcome"]["optionId"].as_str() {
+            Some(option) if answer["outcome"]["outcome"] == "selected" => {
+                Permission::Chosen(option.to_owned())
+            }
+            _ => Permission::Cancelled,
+        })
+    }
+
+    pub async fn read_text(&self, path: &str) -> Result<String, CallError> {
+        let read =
+            self.call("fs/read_text_file", json!({ "path": path }), Some(FILE_WITHIN)).await?;
+        match read["content"].as_str() {
+            Some(text) => Ok(text.to_owned()),
+            None => Err(RpcError::internal("the client answered without `content`").into()),
+        }
+    }
+
+    pub async fn write_text(&self, path: &str, content: &str) -> Result<(), CallError> {
+        let params = json!({ "path": path, "content": content });
+        self.call("fs/write_text_file", params, Some(FILE_WITHIN)).await.map(drop)
+    }
+
+    /// One of `terminal/*`; `terminal/wait_for_exit` waits for as long as it takes.
+    pub async fn terminal(&self, verb: &str, params: Value) -> Result<Value, CallError> {
+        let within = (verb != "wait_for_exit").then_some(TERMINAL_WITHIN);
+        self.call(&format!("terminal/{verb}"), params, within).await
+    }
+
+    async fn call(
+        &self,
+        method: &str,
+        mut params: Value,
+        within: Option<Duration>,
+    ) -> Result<Value, CallError> {
+        params["sessionId"] = json!(self.session);
+        let params = Json::of(&params);
+        let answer = match within {
+            Some(limit) => self.connection.call_within(limit, method, &params).await?,
+            None => self.connection.call(method, &params).await?,
+        };
+        Ok(answer.read().unwrap_or_default())
+    }
+}
+
+impl Content {
+    pub(super) fn to_acp(&self) -> Value {
+        match self {
+            Self::Text(text) => {
+                json!({ "type": "content", "content": { "type": "text", "text": text } })
+            }
+            Self::Image { mime, data } => {
+                let image = json!({ "type": "image", "mimeType": mime, "data": data });
+                json!({ "type": "content", "content": image })
+            }
+            Self::Diff { path, old, new } => {
+                json!({ "type": "diff", "path": path, "oldText": old, "newText": new })
+            }
+            Self::Terminal(id) => json!({ "type": "terminal", "terminalId": id }),
+        }
+    }
+}
+
+impl Location {
+    pub(super) fn to_acp(&self) -> Value {
+        match self.line {
+            Some(line) => json!({ "path": self.path, "line": line }),
+            None => json!({ "path": self.path }),
+        }
+    }
+}

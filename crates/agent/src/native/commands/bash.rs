@@ -1,0 +1,186 @@
+//! The tool `bash`: a line for the shell.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{End, Finished, Order, Settings, permission_key, run};
+use crate::native::chat::ToolSpec;
+use crate::native::scene::Scene;
+use crate::native::tools::{Content, Kind, Need, Output, Prepared, Shown, Tool, ToolError};
+use crate::native::visible;
+
+/// The kernel takes no single argument of 128 KiB or more.
+const MAX_LINE_BYTES: usize = 100 << 10;
+const MAX_DESCRIPTION_CHARS: usize = 200;
+
+#[derive(Debug, Default)]
+pub struct Bash;
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    command: String,
+    /// Milliseconds. Some models write numbers with a fraction.
+    timeout: Option<f64>,
+    workdir: Option<PathBuf>,
+    description: Option<String>,
+}
+
+#[async_trait]
+impl Tool for Bash {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "bash".into(),
+            description: "Runs a command line in a shell and returns what it printed (stdout and \
+                stderr together) and its exit code. Each call is a new shell: directories and \
+                variables do not carry over, use `workdir`. There is no input, so nothing may \
+                ask for any. Everything the command started is ended when it exits, so nothing \
+                can be left running in the background. Use the file and search tools instead of \
+                cat, sed, find and grep."
+                .into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "command": { "type": "string", "description": "The command line to run" },
+                    "timeout": {
+                        "type": "integer",
+                        "description": "Milliseconds after which it is ended (default 120000)",
+                    },
+                    "workdir": {
+                        "type": "string",
+                        "description": "Directory to run in, inside the workspace (default: the \
+                            session's directory)",
+                    },
+                    "description": {
+                        "type": "string",
+                        "description": "What the command does, in a few words, for the user",
+                    },
+                },
+                "required": ["command"],
+            }),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Execute
+    }
+
+    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
+        let arguments: Arguments = serde_json::from_value(arguments).map_err(|error| {
+            ToolError(format!("bash needs `command`, a string with a command line: {error}"))
+        })?;
+        let line = arguments.command;
+        check(&line)?;
+        let session = &scene.session;
+        session.settings.sandbox.check().map_err(ToolError::new)?;
+        let cwd = directory(arguments.workdir.as_deref(), &session.cwd, &session.roots)?;
+        let own = session.cwd.canonicalize().unwrap_or_else(|_| session.cwd.clone());
+        let elsewhere = (cwd != own).then(|| cwd.to_string_lossy());
+        let key = permission_key(&line, elsewhere.as_deref());
+
+        let mut asked = visible::fenced("sh", &visible::asked(&line));
+        if let Some(description) = arguments.description.filter(|text| !text.trim().is_empty()) {
+            let short: String = description.chars().take(MAX_DESCRIPTION_CHARS).collect();
+            asked = format!("{asked}\n{}", visible::title(&short));
+        }
+        if elsewhere.is_some() {
+            asked = format!("{asked}\nin {}", visible::title(&cwd.to_string_lossy()));
+        }
+        let timeout = time_limit(arguments.timeout, &session.settings.commands);
+        let shown = Shown {
+            title: visible::title(&line),
+            content: vec![Content::Text(asked)],
+            ..Shown::default()
+        };
+        let scene = scene.clone();
+        let work = async move {
+            let finished = run(&scene, Order { line, cwd, timeout }).await?;
+            Ok(report(finished, timeout))
+        };
+        Ok(Prepared { shown, need: Need::Permission { key }, work: Box::pin(work) })
+    }
+}
+
+fn check(line: &str) -> Result<(), ToolError> {
+    if line.trim().is_empty() {
+        return Err(ToolError::new("`command` is empty; give a command line to run"));
+    }
+    if line.len() > MAX_LINE_BYTES {
+        return Err(ToolError(format!(
+            "the command is {} bytes long, and at most {MAX_LINE_BYTES} can be run; write long \
+             scripts to a file first",
+            line.len()
+        )));
+    }
+    if line.contains('\0') {
+        return Err(ToolError::new("the command has a NUL character in it, which no shell takes"));
+    }
+    Ok(())
+}
+
+/// Where to run, with symbolic links resolved: the session's directory or one inside its roots.
+fn directory(wanted: Option<&Path>, cwd: &Path, roots: &[PathBuf]) -> Result<PathBuf, ToolError> {
+    let path = match wanted {
+        Some(wanted) if !wanted.as_os_str().is_empty() => cwd.join(wanted),
+        _ => cwd.to_path_buf(),
+    };
+    let real = path
+        .canonicalize()
+        .map_err(|error| ToolError(format!("workdir {}: {error}", path.display())))?;
+    if !real.is_dir() {
+        return Err(ToolError(format!("workdir {} is not a directory", path.display())));
+    }
+    let is_inside = std::iter::once(cwd)
+        .chain(roots.iter().map(PathBuf::as_path))
+        .any(|root| root.canonicalize().is_ok_and(|root| real.starts_with(root)));
+    match is_inside {
+        true => Ok(real),
+        false => Err(ToolError(format!(
+            "workdir {} is outside the session's directories; use one inside {}",
+            path.display(),
+            cwd.display()
+        ))),
+    }
+}
+
+fn time_limit(milliseconds: Option<f64>, settings: &Settings) -> Duration {
+    match milliseconds {
+        Some(wanted) if wanted > 0.0 => {
+            let wanted = Duration::try_from_secs_f64(wanted / 1000.0);
+            wanted.unwrap_or(settings.max_timeout).min(settings.max_timeout)
+        }
+        _ => settings.timeout,
+    }
+}
+
+/// For the model how it ended, then what it printed; for people what it printed.
+fn report(finished: Finished, limit: Duration) -> Output {
+    let took = finished.took.as_secs_f64();
+    let end = match &finished.end {
+        End::Code(0) => format!("Exit code 0 after {took:.1} s."),
+        End::Code(code) => format!("Failed with exit code {code} after {took:.1} s."),
+        End::Signal(signal) => format!("Killed by {signal} after {took:.1} s."),
+        End::Unknown => format!("Ended after {took:.1} s; nobody knows how."),
+        End::TimedOut => format!(
+            "Ended by us, with everything it had started, because it took longer than {} s. \
+             If it needs more time, give a larger `timeout` in milliseconds.",
+            limit.as_secs_f64()
+        ),
+    };
+    let printed = match finished.text.trim_end() {
+        "" => "(no output)",
+        text => text,
+    };
+    let mut told = format!("{end}\n\n{printed}");
+    if let Some(held_in) = finished.held_in.filter(|_| finished.end != End::Code(0)) {
+        told = format!("{told}\n\n(The command ran in a sandbox: {held_in})");
+    }
+    let content = match finished.terminal {
+        Some(id) => Content::Terminal(id),
+        None => Content::Text(visible::fenced("", &format!("{printed}\n\n{end}"))),
+    };
+    Output { content: vec![content], ..Output::text(told) }
+}

@@ -1,0 +1,218 @@
+//! What *always* means for a command.
+//!
+//! In: a line for the shell. Out: the name under which somebody may allow it for the rest of a
+//! session. A line is only given a short name, such as `execute:cargo test`, when it is one
+//! simple command out of a list whose subcommands do one thing whatever else is in the line,
+//! with options that are known to change nothing about that. The name of any other line is the
+//! line itself, so that *always* covers this text and no other.
+//!
+//! Nothing here is a boundary: it is a convenience for people who are asked. What must not
+//! happen is what a sandbox is for.
+//!
+//! Always true: a line with a character that the shell could read in its own way never has a
+//! short name, and no line has the short name of another kind of line.
+
+/// The name of `line`, run in the session's directory, or in `elsewhere`, a directory below it.
+pub fn permission_key(line: &str, elsewhere: Option<&str>) -> String {
+    let name = short_name(line).unwrap_or_else(|| line.to_owned());
+    match elsewhere {
+        None => format!("execute:{name}"),
+        // Another directory has another Makefile. The quotes keep any name of a directory from
+        // reading like a part of the line.
+        Some(dir) => format!("execute in {dir:?}:{name}"),
+    }
+}
+
+/// A program whose subcommands may be allowed one by one.
+struct Known {
+    program: &'static str,
+    subcommands: &'static [&'static str],
+    /// Further words name files, packages or tests, and not more things to do.
+    takes_words: bool,
+    /// Options that start nothing, write nowhere else and read no other configuration.
+    options: &'static [&'static str],
+}
+
+const KNOWN: [Known; 13] = [
+    Known {
+        program: "cargo",
+        subcommands: &["test", "build", "check", "clippy", "fmt", "doc", "bench", "tree"],
+        takes_words: true,
+        options: &[
+            "--",
+            "--all",
+            "--all-features",
+            "--all-targets",
+            "--bin",
+            "--bins",
+            "--check",
+            "--doc",
+            "--example",
+            "--examples",
+            "--features",
+            "--frozen",
+            "--ignored",
+            "--lib",
+            "--locked",
+            "--no-default-features",
+            "--no-deps",
+            "--no-fail-fast",
+            "--no-run",
+            "--nocapture",
+            "--offline",
+            "--package",
+            "--quiet",
+            "--release",
+            "--test",
+            "--tests",
+            "--test-threads",
+            "--verbose",
+            "--workspace",
+            "-p",
+            "-q",
+            "-v",
+        ],
+    },
+    Known {
+        program: "git",
+        subcommands: &["status", "diff", "log", "show", "blame", "add", "ls-files", "rev-parse"],
+        takes_words: true,
+        options: &[
+            "--",
+            "--abbrev-ref",
+            "--all",
+            "--branch",
+            "--cached",
+            "--decorate",
+            "--graph",
+            "--name-only",
+            "--name-status",
+            "--no-color",
+            "--no-pager",
+            "--numstat",
+            "--oneline",
+            "--patch",
+            "--porcelain",
+            "--short",
+            "--show-toplevel",
+            "--staged",
+            "--stat",
+            "-1",
+            "-5",
+            "-10",
+            "-20",
+            "-A",
+            "-b",
+            "-n",
+            "-p",
+            "-s",
+            "-u",
+        ],
+    },
+    Known {
+        program: "go",
+        subcommands: &["test", "build", "vet", "fmt"],
+        takes_words: true,
+        options: &["-count", "-race", "-run", "-short", "-v"],
+    },
+    Known {
+        program: "npm",
+        subcommands: &["test", "run *"],
+        takes_words: false,
+        options: &["--silent", "-s"],
+    },
+    Known {
+        program: "pnpm",
+        subcommands: &["test", "run *"],
+        takes_words: false,
+        options: &["--silent", "-s"],
+    },
+    Known {
+        program: "yarn",
+        subcommands: &["test", "run *"],
+        takes_words: false,
+        options: &["--silent", "-s"],
+    },
+    Known { program: "bun", subcommands: &["test", "run *"], takes_words: false, options: &[] },
+    Known {
+        program: "deno",
+        subcommands: &["test", "check", "lint", "fmt"],
+        takes_words: true,
+        options: &["--quiet", "-q"],
+    },
+    Known {
+        program: "make",
+        subcommands: &["*"],
+        takes_words: false,
+        options: &["-s", "--silent", "-k", "-j"],
+    },
+    Known {
+        program: "dotnet",
+        subcommands: &["test", "build"],
+        takes_words: false,
+        options: &["--no-restore", "--no-build"],
+    },
+    Known {
+        program: "mvn",
+        subcommands: &["test", "compile", "verify", "package"],
+        takes_words: false,
+        options: &["-q", "-o"],
+    },
+    Known {
+        program: "gradle",
+        subcommands: &["test", "build", "check"],
+        takes_words: false,
+        options: &["-q", "--offline"],
+    },
+    Known {
+        program: "mix",
+        subcommands: &["test", "compile", "format"],
+        takes_words: true,
+        options: &["--trace"],
+    },
+];
+
+fn short_name(line: &str) -> Option<String> {
+    // One blank between words and none around them: whatever else there is between words, some
+    // shell has split at it, or some person has not seen it.
+    if line.is_empty() || !line.bytes().all(is_plain) || line.contains("  ") {
+        return None;
+    }
+    let words: Vec<&str> = line.split(' ').collect();
+    let (program, words) = words.split_first()?;
+    let known = KNOWN.iter().find(|known| known.program == *program)?;
+    let (name, rest) = known.subcommands.iter().find_map(|&form| match_form(form, words))?;
+    let is_harmless = |word: &&str| match word.starts_with('-') {
+        true => known.options.contains(word),
+        false => known.takes_words && stays_inside(word),
+    };
+    rest.iter().all(is_harmless).then(|| format!("{program} {name}"))
+}
+
+/// `form` is a word, or two; `*` stands for any word that could be a name.
+fn match_form<'a>(form: &str, words: &'a [&'a str]) -> Option<(String, &'a [&'a str])> {
+    let n_words = form.split(' ').count();
+    let (matched, rest) = words.split_at_checked(n_words)?;
+    let fits = form.split(' ').zip(matched).all(|(wanted, word)| match wanted {
+        "*" => is_name(word),
+        wanted => wanted == *word,
+    });
+    fits.then(|| (matched.join(" "), rest))
+}
+
+/// Bytes that no shell reads in a way of its own, wherever they stand behind the first word.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b" _-./:,+@".contains(&byte)
+}
+
+fn is_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-:".contains(&byte))
+}
+
+fn stays_inside(word: &str) -> bool {
+    !word.is_empty() && !word.starts_with('/') && !word.split('/').any(|part| part == "..")
+}
+
+#[cfg(test)]
+mod tests;

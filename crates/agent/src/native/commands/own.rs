@@ -1,0 +1,197 @@
+//! A command that we run ourselves, below a keeper.
+//!
+//! stdout and stderr are one pipe, so that their order is kept. The call ends with the main
+//! process: what it left in the background is ended by the keeper, which also ends the pipe.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bus::{ExitReport, Launch, StderrKind, StdinKind, StopLadder, WorkerHandle, WorkerStdout};
+use tokio::io::AsyncReadExt as _;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::kept::Kept;
+use super::{CommandError, End, Finished, Order, Settings, UNATTENDED};
+use crate::native::sandbox::Held;
+use crate::native::scene::Scene;
+use crate::native::tools::Content;
+use crate::native::visible;
+
+/// A command that is told to end may tidy up, but nobody waits long for it.
+const LADDER: StopLadder =
+    StopLadder { after_eof: Duration::ZERO, after_term: Duration::from_millis(500) };
+/// The keeper gives what is left behind half a second; what is still there then is another
+/// user's or stuck in the kernel, and is not waited for.
+const LEFT_BEHIND: Duration = Duration::from_secs(3);
+/// People read slower than this, and each showing replaces the one before.
+const SHOW_EVERY: Duration = Duration::from_millis(100);
+const SHOWN_BYTES: usize = 8 << 10;
+const READ_BYTES: usize = 16 << 10;
+/// A shorter value is no key, and may be anybody's.
+const MIN_SECRET_BYTES: usize = 8;
+
+pub(super) async fn run(scene: &Scene, order: Order) -> Result<Finished, CommandError> {
+    let settings = &scene.session.settings;
+    let began = Instant::now();
+    let argv = vec![settings.commands.shell.clone().into(), "-c".into(), order.line.into()];
+    let held =
+        settings.sandbox.hold(argv, &order.cwd, &scene.session.roots, &settings.keeper_exe)?;
+    let mut argv = held.argv.iter().cloned();
+    let mut launch = Launch::new(argv.next().unwrap_or_default(), order.cwd);
+    launch.args = argv.collect();
+    launch.stdin = StdinKind::Null;
+    launch.stderr = StderrKind::MergedIntoStdout;
+    launch.keeper_exe.clone_from(&settings.keeper_exe);
+    launch.keeper_args.clone_from(&settings.keeper_args);
+    launch.cgroups = settings.cgroups;
+    launch.env.strip = secret_variables(&settings.commands, std::env::vars_os());
+    launch.env.set = UNATTENDED.map(|(name, value)| (name.into(), value.into())).into();
+    launch.env.set.extend(held.variables.iter().cloned());
+    let held_in = held.told.clone();
+
+    let worker = launch.spawn().await?;
+    let handle = worker.handle.clone();
+    let mut running = Running { handle: worker.handle, held: Some(held) };
+    let kept = Mutex::new(Kept::new(settings.commands.max_output_bytes));
+    let end = follow(&handle, worker.stdout, &kept, scene, order.timeout).await;
+    let is_gone = timeout(LEFT_BEHIND, handle.ended()).await.is_ok();
+    if is_gone {
+        running.held = None;
+    }
+    let text = lock(&kept).text();
+    Ok(Finished { text, end, took: began.elapsed(), terminal: None, held_in })
+}
+
+/// Reads to the end of the command, or of its time.
+async fn follow(
+    handle: &WorkerHandle,
+    stdout: WorkerStdout,
+    kept: &Mutex<Kept>,
+    scene: &Scene,
+    limit: Duration,
+) -> End {
+    let reading = read(stdout, kept, scene);
+    tokio::pin!(reading);
+    let ending = async {
+        match timeout(limit, handle.exited()).await {
+            Ok(report) => end_of(report),
+            Err(_over) => {
+                handle.stop(&LADDER).await;
+                End::TimedOut
+            }
+        }
+    };
+    tokio::pin!(ending);
+    let mut is_open = true;
+    let end = loop {
+        tokio::select! {
+            end = &mut ending => break end,
+            () = &mut reading, if is_open => is_open = false,
+        }
+    };
+    if is_open {
+        let _given_up = timeout(LEFT_BEHIND, reading).await;
+    }
+    end
+}
+
+/// Until the last process that could write is gone; shows what comes.
+async fn read(mut stdout: WorkerStdout, kept: &Mutex<Kept>, scene: &Scene) {
+    let mut chunk = vec![0; READ_BYTES];
+    let mut show_at = Instant::now();
+    let mut is_fresh = false;
+    loop {
+        tokio::select! {
+            // A command that never pauses is shown all the same.
+            biased;
+            () = sleep_until(show_at), if is_fresh => {
+                is_fresh = false;
+                show_at = Instant::now() + SHOW_EVERY;
+                let recent = lock(kept).recent(SHOWN_BYTES);
+                scene.show(&[Content::Text(visible::fenced("", &recent))], &[]);
+            }
+            read = stdout.read(&mut chunk) => match read {
+                Ok(n @ 1..) => {
+                    lock(kept).push(chunk.get(..n).unwrap_or_default());
+                    is_fresh = true;
+                }
+                Ok(_) | Err(_) => return,
+            },
+        }
+    }
+}
+
+/// A command on its way. Dropped early, it is ended, and what holds it in stays until it is.
+struct Running {
+    handle: WorkerHandle,
+    held: Option<Held>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let (Some(held), Ok(runtime)) = (self.held.take(), tokio::runtime::Handle::try_current())
+        else {
+            return;
+        };
+        let handle = self.handle.clone();
+        runtime.spawn(async move {
+            handle.stop(&LADDER).await;
+            drop(held);
+        });
+    }
+}
+
+/// The variables that are keys of ours, whatever they are called.
+fn secret_variables(
+    settings: &Settings,
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> BTreeSet<OsString> {
+    let all: Vec<_> = variables.collect();
+    let is_key = |value: &OsString| {
+        value.len() >= MIN_SECRET_BYTES
+            && all.iter().any(|(name, secret)| settings.secrets.contains(name) && secret == value)
+    };
+    let same = all.iter().filter(|(_, value)| is_key(value)).map(|(name, _)| name.clone());
+    settings.secrets.iter().cloned().chain(same).collect()
+}
+
+fn end_of(report: ExitReport) -> End {
+    match (report.code, report.signal) {
+        (Some(code), _) => End::Code(code),
+        // `killed by SIGKILL (9)` without the verb.
+        (None, Some(_)) => End::Signal(report.to_string().replace("killed by ", "")),
+        (None, None) => End::Unknown,
+    }
+}
+
+fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Which variables are secret.
+
+    use std::collections::BTreeSet;
+    use std::ffi::OsString;
+
+    use super::{Settings, secret_variables};
+
+    #[test]
+    fn a_key_under_another_name_is_a_key() {
+        let secrets = BTreeSet::from([OsString::from("OUR_KEY"), OsString::from("EMPTY")]);
+        let settings = Settings { secrets, ..Settings::default() };
+        let variables = [
+            ("OUR_KEY", "sk-12345678"),
+            ("COPY", "sk-12345678"),
+            ("EMPTY", ""),
+            ("HOME", "/root"),
+            ("ALSO_EMPTY", ""),
+        ];
+        let variables = variables.map(|(name, value)| (name.into(), value.into())).into_iter();
+        let stripped = secret_variables(&settings, variables);
+        assert_eq!(stripped, ["COPY", "EMPTY", "OUR_KEY"].map(OsString::from).into());
+    }
+}

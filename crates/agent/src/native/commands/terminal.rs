@@ -1,0 +1,95 @@
+//! A command in a terminal of the client.
+//!
+//! Always true: a terminal that was made is released, also when its command is given up while
+//! the client still makes it; a command that was given up or took too long is killed first.
+//! For that the terminal belongs to a task of its own, which outlives whoever waits.
+
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::kept::Kept;
+use super::{CommandError, End, Finished, Order, UNATTENDED};
+use crate::native::client::Client;
+use crate::native::scene::Scene;
+use crate::native::tools::Content;
+
+pub(super) async fn run(scene: &Scene, order: Order) -> Result<Finished, CommandError> {
+    let (done, on_done) = oneshot::channel();
+    let given_up = CancellationToken::new();
+    let _gives_up_when_dropped = given_up.clone().drop_guard();
+    let scene = scene.clone();
+    tokio::spawn(async move {
+        let finished = live(&scene, order, &given_up).await;
+        let _nobody_waits = done.send(finished);
+    });
+    // The task ends without an answer only with its runtime.
+    on_done.await.unwrap_or(Err(CommandError::NoTerminal))
+}
+
+/// The whole life of a terminal.
+async fn live(
+    scene: &Scene,
+    order: Order,
+    given_up: &CancellationToken,
+) -> Result<Finished, CommandError> {
+    let client = &scene.session.client;
+    let settings = &scene.session.settings.commands;
+    let began = Instant::now();
+    let env = UNATTENDED.map(|(name, value)| json!({ "name": name, "value": value }));
+    let create = json!({
+        "command": settings.shell, "args": ["-c", order.line], "cwd": order.cwd, "env": env,
+        "outputByteLimit": settings.max_output_bytes,
+    });
+    let created = client.terminal("create", create).await?;
+    let Some(id) = created["terminalId"].as_str() else { return Err(CommandError::NoTerminal) };
+    let named = || json!({ "terminalId": id });
+    // The turn may be over by now, and nothing is shown after its end.
+    if !given_up.is_cancelled() {
+        scene.show(&[Content::Terminal(id.to_owned())], &[]);
+    }
+
+    let waiting = async {
+        let exited = timeout(order.timeout, client.terminal("wait_for_exit", named())).await;
+        match exited {
+            Ok(Ok(status)) => Ok(end_of(&status)),
+            Ok(Err(error)) => Err(error),
+            Err(_over) => Ok(End::TimedOut),
+        }
+    };
+    let end = tokio::select! {
+        end = waiting => end,
+        () = given_up.cancelled() => Ok(End::TimedOut),
+    };
+    if !matches!(end, Ok(End::Code(_) | End::Signal(_) | End::Unknown)) {
+        let _already_over = client.terminal("kill", named()).await;
+    }
+    let output = read(client, id, settings.max_output_bytes).await;
+    let _already_gone = client.terminal("release", named()).await;
+    let (end, text) = (end?, output?);
+    let took = began.elapsed();
+    Ok(Finished { text, end, took, terminal: Some(id.to_owned()), held_in: None })
+}
+
+async fn read(client: &Client, id: &str, limit: usize) -> Result<String, CommandError> {
+    let output = client.terminal("output", json!({ "terminalId": id })).await?;
+    let mut kept = Kept::new(limit);
+    // The limit is ours to keep, whatever the client does with it; it cuts the beginning off.
+    let is_cut = output["truncated"].as_bool() == Some(true);
+    kept.push(output["output"].as_str().unwrap_or_default().as_bytes());
+    Ok(match is_cut {
+        true => format!("[… the beginning was cut off by the client …]\n{}", kept.text()),
+        false => kept.text(),
+    })
+}
+
+fn end_of(status: &Value) -> End {
+    // Some clients put it one level down, as `terminal/output` does.
+    let status = if status["exitStatus"].is_object() { &status["exitStatus"] } else { status };
+    match (status["exitCode"].as_i64(), &status["signal"]) {
+        (_, Value::String(signal)) => End::Signal(signal.clone()),
+        (Some(code), _) => End::Code(i32::try_from(code).unwrap_or(-1)),
+        (None, _) => End::Unknown,
+    }
+}

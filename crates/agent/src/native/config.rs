@@ -1,0 +1,160 @@
+//! `[native]` of `switchyard.toml`, and the variables that come before it.
+//!
+//! In: the table and a way to look variables up. Out: a [`Setup`], the endpoints that can be
+//! talked to. `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `OPENAI_MODEL`, `OPENAI_SYSTEM_PROMPT`,
+//! `OPENAI_MAX_TOKENS` and `OPENAI_TEMPERATURE` win over the table for the default provider.
+//!
+//! Always true: a key goes to the address that it was given for. `OPENAI_API_KEY` is used with
+//! `OPENAI_BASE_URL`, with the endpoint that it is named after, or where a provider names that variable; a
+//! provider's own key is not sent to an address that a variable put in its place.
+
+mod lenient;
+mod resolve;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+pub use self::resolve::Setup;
+use super::context_tools;
+use super::endpoint::Kind;
+use super::mcp::McpConfig;
+use super::sandbox;
+use super::secret::Secret;
+use super::session::Limits;
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The provider that is used where nobody chooses; without it the first by name.
+    pub provider: Option<String>,
+    /// Its model, or `provider/model`.
+    pub model: Option<String>,
+    pub system_prompt: Option<String>,
+    pub max_tokens: Option<u32>,
+    pub temperature: Option<f64>,
+    pub providers: BTreeMap<String, ProviderTable>,
+    /// What holds commands in.
+    pub sandbox: SandboxTable,
+    /// Pages of this machine and its networks may be fetched.
+    pub fetch_private: bool,
+    /// Requests to the model in one turn.
+    pub max_requests: Option<u32>,
+    /// Share of the window, in percent, at which the session is summarised.
+    pub compact_at_percent: Option<u64>,
+    /// Tools with which the agent works on its own context: all, none, or some by name.
+    pub context_tools: context_tools::Switch,
+    /// Commands that check the project; without them they are looked for.
+    pub checks: Vec<String>,
+    /// Servers of every session.
+    pub mcp: BTreeMap<String, McpConfig>,
+}
+
+/// `[native.sandbox]`
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SandboxTable {
+    /// Only the session's roots can be written.
+    pub workspace: bool,
+    pub network: bool,
+}
+
+impl Config {
+    pub fn limits(&self) -> Limits {
+        let usual = Limits::default();
+        Limits {
+            max_requests: self.max_requests.unwrap_or(usual.max_requests).max(1),
+            compact_at_percent: self
+                .compact_at_percent
+                .unwrap_or(usual.compact_at_percent)
+                .clamp(10, 100),
+        }
+    }
+
+    pub fn context(&self) -> context_tools::Settings {
+        context_tools::Settings { tools: self.context_tools.clone(), checks: self.checks.clone() }
+    }
+
+    pub fn sandbox(&self) -> sandbox::Mode {
+        match self.sandbox {
+            SandboxTable { workspace: false, .. } => sandbox::Mode::Off,
+            SandboxTable { network, .. } => sandbox::Mode::Workspace { network },
+        }
+    }
+}
+
+/// `[native.providers.NAME]`
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProviderTable {
+    pub kind: Kind,
+    pub base_url: Option<String>,
+    /// The variable that holds the key. Wins over `api_key` where it is set.
+    pub api_key_env: Option<String>,
+    pub api_key: Option<Secret>,
+    pub model: Option<String>,
+    /// Offered beside what the endpoint lists.
+    pub models: Vec<String>,
+    pub headers: BTreeMap<String, Secret>,
+    /// Azure.
+    pub api_version: Option<String>,
+    /// Azure; the model's name if there is none.
+    pub deployment: Option<String>,
+    /// Bedrock.
+    pub region: Option<String>,
+    /// Tokens.
+    pub context_window: Option<u64>,
+    pub max_tokens: Option<u32>,
+    pub temperature: Option<f64>,
+    pub images: Option<bool>,
+    pub send_thoughts: Option<bool>,
+    pub connect: Option<Wait>,
+    pub first_byte: Option<Wait>,
+    pub idle: Option<Wait>,
+    pub retries: Option<u32>,
+    pub retry_wait: Option<Wait>,
+}
+
+/// `90s`, `2m`, or a number of seconds as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Wait(pub Duration);
+
+impl TryFrom<String> for Wait {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let text = text.trim();
+        let duration = match text.parse::<u64>() {
+            Ok(seconds) => return Ok(Self(Duration::from_secs(seconds))),
+            Err(_) => text.parse::<jiff::SignedDuration>().map_err(|error| error.to_string())?,
+        };
+        let duration = Duration::try_from(duration);
+        duration.map(Self).map_err(|_| "a duration cannot be negative".to_owned())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    #[error(
+        "`{name}` cannot name a provider of the built-in agent: use letters, digits, `-`, `_` and `.`"
+    )]
+    BadName { name: String },
+    #[error("the built-in agent has no provider `{name}`; there are: {known}")]
+    NoSuchProvider { name: String, known: String },
+    #[error("the provider `{name}` needs `{member}`")]
+    Missing { name: String, member: &'static str },
+    #[error("{place} is not an address that begins with http:// or https://: `{value}`")]
+    BadUrl { place: String, value: String },
+    #[error("the provider `{name}` cannot have a header `{header}`")]
+    BadHeader { name: String, header: String },
+    #[error("{place} must be a number from 0 to 2")]
+    BadTemperature { place: String },
+    #[error("{place} must be more than 0")]
+    Zero { place: String },
+}
+
+#[cfg(test)]
+mod tests;

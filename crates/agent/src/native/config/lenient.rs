@@ -1,0 +1,23 @@
+//! Numbers in variables, read as JavaScript reads them: what comes after the number is ignored,
+//! and what is no number is as good as nothing.
+
+/// As `parseInt` does; a limit that is not positive is none.
+pub(super) fn max_tokens(text: &str) -> Option<u32> {
+    let text = text.trim_start();
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits.get(..end)?.parse().ok().filter(|tokens| *tokens > 0)
+}
+
+/// As `parseFloat` does, without its infinities.
+pub(super) fn temperature(text: &str) -> Option<f64> {
+    let text = text.trim_start();
+    let longest = text
+        .char_indices()
+        .take_while(|(_, c)| c.is_ascii_digit() || "+-.eE".contains(*c))
+        .last()
+        .map_or(0, |(at, _)| at + 1);
+    // `1.5e` and `1-2` begin with numbers: the longest beginning that is one counts.
+    let numbers = (1..=longest).rev().filter_map(|end| text.get(..end)?.parse::<f64>().ok());
+    numbers.into_iter().next().filter(|number| number.is_finite())
+}

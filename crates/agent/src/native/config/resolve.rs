@@ -1,0 +1,339 @@
+//! From the table and the variables to endpoints.
+
+use std::collections::BTreeMap;
+
+use reqwest::Url;
+use reqwest::header::{HeaderName, HeaderValue};
+
+use super::lenient;
+use super::{Config, ConfigError, ProviderTable};
+use crate::native::discover::Found;
+use crate::native::endpoint::{Endpoint, Kind, shown};
+use crate::native::secret::Secret;
+
+/// No name is longer that somebody typed.
+const MAX_NAME_CHARS: usize = 64;
+
+/// What is known before anything is asked. Without endpoints nothing is configured, and one
+/// may be found on this machine ([`discover`](crate::native::discover)).
+#[derive(Debug, Clone, Default)]
+pub struct Setup {
+    pub endpoints: Vec<Endpoint>,
+    /// Which of them is used where nobody chooses.
+    pub default: usize,
+    pub system_prompt: Option<String>,
+    wishes: Wishes,
+}
+
+/// What was asked for without naming a provider.
+#[derive(Debug, Clone, Default)]
+struct Wishes {
+    model: Option<String>,
+    max_tokens: Option<u32>,
+    temperature: Option<f64>,
+}
+
+/// The variables, those that are empty left out.
+struct Variables {
+    base_url: Option<String>,
+    api_key: Option<String>,
+    system_prompt: Option<String>,
+    wishes: Wishes,
+}
+
+impl Variables {
+    fn read(lookup: &dyn Fn(&str) -> Option<String>) -> Self {
+        let get = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
+        let trimmed = |name: &str| get(name).map(|value| value.trim().to_owned());
+        Self {
+            base_url: trimmed("OPENAI_BASE_URL"),
+            api_key: trimmed("OPENAI_API_KEY"),
+            system_prompt: get("OPENAI_SYSTEM_PROMPT"),
+            wishes: Wishes {
+                model: trimmed("OPENAI_MODEL"),
+                max_tokens: get("OPENAI_MAX_TOKENS").as_deref().and_then(lenient::max_tokens),
+                temperature: get("OPENAI_TEMPERATURE").as_deref().and_then(lenient::temperature),
+            },
+        }
+    }
+}
+
+impl Wishes {
+    fn or(self, other: &Self) -> Self {
+        Self {
+            model: self.model.or_else(|| other.model.clone()),
+            max_tokens: self.max_tokens.or(other.max_tokens),
+            temperature: self.temperature.or(other.temperature),
+        }
+    }
+}
+
+impl Config {
+    /// The endpoints of the table, and of the variables that `lookup` finds.
+    pub fn resolve(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Setup, ConfigError> {
+        check_numbers("native", self.max_tokens, self.temperature)?;
+        let variables = Variables::read(lookup);
+        let (default, model) = self.default_provider()?;
+        let own = Wishes { model, max_tokens: self.max_tokens, temperature: self.temperature };
+        let mut setup = Setup {
+            system_prompt: variables.system_prompt.clone().or_else(|| self.system_prompt.clone()),
+            wishes: variables.wishes.clone().or(&own),
+            ..Setup::default()
+        };
+        for (name, table) in &self.providers {
+            let is_default = default == Some(name.as_str());
+            let mut endpoint = match (&variables.base_url, is_default) {
+                (Some(base), true) => moved(name, table, base, &variables)?,
+                _ => endpoint(name, table, is_default, lookup)?,
+            };
+            if is_default {
+                setup.default = setup.endpoints.len();
+                // The variables win, then the provider's own, then what holds for all.
+                let mut provider = Wishes {
+                    model: table.model.clone(),
+                    max_tokens: table.max_tokens,
+                    temperature: table.temperature,
+                };
+                if own.model.is_some() {
+                    provider.model.clone_from(&own.model);
+                }
+                endpoint.wish(variables.wishes.clone().or(&provider).or(&own));
+            } else {
+                endpoint.wish(Wishes {
+                    max_tokens: table.max_tokens.or(self.max_tokens),
+                    temperature: table.temperature.or(self.temperature),
+                    model: None,
+                });
+            }
+            setup.endpoints.push(endpoint);
+        }
+        if self.providers.is_empty() {
+            setup.endpoints.extend(of_variables(&variables, &setup.wishes)?);
+        }
+        Ok(setup)
+    }
+
+    /// The name of the default provider, and the model without it.
+    fn default_provider(&self) -> Result<(Option<&str>, Option<String>), ConfigError> {
+        let prefix = self.model.as_deref().and_then(|model| model.split_once('/'));
+        let named = match (&self.provider, prefix) {
+            (Some(name), Some((prefix, rest))) if name == prefix && self.providers.len() > 1 => {
+                return Ok((self.known(name)?, Some(rest.to_owned())));
+            }
+            (Some(name), _) => self.known(name)?,
+            (None, Some((prefix, rest))) if self.providers.len() > 1 => {
+                match self.providers.get_key_value(prefix) {
+                    Some((name, _)) => return Ok((Some(name), Some(rest.to_owned()))),
+                    None => None,
+                }
+            }
+            _ => None,
+        };
+        let first = || self.providers.keys().next().map(String::as_str);
+        Ok((named.or_else(first), self.model.clone()))
+    }
+
+    fn known(&self, name: &str) -> Result<Option<&str>, ConfigError> {
+        match self.providers.get_key_value(name) {
+            Some((name, _)) => Ok(Some(name)),
+            None => {
+                let known: Vec<_> = self.providers.keys().cloned().collect();
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                Err(ConfigError::NoSuchProvider { name: name.to_owned(), known })
+            }
+        }
+    }
+}
+
+impl Setup {
+    /// Endpoints from somewhere else; the one at `default` is used where nobody chooses.
+    pub fn of(endpoints: Vec<Endpoint>, default: usize) -> Self {
+        Self { endpoints, default, ..Self::default() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.endpoints.is_empty()
+    }
+
+    /// Uses what was found on this machine.
+    pub fn adopt(&mut self, found: &Found) {
+        let mut endpoint = found.endpoint();
+        endpoint.wish(self.wishes.clone());
+        self.default = self.endpoints.len();
+        self.endpoints.push(endpoint);
+    }
+}
+
+impl Endpoint {
+    fn wish(&mut self, wishes: Wishes) {
+        if wishes.model.is_some() {
+            self.model = wishes.model;
+        }
+        self.max_tokens = wishes.max_tokens.or(self.max_tokens);
+        self.temperature = wishes.temperature.or(self.temperature);
+    }
+}
+
+fn of_variables(variables: &Variables, wishes: &Wishes) -> Result<Option<Endpoint>, ConfigError> {
+    if variables.base_url.is_none() && variables.api_key.is_none() {
+        return Ok(None);
+    }
+    let base = match &variables.base_url {
+        Some(base) => address("OPENAI_BASE_URL", base)?,
+        None => address("OPENAI_BASE_URL", Kind::Openai.usual_base().unwrap_or_default())?,
+    };
+    let kind = Kind::behind(&base);
+    let mut endpoint = Endpoint::new(kind.word(), kind, whole_base(kind, base));
+    endpoint.key = variables.api_key.clone().map(Secret::new);
+    endpoint.wish(wishes.clone());
+    Ok(Some(endpoint))
+}
+
+/// The default provider at the address of a variable: what was for its own address stays there.
+fn moved(
+    name: &str,
+    table: &ProviderTable,
+    base: &str,
+    variables: &Variables,
+) -> Result<Endpoint, ConfigError> {
+    check_name(name)?;
+    let base = address("OPENAI_BASE_URL", base)?;
+    let own = table.base_url.as_deref().or(table.kind.usual_base());
+    let own = own.and_then(|own| Url::parse(own).ok());
+    let is_same = own.is_some_and(|own| own.origin() == base.origin());
+    let kind = if is_same { table.kind } else { Kind::behind(&base) };
+    let mut endpoint = Endpoint::new(name, kind, whole_base(kind, base));
+    fill(&mut endpoint, name, table)?;
+    endpoint.key = variables.api_key.clone().map(Secret::new);
+    if is_same && endpoint.key.is_none() {
+        endpoint.key.clone_from(&table.api_key);
+    }
+    if !is_same {
+        endpoint.headers.clear();
+    }
+    Ok(endpoint)
+}
+
+fn endpoint(
+    name: &str,
+    table: &ProviderTable,
+    is_default: bool,
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> Result<Endpoint, ConfigError> {
+    check_name(name)?;
+    let region = || table.region.clone().or_else(|| lookup("AWS_REGION"));
+    let base = match (&table.base_url, table.kind.usual_base(), table.kind) {
+        (Some(base), _, _) => base.clone(),
+        (None, Some(usual), _) => usual.to_owned(),
+        (None, None, Kind::Bedrock) => {
+            let Some(region) = region() else {
+                return Err(ConfigError::Missing { name: name.to_owned(), member: "region" });
+            };
+            format!("https://bedrock-runtime.{region}.amazonaws.com")
+        }
+        _ => return Err(ConfigError::Missing { name: name.to_owned(), member: "base_url" }),
+    };
+    let base = address(&format!("`base_url` of the provider `{name}`"), &base)?;
+    let kind = match table.kind {
+        Kind::Other => Kind::behind(&base),
+        kind => kind,
+    };
+    let mut endpoint = Endpoint::new(name, kind, whole_base(kind, base));
+    fill(&mut endpoint, name, table)?;
+    // The usual variable is not looked at for another's address: its key is not for it.
+    let is_usual = kind.usual_base().is_none_or(|usual| {
+        Url::parse(usual).is_ok_and(|usual| usual.origin() == endpoint.base.origin())
+    });
+    let usual = kind.usual_key().filter(|_| is_usual && (is_default || table.api_key.is_none()));
+    let variable = table.api_key_env.as_deref().or(usual);
+    let value = variable.and_then(lookup).map(|key| key.trim().to_owned());
+    endpoint.key =
+        value.filter(|key| !key.is_empty()).map(Secret::new).or_else(|| table.api_key.clone());
+    endpoint.key_name = match variable {
+        Some(variable) => variable.to_owned(),
+        None => format!("`api_key` of the provider `{name}`"),
+    };
+    Ok(endpoint)
+}
+
+fn fill(endpoint: &mut Endpoint, name: &str, table: &ProviderTable) -> Result<(), ConfigError> {
+    check_numbers(&format!("native.providers.{name}"), table.max_tokens, table.temperature)?;
+    check_headers(name, &table.headers)?;
+    if table.model.is_some() {
+        endpoint.model.clone_from(&table.model);
+    }
+    endpoint.models.clone_from(&table.models);
+    endpoint.headers.clone_from(&table.headers);
+    endpoint.api_version.clone_from(&table.api_version);
+    endpoint.deployment.clone_from(&table.deployment);
+    endpoint.context_window = table.context_window;
+    endpoint.images = table.images;
+    endpoint.send_thoughts = table.send_thoughts.unwrap_or(endpoint.send_thoughts);
+    let waits = &mut endpoint.waits;
+    for (slot, wait) in [
+        (&mut waits.connect, table.connect),
+        (&mut waits.first_byte, table.first_byte),
+        (&mut waits.idle, table.idle),
+        (&mut waits.retry_first, table.retry_wait),
+    ] {
+        *slot = wait.map_or(*slot, |wait| wait.0);
+    }
+    waits.max_retries = table.retries.unwrap_or(waits.max_retries);
+    Ok(())
+}
+
+fn check_name(name: &str) -> Result<(), ConfigError> {
+    let is_fine = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    match !name.is_empty() && name.len() <= MAX_NAME_CHARS && name.chars().all(is_fine) {
+        true => Ok(()),
+        false => Err(ConfigError::BadName { name: name.to_owned() }),
+    }
+}
+
+fn check_headers(name: &str, headers: &BTreeMap<String, Secret>) -> Result<(), ConfigError> {
+    for (header, value) in headers {
+        let is_fine = HeaderName::from_bytes(header.as_bytes()).is_ok()
+            && HeaderValue::from_str(value.reveal()).is_ok();
+        if !is_fine {
+            return Err(ConfigError::BadHeader { name: name.to_owned(), header: header.clone() });
+        }
+    }
+    Ok(())
+}
+
+fn check_numbers(
+    place: &str,
+    max_tokens: Option<u32>,
+    temperature: Option<f64>,
+) -> Result<(), ConfigError> {
+    if max_tokens == Some(0) {
+        return Err(ConfigError::Zero { place: format!("{place}.max_tokens") });
+    }
+    match temperature.is_none_or(|temperature| (0.0..=2.0).contains(&temperature)) {
+        true => Ok(()),
+        false => Err(ConfigError::BadTemperature { place: format!("{place}.temperature") }),
+    }
+}
+
+/// An address as people give it: with slashes at its end, or with the path that we add ourselves.
+fn address(place: &str, text: &str) -> Result<Url, ConfigError> {
+    let trimmed = text.trim().trim_end_matches('/');
+    let trimmed = trimmed.strip_suffix("/chat/completions").unwrap_or(trimmed);
+    let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    match Url::parse(trimmed) {
+        Ok(url) if is_web(&url) => Ok(url),
+        parsed => {
+            // What cannot be parsed may hold a password anywhere.
+            let value = parsed.map_or_else(|_| "…".to_owned(), |url| shown(&url));
+            Err(ConfigError::BadUrl { place: place.to_owned(), value })
+        }
+    }
+}
+
+/// Bedrock speaks Chat Completions under a path that people leave out.
+fn whole_base(kind: Kind, mut base: Url) -> Url {
+    if kind == Kind::Bedrock && matches!(base.path(), "" | "/") {
+        base.set_path("/openai/v1");
+    }
+    base
+}

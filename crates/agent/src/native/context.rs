@@ -1,0 +1,231 @@
+//! What a model is told of a session.
+//!
+//! In: the journal. Out: messages that every endpoint takes: the system's words first, every
+//! call followed by its result, never two messages of the user's or two answers in a row. What
+//! the model hid, replaced or put aside is told so; the journal keeps all of it.
+
+mod overlay;
+mod pieces;
+
+use std::collections::{HashMap, HashSet};
+
+use super::chat::{Message, Part, ToolCall};
+use super::journal::{Entry, Item, Shape};
+pub(super) use overlay::{Covering, Overlay};
+pub(super) use pieces::{Piece, Role, pieces, pieces_of_all};
+
+const INTERRUPTED: &str =
+    "[The call was interrupted before it gave anything. It is not known how far it went.]";
+const CUT_OFF: &str = "[This answer was cut off here.]";
+const SUMMARY: &str = "This session began earlier. What follows is a summary of everything up to \
+     here; go on from it as if you remembered.";
+const HIDDEN_PROMPT: &str = "[A message of the user is left out here.]";
+const HIDDEN_RESULT: &str = "[The result is left out here.]";
+const OBJECTIVE: &str = "The objective of this session, which everything is to serve:";
+
+/// The whole conversation as it is to be told.
+pub(super) fn messages(system: &str, entries: &[Entry]) -> Vec<Message> {
+    let overlay = Overlay::of(entries);
+    let waiting = waiting(entries);
+    let entries = since_fresh_start(entries);
+    let mut told = Told {
+        messages: Vec::with_capacity(entries.len() + 1),
+        overlay,
+        results: results(entries),
+        covers: HashSet::new(),
+    };
+    let system = match told.overlay.objective() {
+        Some(objective) => format!("{system}\n\n{OBJECTIVE}\n{objective}").trim_start().to_owned(),
+        None => system.to_owned(),
+    };
+    if !system.is_empty() {
+        told.messages.push(Message::System { text: system });
+    }
+    for entry in entries {
+        match &*entry.item {
+            Item::Prompt { parts, .. } => told.user(entry.seq, parts.clone()),
+            Item::Answer { text, thought, calls, is_whole, .. } => match is_whole {
+                true => told.answer(entry.seq, text, thought, calls),
+                false => told.cut_off(entry.seq, text),
+            },
+            Item::Compacted { summary } => {
+                told.user(entry.seq, vec![Part::text(format!("{SUMMARY}\n\n{summary}"))]);
+                for (seq, parts) in &waiting {
+                    told.user(*seq, parts.to_vec());
+                }
+            }
+            _ => {}
+        }
+    }
+    told.messages
+}
+
+/// Prompts that waited for their answer when the summary was made: room is made after a prompt
+/// has come, and a model must have the user's own words for what it is to do now.
+fn waiting(entries: &[Entry]) -> Vec<(u64, &[Part])> {
+    let is_start = |entry: &Entry| matches!(*entry.item, Item::Compacted { .. } | Item::Cleared);
+    let start = entries.iter().rposition(is_start).unwrap_or_default();
+    let before = entries.get(..start).unwrap_or_default().iter().rev();
+    let is_unanswered =
+        |entry: &&Entry| !is_start(entry) && !matches!(*entry.item, Item::Answer { .. });
+    let mut prompts: Vec<(u64, &[Part])> = before
+        .take_while(is_unanswered)
+        .filter_map(|entry| match &*entry.item {
+            Item::Prompt { parts, .. } => Some((entry.seq, parts.as_slice())),
+            _ => None,
+        })
+        .collect();
+    prompts.reverse();
+    prompts
+}
+
+/// What was said before a summary or a fresh start is not told.
+fn since_fresh_start(entries: &[Entry]) -> &[Entry] {
+    let fresh = |entry: &Entry| matches!(*entry.item, Item::Compacted { .. } | Item::Cleared);
+    match entries.iter().rposition(fresh) {
+        Some(start) => entries.get(start..).unwrap_or_default(),
+        None => entries,
+    }
+}
+
+/// A result and its own place.
+type Result<'a> = (u64, &'a [Part]);
+
+fn results(entries: &[Entry]) -> HashMap<(u64, usize), Result<'_>> {
+    let result = |entry: &'_ Entry| match &*entry.item {
+        Item::Called { answer, index, .. } => Some((*answer, *index)),
+        _ => None,
+    };
+    entries
+        .iter()
+        .filter_map(|entry| {
+            let key = result(entry)?;
+            match &*entry.item {
+                Item::Called { parts, .. } => Some((key, (entry.seq, parts.as_slice()))),
+                _ => None,
+            }
+        })
+        .collect()
+}
+
+struct Told<'a> {
+    messages: Vec<Message>,
+    overlay: Overlay,
+    results: HashMap<(u64, usize), Result<'a>>,
+    /// Those whose notes are told already.
+    covers: HashSet<String>,
+}
+
+impl Told<'_> {
+    fn user(&mut self, seq: u64, parts: Vec<Part>) {
+        if self.is_covered(seq) {
+            self.left_out();
+            return;
+        }
+        match self.overlay.shape(seq) {
+            Shape::Whole => self.push_user(parts),
+            Shape::Replaced { text } => self.push_user(vec![Part::text(text)]),
+            Shape::Hidden => self.left_out(),
+        }
+    }
+
+    fn answer(&mut self, seq: u64, text: &str, thought: &str, calls: &[ToolCall]) {
+        if self.is_covered(seq) {
+            return;
+        }
+        let (text, thought) = match self.overlay.shape(seq) {
+            Shape::Whole => (text.to_owned(), thought.to_owned()),
+            // Its calls stay: their results speak of them.
+            Shape::Replaced { text } => (text, String::new()),
+            Shape::Hidden => return,
+        };
+        if text.is_empty() && calls.is_empty() {
+            return;
+        }
+        self.messages.push(Message::Assistant { text, thought, calls: calls.to_vec() });
+        for (index, call) in calls.iter().enumerate() {
+            let parts = match self.results.get(&(seq, index)) {
+                None => vec![Part::text(INTERRUPTED)],
+                Some((result, parts)) => match self.overlay.shape(*result) {
+                    Shape::Whole => parts.to_vec(),
+                    Shape::Replaced { text } => vec![Part::text(text)],
+                    Shape::Hidden => vec![Part::text(HIDDEN_RESULT)],
+                },
+            };
+            self.messages.push(Message::Tool { call: call.id.clone(), parts });
+        }
+    }
+
+    /// The user saw it, and it is not as if it were whole.
+    fn cut_off(&mut self, seq: u64, text: &str) {
+        if self.is_covered(seq) || text.is_empty() {
+            return;
+        }
+        let text = match self.overlay.shape(seq) {
+            Shape::Whole => format!("{text}\n{CUT_OFF}"),
+            Shape::Replaced { text } if !text.is_empty() => text,
+            Shape::Replaced { .. } | Shape::Hidden => return,
+        };
+        let (thought, calls) = (String::new(), Vec::new());
+        self.messages.push(Message::Assistant { text, thought, calls });
+    }
+
+    /// Whether a note stands for it; the first of its parts tells the note.
+    fn is_covered(&mut self, seq: u64) -> bool {
+        let Some(covering) = self.overlay.covering(seq) else { return false };
+        if self.covers.insert(covering.name.clone()) {
+            let note = covering.told();
+            self.push_user(vec![Part::text(note)]);
+        }
+        true
+    }
+
+    /// Some endpoints refuse two in a row, as they are left by a request that failed.
+    fn push_user(&mut self, mut more: Vec<Part>) {
+        match self.messages.last_mut() {
+            Some(Message::User { parts }) => parts.append(&mut more),
+            _ => self.messages.push(Message::User { parts: more }),
+        }
+    }
+
+    /// Some endpoints refuse two answers in a row, or one before anybody has spoken: where the
+    /// user's words are left out, somebody must still have said something.
+    fn left_out(&mut self) {
+        match self.messages.last() {
+            Some(Message::User { .. } | Message::Tool { .. }) => {}
+            Some(Message::Assistant { .. } | Message::System { .. }) | None => {
+                self.push_user(vec![Part::text(HIDDEN_PROMPT)]);
+            }
+        }
+    }
+}
+
+/// About how many tokens these are, where the endpoint does not tell.
+pub(super) fn estimate(messages: &[Message]) -> u64 {
+    let of_parts = |parts: &[Part]| -> usize {
+        parts
+            .iter()
+            .map(|part| match part {
+                Part::Text { text } => text.len(),
+                // What an image costs depends on its size in pixels; this is a common price.
+                Part::Image { .. } => 4 * 1000,
+            })
+            .sum()
+    };
+    let bytes: usize = messages
+        .iter()
+        .map(|message| match message {
+            Message::System { text } => text.len(),
+            Message::User { parts } | Message::Tool { parts, .. } => of_parts(parts),
+            Message::Assistant { text, thought, calls } => {
+                let calls: usize =
+                    calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
+                text.len() + thought.len() + calls
+            }
+        })
+        .sum();
+    (bytes as u64).div_ceil(4) + 4 * messages.len() as u64
+}
+
+#[cfg(test)]
+mod tests;

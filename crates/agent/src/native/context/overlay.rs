@@ -1,0 +1,115 @@
+//! What a model did to its own context, taken together.
+//!
+//! In: the journal. Out: how each part is told now, and which notes stand for parts. Later
+//! items win over earlier ones; a note that is taken back leaves no trace.
+
+use std::collections::HashMap;
+
+use crate::native::journal::{Cover, Entry, Item, Shape, Thread};
+
+#[derive(Debug, Default)]
+pub(in crate::native) struct Overlay {
+    shapes: HashMap<u64, Shape>,
+    /// In the order in which they were laid.
+    coverings: Vec<Covering>,
+    /// By part, which of them stands for it.
+    covered: HashMap<u64, usize>,
+    threads: Vec<Thread>,
+    objective: Option<String>,
+}
+
+/// A note that stands for parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::native) struct Covering {
+    pub name: String,
+    pub cover: Cover,
+    pub note: String,
+    pub parts: Vec<u64>,
+}
+
+impl Overlay {
+    pub(in crate::native) fn of(entries: &[Entry]) -> Self {
+        let mut overlay = Self::default();
+        for entry in entries {
+            overlay.apply(&entry.item);
+        }
+        // Of several the first counts, so it comes last.
+        for (at, covering) in overlay.coverings.iter().enumerate().rev() {
+            overlay.covered.extend(covering.parts.iter().map(|part| (*part, at)));
+        }
+        overlay
+    }
+
+    fn apply(&mut self, item: &Item) {
+        match item {
+            Item::Edited { edits } => {
+                for edit in edits {
+                    match &edit.shape {
+                        Shape::Whole => self.shapes.remove(&edit.part),
+                        shape => self.shapes.insert(edit.part, shape.clone()),
+                    };
+                }
+            }
+            Item::Covered { name, cover, note, parts } => {
+                self.coverings.retain(|known| known.name != *name);
+                let (name, note, parts) = (name.clone(), note.clone(), parts.clone());
+                self.coverings.push(Covering { name, cover: *cover, note, parts });
+            }
+            Item::Uncovered { name } => self.coverings.retain(|known| known.name != *name),
+            Item::Threads { threads } => self.threads.clone_from(threads),
+            Item::Objective { text } => self.objective.clone_from(text),
+            // A fresh start has neither old aims nor old subjects; what was put aside is kept.
+            Item::Cleared => {
+                self.objective = None;
+                self.threads.clear();
+            }
+            _ => {}
+        }
+    }
+
+    pub(in crate::native) fn shape(&self, part: u64) -> Shape {
+        self.shapes.get(&part).cloned().unwrap_or(Shape::Whole)
+    }
+
+    /// Parts that are hidden or replaced.
+    pub(in crate::native) fn edited(&self) -> Vec<u64> {
+        let mut parts: Vec<u64> = self.shapes.keys().copied().collect();
+        parts.sort_unstable();
+        parts
+    }
+
+    /// The note that stands for a part; of several the first.
+    pub(in crate::native) fn covering(&self, part: u64) -> Option<&Covering> {
+        self.coverings.get(*self.covered.get(&part)?)
+    }
+
+    pub(in crate::native) fn named(&self, name: &str) -> Option<&Covering> {
+        self.coverings.iter().find(|covering| covering.name == name)
+    }
+
+    pub(in crate::native) fn coverings(&self) -> &[Covering] {
+        &self.coverings
+    }
+
+    pub(in crate::native) fn threads(&self) -> &[Thread] {
+        &self.threads
+    }
+
+    pub(in crate::native) fn objective(&self) -> Option<&str> {
+        self.objective.as_deref()
+    }
+}
+
+impl Covering {
+    /// What is told in the place of the parts.
+    pub(super) fn told(&self) -> String {
+        let (name, note, n) = (&self.name, &self.note, self.parts.len());
+        match self.cover {
+            Cover::Parked => {
+                let note = note.replace('\n', " ");
+                format!("[Put aside: the thread `{name}`, {n} parts. {note}]")
+            }
+            Cover::Distilled => format!("[Notes `{name}`, in the place of {n} parts:]\n{note}"),
+        }
+    }
+}

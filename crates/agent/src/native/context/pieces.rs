@@ -1,0 +1,112 @@
+//! The conversation part by part, with the numbers by which a model can speak of them.
+//!
+//! A number is the place of an item in the journal: it stays the same for as long as the
+//! session lives, whatever is hidden or put aside.
+
+use std::collections::HashMap;
+
+use super::since_fresh_start;
+use crate::native::chat::{Part, ToolCall};
+use crate::native::journal::{Entry, Item};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::native) enum Role {
+    User,
+    Answer,
+    Result,
+    Summary,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::native) struct Piece {
+    pub number: u64,
+    pub role: Role,
+    /// What it goes with: a result with its answer, everything else with itself.
+    pub group: u64,
+    /// The tools that are called, or whose result it is.
+    pub tools: String,
+    pub text: String,
+    /// It belongs to what goes on right now, so that nothing may be done to it.
+    pub is_present: bool,
+}
+
+impl Role {
+    pub(in crate::native) fn word(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Answer => "answer",
+            Self::Result => "result",
+            Self::Summary => "summary",
+        }
+    }
+}
+
+/// Everything since the last fresh start, hidden or not.
+pub(in crate::native) fn pieces(entries: &[Entry]) -> Vec<Piece> {
+    let mut pieces = pieces_of_all(since_fresh_start(entries));
+    let present = present(entries);
+    for piece in &mut pieces {
+        piece.is_present = present.contains(&piece.group);
+    }
+    pieces
+}
+
+/// Also what is no longer told at all.
+pub(in crate::native) fn pieces_of_all(entries: &[Entry]) -> Vec<Piece> {
+    let mut calls: HashMap<u64, &[ToolCall]> = HashMap::new();
+    let mut pieces = Vec::new();
+    for entry in entries {
+        let (number, group) = (entry.seq, entry.seq);
+        let (role, group, tools, text) = match &*entry.item {
+            Item::Prompt { parts, .. } => (Role::User, group, String::new(), words(parts)),
+            Item::Answer { text, calls: made, .. } => {
+                calls.insert(number, made);
+                if text.is_empty() && made.is_empty() {
+                    continue;
+                }
+                let names: Vec<&str> = made.iter().map(|call| call.name.as_str()).collect();
+                (Role::Answer, group, names.join(", "), said(text, made))
+            }
+            Item::Called { answer, index, parts, .. } => {
+                let call = calls.get(answer).and_then(|calls| calls.get(*index));
+                let Some(call) = call else { continue };
+                (Role::Result, *answer, call.name.clone(), words(parts))
+            }
+            Item::Compacted { summary } => (Role::Summary, group, String::new(), summary.clone()),
+            _ => continue,
+        };
+        pieces.push(Piece { number, role, group, tools, text, is_present: false });
+    }
+    pieces
+}
+
+/// The prompt that is being answered, and the answer whose calls run.
+fn present(entries: &[Entry]) -> Vec<u64> {
+    let prompt = entries.iter().rev().find(|entry| matches!(*entry.item, Item::Prompt { .. }));
+    let answer = entries.iter().rev().find(|entry| matches!(*entry.item, Item::Answer { .. }));
+    let has_open_calls = |entry: &&Entry| match &*entry.item {
+        Item::Answer { calls, .. } => {
+            let is_its = |other: &&Entry| matches!(&*other.item, Item::Called { answer, .. } if *answer == entry.seq);
+            entries.iter().filter(is_its).count() < calls.len()
+        }
+        _ => false,
+    };
+    prompt.into_iter().chain(answer.filter(has_open_calls)).map(|entry| entry.seq).collect()
+}
+
+fn words(parts: &[Part]) -> String {
+    let texts: Vec<String> = parts
+        .iter()
+        .map(|part| match part {
+            Part::Text { text } => text.clone(),
+            Part::Image { mime, .. } => format!("[Image: {mime}]"),
+        })
+        .collect();
+    texts.join("\n")
+}
+
+fn said(text: &str, calls: &[ToolCall]) -> String {
+    let calls = calls.iter().map(|call| format!("[calls {} {}]", call.name, call.arguments));
+    let text = Some(text.to_owned()).filter(|text| !text.is_empty());
+    text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,165 @@
+//! Tools with which a model works on its own context, and makes sure of its work.
+//!
+//! | tool | does |
+//! |---|---|
+//! | `context_edit` | lists the parts of the conversation; hides, replaces, restores them |
+//! | `thread_park` | puts parts aside under a name, and takes them up again |
+//! | `classifier_threads` | groups the parts into named threads |
+//! | `distill_threads` | puts a note in the place of threads |
+//! | `objective_set` | keeps an objective in view |
+//! | `verify` | runs the project's checks and judges |
+//! | `refine` | lets a sub-agent work until they pass |
+//!
+//! They are off until somebody switches them on. Always true: the journal is only added to.
+
+mod asking;
+mod checks;
+mod classify;
+mod desk;
+mod distill;
+mod edit;
+mod numbers;
+mod objective;
+mod park;
+mod refine;
+mod verify;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::{SeqAccess, Visitor};
+use tokio_util::sync::CancellationToken;
+
+use super::session::Session;
+use super::tools::Tool;
+use desk::Desk;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    pub tools: Switch,
+    /// Commands that check the project; without them they are looked for.
+    pub checks: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Name {
+    ContextEdit,
+    ThreadPark,
+    ClassifierThreads,
+    DistillThreads,
+    ObjectiveSet,
+    Verify,
+    Refine,
+}
+
+impl Name {
+    pub const ALL: [Self; 7] = [
+        Self::ContextEdit,
+        Self::ThreadPark,
+        Self::ClassifierThreads,
+        Self::DistillThreads,
+        Self::ObjectiveSet,
+        Self::Verify,
+        Self::Refine,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ContextEdit => "context_edit",
+            Self::ThreadPark => "thread_park",
+            Self::ClassifierThreads => "classifier_threads",
+            Self::DistillThreads => "distill_threads",
+            Self::ObjectiveSet => "objective_set",
+            Self::Verify => "verify",
+            Self::Refine => "refine",
+        }
+    }
+}
+
+/// Which of them there are: `true`, `false`, or names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Switch(BTreeSet<Name>);
+
+impl Switch {
+    pub fn all() -> Self {
+        Self(Name::ALL.into())
+    }
+
+    pub fn has(&self, name: Name) -> bool {
+        self.0.contains(&name)
+    }
+}
+
+impl FromIterator<Name> for Switch {
+    fn from_iter<T: IntoIterator<Item = Name>>(names: T) -> Self {
+        Self(names.into_iter().collect())
+    }
+}
+
+impl Settings {
+    /// The names of those that are on.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        Name::ALL.into_iter().filter(|name| self.tools.has(*name)).map(Name::as_str)
+    }
+}
+
+impl<'de> Deserialize<'de> for Switch {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = Switch;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true, false or a list of names of context tools")
+            }
+
+            fn visit_bool<E>(self, is_on: bool) -> Result<Switch, E> {
+                Ok(if is_on { Switch::all() } else { Switch::default() })
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Switch, A::Error> {
+                let mut switch = Switch::default();
+                while let Some(name) = names.next_element()? {
+                    switch.0.insert(name);
+                }
+                Ok(switch)
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// Those of a session's own conversation, for one turn.
+pub(super) fn of(session: &Arc<Session>, cancel: &CancellationToken) -> Vec<Arc<dyn Tool>> {
+    let is_on = |name: &Name| session.scene.settings.context.tools.has(*name);
+    let desk = Desk::new(session);
+    let make = |name: Name| -> Arc<dyn Tool> {
+        let desk = desk.clone();
+        match name {
+            Name::ContextEdit => Arc::new(edit::ContextEdit(desk)),
+            Name::ThreadPark => Arc::new(park::ThreadPark(desk)),
+            Name::ClassifierThreads => Arc::new(classify::ClassifierThreads(desk)),
+            Name::DistillThreads => Arc::new(distill::DistillThreads(desk)),
+            Name::ObjectiveSet => Arc::new(objective::ObjectiveSet(desk)),
+            Name::Verify => Arc::new(verify::Verify(session.clone())),
+            Name::Refine => Arc::new(refine::Refine::new(session.clone(), cancel.clone())),
+        }
+    };
+    Name::ALL.into_iter().filter(is_on).map(make).collect()
+}
+
+/// Those of a sub-agent, which has a conversation of its own that nobody keeps.
+pub(super) fn for_task(session: &Arc<Session>) -> Vec<Arc<dyn Tool>> {
+    match session.scene.settings.context.tools.has(Name::Verify) {
+        true => vec![Arc::new(verify::Verify(session.clone()))],
+        false => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Questions to the session's model beside the conversation.
+//!
+//! In: what it is to do and the material. Out: its words, or a value that was checked. An
+//! answer that does not fit is asked for once more, with what was wrong.
+
+use serde::de::DeserializeOwned;
+
+use crate::native::chat::{Delta, Message, Part, Request};
+use crate::native::session::Session;
+use crate::native::tools::ToolError;
+
+/// Far more than any answer that is asked for here.
+const MAX_ANSWER_CHARS: usize = 200_000;
+const MAX_TRIES: usize = 2;
+
+pub(super) async fn ask(
+    session: &Session,
+    system: &str,
+    prompt: String,
+) -> Result<String, ToolError> {
+    let messages = vec![
+        Message::System { text: system.to_owned() },
+        Message::User { parts: vec![Part::text(prompt)] },
+    ];
+    answer(session, messages).await
+}
+
+/// Asks for one JSON object and nothing else; `check` says what is wrong with it.
+pub(super) async fn ask_json<T: DeserializeOwned>(
+    session: &Session,
+    system: &str,
+    prompt: String,
+    check: impl Fn(&T) -> Result<(), String> + Send + Sync,
+) -> Result<T, ToolError> {
+    let mut messages = vec![
+        Message::System { text: system.to_owned() },
+        Message::User { parts: vec![Part::text(prompt)] },
+    ];
+    let mut wrong = String::new();
+    for _ in 0..MAX_TRIES {
+        let said = answer(session, messages.clone()).await?;
+        let read = serde_json::from_str::<T>(object(&said)).map_err(|error| error.to_string());
+        match read.and_then(|value| check(&value).map(|()| value)) {
+            Ok(value) => return Ok(value),
+            Err(why) => wrong = why,
+        }
+        // Endpoints refuse an empty answer.
+        let text = if said.is_empty() { "{}".to_owned() } else { said };
+        let (thought, calls) = (String::new(), Vec::new());
+        messages.push(Message::Assistant { text, thought, calls });
+        let again =
+            format!("This does not fit: {wrong}. Answer again, with the JSON object alone.");
+        messages.push(Message::User { parts: vec![Part::text(again)] });
+    }
+    Err(ToolError(format!(
+        "The model was asked {MAX_TRIES} times and its answer does not fit: {wrong}."
+    )))
+}
+
+async fn answer(session: &Session, messages: Vec<Message>) -> Result<String, ToolError> {
+    let failed = |error| ToolError(format!("The model could not be asked: {error}"));
+    let chosen = session.chosen().await.map_err(failed)?;
+    let request = Request {
+        model: chosen.model,
+        messages,
+        max_tokens: chosen.max_tokens,
+        temperature: chosen.temperature,
+        effort: session.options().effort,
+        ..Request::default()
+    };
+    let mut answer = chosen.provider.chat(request);
+    let mut said = String::new();
+    while let Some(delta) = answer.next().await {
+        if let Delta::Text(text) = delta.map_err(failed)? {
+            said.push_str(&text);
+        }
+        if said.len() > MAX_ANSWER_CHARS {
+            return Err(ToolError::new("The model's answer has no end."));
+        }
+    }
+    Ok(said.trim().to_owned())
+}
+
+/// Models put fences and a word before it, whatever they are told.
+fn object(said: &str) -> &str {
+    let (start, end) = (said.find('{'), said.rfind('}'));
+    match (start, end) {
+        (Some(start), Some(end)) => said.get(start..=end).unwrap_or(said),
+        _ => said,
+    }
+}

@@ -1,0 +1,172 @@
+//! The checks of a project: which commands they are, and what came of them.
+//!
+//! In: the configured commands, or the files of the session's directory. Out: how each command
+//! ended and the end of what it printed.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::native::commands::{self, End, Order, permission_key};
+use crate::native::scene::Scene;
+use crate::native::tools::{Content, Need, ToolError};
+use crate::native::visible;
+
+/// A whole suite takes longer than a command usually may.
+const WITHIN: Duration = Duration::from_mins(15);
+/// The end of the output is where failures are told.
+const TAIL_CHARS: usize = 4000;
+const MAX_CHECKS: usize = 20;
+
+/// Commands that check the project, at least one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Checks(Vec<String>);
+
+/// What came of them.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub has_passed: bool,
+    /// For the model.
+    pub text: String,
+    pub content: Vec<Content>,
+}
+
+impl Checks {
+    pub(super) async fn find(scene: &Scene) -> Result<Self, ToolError> {
+        let settings = &scene.session.settings;
+        settings.sandbox.check().map_err(ToolError::new)?;
+        let configured = settings.context.checks.iter().map(|line| line.trim());
+        let mut lines: Vec<String> =
+            configured.filter(|line| !line.is_empty()).map(str::to_owned).collect();
+        if lines.is_empty() {
+            lines = detected(scene).await;
+        }
+        lines.truncate(MAX_CHECKS);
+        match lines.is_empty() {
+            true => Err(ToolError::new(
+                "No checks of this project are known. The user can name them as `checks` in \
+                 [native] of the configuration; until then run them with bash.",
+            )),
+            false => Ok(Self(lines)),
+        }
+    }
+
+    /// The same as of the command in a shell, so that who allowed one allowed the other.
+    pub(super) fn need(&self) -> Need {
+        Need::Permission { key: permission_key(&self.0.join("\n"), None) }
+    }
+
+    pub(super) fn shown(&self) -> String {
+        visible::fenced("sh", &visible::asked(&self.0.join("\n")))
+    }
+
+    pub(super) fn title(&self) -> String {
+        visible::title(&self.0.join("; "))
+    }
+
+    /// Runs all of them, also after one has failed: the others may tell why.
+    pub(super) async fn run(&self, scene: &Scene) -> Result<Outcome, ToolError> {
+        let mut outcome = Outcome { has_passed: true, text: String::new(), content: Vec::new() };
+        for line in &self.0 {
+            let timeout = WITHIN.min(scene.session.settings.commands.max_timeout);
+            let order = Order { line: line.clone(), cwd: scene.session.cwd.clone(), timeout };
+            let finished = commands::run(scene, order).await?;
+            let end = match &finished.end {
+                End::Code(0) => "passed".to_owned(),
+                End::Code(code) => format!("failed with exit code {code}"),
+                End::Signal(signal) => format!("was killed by {signal}"),
+                End::Unknown => "ended nobody knows how".to_owned(),
+                End::TimedOut => format!("was ended after {} s", timeout.as_secs()),
+            };
+            outcome.has_passed &= finished.end == End::Code(0);
+            let printed = tail(finished.text.trim_end());
+            let _ = write!(outcome.text, "`{line}` {end}.\n{printed}\n\n");
+            let line = visible::title(line);
+            let said = visible::fenced("", &format!("$ {line}\n{printed}\n{end}"));
+            outcome.content.push(match finished.terminal {
+                Some(id) => Content::Terminal(id),
+                None => Content::Text(said),
+            });
+        }
+        outcome.text.truncate(outcome.text.trim_end().len());
+        Ok(outcome)
+    }
+}
+
+fn tail(text: &str) -> String {
+    let n = text.chars().count();
+    match n > TAIL_CHARS {
+        true => {
+            let end: String = text.chars().skip(n - TAIL_CHARS).collect();
+            format!("[… {} characters before …]\n{end}", n - TAIL_CHARS)
+        }
+        false => text.to_owned(),
+    }
+}
+
+/// What the files of a project suggest. A Makefile's own `test` is what its people run; of the
+/// others all count.
+async fn detected(scene: &Scene) -> Vec<String> {
+    for name in ["Makefile", "makefile", "GNUmakefile"] {
+        if text(scene, name).await.is_some_and(|text| has_target(&text)) {
+            return vec!["make test".to_owned()];
+        }
+    }
+    let mut lines = Vec::new();
+    if let Some(package) = text(scene, "package.json").await
+        && has_test_script(&package)
+    {
+        let mut runner = "npm";
+        for (lock, name) in
+            [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun run")]
+        {
+            if is_there(scene, lock).await {
+                runner = name;
+            }
+        }
+        lines.push(format!("{runner} test"));
+    }
+    if is_there(scene, "Cargo.toml").await {
+        lines.push("cargo test".to_owned());
+    }
+    let has_pytest = is_there(scene, "pytest.ini").await
+        || text(scene, "pyproject.toml").await.is_some_and(|text| text.contains("pytest"));
+    if has_pytest {
+        lines.push("pytest".to_owned());
+    }
+    if is_there(scene, "go.mod").await {
+        lines.push("go test ./...".to_owned());
+    }
+    lines
+}
+
+async fn text(scene: &Scene, name: &str) -> Option<String> {
+    let files = &scene.session.files;
+    let place = files.resolve(name).await.ok()?;
+    Some(files.read(&place).await.ok()??.plain())
+}
+
+async fn is_there(scene: &Scene, name: &str) -> bool {
+    let files = &scene.session.files;
+    let Ok(place) = files.resolve(name).await else { return false };
+    files.look(&place).await.is_ok_and(|facts| facts.is_some())
+}
+
+fn has_target(makefile: &str) -> bool {
+    makefile.lines().any(|line| {
+        let Some((targets, rest)) = line.split_once(':') else { return false };
+        let is_rule = !line.starts_with(['\t', ' ', '#', '.']) && !rest.starts_with('=');
+        is_rule && targets.split_whitespace().any(|target| target == "test")
+    })
+}
+
+fn has_test_script(package: &str) -> bool {
+    let package: Value = serde_json::from_str(package).unwrap_or_default();
+    // What `npm init` writes is no test.
+    let script = package["scripts"]["test"].as_str();
+    script.is_some_and(|script| !script.trim().is_empty() && !script.contains("no test specified"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! What the context tools share: the conversation by parts, and one change at a time.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::native::chat::Part;
+use crate::native::context::{self, Overlay, Piece, Role};
+use crate::native::journal::{Entry, Item, Shape};
+use crate::native::session::Session;
+use crate::native::tools::{Content, Output, ToolError};
+use crate::native::visible;
+
+const FIRST_WORDS_CHARS: usize = 80;
+/// A name is one word or a few, in lists.
+const MAX_NAME_CHARS: usize = 60;
+/// A note that is longer than this saves nothing.
+pub(super) const MAX_TEXT_CHARS: usize = 40_000;
+
+#[derive(Debug, Clone)]
+pub(super) struct Desk {
+    pub(super) session: Arc<Session>,
+    /// Calls of one answer run side by side; what one looked at must still be so when it writes.
+    alone: Arc<Mutex<()>>,
+}
+
+/// What can be covered of what was asked for.
+#[derive(Debug)]
+pub(super) struct Coverable {
+    pub groups: Vec<u64>,
+    /// Some were left out because they belong to what goes on right now.
+    pub has_present: bool,
+}
+
+impl Desk {
+    pub(super) fn new(session: &Arc<Session>) -> Self {
+        Self { session: session.clone(), alone: Arc::default() }
+    }
+
+    pub(super) async fn alone(&self) -> MutexGuard<'_, ()> {
+        self.alone.lock().await
+    }
+
+    pub(super) fn entries(&self) -> Vec<Entry> {
+        self.session.journal.all()
+    }
+
+    pub(super) async fn keep(&self, item: Item) -> Result<(), ToolError> {
+        let kept = self.session.journal.add(item).await;
+        kept.map(drop).map_err(|error| ToolError(format!("It cannot be kept: {error}.")))
+    }
+
+    /// About how many tokens the conversation takes as it is told now.
+    pub(super) fn tokens(&self) -> u64 {
+        context::estimate(&context::messages("", &self.entries()))
+    }
+
+    /// Says what came of a change, and what the conversation costs now.
+    pub(super) fn changed(&self, what: &str, before: u64) -> Output {
+        let after = self.tokens();
+        told(format!("{what} The conversation takes about {after} tokens now ({before} before)."))
+    }
+}
+
+/// Of these numbers, the groups that a note may stand for.
+pub(super) fn coverable(
+    pieces: &[Piece],
+    overlay: &Overlay,
+    is_meant: impl Fn(u64) -> bool,
+) -> Coverable {
+    let meant: Vec<&Piece> = pieces.iter().filter(|piece| is_meant(piece.number)).collect();
+    let has_present = meant.iter().any(|piece| piece.is_present);
+    let groups: BTreeSet<u64> = meant
+        .iter()
+        .filter(|piece| !piece.is_present && overlay.covering(piece.group).is_none())
+        .map(|piece| piece.group)
+        .collect();
+    Coverable { groups: groups.into_iter().collect(), has_present }
+}
+
+/// The same for the model and for people.
+pub(super) fn told(text: impl Into<String>) -> Output {
+    let text = text.into();
+    Output {
+        parts: vec![Part::text(text.clone())],
+        content: vec![Content::Text(visible::asked(&text))],
+        ..Output::default()
+    }
+}
+
+/// One line about a part.
+pub(super) fn line(piece: &Piece, overlay: &Overlay) -> String {
+    let mut line = String::new();
+    if piece.role == Role::Result {
+        line.push_str("  ");
+    }
+    let _ = write!(line, "{} {}", piece.number, piece.role.word());
+    match piece.role {
+        Role::Answer if !piece.tools.is_empty() => {
+            let _ = write!(line, " with calls of {}", piece.tools);
+        }
+        Role::Result => {
+            let _ = write!(line, " of {}", piece.tools);
+        }
+        _ => {}
+    }
+    let _ = write!(line, ", {} characters", piece.text.chars().count());
+    if let Some(covering) = overlay.covering(piece.group) {
+        let _ = write!(line, " [in `{}`]", covering.name);
+    }
+    match overlay.shape(piece.number) {
+        Shape::Hidden => line.push_str(" [hidden]"),
+        Shape::Replaced { .. } => line.push_str(" [replaced]"),
+        Shape::Whole => {}
+    }
+    if piece.is_present {
+        line.push_str(" [present]");
+    }
+    let _ = write!(line, ": {}", excerpt(&piece.text, FIRST_WORDS_CHARS));
+    line
+}
+
+/// The first words of a text, in one line.
+pub(super) fn excerpt(text: &str, max_chars: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().take(max_chars).collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(max_chars) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+/// A text of at most so many characters: of a longer one both ends.
+pub(super) fn shortened(text: &str, max_chars: usize) -> String {
+    let n = text.chars().count();
+    if n <= max_chars {
+        return text.to_owned();
+    }
+    let half = max_chars / 2;
+    let head: String = text.chars().take(half).collect();
+    let tail: String = text.chars().skip(n - half).collect();
+    format!("{head}\n[… {} characters left out …]\n{tail}", n - 2 * half)
+}
+
+pub(super) fn checked_name(name: &str) -> Result<String, ToolError> {
+    let name = name.trim();
+    let n_chars = name.chars().count();
+    if n_chars == 0 || n_chars > MAX_NAME_CHARS || name.chars().any(char::is_control) {
+        return Err(ToolError(format!(
+            "A name has 1 to {MAX_NAME_CHARS} characters, all of them visible."
+        )));
+    }
+    Ok(name.replace('`', "'"))
+}
+
+pub(super) fn checked_text(what: &str, text: &str) -> Result<String, ToolError> {
+    let n_chars = text.chars().count();
+    if text.trim().is_empty() {
+        return Err(ToolError(format!("`{what}` is empty.")));
+    }
+    if n_chars > MAX_TEXT_CHARS {
+        return Err(ToolError(format!(
+            "`{what}` has {n_chars} characters; keep to {MAX_TEXT_CHARS}."
+        )));
+    }
+    Ok(text.to_owned())
+}

@@ -1,0 +1,170 @@
+//! `context_edit`: lists the parts of the conversation; hides, replaces and restores them.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::desk::{Desk, checked_text, line, told};
+use super::numbers::Numbers;
+use crate::native::chat::ToolSpec;
+use crate::native::context::{Overlay, Piece, pieces};
+use crate::native::journal::{Edit, Item, Shape};
+use crate::native::scene::Scene;
+use crate::native::tools::{
+    Kind, Need, Output, Prepared, Shown, Tool, ToolError, arguments as given,
+};
+
+/// Lines of one list; longer conversations are listed in pieces.
+const MAX_LINES: usize = 300;
+
+#[derive(Debug)]
+pub(super) struct ContextEdit(pub(super) Desk);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    List,
+    Hide,
+    Replace,
+    Restore,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    action: Action,
+    #[serde(default)]
+    parts: Value,
+    text: Option<String>,
+}
+
+#[async_trait]
+impl Tool for ContextEdit {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "context_edit".into(),
+            description: "Edits what you are told of this conversation. `list` gives its parts \
+                with numbers, sizes and first words. `hide` leaves parts out (an answer goes with \
+                its results; a result can also be hidden alone), `replace` puts `text` in the \
+                place of one part, `restore` brings parts back as they were, all edited ones if \
+                none are given. Nothing is lost: the log keeps everything. Use it to get rid of \
+                long results that no longer matter."
+                .into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "action": { "type": "string", "enum": ["list", "hide", "replace", "restore"] },
+                    "parts": {
+                        "type": "string",
+                        "description": "Numbers of parts as in `12` or `3-7, 12`",
+                    },
+                    "text": { "type": "string", "description": "For `replace`" },
+                },
+                "required": ["action"],
+            }),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Think
+    }
+
+    async fn prepare(&self, arguments: Value, _: &Scene) -> Result<Prepared, ToolError> {
+        let Arguments { action, parts, text } = given::read("context_edit", arguments)?;
+        let numbers = Numbers::read(&parts)?;
+        let shown_numbers = numbers.as_ref().map_or_else(|| "all".to_owned(), Numbers::to_string);
+        let title = match action {
+            Action::List => "List the parts of the context".to_owned(),
+            Action::Hide => format!("Hide parts of the context: {shown_numbers}"),
+            Action::Replace => format!("Replace a part of the context: {shown_numbers}"),
+            Action::Restore => format!("Restore parts of the context: {shown_numbers}"),
+        };
+        let shape = match (action, text) {
+            (Action::Replace, Some(text)) => {
+                Some(Shape::Replaced { text: checked_text("text", &text)? })
+            }
+            (Action::Replace, None) => {
+                return Err(ToolError::new("`replace` needs `text`, which is told instead."));
+            }
+            (Action::Hide, _) => Some(Shape::Hidden),
+            (Action::Restore, _) => Some(Shape::Whole),
+            (Action::List, _) => None,
+        };
+        if numbers.is_none() && matches!(action, Action::Hide | Action::Replace) {
+            return Err(ToolError::new("`parts` is missing: list the parts and give numbers."));
+        }
+        let desk = self.0.clone();
+        let work = async move {
+            match shape {
+                None => Ok(told(list(&desk, numbers.as_ref()))),
+                Some(shape) => change(&desk, numbers, shape).await,
+            }
+        };
+        let shown = Shown { title, ..Shown::default() };
+        Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+    }
+}
+
+fn list(desk: &Desk, numbers: Option<&Numbers>) -> String {
+    let entries = desk.entries();
+    let (pieces, overlay) = (pieces(&entries), Overlay::of(&entries));
+    let wanted: Vec<&Piece> = pieces
+        .iter()
+        .filter(|piece| numbers.is_none_or(|wanted| wanted.has(piece.number)))
+        .collect();
+    let n_left_out = wanted.len().saturating_sub(MAX_LINES);
+    let mut lines: Vec<String> =
+        wanted.iter().skip(n_left_out).map(|piece| line(piece, &overlay)).collect();
+    if let Some(last) = wanted.get(n_left_out.wrapping_sub(1)) {
+        lines.insert(
+            0,
+            format!("({n_left_out} earlier parts, up to {}: list them with `parts`)", last.number),
+        );
+    }
+    lines.push(format!("About {} tokens are told.", desk.tokens()));
+    lines.join("\n")
+}
+
+async fn change(desk: &Desk, numbers: Option<Numbers>, shape: Shape) -> Result<Output, ToolError> {
+    let _alone = desk.alone().await;
+    let entries = desk.entries();
+    let (pieces, overlay) = (pieces(&entries), Overlay::of(&entries));
+    let edited = overlay.edited();
+    let is_meant = |number: u64| match &numbers {
+        Some(numbers) => numbers.has(number),
+        None => edited.contains(&number),
+    };
+    let known = |number: u64| pieces.iter().any(|piece| piece.number == number);
+    if let Some(unknown) = numbers.as_ref().and_then(|n| n.unknown(known).first().copied()) {
+        return Err(ToolError(format!(
+            "There is no part {unknown}; `list` shows those that there are."
+        )));
+    }
+    let meant: Vec<&Piece> = pieces.iter().filter(|piece| is_meant(piece.number)).collect();
+    let is_free = |piece: &&&Piece| shape == Shape::Whole || !piece.is_present;
+    let free: Vec<u64> = meant.iter().filter(is_free).map(|piece| piece.number).collect();
+    let n_present = meant.len() - free.len();
+    if matches!(shape, Shape::Replaced { .. }) && meant.len() > 1 {
+        return Err(ToolError::new(
+            "One part is replaced at a time; use distill_threads, or hide the others.",
+        ));
+    }
+    if free.is_empty() {
+        return Err(ToolError::new(match n_present {
+            0 => "There is nothing to change among these parts.",
+            _ => "The user's present message and the answer that you are giving stay as they are.",
+        }));
+    }
+    let done = match &shape {
+        Shape::Whole => "Restored",
+        Shape::Hidden => "Hidden",
+        Shape::Replaced { .. } => "Replaced",
+    };
+    let before = desk.tokens();
+    let edit = |part: &u64| Edit { part: *part, shape: shape.clone() };
+    desk.keep(Item::Edited { edits: free.iter().map(edit).collect() }).await?;
+    let rest = match n_present {
+        0 => String::new(),
+        n => format!(" {n} parts belong to what goes on now and stay."),
+    };
+    Ok(desk.changed(&format!("{done}: {} parts.{rest}", free.len()), before))
+}

@@ -1,0 +1,194 @@
+//! `thread_park`: puts a thread of work aside under a name, and takes it up again.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::desk::{Desk, checked_name, checked_text, coverable, shortened, told};
+use super::numbers::Numbers;
+use crate::native::chat::ToolSpec;
+use crate::native::context::{Covering, Overlay, pieces, pieces_of_all};
+use crate::native::journal::{Cover, Item};
+use crate::native::scene::Scene;
+use crate::native::tools::{
+    Kind, Need, Output, Prepared, Shown, Tool, ToolError, arguments as given,
+};
+use crate::native::visible;
+
+/// Of a thread whose place in the conversation is gone.
+const MAX_RECALLED_CHARS: usize = 30_000;
+
+#[derive(Debug)]
+pub(super) struct ThreadPark(pub(super) Desk);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Park,
+    Recall,
+    List,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    action: Action,
+    name: Option<String>,
+    note: Option<String>,
+    #[serde(default, deserialize_with = "given::number")]
+    from: Option<usize>,
+    #[serde(default, deserialize_with = "given::number")]
+    to: Option<usize>,
+}
+
+#[async_trait]
+impl Tool for ThreadPark {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "thread_park".into(),
+            description: "Puts a thread of work aside. `park` leaves the parts of this \
+                conversation from number `from` to `to` (see context_edit) out under a `name`, \
+                and keeps your one-line `note` in their place; without numbers, a thread of that \
+                name that classifier_threads found. `recall` brings a thread back as it was, \
+                `list` shows all."
+                .into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "action": { "type": "string", "enum": ["park", "recall", "list"] },
+                    "name": { "type": "string", "description": "What the thread is called" },
+                    "note": {
+                        "type": "string",
+                        "description": "For `park`: where it stands and what is next, in one line",
+                    },
+                    "from": { "type": "integer", "description": "The first part" },
+                    "to": { "type": "integer", "description": "The last part" },
+                },
+                "required": ["action"],
+            }),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Think
+    }
+
+    async fn prepare(&self, arguments: Value, _: &Scene) -> Result<Prepared, ToolError> {
+        let asked: Arguments = given::read("thread_park", arguments)?;
+        let name = asked.name.as_deref().map(checked_name).transpose()?;
+        let needed = || ToolError::new("`name` is missing: which thread?");
+        let title = match (asked.action, &name) {
+            (Action::List, _) => "List the threads that were put aside".to_owned(),
+            (Action::Park, Some(name)) => format!("Put aside: {}", visible::title(name)),
+            (Action::Recall, Some(name)) => format!("Take up again: {}", visible::title(name)),
+            (_, None) => return Err(needed()),
+        };
+        let name = name.unwrap_or_default();
+        let note = match (asked.action, &asked.note) {
+            (Action::Park, Some(note)) => checked_text("note", note)?,
+            (Action::Park, None) => {
+                return Err(ToolError::new("`note` is missing: what stays in view of the thread?"));
+            }
+            _ => String::new(),
+        };
+        let range = match (asked.from, asked.to) {
+            (None, None) => None,
+            (Some(from), Some(to)) => Numbers::read(&json!(format!("{from}-{to}")))?,
+            _ => return Err(ToolError::new("`from` and `to` go together.")),
+        };
+        let desk = self.0.clone();
+        let work = async move {
+            match asked.action {
+                Action::List => Ok(told(list(&desk))),
+                Action::Park => park(&desk, name, note, range).await,
+                Action::Recall => recall(&desk, &name).await,
+            }
+        };
+        let shown = Shown { title, ..Shown::default() };
+        Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+    }
+}
+
+fn list(desk: &Desk) -> String {
+    let overlay = Overlay::of(&desk.entries());
+    let line = |covering: &Covering| {
+        let what = match covering.cover {
+            Cover::Parked => "put aside",
+            Cover::Distilled => "notes",
+        };
+        let note = super::desk::excerpt(&covering.note, 200);
+        format!("`{}` ({what}, {} parts): {note}", covering.name, covering.parts.len())
+    };
+    let lines: Vec<String> = overlay.coverings().iter().map(line).collect();
+    match lines.is_empty() {
+        true => "Nothing is put aside.".to_owned(),
+        false => lines.join("\n"),
+    }
+}
+
+async fn park(
+    desk: &Desk,
+    name: String,
+    note: String,
+    range: Option<Numbers>,
+) -> Result<Output, ToolError> {
+    let _alone = desk.alone().await;
+    let entries = desk.entries();
+    let (pieces, overlay) = (pieces(&entries), Overlay::of(&entries));
+    if overlay.named(&name).is_some() {
+        return Err(ToolError(format!(
+            "There is a `{name}` already: recall it first, or use another name."
+        )));
+    }
+    let thread = overlay.threads().iter().find(|thread| thread.name == name);
+    let found = match (&range, thread) {
+        (Some(range), _) => coverable(&pieces, &overlay, |number| range.has(number)),
+        (None, Some(thread)) => {
+            coverable(&pieces, &overlay, |number| thread.parts.contains(&number))
+        }
+        (None, None) => {
+            return Err(ToolError(format!(
+                "No thread `{name}` is known: give `from` and `to`, numbers of parts as \
+                 context_edit lists them."
+            )));
+        }
+    };
+    if found.groups.is_empty() {
+        return Err(ToolError::new(
+            "There is nothing to put aside: these parts are aside already, do not exist, or \
+             belong to what goes on now.",
+        ));
+    }
+    let before = desk.tokens();
+    let n = found.groups.len();
+    desk.keep(Item::Covered {
+        name: name.clone(),
+        cover: Cover::Parked,
+        note,
+        parts: found.groups,
+    })
+    .await?;
+    let rest = if found.has_present { " What goes on now stays." } else { "" };
+    Ok(desk.changed(&format!("`{name}` is put aside: {n} parts.{rest}"), before))
+}
+
+async fn recall(desk: &Desk, name: &str) -> Result<Output, ToolError> {
+    let _alone = desk.alone().await;
+    let entries = desk.entries();
+    let overlay = Overlay::of(&entries);
+    let Some(covering) = overlay.named(name) else {
+        return Err(ToolError(format!("Nothing is put aside as `{name}`.\n{}", list(desk))));
+    };
+    let before = desk.tokens();
+    let is_in_view = pieces(&entries).iter().any(|piece| covering.parts.contains(&piece.group));
+    desk.keep(Item::Uncovered { name: name.to_owned() }).await?;
+    if is_in_view {
+        return Ok(desk.changed(&format!("`{name}` is back in its place."), before));
+    }
+    // The conversation was summarised or begun afresh since: there is no place to go back to.
+    let all = pieces_of_all(&entries);
+    let of_thread = all.iter().filter(|piece| covering.parts.contains(&piece.group));
+    let texts = of_thread.map(|piece| format!("[{}]\n{}", piece.role.word(), piece.text));
+    let text = texts.collect::<Vec<_>>().join("\n\n");
+    let text = shortened(&text, MAX_RECALLED_CHARS);
+    Ok(told(format!("`{name}`, whose place in the conversation is gone, was this:\n\n{text}")))
+}

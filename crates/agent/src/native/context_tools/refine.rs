@@ -1,0 +1,131 @@
+//! `refine`: a sub-agent works on an instruction until the project's checks pass.
+//!
+//! Always true: there are at most so many rounds as were allowed; what the sub-agent does asks
+//! for permission like everything else.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::checks::Checks;
+use super::desk::{checked_text, excerpt, told};
+use crate::native::chat::ToolSpec;
+use crate::native::scene::Scene;
+use crate::native::session::Session;
+use crate::native::task::SubAgent;
+use crate::native::tools::{
+    Content, Kind, Output, Prepared, Shown, Tool, ToolError, arguments as given,
+};
+use crate::native::visible;
+
+const ROUNDS: usize = 3;
+/// Who has not come nearer by then will not.
+const MAX_ROUNDS: usize = 10;
+
+#[derive(Debug)]
+pub(super) struct Refine {
+    session: Arc<Session>,
+    cancel: CancellationToken,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    instruction: String,
+    #[serde(default, deserialize_with = "given::number")]
+    rounds: Option<usize>,
+}
+
+impl Refine {
+    pub(super) fn new(session: Arc<Session>, cancel: CancellationToken) -> Self {
+        Self { session, cancel }
+    }
+}
+
+#[async_trait]
+impl Tool for Refine {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "refine".into(),
+            description: "Lets a sub-agent work on an instruction, runs the project's checks, and \
+                lets it go on with what failed, until they pass or the rounds are used up. The \
+                sub-agent sees nothing of this conversation: the instruction must say everything."
+                .into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "instruction": { "type": "string", "description": "What is to be done" },
+                    "rounds": {
+                        "type": "integer",
+                        "description": format!("At most so many (default {ROUNDS}, at most {MAX_ROUNDS})"),
+                    },
+                },
+                "required": ["instruction"],
+            }),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Execute
+    }
+
+    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
+        let Arguments { instruction, rounds } = given::read("refine", arguments)?;
+        let instruction = checked_text("instruction", &instruction)?;
+        let rounds = rounds.unwrap_or(ROUNDS).clamp(1, MAX_ROUNDS);
+        let checks = Checks::find(scene).await?;
+        let asked = format!(
+            "{}\n\nThen, after each of up to {rounds} rounds:\n{}",
+            visible::asked(&instruction),
+            checks.shown()
+        );
+        let shown = Shown {
+            title: format!("Refine: {}", visible::title(&excerpt(&instruction, 100))),
+            content: vec![Content::Text(asked)],
+            ..Shown::default()
+        };
+        let need = checks.need();
+        let sub_agent = SubAgent::new(self.session.clone(), self.cancel.clone(), scene.clone());
+        let scene = scene.clone();
+        let work = async move { refine(sub_agent, &scene, &checks, instruction, rounds).await };
+        Ok(Prepared { shown, need, work: Box::pin(work) })
+    }
+}
+
+async fn refine(
+    mut sub_agent: SubAgent,
+    scene: &Scene,
+    checks: &Checks,
+    instruction: String,
+    rounds: usize,
+) -> Result<Output, ToolError> {
+    let mut prompt = instruction;
+    let mut round = 1;
+    loop {
+        let words = sub_agent.work_on(prompt).await?;
+        let outcome = checks.run(scene).await?;
+        if outcome.has_passed {
+            let text = format!(
+                "Verified after {round} of {rounds} rounds.\n\n{words}\n\n{}",
+                outcome.text
+            );
+            let title = format!("Verified after {round} of {rounds} rounds");
+            return Ok(Output { title: Some(title), ..told(text) });
+        }
+        if round >= rounds {
+            return Err(ToolError(format!(
+                "The checks still fail after {rounds} rounds. What the sub-agent said last: \
+                 {words}\n\n{}",
+                outcome.text
+            )));
+        }
+        let left = rounds - round;
+        prompt = format!(
+            "The checks fail. Find out why and mend it; {left} more rounds are left.\n\n{}",
+            outcome.text
+        );
+        round += 1;
+    }
+}

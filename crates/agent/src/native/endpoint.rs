@@ -1,0 +1,250 @@
+//! One endpoint as it is talked to: where it is, which key it gets, how long is waited for it.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use reqwest::Url;
+use serde::Deserialize;
+
+use super::secret::Secret;
+
+/// What serves the models; decides paths, headers and defaults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Openai,
+    Azure,
+    Bedrock,
+    Ollama,
+    Vllm,
+    Litellm,
+    Llamacpp,
+    Openrouter,
+    Lmstudio,
+    #[default]
+    Other,
+}
+
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    pub name: String,
+    pub kind: Kind,
+    /// Without a slash at its end.
+    pub base: Url,
+    pub key: Option<Secret>,
+    /// What a person has to look at when the key is refused.
+    pub key_name: String,
+    pub headers: BTreeMap<String, Secret>,
+    pub api_version: Option<String>,
+    pub deployment: Option<String>,
+    /// The one that is used where nobody chooses.
+    pub model: Option<String>,
+    /// Offered beside those that the endpoint lists.
+    pub models: Vec<String>,
+    pub context_window: Option<u64>,
+    pub max_tokens: Option<u32>,
+    pub temperature: Option<f64>,
+    /// Whether its models look at images; unknown if nobody said.
+    pub images: Option<bool>,
+    /// Whether it wants a model's thoughts back with the calls that followed from them.
+    pub send_thoughts: bool,
+    pub waits: Waits,
+}
+
+/// There is no limit on a whole answer: a model that still speaks is at work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waits {
+    pub connect: Duration,
+    /// From the request to the first byte of the answer's body.
+    pub first_byte: Duration,
+    /// Between two bytes.
+    pub idle: Duration,
+    /// How often a request is repeated before its first token has come.
+    pub max_retries: u32,
+    /// Before the first repetition; then twice as long each time.
+    pub retry_first: Duration,
+}
+
+/// A model on this machine may have to be loaded from disk, and reads a long prompt slowly.
+const FIRST_BYTE_HERE: Duration = Duration::from_secs(300);
+
+impl Waits {
+    pub(super) fn of(url: &Url) -> Self {
+        let first_byte = match is_loopback(url) {
+            true => FIRST_BYTE_HERE,
+            false => Duration::from_secs(60),
+        };
+        Self {
+            connect: Duration::from_secs(10),
+            first_byte,
+            idle: Duration::from_secs(120),
+            max_retries: 3,
+            retry_first: Duration::from_millis(500),
+        }
+    }
+}
+
+impl Endpoint {
+    pub fn new(name: impl Into<String>, kind: Kind, base: Url) -> Self {
+        let waits = Waits::of(&base);
+        let host = base.host_str().unwrap_or_default();
+        let send_thoughts = ["deepseek.com", "moonshot.ai", "moonshot.cn"]
+            .iter()
+            .any(|domain| host == *domain || host.ends_with(&format!(".{domain}")));
+        Self {
+            name: name.into(),
+            kind,
+            base,
+            key: None,
+            key_name: "OPENAI_API_KEY".to_owned(),
+            headers: BTreeMap::new(),
+            api_version: None,
+            deployment: None,
+            model: kind.usual_model().map(str::to_owned),
+            models: Vec::new(),
+            context_window: None,
+            max_tokens: None,
+            temperature: None,
+            images: None,
+            send_thoughts,
+            waits,
+        }
+    }
+
+    /// The address as people may see it: without user, password and query.
+    pub fn shown_base(&self) -> String {
+        shown(&self.base)
+    }
+
+    /// The text without anything that only we and the endpoint may know.
+    pub(super) fn hide_secrets(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        let password = self.base.password().map(Secret::new);
+        for secret in self.key.iter().chain(self.headers.values()).chain(&password) {
+            text = secret.hide_in(&text);
+        }
+        super::secret::hide_keys(&text)
+    }
+}
+
+pub(super) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    // Neither can fail for a URL that has a host; one without has nothing to hide.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    url.to_string()
+}
+
+pub(super) fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    match address.parse::<IpAddr>() {
+        Ok(address) => address.is_loopback(),
+        Err(_) => host == "localhost",
+    }
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 10] = [
+        Self::Openai,
+        Self::Azure,
+        Self::Bedrock,
+        Self::Ollama,
+        Self::Vllm,
+        Self::Litellm,
+        Self::Llamacpp,
+        Self::Openrouter,
+        Self::Lmstudio,
+        Self::Other,
+    ];
+
+    /// As people write it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Openai => "OpenAI",
+            Self::Azure => "Azure OpenAI",
+            Self::Bedrock => "Amazon Bedrock",
+            Self::Ollama => "Ollama",
+            Self::Vllm => "vLLM",
+            Self::Litellm => "LiteLLM",
+            Self::Llamacpp => "llama.cpp",
+            Self::Openrouter => "OpenRouter",
+            Self::Lmstudio => "LM Studio",
+            Self::Other => "an OpenAI-compatible endpoint",
+        }
+    }
+
+    /// As it is written in configuration, and the name of a provider that has none.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Openai => "openai",
+            Self::Azure => "azure",
+            Self::Bedrock => "bedrock",
+            Self::Ollama => "ollama",
+            Self::Vllm => "vllm",
+            Self::Litellm => "litellm",
+            Self::Llamacpp => "llamacpp",
+            Self::Openrouter => "openrouter",
+            Self::Lmstudio => "lmstudio",
+            Self::Other => "other",
+        }
+    }
+
+    /// Where it is when nobody says.
+    pub(super) fn usual_base(self) -> Option<&'static str> {
+        match self {
+            Self::Openai => Some("https://api.openai.com/v1"),
+            Self::Openrouter => Some("https://openrouter.ai/api/v1"),
+            Self::Ollama => Some("http://127.0.0.1:11434/v1"),
+            Self::Vllm => Some("http://127.0.0.1:8000/v1"),
+            Self::Litellm => Some("http://127.0.0.1:4000/v1"),
+            Self::Llamacpp => Some("http://127.0.0.1:8080/v1"),
+            Self::Lmstudio => Some("http://127.0.0.1:1234/v1"),
+            Self::Azure | Self::Bedrock | Self::Other => None,
+        }
+    }
+
+    /// The variable in which its key usually is.
+    pub(super) fn usual_key(self) -> Option<&'static str> {
+        match self {
+            Self::Openai => Some("OPENAI_API_KEY"),
+            Self::Azure => Some("AZURE_OPENAI_API_KEY"),
+            Self::Bedrock => Some("AWS_BEARER_TOKEN_BEDROCK"),
+            Self::Openrouter => Some("OPENROUTER_API_KEY"),
+            _ => None,
+        }
+    }
+
+    fn usual_model(self) -> Option<&'static str> {
+        (self == Self::Openai).then_some("gpt-4o")
+    }
+
+    /// What is probably behind an address of which nothing else is known.
+    pub(super) fn behind(url: &Url) -> Self {
+        let host = url.host_str().unwrap_or_default();
+        if is_loopback(url) {
+            let port = url.port_or_known_default();
+            let same = |kind: &&Self| {
+                let usual = kind.usual_base().and_then(|base| Url::parse(base).ok());
+                usual.is_some_and(|usual| is_loopback(&usual) && usual.port() == port)
+            };
+            return Self::ALL.iter().find(same).copied().unwrap_or_default();
+        }
+        if host == "api.openai.com" {
+            Self::Openai
+        } else if host.ends_with(".openai.azure.com")
+            || host.ends_with(".cognitiveservices.azure.com")
+        {
+            Self::Azure
+        } else if host.starts_with("bedrock-") && host.ends_with(".amazonaws.com") {
+            Self::Bedrock
+        } else if host == "openrouter.ai" {
+            Self::Openrouter
+        } else {
+            Self::Other
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The files of one session, as tools see them.
+//!
+//! In: paths as a model names them. Out: text, or a sentence for the model.
+//!
+//! A file is read from the client when it offers that, because an editor may hold what is not
+//! on the disk yet, and written through it for the same reason; otherwise, and when the client
+//! cannot, we do it ourselves. Either way the path is inside the session's roots, links
+//! resolved.
+//!
+//! Always true: a file that exists is changed only as the model last saw it. What it saw is
+//! compared again at the moment of the change, however long a person took to allow it. Several
+//! files are changed together or, as far as the disk lets us, not at all.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bus::connection::CallError;
+use roots::{Facts, Kind, Place, Roots};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::client::Client;
+use super::tools::ToolError;
+
+mod changing;
+pub(super) mod difference;
+mod missing;
+pub(super) mod protected;
+mod seen;
+pub(super) mod text;
+pub(super) mod walk;
+
+pub(super) use changing::Change;
+use seen::Seen;
+pub(super) use text::Text;
+
+/// More is nothing that a model reads or an editor shows.
+pub(super) const MAX_TEXT_BYTES: u64 = 10 << 20;
+
+/// Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Files {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    cwd: PathBuf,
+    roots: Roots,
+    client: Client,
+    seen: Mutex<Seen>,
+    /// Looking at a file and changing it is one step: only one call does so at a time.
+    turn: Semaphore,
+}
+
+impl Files {
+    /// `cwd` is one of the roots, as the client named it, or inside one.
+    pub fn new(cwd: PathBuf, roots: Roots, client: Client) -> Self {
+        let seen = Mutex::default();
+        Self { shared: Arc::new(Shared { cwd, roots, client, seen, turn: Semaphore::new(1) }) }
+    }
+
+    /// Where a path of a model leads: absolute, or relative to the session's directory.
+    pub(super) async fn resolve(&self, given: &str) -> Result<Place, ToolError> {
+        let given = given.strip_prefix("file://").unwrap_or(given).to_owned();
+        let place = self.blocking(move |shared| shared.roots.resolve(&shared.cwd, &given)).await?;
+        place.map_err(|error| match error {
+            roots::Error::Outside(_) => ToolError::new(format_args!(
+                "{error}; only files inside these can be used: {}",
+                self.shared.root_names()
+            )),
+            _ => ToolError::new(error),
+        })
+    }
+
+    /// As a person reads it: relative to the session's directory if it is inside.
+    pub(super) fn shown(&self, place: &Place) -> String {
+        match place.path().strip_prefix(&self.shared.cwd) {
+            Ok(inside) if inside.as_os_str().is_empty() => ".".into(),
+            Ok(inside) => inside.display().to_string(),
+            Err(_) => place.path().display().to_string(),
+        }
+    }
+
+    pub(super) async fn look(&self, place: &Place) -> Result<Option<Facts>, ToolError> {
+        let at = place.clone();
+        self.blocking(move |shared| shared.roots.look(&at)).await?.map_err(ToolError::new)
+    }
+
+    /// The bytes on the disk.
+    pub(super) async fn bytes(&self, place: &Place, max: u64) -> Result<Vec<u8>, ToolError> {
+        let at = place.clone();
+        self.blocking(move |shared| shared.roots.read(&at, max)).await?.map_err(ToolError::new)
+    }
+
+    /// The text of a file; none where there is none.
+    pub(super) async fn read(&self, place: &Place) -> Result<Option<Text>, ToolError> {
+        let shown = self.shown(place);
+        let on_disk = match self.look(place).await? {
+            None => None,
+            Some(facts) if facts.kind == Kind::File => {
+                Some(self.bytes(place, MAX_TEXT_BYTES).await?)
+            }
+            Some(facts) if facts.kind == Kind::Directory => {
+                let why = "is a directory; use `list` to see what is in it";
+                return Err(ToolError::new(format_args!("`{shown}` {why}")));
+            }
+            Some(_) => {
+                return Err(ToolError::new(format_args!("`{shown}` is not a regular file")));
+            }
+        };
+        if let Some(bytes) = &on_disk
+            && text::is_binary(bytes)
+        {
+            let n_bytes = bytes.len();
+            return Err(ToolError::new(format_args!(
+                "`{shown}` is a binary file of {n_bytes} bytes, not text"
+            )));
+        }
+        match self.asked_client(place).await? {
+            // No difference between an empty buffer and none.
+            Some(text) if text.is_empty() && on_disk.is_none() => Ok(None),
+            Some(text) if text.len() as u64 > MAX_TEXT_BYTES => Err(ToolError::new(format_args!(
+                "`{shown}` is larger than {} MiB in the editor",
+                MAX_TEXT_BYTES >> 20
+            ))),
+            Some(text) => Ok(Some(Text::new(text))),
+            None => match on_disk.map(String::from_utf8) {
+                None => Ok(None),
+                Some(Ok(text)) => Ok(Some(Text::new(text))),
+                Some(Err(_)) => {
+                    Err(ToolError::new(format_args!("`{shown}` is not valid UTF-8 text")))
+                }
+            },
+        }
+    }
+
+    /// As [`read`](Self::read); where there is none, says what there is instead.
+    pub(super) async fn read_existing(&self, place: &Place) -> Result<Text, ToolError> {
+        match self.read(place).await? {
+            Some(text) => Ok(text),
+            None => Err(self.missing(place).await),
+        }
+    }
+
+    /// A file that exists and is as the model last saw it.
+    pub(super) async fn read_seen(&self, place: &Place) -> Result<Text, ToolError> {
+        let text = self.read_existing(place).await?;
+        self.check_seen(place, &text)?;
+        Ok(text)
+    }
+
+    /// The model has seen this.
+    pub(super) fn note(&self, place: &Place, text: &Text) {
+        self.seen().note(place.real(), text.digest());
+    }
+
+    pub(super) fn check_seen(&self, place: &Place, text: &Text) -> Result<(), ToolError> {
+        let shown = self.shown(place);
+        match self.seen().of(place.real()) {
+            Some(digest) if digest == text.digest() => Ok(()),
+            Some(_) => Err(ToolError::new(format_args!(
+                "`{shown}` has changed since you read it: read it again, then change it"
+            ))),
+            None => Err(ToolError::new(format_args!(
+                "you have not read `{shown}` yet: read it first, then change it"
+            ))),
+        }
+    }
+
+    /// A file that is not there, with names that are.
+    pub(super) async fn missing(&self, place: &Place) -> ToolError {
+        let (at, shown) = (place.clone(), self.shown(place));
+        let like = self.blocking(move |shared| missing::similar(&shared.roots, &at)).await;
+        let like: Vec<_> =
+            like.unwrap_or_default().iter().map(|like| format!("`{}`", self.shown(like))).collect();
+        match like.as_slice() {
+            [] => ToolError::new(format_args!("`{shown}` does not exist")),
+            like => ToolError::new(format_args!(
+                "`{shown}` does not exist; did you mean {}?",
+                like.join(" or ")
+            )),
+        }
+    }
+
+    /// Until no other call changes files.
+    pub(super) async fn turn(&self) -> Result<Turn<'_>, ToolError> {
+        let permit = self.shared.turn.acquire().await.map_err(ToolError::new)?;
+        Ok(Turn { files: self, _permit: permit })
+    }
+
+    /// Runs what may wait for the disk.
+    pub(super) async fn with_roots<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Roots) -> T + Send + 'static,
+    ) -> Result<T, ToolError> {
+        self.blocking(move |shared| work(&shared.roots)).await
+    }
+
+    async fn asked_client(&self, place: &Place) -> Result<Option<String>, ToolError> {
+        let client = &self.shared.client;
+        let Some(path) = place.path().to_str().filter(|_| client.can.reads_files) else {
+            return Ok(None);
+        };
+        match client.read_text(path).await {
+            Ok(text) => Ok(Some(text)),
+            // It does not have the file, or not as text; the disk may.
+            Err(CallError::Refused(error)) => {
+                tracing::debug!(path, %error, "the client does not read a file");
+                Ok(None)
+            }
+            Err(error) => Err(ToolError::new(format_args!(
+                "the client could not be asked for `{}`: {error}",
+                self.shown(place)
+            ))),
+        }
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Shared) -> T + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let shared = self.shared.clone();
+        tokio::task::spawn_blocking(move || work(&shared)).await.map_err(ToolError::new)
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        // Nothing that can panic runs under the lock, so a poisoned one is still sound.
+        self.shared.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The right to change files, held by one call at a time.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    files: &'a Files,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl Shared {
+    fn root_names(&self) -> String {
+        let names = self.roots.paths();
+        names.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether `place` is still where its path leads.
+    fn is_still(&self, place: &Place) -> bool {
+        let path: &Path = place.path();
+        let again = path.to_str().and_then(|path| self.roots.resolve(&self.cwd, path).ok());
+        again.is_some_and(|again| again.real() == place.real())
+    }
+}
+
+#[cfg(test)]
+mod tests;

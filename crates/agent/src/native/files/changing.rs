@@ -1,0 +1,131 @@
+//! Changes files: all of them or none.
+
+use std::io::ErrorKind;
+
+use roots::Place;
+
+use super::{Files, Text, Turn};
+use crate::native::tools::ToolError;
+
+/// What is to become of one file.
+#[derive(Debug, Clone)]
+pub(in crate::native) struct Change {
+    pub place: Place,
+    /// What is there now; nothing if there must be nothing.
+    pub old: Option<Text>,
+    /// What is to be there; nothing if it is to be removed.
+    pub new: Option<Text>,
+    /// The mode that a file has which is made in place of another, or again.
+    pub mode: Option<u32>,
+}
+
+impl Turn<'_> {
+    /// Looks at all files again, then changes them. What was changed is changed back when
+    /// something fails on the way.
+    pub(in crate::native) async fn change(&self, changes: &[Change]) -> Result<(), ToolError> {
+        for change in changes {
+            self.check(change).await?;
+        }
+        for (n_done, change) in changes.iter().enumerate() {
+            let Err(error) = self.carry_out(change).await else { continue };
+            let done = changes.iter().take(n_done).rev();
+            return Err(self.take_back(done, error).await);
+        }
+        for change in changes {
+            match &change.new {
+                Some(text) => self.files.note(&change.place, text),
+                None => self.files.seen().forget(change.place.real()),
+            }
+        }
+        Ok(())
+    }
+
+    async fn check(&self, change: &Change) -> Result<(), ToolError> {
+        let shown = self.files.shown(&change.place);
+        let now = self.files.read(&change.place).await?;
+        match (&change.old, now) {
+            (None, None) => Ok(()),
+            (Some(old), Some(now)) if old.digest() == now.digest() => Ok(()),
+            (None, Some(_)) => Err(ToolError::new(format_args!(
+                "`{shown}` was made by someone else in the meantime: read it first"
+            ))),
+            (Some(_), None) => Err(ToolError::new(format_args!(
+                "`{shown}` was removed by someone else in the meantime; nothing was changed"
+            ))),
+            (Some(_), Some(_)) => Err(ToolError::new(format_args!(
+                "`{shown}` was changed by someone else in the meantime; nothing was changed. Read \
+                 it again"
+            ))),
+        }
+    }
+
+    async fn carry_out(&self, change: &Change) -> Result<(), ToolError> {
+        match &change.new {
+            Some(new) => self.files.write(change, new).await,
+            None => self.files.remove(&change.place).await,
+        }
+    }
+
+    async fn take_back(
+        &self,
+        done: impl Iterator<Item = &Change> + Send,
+        error: ToolError,
+    ) -> ToolError {
+        let mut stuck = Vec::new();
+        for change in done {
+            let back = Change {
+                place: change.place.clone(),
+                old: change.new.clone(),
+                new: change.old.clone(),
+                mode: change.mode,
+            };
+            if self.carry_out(&back).await.is_err() {
+                stuck.push(self.files.shown(&change.place));
+            }
+        }
+        match stuck.as_slice() {
+            [] => ToolError::new(format_args!("{error}; nothing was changed")),
+            stuck => ToolError::new(format_args!(
+                "{error}; these files were changed before and could not be changed back: {}",
+                stuck.join(", ")
+            )),
+        }
+    }
+}
+
+impl Files {
+    async fn write(&self, change: &Change, new: &Text) -> Result<(), ToolError> {
+        let client = &self.shared.client;
+        // A client can neither keep a mode nor refuse to replace what has just appeared.
+        let through_client = client.can.writes_files && change.mode.is_none();
+        if let Some(path) = change.place.path().to_str().filter(|_| through_client) {
+            let place = change.place.clone();
+            if !self.blocking(move |shared| shared.is_still(&place)).await? {
+                return Err(ToolError::new(format_args!(
+                    "`{}` leads somewhere else than before",
+                    self.shown(&change.place)
+                )));
+            }
+            return client.write_text(path, new.as_str()).await.map_err(|error| {
+                let shown = self.shown(&change.place);
+                ToolError::new(format_args!("the client could not write `{shown}`: {error}"))
+            });
+        }
+        let Change { place, old, mode, .. } = change.clone();
+        let bytes = new.as_str().to_owned().into_bytes();
+        let written = self.blocking(move |shared| match old {
+            Some(_) => shared.roots.replace(&place, &bytes),
+            None => shared.roots.create(&place, &bytes, mode),
+        });
+        written.await?.map_err(ToolError::new)
+    }
+
+    async fn remove(&self, place: &Place) -> Result<(), ToolError> {
+        let at = place.clone();
+        match self.blocking(move |shared| shared.roots.remove(&at)).await? {
+            // An editor that made it may not have saved it.
+            Err(error) if error.io_kind() == Some(ErrorKind::NotFound) => Ok(()),
+            removed => removed.map_err(ToolError::new),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Names like one that does not exist.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
+
+use roots::{Kind, Place, Roots};
+
+use super::walk::{Bounds, Stop, walk};
+
+const MAX_NAMES: usize = 3;
+/// Of the directory that is looked into.
+const MAX_ENTRIES: usize = 5_000;
+/// Of the whole root, for a file with that name elsewhere.
+const MAX_WALKED: usize = 20_000;
+const WITHIN: Duration = Duration::from_secs(2);
+/// How much alike two names must be, between 0 and 1.
+const ALIKE: f32 = 0.6;
+
+pub(super) fn similar(roots: &Roots, place: &Place) -> Vec<Place> {
+    let beside = beside(roots, place);
+    match beside.is_empty() {
+        true => elsewhere(roots, place),
+        false => beside,
+    }
+}
+
+/// Names in the same directory.
+fn beside(roots: &Roots, place: &Place) -> Vec<Place> {
+    let Some((parent, wanted)) = place.parent().zip(place.relative().file_name()) else {
+        return Vec::new();
+    };
+    let Ok(folder) = roots.folder(&parent) else { return Vec::new() };
+    let Ok((entries, _)) = folder.entries(MAX_ENTRIES) else { return Vec::new() };
+    let lower = |name: &std::ffi::OsStr| name.to_string_lossy().to_lowercase();
+    let wanted = lower(wanted);
+    let names: Vec<_> = entries.iter().map(|entry| (lower(&entry.name), &entry.name)).collect();
+    let possible: Vec<&str> = names.iter().map(|(lower, _)| lower.as_str()).collect();
+    let mut found = Vec::new();
+    for like in similar::get_close_matches(wanted.as_str(), &possible, MAX_NAMES, ALIKE) {
+        let of_name = names.iter().filter(|(lower, _)| lower == like);
+        found.extend(of_name.map(|(_, name)| parent.below(Path::new(name))));
+    }
+    found.dedup();
+    found.truncate(MAX_NAMES);
+    found
+}
+
+/// The same name in other directories of the root.
+fn elsewhere(roots: &Roots, place: &Place) -> Vec<Place> {
+    let Some(wanted) = place.relative().file_name() else { return Vec::new() };
+    let mut root = place.clone();
+    while let Some(above) = root.parent() {
+        root = above;
+    }
+    let mut found = Vec::new();
+    let bounds = Bounds { max_entries: MAX_WALKED, ..Bounds::default() };
+    let _ = walk(roots, &root, bounds, &Stop::after(WITHIN), &mut |entry| {
+        if entry.kind == Kind::File && entry.path.file_name() == Some(wanted) {
+            found.push(root.below(entry.path));
+        }
+        match found.len() < MAX_NAMES {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    });
+    found
+}

@@ -1,0 +1,39 @@
+//! Which files a model has seen, and as what.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::text::Digest;
+
+/// A session that reads more files has to read the oldest again before it changes them.
+const MAX_FILES: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    files: HashMap<PathBuf, (Digest, u64)>,
+    n_notes: u64,
+}
+
+impl Seen {
+    pub(super) fn note(&mut self, path: &Path, digest: Digest) {
+        self.n_notes += 1;
+        self.files.insert(path.to_owned(), (digest, self.n_notes));
+        if self.files.len() > MAX_FILES {
+            let oldest = self.files.iter().min_by_key(|(_, (_, noted))| *noted);
+            if let Some(path) = oldest.map(|(path, _)| path.clone()) {
+                self.files.remove(&path);
+            }
+        }
+    }
+
+    pub(super) fn of(&self, path: &Path) -> Option<Digest> {
+        self.files.get(path).map(|(digest, _)| *digest)
+    }
+
+    pub(super) fn forget(&mut self, path: &Path) {
+        self.files.remove(path);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+use crate::native::client::Abilities;
+use crate::native::testing::Stage;
+
+fn files(stage: &Stage) -> &Files {
+    &stage.scene.session.files
+}
+
+async fn read(stage: &Stage, path: &str) -> Result<Option<String>, ToolError> {
+    let place = files(stage).resolve(path).await?;
+    Ok(files(stage).read(&place).await?.map(|text| text.as_str().to_owned()))
+}
+
+fn change(place: &Place, old: Option<&str>, new: Option<&str>) -> Change {
+    let text = |text: &str| Text::new(text.into());
+    Change { place: place.clone(), old: old.map(text), new: new.map(text), mode: None }
+}
+
+async fn apply(stage: &Stage, changes: &[Change]) -> Result<(), ToolError> {
+    files(stage).turn().await?.change(changes).await
+}
+
+#[tokio::test]
+async fn what_the_editor_holds_comes_before_the_disk() {
+    let stage = Stage::of_editor();
+    stage.put("a", "saved");
+    stage.put("b", "on disk");
+    stage.client.hold(&stage.path("a"), "unsaved");
+    stage.client.hold(&stage.path("new"), "never saved");
+    stage.client.refuse(&stage.path("b"));
+
+    assert_eq!(read(&stage, "a").await.unwrap().unwrap(), "unsaved");
+    assert_eq!(read(&stage, "b").await.unwrap().unwrap(), "on disk");
+    assert_eq!(read(&stage, "new").await.unwrap().unwrap(), "never saved");
+    assert_eq!(read(&stage, "missing").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_client_is_asked_only_for_what_it_offers() {
+    let stage = Stage::new();
+    stage.put("a", "saved");
+    stage.client.hold(&stage.path("a"), "unsaved");
+    assert_eq!(read(&stage, "a").await.unwrap().unwrap(), "saved");
+    let place = files(&stage).resolve("a").await.unwrap();
+    apply(&stage, &[change(&place, Some("saved"), Some("new"))]).await.unwrap();
+    assert_eq!(stage.get("a"), "new");
+    assert!(stage.client.calls().is_empty());
+
+    let stage = Stage::with(Abilities { reads_files: true, ..Abilities::default() });
+    stage.put("a", "saved");
+    let place = files(&stage).resolve("a").await.unwrap();
+    apply(&stage, &[change(&place, Some("saved"), Some("new"))]).await.unwrap();
+    assert_eq!(stage.get("a"), "new");
+    assert_eq!(stage.client.calls(), ["fs/read_text_file"]);
+}
+
+#[tokio::test]
+async fn the_client_is_not_asked_about_what_is_outside() {
+    let stage = Stage::of_editor();
+    let outside = stage.root.with_file_name("outside");
+    std::fs::write(&outside, "secret").unwrap();
+    stage.client.hold(&outside, "secret");
+    symlink(&outside, stage.path("link")).unwrap();
+    for path in ["../outside", "link", outside.to_str().unwrap(), "~/x"] {
+        assert!(read(&stage, path).await.is_err(), "{path}");
+    }
+    assert!(stage.client.calls().is_empty());
+}
+
+#[tokio::test]
+async fn a_link_inside_reaches_the_client_under_its_real_name() {
+    let stage = Stage::of_editor();
+    stage.put("real", "text");
+    stage.client.hold(&stage.path("real"), "unsaved");
+    symlink("real", stage.path("link")).unwrap();
+    assert_eq!(read(&stage, "link").await.unwrap().unwrap(), "unsaved");
+}
+
+#[tokio::test]
+async fn what_is_no_text_is_refused_with_a_reason() {
+    let stage = Stage::of_editor();
+    stage.put("binary", b"a\0b");
+    stage.put("latin", b"caf\xe9");
+    stage.client.hold(&stage.path("binary"), "the editor's guess");
+    stage.client.refuse(&stage.path("latin"));
+    std::fs::create_dir(stage.path("dir")).unwrap();
+    std::fs::File::create(stage.path("huge")).unwrap().set_len(1 << 40).unwrap();
+    std::process::Command::new("mkfifo").arg(stage.path("fifo")).status().unwrap();
+    for (path, why) in [
+        ("binary", "binary"),
+        ("latin", "UTF-8"),
+        ("dir", "`list`"),
+        ("huge", "larger than 10 MiB"),
+        ("fifo", "regular"),
+    ] {
+        let error = read(&stage, path).await.unwrap_err().0;
+        assert!(error.contains(why) && error.contains(path), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn only_what_was_seen_is_changed() {
+    let stage = Stage::new();
+    stage.put("a", "one");
+    let place = files(&stage).resolve("a").await.unwrap();
+    let error = files(&stage).read_seen(&place).await.unwrap_err().0;
+    assert!(error.contains("not read") && error.contains("read it first"), "{error}");
+
+    let text = files(&stage).read_existing(&place).await.unwrap();
+    files(&stage).note(&place, &text);
+    assert!(files(&stage).read_seen(&place).await.is_ok());
+
+    stage.put("a", "two");
+    let error = files(&stage).read_seen(&place).await.unwrap_err().0;
+    assert!(error.contains("changed since") && error.contains("again"), "{error}");
+}
+
+#[tokio::test]
+async fn what_changed_while_somebody_thought_is_not_overwritten() {
+    let stage = Stage::new();
+    stage.put("a", "someone's");
+    stage.put("new", "someone's");
+    let a = files(&stage).resolve("a").await.unwrap();
+    let new = files(&stage).resolve("new").await.unwrap();
+    let gone = files(&stage).resolve("gone").await.unwrap();
+    for changes in [
+        [change(&a, Some("old"), Some("ours"))],
+        [change(&new, None, Some("ours"))],
+        [change(&gone, Some("old"), Some("ours"))],
+        [change(&a, Some("old"), None)],
+    ] {
+        let error = apply(&stage, &changes).await.unwrap_err().0;
+        assert!(error.contains("meantime"), "{error}");
+    }
+    assert_eq!(stage.get("a") + &stage.get("new"), "someone'ssomeone's");
+    assert!(!stage.path("gone").exists());
+}
+
+#[tokio::test]
+async fn several_files_are_changed_together_or_not_at_all() {
+    for stage in [Stage::new(), Stage::of_editor()] {
+        let is_editor = stage.scene.session.client.can.writes_files;
+        for name in ["a", "b", "c"] {
+            stage.put(name, "old");
+        }
+        stage.put("d/file", "");
+        let place = async |path: &str| files(&stage).resolve(path).await.unwrap();
+        let changes = [
+            change(&place("a").await, Some("old"), Some("new")),
+            change(&place("b").await, Some("old"), None),
+            change(&place("made").await, None, Some("new")),
+            // Fails on its way: its directory is none.
+            change(&place("d/x").await, None, Some("new")),
+        ];
+        std::fs::remove_dir_all(stage.path("d")).unwrap();
+        std::fs::write(stage.path("d"), "").unwrap();
+        // An editor is refused where the disk would be: looking again finds out first.
+        let error = apply(&stage, &changes).await.unwrap_err().0;
+        assert!(error.contains("d/x") || error.contains("nothing was changed"), "{error}");
+        assert_eq!(stage.get("a") + &stage.get("b"), "oldold");
+        assert!(!stage.path("made").exists());
+        assert!(!is_editor || stage.client.held(&stage.path("a")).is_none());
+    }
+}
+
+#[tokio::test]
+async fn what_was_done_is_undone_when_the_rest_fails() {
+    let stage = Stage::of_editor();
+    stage.put("a", "old");
+    stage.put("b", "old");
+    stage.put("c", "old");
+    // The client reads it from the disk but does not write it.
+    stage.client.refuse(&stage.path("c"));
+    let place = async |path: &str| files(&stage).resolve(path).await.unwrap();
+    let changes = [
+        change(&place("a").await, Some("old"), Some("new")),
+        change(&place("b").await, Some("old"), None),
+        change(&place("c").await, Some("old"), Some("new")),
+    ];
+    let error = apply(&stage, &changes).await.unwrap_err().0;
+    assert!(error.contains("`c`") && error.contains("nothing was changed"), "{error}");
+    assert_eq!(stage.client.held(&stage.path("a")).unwrap(), "old");
+    assert!(read(&stage, "b").await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_path_that_leads_elsewhere_by_now_is_not_written_through_the_client() {
+    let stage = Stage::of_editor();
+    stage.put("dir/a", "text");
+    stage.put("other/a", "text");
+    let place = files(&stage).resolve("dir/a").await.unwrap();
+    std::fs::rename(stage.path("dir"), stage.path("moved")).unwrap();
+    symlink("other", stage.path("dir")).unwrap();
+    assert!(apply(&stage, &[change(&place, Some("text"), Some("new"))]).await.is_err());
+    assert!(!stage.client.calls().contains(&"fs/write_text_file".into()));
+}
+
+#[tokio::test]
+async fn a_missing_file_names_others_like_it() {
+    let stage = Stage::new();
+    for name in ["src/Main.rs", "src/lib.rs", "docs/deep/guide.md"] {
+        stage.put(name, "");
+    }
+    for (path, like) in [
+        ("src/main.rs", "src/Main.rs"),
+        ("src/lib.rc", "src/lib.rs"),
+        ("guide.md", "docs/deep/guide.md"),
+        ("wrong/guide.md", "docs/deep/guide.md"),
+    ] {
+        let place = files(&stage).resolve(path).await.unwrap();
+        let error = files(&stage).read_existing(&place).await.unwrap_err().0;
+        assert!(error.contains(path) && error.contains(&format!("`{like}`")), "{error}");
+    }
+    let place = files(&stage).resolve("nothing-like-it").await.unwrap();
+    let error = files(&stage).read_existing(&place).await.unwrap_err().0;
+    assert!(error.ends_with("does not exist"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_that_comes_and_goes_never_leads_out() {
+    let stage = Stage::new();
+    let outside = stage.root.with_file_name("outside");
+    std::fs::write(&outside, "secret").unwrap();
+    let stop = std::sync::Arc::new(AtomicBool::new(false));
+    let flip = stage.path("flip");
+    let swapping = {
+        let (stop, outside) = (stop.clone(), outside.clone());
+        std::thread::spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                let _ = std::fs::remove_file(&flip);
+                let _ = std::fs::write(&flip, "inside");
+                let _ = std::fs::remove_file(&flip);
+                let _ = symlink(&outside, &flip);
+            }
+        })
+    };
+    for _ in 0..2_000 {
+        let Ok(place) = files(&stage).resolve("flip").await else { continue };
+        if let Ok(Some(text)) = files(&stage).read(&place).await {
+            assert!(!text.as_str().contains("secret"));
+        }
+        let _ = apply(&stage, &[change(&place, Some("inside"), Some("inside, again"))]).await;
+    }
+    stop.store(true, Ordering::Relaxed);
+    swapping.join().unwrap();
+    assert_eq!(std::fs::read_to_string(outside).unwrap(), "secret");
+}

@@ -1,0 +1,258 @@
+//! Goes through directories as ripgrep does, but by handles.
+//!
+//! `.gitignore`, `.ignore` and git's own exclude file are honoured, from the top of the
+//! repository down; version control's own directories are left out. Links are shown and never
+//! followed, so that nothing outside the roots is seen, whatever is swapped in on the way.
+
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use roots::{Entry, Folder, Kind, Place, Roots};
+
+/// Deeper trees are made by accident, and each level holds a handle.
+const MAX_DEPTH: usize = 64;
+/// More in one directory are data and not something to read.
+const MAX_IN_ONE: usize = 50_000;
+const MAX_IGNORE_BYTES: u64 = 1 << 20;
+const NEVER: &[&str] = &[".git", ".hg", ".svn", ".jj"];
+
+/// How far a walk goes.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::native) struct Bounds {
+    pub max_entries: usize,
+    /// 1 is the directory itself.
+    pub depth: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { max_entries: 500_000, depth: MAX_DEPTH }
+    }
+}
+
+/// When to give up: after a while, or when nobody waits any more.
+#[derive(Debug, Clone)]
+pub(in crate::native) struct Stop {
+    is_dropped: Arc<AtomicBool>,
+    at: Instant,
+}
+
+impl Stop {
+    pub(in crate::native) fn after(while_: Duration) -> Self {
+        Self { is_dropped: Arc::default(), at: Instant::now() + while_ }
+    }
+
+    pub(in crate::native) fn is_now(&self) -> bool {
+        self.is_dropped.load(Ordering::Relaxed) || Instant::now() >= self.at
+    }
+}
+
+/// Ends the work when it is dropped.
+#[derive(Debug)]
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs what takes its time. It is told to stop when the future is dropped.
+pub(in crate::native) async fn stoppable<T: Send + 'static>(
+    within: Duration,
+    work: impl AsyncFnOnce(Stop) -> T,
+) -> T {
+    let stop = Stop::after(within);
+    let _guard = StopOnDrop(stop.is_dropped.clone());
+    work(stop).await
+}
+
+/// What a walk comes by.
+#[derive(Debug)]
+pub(in crate::native) struct Found<'a> {
+    /// Below where the walk began.
+    pub path: &'a Path,
+    pub name: &'a OsStr,
+    pub kind: Kind,
+    pub folder: &'a Folder,
+}
+
+/// How a walk ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::native) enum End {
+    Whole,
+    /// The visitor had enough.
+    Enough,
+    /// There was more than the bounds allow.
+    TooMuch,
+    TimeIsUp,
+}
+
+/// Shows everything below the directory `from` to `visit`, each directory before what is in it,
+/// in the order of names.
+pub(in crate::native) fn walk(
+    roots: &Roots,
+    from: &Place,
+    bounds: Bounds,
+    stop: &Stop,
+    visit: &mut dyn FnMut(&Found<'_>) -> ControlFlow<()>,
+) -> Result<End, roots::Error> {
+    let folder = roots.folder(from)?;
+    let ignores = ignores_above(roots, from);
+    let mut walk = Walk { bounds, stop, visit, ignores, n_entries: 0, is_cut: false };
+    Ok(match walk.enter(&folder, Path::new(""), from.real(), 1) {
+        ControlFlow::Break(end) => end,
+        ControlFlow::Continue(()) if walk.is_cut => End::TooMuch,
+        ControlFlow::Continue(()) => End::Whole,
+    })
+}
+
+struct Walk<'a> {
+    bounds: Bounds,
+    stop: &'a Stop,
+    visit: &'a mut dyn FnMut(&Found<'_>) -> ControlFlow<()>,
+    /// Of the directories from the top down to where the walk is.
+    ignores: Vec<Gitignore>,
+    n_entries: usize,
+    is_cut: bool,
+}
+
+impl Walk<'_> {
+    fn enter(
+        &mut self,
+        folder: &Folder,
+        below: &Path,
+        real: &Path,
+        depth: usize,
+    ) -> ControlFlow<End> {
+        // What cannot be read is as good as empty.
+        let Ok((mut entries, has_more)) = folder.entries(MAX_IN_ONE) else {
+            return ControlFlow::Continue(());
+        };
+        self.is_cut |= has_more;
+        entries.sort();
+        let own = ignores_of(folder, real, &entries);
+        let n_outer = self.ignores.len();
+        self.ignores.extend(own);
+        let ended = entries.iter().try_for_each(|entry| {
+            let real = real.join(&entry.name);
+            match self.is_hidden(entry, &real) {
+                true => ControlFlow::Continue(()),
+                false => self.meet(folder, entry, &below.join(&entry.name), &real, depth),
+            }
+        });
+        self.ignores.truncate(n_outer);
+        ended
+    }
+
+    fn meet(
+        &mut self,
+        folder: &Folder,
+        entry: &Entry,
+        path: &Path,
+        real: &Path,
+        depth: usize,
+    ) -> ControlFlow<End> {
+        if self.stop.is_now() {
+            return ControlFlow::Break(End::TimeIsUp);
+        }
+        self.n_entries += 1;
+        if self.n_entries > self.bounds.max_entries {
+            return ControlFlow::Break(End::TooMuch);
+        }
+        let found = Found { path, name: &entry.name, kind: entry.kind, folder };
+        if (self.visit)(&found).is_break() {
+            return ControlFlow::Break(End::Enough);
+        }
+        if entry.kind != Kind::Directory || depth >= self.bounds.depth {
+            return ControlFlow::Continue(());
+        }
+        if depth >= MAX_DEPTH {
+            self.is_cut = true;
+            return ControlFlow::Continue(());
+        }
+        match folder.folder(&entry.name) {
+            Ok(inner) => self.enter(&inner, path, real, depth + 1),
+            Err(_) => ControlFlow::Continue(()),
+        }
+    }
+
+    fn is_hidden(&self, entry: &Entry, real: &Path) -> bool {
+        if NEVER.iter().any(|name| entry.name == *name) {
+            return true;
+        }
+        let is_dir = entry.kind == Kind::Directory;
+        for ignores in self.ignores.iter().rev() {
+            match ignores.matched(real, is_dir) {
+                Match::Ignore(_) => return true,
+                Match::Whitelist(_) => return false,
+                Match::None => {}
+            }
+        }
+        false
+    }
+}
+
+/// The patterns that a directory holds, the stronger last.
+fn ignores_of(folder: &Folder, real: &Path, entries: &[Entry]) -> Vec<Gitignore> {
+    let mut found = Vec::new();
+    let has = |name: &str, kind| entries.iter().any(|at| at.name == name && at.kind == kind);
+    if has(".git", Kind::Directory) {
+        let info = folder.folder(OsStr::new(".git")).and_then(|git| git.folder(OsStr::new("info")));
+        found.extend(info.ok().and_then(|info| patterns(&info, real, "exclude")));
+    }
+    for name in [".gitignore", ".ignore"] {
+        if has(name, Kind::File) {
+            found.extend(patterns(folder, real, name));
+        }
+    }
+    found
+}
+
+fn patterns(folder: &Folder, real: &Path, name: &str) -> Option<Gitignore> {
+    let bytes = folder.read(OsStr::new(name), MAX_IGNORE_BYTES).ok()?;
+    let mut builder = GitignoreBuilder::new(real);
+    for line in String::from_utf8_lossy(&bytes).lines() {
+        // A pattern that is none hides nothing; the others still count.
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().ok()
+}
+
+/// The patterns above `from`, from the top of the repository down. Those above the root are
+/// read as well: they say what to leave out, and nothing of them is shown.
+fn ignores_above(roots: &Roots, from: &Place) -> Vec<Gitignore> {
+    let mut inside = Vec::new();
+    let mut top = from.clone();
+    while let Some(above) = top.parent() {
+        inside.push(above.clone());
+        top = above;
+    }
+    let outside = || -> Vec<PathBuf> {
+        let above = top.real().ancestors();
+        match top.real().ancestors().position(|path| path.join(".git").exists()) {
+            Some(n_up) => above.skip(1).take(n_up).map(Path::to_owned).collect(),
+            None => Vec::new(),
+        }
+    };
+    let mut found = Vec::new();
+    for path in outside().iter().rev() {
+        let (ignores, _) = Gitignore::new(path.join(".gitignore"));
+        found.push(ignores);
+    }
+    for place in inside.iter().rev() {
+        let Ok(folder) = roots.folder(place) else { continue };
+        let Ok((entries, _)) = folder.entries(MAX_IN_ONE) else { continue };
+        found.extend(ignores_of(&folder, place.real(), &entries));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

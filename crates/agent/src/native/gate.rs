@@ -1,0 +1,137 @@
+//! Who lets a tool call run.
+//!
+//! In: what a call needs, the session's mode, and what a person said before. Out: yes, or no
+//! with a sentence for the model. One question at a time is put to a person.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+use super::client::{Client, Permission};
+use super::options::Mode;
+use super::tools::{Kind, Need};
+
+const ONCE: &str = "once";
+const ALWAYS: &str = "always";
+const REJECT: &str = "reject";
+/// Keys that no mode and no *always* for something wider covers.
+const PROTECTED: &str = "edit:protected:";
+/// What a person allowed for good in one session; more is asked about again.
+const MAX_ALWAYS: usize = 1000;
+
+#[derive(Debug, Default)]
+pub struct Gate {
+    always: Mutex<HashSet<String>>,
+    asking: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    Run,
+    /// For the model.
+    Refused(String),
+    /// The turn is being cancelled.
+    Cancelled,
+}
+
+impl Gate {
+    /// Decides; asks the client where nobody has decided yet.
+    pub async fn pass(
+        &self,
+        need: &Need,
+        kind: Kind,
+        mode: Mode,
+        client: &Client,
+        tool_call: &Value,
+    ) -> Verdict {
+        let Need::Permission { key } = need else { return Verdict::Run };
+        if let Some(verdict) = self.decided(key, kind, mode) {
+            return verdict;
+        }
+        let _alone = self.asking.lock().await;
+        // Somebody may have said *always* to the question before.
+        if let Some(verdict) = self.decided(key, kind, mode) {
+            return verdict;
+        }
+        let answer = client.ask(tool_call.clone(), options(key)).await;
+        match answer {
+            Ok(Permission::Chosen(option)) if option == ONCE => Verdict::Run,
+            Ok(Permission::Chosen(option)) if option == ALWAYS && !key.starts_with(PROTECTED) => {
+                self.remember(key);
+                Verdict::Run
+            }
+            Ok(Permission::Cancelled) => Verdict::Cancelled,
+            Ok(Permission::Chosen(_)) => Verdict::Refused(
+                "The user rejected this call. Do not try it again in the same way; \
+                 ask what to do instead, or go on without it."
+                    .to_owned(),
+            ),
+            Err(error) => Verdict::Refused(format!(
+                "Nobody could be asked to allow this call ({error}), so it did not run."
+            )),
+        }
+    }
+
+    fn decided(&self, key: &str, kind: Kind, mode: Mode) -> Option<Verdict> {
+        if mode == Mode::Plan {
+            return Some(Verdict::Refused(
+                "The session is in plan mode: nothing may be changed, run or fetched. \
+                 Finish the plan and let the user switch the mode."
+                    .to_owned(),
+            ));
+        }
+        let is_protected = key.starts_with(PROTECTED);
+        let by_mode = match mode {
+            Mode::Auto => true,
+            Mode::Code => kind == Kind::Edit,
+            Mode::Ask | Mode::Plan => false,
+        };
+        let is_allowed = (by_mode && !is_protected) || self.always().contains(key);
+        is_allowed.then_some(Verdict::Run)
+    }
+
+    fn remember(&self, key: &str) {
+        let mut always = self.always();
+        if always.len() < MAX_ALWAYS {
+            always.insert(key.to_owned());
+        }
+    }
+
+    fn always(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.always.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What *always* means is said in words: it differs from call to call. In protected places
+/// every change is a question of its own.
+fn options(key: &str) -> Value {
+    if key.starts_with(PROTECTED) {
+        return json!([
+            { "optionId": ONCE, "name": "Allow once", "kind": "allow_once" },
+            { "optionId": REJECT, "name": "Reject", "kind": "reject_once" },
+        ]);
+    }
+    let what = match key.split_once(':') {
+        None if key == "edit" => "edits".to_owned(),
+        Some(("execute", command)) => format!("`{}`", short(command)),
+        Some(("fetch", host)) => format!("pages of {}", short(host)),
+        Some(("mcp", tool)) => short(tool),
+        _ => "this".to_owned(),
+    };
+    json!([
+        { "optionId": ONCE, "name": "Allow once", "kind": "allow_once" },
+        { "optionId": ALWAYS, "name": format!("Always allow {what} in this session"), "kind": "allow_always" },
+        { "optionId": REJECT, "name": "Reject", "kind": "reject_once" },
+    ])
+}
+
+fn short(text: &str) -> String {
+    const LONGEST: usize = 80;
+    let shown: String =
+        text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(LONGEST).is_some() { format!("{shown}…") } else { shown }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! What a project says is read from the project, and from nowhere else.
+
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+struct Project(tempfile::TempDir);
+
+impl Project {
+    fn new() -> Self {
+        let project = Self(tempfile::tempdir().unwrap());
+        fs::create_dir_all(project.path("repo/.git")).unwrap();
+        fs::create_dir_all(project.path("repo/a/b")).unwrap();
+        project
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn put(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn text(&self, cwd: &str) -> String {
+        self.instructions(cwd).text(Mode::Ask)
+    }
+
+    fn instructions(&self, cwd: &str) -> Instructions {
+        Instructions {
+            cwd: self.path(cwd),
+            more_roots: Vec::new(),
+            system_prompt: None,
+            session_prompt: None,
+            user_file: None,
+        }
+    }
+}
+
+#[test]
+fn from_the_root_of_the_repository_down_to_the_session() {
+    let project = Project::new();
+    project.put("AGENTS.md", "outside of it");
+    project.put("repo/AGENTS.md", "of the root");
+    project.put("repo/a/CLAUDE.md", "of a");
+    project.put("repo/a/GEMINI.md", "not this one too");
+    project.put("repo/a/b/.cursorrules", "of b");
+    let text = project.text("repo/a/b");
+    let at = |words: &str| text.find(words);
+    assert!(at("of the root") < at("of a") && at("of a") < at("of b"), "{text}");
+    assert!(at("of the root").is_some());
+    assert!(at("outside of it").is_none() && at("not this one too").is_none());
+    assert!(text.contains("Git repository: yes"));
+}
+
+#[test]
+fn without_a_repository_only_the_directory_itself_counts() {
+    let project = Project::new();
+    // So deep that no repository around the tests is looked at.
+    let plain = "d/".repeat(MAX_DIRS + 1);
+    let sub = format!("{plain}sub");
+    fs::create_dir_all(project.path(&sub)).unwrap();
+    project.put(&format!("{plain}AGENTS.md"), "of the parent");
+    project.put(&format!("{sub}/AGENTS.md"), "of the directory");
+    let text = project.text(&sub);
+    assert!(text.contains("of the directory") && !text.contains("of the parent"), "{text}");
+}
+
+#[test]
+fn a_link_that_leads_out_of_the_project_is_not_read() {
+    let project = Project::new();
+    project.put("secret", "a key");
+    symlink(project.path("secret"), project.path("repo/AGENTS.md")).unwrap();
+    project.put("repo/CLAUDE.md", "inside");
+    project.put("repo/real.md", "linked inside");
+    symlink(project.path("repo/real.md"), project.path("repo/a/AGENTS.md")).unwrap();
+    let text = project.text("repo/a");
+    assert!(!text.contains("a key"), "{text}");
+    assert!(text.contains("inside") && text.contains("linked inside"), "{text}");
+}
+
+#[test]
+fn what_is_too_large_empty_or_no_text_is_left_out() {
+    let project = Project::new();
+    project.put("repo/AGENTS.md", &"x".repeat(usize::try_from(MAX_FILE_BYTES).unwrap() + 1));
+    fs::write(project.path("repo/a/AGENTS.md"), [0xff, 0xfe]).unwrap();
+    project.put("repo/a/b/AGENTS.md", " \n");
+    let text = project.text("repo/a/b");
+    assert!(!text.contains("Instructions from"), "{text}");
+}
+
+#[test]
+fn whoever_configures_it_has_other_words() {
+    let project = Project::new();
+    project.put("repo/AGENTS.md", "of the project");
+    project.put("own.md", "of the user");
+    let mut instructions = project.instructions("repo");
+    assert!(instructions.text(Mode::Ask).starts_with("You are a coding agent."));
+    instructions.system_prompt = Some("Be a parrot.".into());
+    instructions.session_prompt = Some("Speak low.".into());
+    instructions.user_file = Some(project.path("own.md"));
+    instructions.more_roots = vec![PathBuf::from("/else")];
+    let text = instructions.text(Mode::Ask);
+    assert!(text.starts_with("Be a parrot.\n\nWorking directory: "), "{text}");
+    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}: {text}"));
+    assert!(at("You may also use: /else") < at("Speak low."));
+    assert!(at("Speak low.") < at("of the user") && at("of the user") < at("of the project"));
+    assert!(!text.contains("plan mode"));
+    assert!(instructions.text(Mode::Plan).contains("The session is in plan mode"));
+}
+
+#[test]
+fn a_change_counts_from_the_next_request_on() {
+    let project = Project::new();
+    project.put("repo/AGENTS.md", "first");
+    let instructions = project.instructions("repo");
+    assert!(instructions.text(Mode::Ask).contains("first"));
+    project.put("repo/AGENTS.md", "second");
+    assert!(instructions.text(Mode::Ask).contains("second"));
+}

@@ -1,0 +1,269 @@
+//! What happened in a session, in order, kept in the log.
+//!
+//! In: items. Out: the same items, after any crash. What a model is told and what clients are
+//! shown again are both made from them, so nothing is kept twice and nothing that was said is
+//! ever taken out: what a model no longer needs is left out of what it is told, not of this.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use store::{Batch, Changes, Claim, Durability, EventLog, NewSession, SessionRecord, StoreError};
+use wire::{Draft, Json, Kind, Seq, SessionId};
+
+use super::chat::{Part, ToolCall, Usage};
+use super::mint;
+use super::options::Options;
+
+/// Events read at once when a session is taken up again.
+const PAGE: usize = 256;
+/// The name under which sessions of this agent are in the log.
+pub(super) const AGENT: &str = "native";
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "item", rename_all = "snake_case")]
+pub enum Item {
+    /// What the user sent, as it came, and as a model is told.
+    Prompt {
+        blocks: Vec<Value>,
+        parts: Vec<Part>,
+    },
+    Answer {
+        text: String,
+        thought: String,
+        calls: Vec<ToolCall>,
+        /// False if it was cut off: by the user, or by an error.
+        is_whole: bool,
+        usage: Option<Usage>,
+    },
+    /// What the call at `index` of the answer at `answer` gave.
+    Called {
+        answer: u64,
+        index: usize,
+        /// The tool call as clients saw it last.
+        shown: Value,
+        parts: Vec<Part>,
+    },
+    Options {
+        options: Options,
+    },
+    /// Stands for everything before it.
+    Compacted {
+        summary: String,
+    },
+    /// What was said before is no longer told.
+    Cleared,
+    /// Some parts are told differently from here on.
+    Edited {
+        edits: Vec<Edit>,
+    },
+    /// A note stands for these parts until they are uncovered.
+    Covered {
+        name: String,
+        cover: Cover,
+        note: String,
+        parts: Vec<u64>,
+    },
+    Uncovered {
+        name: String,
+    },
+    /// What the conversation is about, part by part; the last such list counts.
+    Threads {
+        threads: Vec<Thread>,
+    },
+    /// What is to stay in view; nothing, if it was taken back.
+    Objective {
+        text: Option<String>,
+    },
+}
+
+/// One change of what is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    /// The place of the item.
+    pub part: u64,
+    #[serde(flatten)]
+    pub shape: Shape,
+}
+
+/// How a part is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "shape", rename_all = "snake_case")]
+pub enum Shape {
+    Whole,
+    Hidden,
+    Replaced { text: String },
+}
+
+/// Why a note stands for parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cover {
+    /// Put aside, to be taken up again.
+    Parked,
+    /// The note holds what mattered.
+    Distilled,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    pub name: String,
+    #[serde(default)]
+    pub about: String,
+    pub parts: Vec<u64>,
+}
+
+impl Item {
+    /// The same in another journal, where the items that it speaks of have other places. None
+    /// if it is about an item that is not there.
+    pub fn moved(&self, places: &HashMap<u64, u64>) -> Option<Self> {
+        let moved = |parts: &[u64]| parts.iter().filter_map(|at| places.get(at).copied()).collect();
+        let mut item = self.clone();
+        match &mut item {
+            Self::Called { answer, .. } => *answer = *places.get(answer)?,
+            Self::Edited { edits } => edits.retain_mut(|edit| match places.get(&edit.part) {
+                Some(place) => {
+                    edit.part = *place;
+                    true
+                }
+                None => false,
+            }),
+            Self::Covered { parts, .. } => *parts = moved(parts),
+            Self::Threads { threads } => {
+                for thread in threads {
+                    thread.parts = moved(&thread.parts);
+                }
+            }
+            _ => {}
+        }
+        Some(item)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub seq: u64,
+    pub item: Arc<Item>,
+}
+
+/// The journal of one session, which is ours until it is released or dropped.
+pub struct Journal {
+    log: Arc<dyn EventLog>,
+    id: SessionId,
+    entries: Mutex<Vec<Entry>>,
+    claim: Mutex<Option<Claim>>,
+}
+
+impl std::fmt::Debug for Journal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Journal").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Journal {
+    pub async fn create(
+        log: &Arc<dyn EventLog>,
+        cwd: &str,
+        details: Json,
+    ) -> Result<Self, StoreError> {
+        let id = mint::session_id();
+        let (agent, cwd, created) = (AGENT.to_owned(), cwd.to_owned(), mint::now());
+        log.create(NewSession { id, agent, cwd, created, details }).await?;
+        let claim = log.claim(id).await?;
+        let claim = Mutex::new(Some(claim));
+        Ok(Self { log: log.clone(), id, entries: Mutex::default(), claim })
+    }
+
+    /// Takes a session up again, if nobody else has it.
+    pub async fn open(
+        log: &Arc<dyn EventLog>,
+        id: SessionId,
+    ) -> Result<Option<(Self, SessionRecord)>, StoreError> {
+        let Some(mut record) = log.session(id).await? else { return Ok(None) };
+        let claim = log.claim(id).await?;
+        if record.damage.is_some() && log.recover(id).await?.is_some() {
+            tracing::warn!(session = %id, "events of this session are lost");
+            record = log.session(id).await?.unwrap_or(record);
+        }
+        let mut entries = Vec::new();
+        let mut after = Seq(0);
+        loop {
+            let events = log.read(id, after, PAGE).await?;
+            let Some(last) = events.last() else { break };
+            after = last.seq;
+            for event in &events {
+                // What a later version wrote is left out.
+                match event.payload.read::<Item>() {
+                    Ok(item) => entries.push(Entry { seq: event.seq.0, item: Arc::new(item) }),
+                    Err(error) => tracing::warn!(seq = event.seq.0, %error, "an unknown item"),
+                }
+            }
+        }
+        let (entries, claim) = (Mutex::new(entries), Mutex::new(Some(claim)));
+        Ok(Some((Self { log: log.clone(), id, entries, claim }, record)))
+    }
+
+    pub fn id(&self) -> SessionId {
+        self.id
+    }
+
+    /// Adds an item, safe against a crash; its place.
+    pub async fn add(&self, item: Item) -> Result<u64, StoreError> {
+        self.add_with(item, Changes::default()).await
+    }
+
+    pub async fn add_with(&self, item: Item, changes: Changes) -> Result<u64, StoreError> {
+        let kind = Kind::update(name(&item));
+        let draft = Draft { at: mint::now(), turn: None, kind, payload: Json::of(&item) };
+        // What a person wrote or paid for is worth a sync.
+        let durability = match item {
+            Item::Prompt { .. } | Item::Answer { .. } | Item::Compacted { .. } => Durability::Power,
+            // So is a note that stands for much of it.
+            Item::Covered { .. } => Durability::Power,
+            _ => Durability::Process,
+        };
+        let batch = Batch::new(self.id, vec![draft]).durable(durability).with(changes);
+        let seq = self.log.append(batch).await?.last.0;
+        self.entries().push(Entry { seq, item: Arc::new(item) });
+        Ok(seq)
+    }
+
+    pub async fn change(&self, changes: Changes) -> Result<(), StoreError> {
+        self.log.update(self.id, changes).await
+    }
+
+    /// Lets others have the session, whoever still holds this.
+    pub fn release(&self) {
+        drop(self.claim.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// Everything so far.
+    pub fn all(&self) -> Vec<Entry> {
+        self.entries().clone()
+    }
+
+    fn entries(&self) -> std::sync::MutexGuard<'_, Vec<Entry>> {
+        // Nothing that can panic runs under the lock.
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn name(item: &Item) -> &'static str {
+    match item {
+        Item::Prompt { .. } => "native_prompt",
+        Item::Answer { .. } => "native_answer",
+        Item::Called { .. } => "native_called",
+        Item::Options { .. } => "native_options",
+        Item::Compacted { .. } => "native_compacted",
+        Item::Cleared => "native_cleared",
+        Item::Edited { .. } => "native_edited",
+        Item::Covered { .. } => "native_covered",
+        Item::Uncovered { .. } => "native_uncovered",
+        Item::Threads { .. } => "native_threads",
+        Item::Objective { .. } => "native_objective",
+    }
+}
+
+#[cfg(test)]
+mod tests;

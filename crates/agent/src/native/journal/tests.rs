@@ -1,0 +1,152 @@
+//! A journal outlives its process, and belongs to one at a time.
+
+use std::path::Path;
+
+use serde_json::json;
+use store::SqliteLog;
+
+use super::*;
+use crate::native::options::Mode;
+
+fn open(dir: &Path) -> Arc<dyn EventLog> {
+    Arc::new(SqliteLog::open(dir, store::Options::default()).unwrap())
+}
+
+fn items() -> Vec<Item> {
+    let call = ToolCall { id: "c".into(), name: "read".into(), arguments: "{\"path\":1}".into() };
+    let image = Part::Image { mime: "image/png".into(), data: "AAAA".into() };
+    let edits = [Shape::Whole, Shape::Hidden, Shape::Replaced { text: "less".into() }];
+    let edits = edits.into_iter().map(|shape| Edit { part: 2, shape }).collect();
+    let thread = Thread { name: "t".into(), about: "it".into(), parts: vec![1, 2] };
+    vec![
+        Item::Prompt {
+            blocks: vec![json!({ "type": "text", "text": "hé\u{0}\n" })],
+            parts: vec![Part::text("hé\u{0}\n"), image],
+        },
+        Item::Answer {
+            text: "yes".into(),
+            thought: "hm".into(),
+            calls: vec![call],
+            is_whole: true,
+            usage: Some(Usage { input: 1, output: 2, thought: 3, cached: 4 }),
+        },
+        Item::Called { answer: 2, index: 0, shown: json!({ "a": 1 }), parts: vec![] },
+        Item::Options {
+            options: Options { model: "m".into(), mode: Mode::Plan, effort: Some("low".into()) },
+        },
+        Item::Edited { edits },
+        Item::Covered {
+            name: "n".into(),
+            cover: Cover::Parked,
+            note: "later".into(),
+            parts: vec![1],
+        },
+        Item::Uncovered { name: "n".into() },
+        Item::Threads { threads: vec![thread] },
+        Item::Objective { text: Some("win".into()) },
+        Item::Objective { text: None },
+        Item::Compacted { summary: "all".into() },
+        Item::Cleared,
+    ]
+}
+
+#[tokio::test]
+async fn every_item_is_there_after_the_process_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = {
+        let journal = Journal::create(&open(dir.path()), "/p", Json::trusted("{}")).await.unwrap();
+        for item in items() {
+            journal.add(item).await.unwrap();
+        }
+        journal.id()
+    };
+
+    let (journal, record) = Journal::open(&open(dir.path()), id).await.unwrap().unwrap();
+
+    let read: Vec<Item> = journal.all().iter().map(|entry| (*entry.item).clone()).collect();
+    assert_eq!(read, items());
+    let places: Vec<u64> = journal.all().iter().map(|entry| entry.seq).collect();
+    assert!(places.is_sorted() && places.windows(2).all(|two| two[0] != two[1]), "{places:?}");
+    assert_eq!(record.cwd, "/p");
+    let next = journal.add(Item::Cleared).await.unwrap();
+    assert!(Some(&next) > places.last());
+}
+
+#[tokio::test]
+async fn what_a_later_version_wrote_is_skipped_and_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(dir.path());
+    let journal = Journal::create(&log, "/p", Json::trusted("{}")).await.unwrap();
+    let id = journal.id();
+    journal.add(Item::Cleared).await.unwrap();
+    for payload in [json!({ "item": "dreamt", "of": 1 }), json!([1]), json!({ "item": "answer" })] {
+        let kind = Kind::update("native_dreamt");
+        let draft = Draft { at: mint::now(), turn: None, kind, payload: Json::of(&payload) };
+        log.append(Batch::new(id, vec![draft])).await.unwrap();
+    }
+    drop(journal);
+
+    let (journal, _) = Journal::open(&log, id).await.unwrap().unwrap();
+
+    let n_in_log = log.read(id, Seq(0), 100).await.unwrap().len();
+    assert_eq!((journal.all().len(), n_in_log), (1, 4));
+    let added = journal.add(Item::Cleared).await.unwrap();
+    assert_eq!(journal.all().last().unwrap().seq, added);
+}
+
+#[tokio::test]
+async fn a_journal_is_of_one_owner_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(dir.path());
+    let journal = Journal::create(&log, "/p", Json::trusted("{}")).await.unwrap();
+    let id = journal.id();
+    assert!(Journal::open(&log, id).await.is_err());
+    drop(journal);
+    assert!(Journal::open(&log, id).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_session_that_is_not_there_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(dir.path());
+    assert!(Journal::open(&log, mint::session_id()).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn more_items_than_one_page_come_back_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(dir.path());
+    let journal = Journal::create(&log, "/p", Json::trusted("{}")).await.unwrap();
+    let id = journal.id();
+    for n in 0..PAGE + 10 {
+        journal.add(Item::Uncovered { name: n.to_string() }).await.unwrap();
+    }
+    drop(journal);
+    let (journal, _) = Journal::open(&log, id).await.unwrap().unwrap();
+    for (n, entry) in journal.all().iter().enumerate() {
+        assert_eq!(*entry.item, Item::Uncovered { name: n.to_string() });
+    }
+    assert_eq!(journal.all().len(), PAGE + 10);
+}
+
+#[test]
+fn an_item_that_moves_speaks_of_the_new_places() {
+    let places = HashMap::from([(1, 11), (2, 12)]);
+    let moved = |item: Item| item.moved(&places);
+    let called = |answer| Item::Called { answer, index: 0, shown: json!(null), parts: vec![] };
+    assert_eq!(moved(called(2)), Some(called(12)));
+    assert_eq!(moved(called(7)), None);
+    let edit = |part| Edit { part, shape: Shape::Hidden };
+    assert_eq!(
+        moved(Item::Edited { edits: vec![edit(1), edit(9)] }),
+        Some(Item::Edited { edits: vec![edit(11)] })
+    );
+    let covered = |parts: &[u64]| Item::Covered {
+        name: "n".into(),
+        cover: Cover::Distilled,
+        note: "x".into(),
+        parts: parts.to_vec(),
+    };
+    assert_eq!(moved(covered(&[1, 2, 3])), Some(covered(&[11, 12])));
+    assert_eq!(moved(Item::Cleared), Some(Item::Cleared));
+}

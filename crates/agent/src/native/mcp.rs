@@ -1,0 +1,184 @@
+//! Tools of MCP servers.
+//!
+//! In: the servers that a client or the configuration names. Out: their tools, namespaced, and
+//! what went wrong. Each session has servers of its own. Always true: a server that does not
+//! start, answers nonsense or ends never fails the session; whatever a server sends is bounded;
+//! with the session all its servers end, with everything they started.
+
+mod connect;
+mod events;
+mod http;
+mod naming;
+mod offer;
+mod output;
+mod server;
+mod sieve;
+mod spec;
+mod sse;
+mod stdio;
+mod tool;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use self::server::Server;
+use self::tool::McpTool;
+use super::tools::Tool;
+
+pub use self::spec::{
+    McpConfig, Origin, Reach, Secrets, ServerSpec, SpecError, TransportName, Wait, from_acp,
+};
+
+/// Servers that are fetched before their first start take a while.
+const START_WITHIN: Duration = Duration::from_secs(30);
+/// Browsers and builds are behind some tools.
+const CALL_WITHIN: Duration = Duration::from_mins(5);
+
+/// What the servers of a session share.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where servers that are commands run.
+    pub cwd: PathBuf,
+    /// As in [`super::scene::Settings`].
+    pub keeper_exe: PathBuf,
+    pub keeper_args: Vec<OsString>,
+    pub cgroups: bool,
+    /// Whether commands that a client names are run. A client that can start us can start them,
+    /// but one that reaches us through a network must not.
+    pub runs_commands_of_clients: bool,
+    pub start_within: Duration,
+    pub call_within: Duration,
+}
+
+impl Settings {
+    pub fn new(cwd: impl Into<PathBuf>, scene: &super::scene::Settings) -> Self {
+        Self {
+            cwd: cwd.into(),
+            keeper_exe: scene.keeper_exe.clone(),
+            keeper_args: scene.keeper_args.clone(),
+            cgroups: scene.cgroups,
+            runs_commands_of_clients: true,
+            start_within: START_WITHIN,
+            call_within: CALL_WITHIN,
+        }
+    }
+}
+
+/// Something about a server that people should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    pub server: String,
+    pub message: String,
+}
+
+impl Trouble {
+    fn new(server: &str, message: impl std::fmt::Display) -> Self {
+        Self { server: server.to_owned(), message: message.to_string() }
+    }
+}
+
+/// The servers of one session. Dropping it ends them.
+#[derive(Debug)]
+pub struct Servers {
+    all: Vec<Arc<Server>>,
+    refused: Vec<Trouble>,
+    tasks: TaskTracker,
+    is_over: CancellationToken,
+    _over_with_us: DropGuard,
+}
+
+impl Default for Servers {
+    /// None at all.
+    fn default() -> Self {
+        let is_over = CancellationToken::new();
+        Self {
+            all: Vec::new(),
+            refused: Vec::new(),
+            tasks: TaskTracker::new(),
+            _over_with_us: is_over.clone().drop_guard(),
+            is_over,
+        }
+    }
+}
+
+impl Servers {
+    /// Starts them all, and waits for none. Of two with the same name the first counts.
+    pub fn start(specs: impl IntoIterator<Item = ServerSpec>, settings: Settings) -> Self {
+        let mut servers = Self::default();
+        let settings = Arc::new(settings);
+        for spec in specs {
+            let is_of_client =
+                matches!(spec.reach, Reach::Command { .. }) && spec.origin == Origin::Client;
+            if servers.all.iter().any(|other| other.spec.name == spec.name) {
+                let message = "another server of the same name is used instead";
+                servers.refused.push(Trouble::new(&spec.name, message));
+            } else if is_of_client && !settings.runs_commands_of_clients {
+                let message = "a command that a client names is not run here; \
+                    hint: put the server into the configuration";
+                servers.refused.push(Trouble::new(&spec.name, message));
+            } else {
+                let server = Server::new(spec, Arc::clone(&settings), servers.is_over.clone());
+                servers.tasks.spawn(Arc::clone(&server).run());
+                servers.all.push(server);
+            }
+        }
+        servers
+    }
+
+    /// Waits until each has answered or failed, but not longer than this. Returns whether all
+    /// have.
+    pub async fn ready(&self, within: Duration) -> bool {
+        let settled = self.all.iter().map(|server| server.settled());
+        timeout(within, join_all(settled)).await.is_ok()
+    }
+
+    /// The tools of those that have answered, as they are now.
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let mut taken = BTreeSet::new();
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        for server in &self.all {
+            for offer in server.offers().iter() {
+                let name = naming::tool_name(&server.spec.name, &offer.name);
+                if !taken.insert(name.clone()) {
+                    tracing::debug!(name, "two MCP tools have one name; the second is left out");
+                    continue;
+                }
+                let (offer, server) = (offer.clone(), Arc::clone(server));
+                tools.push(Arc::new(McpTool { name, offer, server }));
+            }
+        }
+        tools
+    }
+
+    /// What is wrong now, and with whom.
+    pub fn troubles(&self) -> Vec<Trouble> {
+        let of_servers = self.all.iter().filter_map(|server| {
+            let message = server.trouble()?;
+            Some(Trouble::new(&server.spec.name, message))
+        });
+        self.refused.iter().cloned().chain(of_servers).collect()
+    }
+
+    /// Ends all of them, and returns when nothing of them is left.
+    pub async fn shut_down(&self) {
+        self.is_over.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+/// The beginning of a text.
+fn shorten(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+    }
+}

@@ -1,0 +1,297 @@
+//! HTTP towards servers: the client, and the requests of streamable HTTP.
+//!
+//! `rmcp` keeps sessions, versions and streams; this makes its requests, because its own client
+//! reads answers of any length. Redirects stay on their origin: headers hold keys.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
+use rmcp::ErrorData;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError,
+    StreamableHttpPostResponse,
+};
+use sse_stream::Sse;
+
+use super::events::Events;
+use super::sieve::MAX_MESSAGE_BYTES;
+use super::spec::Secrets;
+
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
+const JSON: &str = "application/json";
+const BOTH: &str = "application/json, text/event-stream";
+const SESSION_ID: &str = "mcp-session-id";
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// A host that is there accepts at once.
+const CONNECT_WITHIN: Duration = Duration::from_secs(15);
+const MAX_REDIRECTS: usize = 5;
+/// Of the body of a refusal: a sentence, or a page of a proxy.
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+/// Of that, in a message for people.
+const SHOWN_CHARS: usize = 200;
+
+type Failure = StreamableHttpError<reqwest::Error>;
+type SseStream = BoxStream<'static, Result<Sse, SseError>>;
+
+/// A client for one server of one session: connections and cookies are not shared.
+pub(super) fn client() -> Result<Client, String> {
+    // Fails when somebody was first, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let stay = reqwest::redirect::Policy::custom(|attempt| {
+        let is_far = attempt.previous().len() > MAX_REDIRECTS;
+        let is_same = |from: &Url| from.origin() == attempt.url().origin();
+        match attempt.previous().first().is_some_and(is_same) && !is_far {
+            true => attempt.follow(),
+            false => attempt.stop(),
+        }
+    });
+    Client::builder()
+        .connect_timeout(CONNECT_WITHIN)
+        .redirect(stay)
+        .user_agent(concat!("switchyard/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(|error| format!("no HTTP client can be made: {}", why(&error)))
+}
+
+/// They were checked when the server was named.
+pub(super) fn headers(headers: &Secrets) -> HashMap<HeaderName, HeaderValue> {
+    let header = |(name, value): (&String, &String)| {
+        let mut value = HeaderValue::from_str(value).ok()?;
+        value.set_sensitive(true);
+        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, value))
+    };
+    headers.0.iter().filter_map(header).collect()
+}
+
+/// With what is below it, and without the URL, which may hold a token.
+pub(super) fn why(error: &reqwest::Error) -> String {
+    let mut text = match error {
+        error if error.is_connect() => "cannot connect".to_owned(),
+        error if error.is_timeout() => "no answer in time".to_owned(),
+        _ => "the request failed".to_owned(),
+    };
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
+    }
+    text
+}
+
+pub(super) fn has_type(response: &Response, wanted: &str) -> bool {
+    let value = response.headers().get(header::CONTENT_TYPE);
+    let value = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.get(..wanted.len()).is_some_and(|start| start.eq_ignore_ascii_case(wanted))
+}
+
+/// The requests of `rmcp`'s transport.
+#[derive(Debug, Clone)]
+pub(super) struct Bounded(pub(super) Client);
+
+impl StreamableHttpClient for Bounded {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        custom: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let had_session = session.is_some();
+        let request = self.0.post(uri.as_ref()).header(header::ACCEPT, BOTH);
+        let request = with_headers(request, session, token, custom).json(&message);
+        let response = request.send().await.map_err(Failure::Client)?;
+        let status = response.status();
+        check_access(&response)?;
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status == StatusCode::NOT_FOUND && had_session {
+            return Err(Failure::SessionExpired);
+        }
+        let session = text_of(response.headers(), SESSION_ID);
+        if !status.is_success() {
+            return refusal(response, &message, had_session, session).await;
+        }
+        let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
+        if has_type(&response, EVENT_STREAM) {
+            return Ok(StreamableHttpPostResponse::Sse(events(response), session));
+        }
+        if !is_request {
+            // An answer to what wants none.
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if !has_type(&response, JSON) {
+            let found = text_of(response.headers(), header::CONTENT_TYPE.as_str());
+            return Err(Failure::UnexpectedContentType(found));
+        }
+        let body = whole(response, MAX_MESSAGE_BYTES).await?;
+        Ok(StreamableHttpPostResponse::Json(serde_json::from_slice(&body)?, session))
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        token: Option<String>,
+        custom: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failure> {
+        let request = with_headers(self.0.delete(uri.as_ref()), Some(session), token, custom);
+        let response = request.send().await.map_err(Failure::Client)?;
+        match response.status() {
+            StatusCode::METHOD_NOT_ALLOWED => Ok(()),
+            _ => response.error_for_status().map(drop).map_err(Failure::Client),
+        }
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        token: Option<String>,
+        custom: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<SseStream, Failure> {
+        let mut request = self.0.get(uri.as_ref()).header(header::ACCEPT, EVENT_STREAM);
+        if let Some(last_event) = last_event {
+            request = request.header(LAST_EVENT_ID, last_event);
+        }
+        let request = with_headers(request, session, token, custom);
+        let response = request.send().await.map_err(Failure::Client)?;
+        check_access(&response)?;
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            return Err(Failure::ServerDoesNotSupportSse);
+        }
+        let response = response.error_for_status().map_err(Failure::Client)?;
+        match has_type(&response, EVENT_STREAM) {
+            true => Ok(events(response)),
+            false => {
+                let found = text_of(response.headers(), header::CONTENT_TYPE.as_str());
+                Err(Failure::UnexpectedContentType(found))
+            }
+        }
+    }
+}
+
+fn with_headers(
+    mut request: RequestBuilder,
+    session: Option<Arc<str>>,
+    token: Option<String>,
+    custom: HashMap<HeaderName, HeaderValue>,
+) -> RequestBuilder {
+    request = request.headers(custom.into_iter().collect());
+    if let Some(token) = token {
+        request = request.bearer_auth(token);
+    }
+    if let Some(session) = session {
+        request = request.header(SESSION_ID, session.as_ref());
+    }
+    request
+}
+
+fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers.get(name)?.to_str().ok().map(str::to_owned)
+}
+
+fn check_access(response: &Response) -> Result<(), Failure> {
+    let status = response.status();
+    if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        return Ok(());
+    }
+    match text_of(response.headers(), header::WWW_AUTHENTICATE.as_str()) {
+        Some(challenge) => Err(Failure::AuthRequired(AuthRequiredError::new(challenge))),
+        None => Err(HttpStatusError::new(status.as_u16(), None).into()),
+    }
+}
+
+/// A refusal may hold an error of the protocol, which says more than its status.
+async fn refusal(
+    response: Response,
+    message: &ClientJsonRpcMessage,
+    had_session: bool,
+    session: Option<String>,
+) -> Result<StreamableHttpPostResponse, Failure> {
+    let status = response.status();
+    let retry_after = text_of(response.headers(), header::RETRY_AFTER.as_str());
+    let is_json = has_type(&response, JSON);
+    let body = whole(response, MAX_REFUSAL_BYTES).await.unwrap_or_default();
+    let told = match serde_json::from_slice(&body) {
+        Ok(ServerJsonRpcMessage::Error(error)) if is_json => Some(error),
+        _ => None,
+    };
+    // A server of the older protocol refuses the probe in its own way, often without its id;
+    // that it did is all that is to be known.
+    if let ClientJsonRpcMessage::Request(request) = message
+        && matches!(request.request, ClientRequest::DiscoverRequest(_))
+        && !had_session
+        && status.is_client_error()
+    {
+        let error = told.map_or_else(
+            || ErrorData::invalid_request(format!("refused with HTTP {status}"), None),
+            |told| told.error,
+        );
+        let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+        return Ok(StreamableHttpPostResponse::Json(answer, None));
+    }
+    if let Some(told) = told {
+        return Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(told), session));
+    }
+    if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
+        return Err(HttpStatusError::new(status.as_u16(), retry_after).into());
+    }
+    let shown: String = String::from_utf8_lossy(&body).chars().take(SHOWN_CHARS).collect();
+    Err(Failure::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {shown}"))))
+}
+
+async fn whole(mut response: Response, limit: usize) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(Failure::Client)? {
+        if body.len() + chunk.len() > limit {
+            let why = format!("an answer is longer than {limit} bytes");
+            return Err(Failure::UnexpectedServerResponse(Cow::Owned(why)));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+fn events(response: Response) -> SseStream {
+    let mut events = Events::new(MAX_MESSAGE_BYTES);
+    let chunks = response.bytes_stream();
+    let parsed = chunks.map(move |chunk| {
+        let failed =
+            |error: Box<dyn std::error::Error + Send + Sync>| vec![Err(SseError::Body(error))];
+        let chunk = match chunk {
+            Ok(chunk) => chunk,
+            Err(error) => return stream::iter(failed(Box::new(error))),
+        };
+        match events.feed(&chunk) {
+            Err(error) => stream::iter(failed(Box::new(error))),
+            Ok(events) => {
+                let event = |event: super::events::Event| Sse {
+                    event: (!event.name.is_empty()).then_some(event.name),
+                    data: Some(event.data),
+                    id: event.id,
+                    retry: event.retry,
+                };
+                stream::iter(events.into_iter().map(event).map(Ok).collect::<Vec<_>>())
+            }
+        }
+    });
+    // After an error nothing that follows could be trusted.
+    let until_error = parsed.flatten().scan(false, |has_failed, item| {
+        let is_over = std::mem::replace(has_failed, item.is_err());
+        std::future::ready((!is_over).then_some(item))
+    });
+    until_error.boxed()
+}

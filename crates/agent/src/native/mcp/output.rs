@@ -1,0 +1,112 @@
+//! What a call to a server's tool gave, for the model and for people.
+//!
+//! In: a result as it came, in any shape. Out: bounded text and pictures, or an error with the
+//! server's own words.
+
+use serde_json::Value;
+
+use super::super::chat::Part;
+use super::super::tools::{Content, Output, ToolError};
+
+/// Of all text of one result.
+const MAX_CHARS: usize = 30_000;
+/// Of these, from its beginning; the rest is from its end.
+const HEAD_CHARS: usize = 20_000;
+/// Base64 of all pictures of one result: a few screenshots.
+const MAX_IMAGE_BYTES: usize = 8 << 20;
+
+pub(super) fn read(result: &Value) -> Result<Output, ToolError> {
+    let blocks = result["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let (mut text, mut images, mut n_image_bytes) = (String::new(), Vec::new(), 0);
+    let mut say = |said: &str| {
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        text.push_str(said);
+    };
+    for block in blocks {
+        match piece(block) {
+            Piece::Text(said) => say(&said),
+            Piece::Image { mime, data } => {
+                if n_image_bytes + data.len() > MAX_IMAGE_BYTES {
+                    say(&format!("[an image ({mime}) was too large and is left out]"));
+                    continue;
+                }
+                n_image_bytes += data.len();
+                images.push((mime, data));
+            }
+        }
+    }
+    let structured = &result["structuredContent"];
+    if text.is_empty() && images.is_empty() && !structured.is_null() {
+        text = serde_json::to_string_pretty(structured).unwrap_or_default();
+    }
+    let text = bounded(&text);
+    if result["isError"] == Value::Bool(true) {
+        let said = if text.is_empty() { "the tool failed without a word".to_owned() } else { text };
+        return Err(ToolError(said));
+    }
+    let mut output = Output::default();
+    if !text.is_empty() {
+        output.parts.push(Part::text(text.clone()));
+        output.content.push(Content::Text(text));
+    }
+    for (mime, data) in images {
+        output.content.push(Content::Image { mime: mime.clone(), data: data.clone() });
+        output.parts.push(Part::Image { mime, data });
+    }
+    if output.parts.is_empty() {
+        output.parts.push(Part::text("The tool gave no output."));
+    }
+    Ok(output)
+}
+
+enum Piece {
+    Text(String),
+    Image { mime: String, data: String },
+}
+
+fn piece(block: &Value) -> Piece {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mime = |block: &Value| block["mimeType"].as_str().unwrap_or("unknown type").to_owned();
+    match block["type"].as_str().unwrap_or_default() {
+        "text" => Piece::Text(text(&block["text"])),
+        "image" => Piece::Image { mime: mime(block), data: text(&block["data"]) },
+        "audio" => Piece::Text(format!("[audio ({}) is left out]", mime(block))),
+        "resource_link" => {
+            let (name, uri) = (text(&block["name"]), text(&block["uri"]));
+            let about = text(&block["description"]);
+            Piece::Text(format!("[resource {name}: {uri}] {about}").trim_end().to_owned())
+        }
+        "resource" => {
+            let resource = &block["resource"];
+            let uri = text(&resource["uri"]);
+            match (&resource["text"], &resource["blob"]) {
+                (Value::String(text), _) => Piece::Text(format!("[resource {uri}]\n{text}")),
+                (_, Value::String(data)) if mime(resource).starts_with("image/") => {
+                    Piece::Image { mime: mime(resource), data: data.clone() }
+                }
+                _ => Piece::Text(format!("[resource {uri} ({}) is left out]", mime(resource))),
+            }
+        }
+        _ => Piece::Text(block.to_string()),
+    }
+}
+
+/// The beginning and the end of what is too long.
+pub(super) fn bounded(text: &str) -> String {
+    let n_chars = text.chars().count();
+    if n_chars <= MAX_CHARS {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(HEAD_CHARS).collect();
+    let tail: String = text.chars().skip(n_chars - (MAX_CHARS - HEAD_CHARS)).collect();
+    let n_left_out = n_chars - MAX_CHARS;
+    format!(
+        "{head}\n\n[{n_left_out} characters in the middle are left out; \
+         ask the tool for less to see them]\n\n{tail}"
+    )
+}
+
+#[cfg(test)]
+mod tests;

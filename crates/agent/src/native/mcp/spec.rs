@@ -1,0 +1,343 @@
+//! Which MCP servers there are: as a client names them in `session/new`, and as the
+//! configuration does.
+//!
+//! In: JSON of somebody else, a table of ours. Out: a checked [`ServerSpec`], or a sentence that
+//! names the server and what is wrong. Values of variables and headers are never shown: they are
+//! what secrets are passed in.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use reqwest::header::{HeaderName, HeaderValue};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Trouble;
+
+/// A session with more is a mistake, and each may be a process.
+const MAX_SERVERS: usize = 64;
+/// Names are shown to people and become part of tool names.
+const MAX_NAME_CHARS: usize = 128;
+/// What the protocol itself sets.
+const RESERVED_HEADERS: [&str; 4] =
+    ["accept", "mcp-session-id", "mcp-protocol-version", "last-event-id"];
+
+/// One server, and how to reach it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerSpec {
+    pub name: String,
+    pub reach: Reach,
+    pub origin: Origin,
+    /// What the server says about its tools is believed: those that only read do not ask.
+    pub trusted: bool,
+    /// Until it must have answered; the session's settings otherwise.
+    pub start_within: Option<Duration>,
+    /// For one call; the session's settings otherwise.
+    pub call_within: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    Client,
+    Configuration,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reach {
+    /// A process that speaks on its pipes. Never goes through a shell.
+    Command { program: String, args: Vec<String>, env: Secrets },
+    /// Streamable HTTP.
+    Http { url: String, headers: Secrets },
+    /// The transport of 2024: a stream of events, and a second address to post to.
+    Sse { url: String, headers: Secrets },
+}
+
+/// Named values that are not for logs.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Secrets(pub BTreeMap<String, String>);
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    #[error("an MCP server must be an object with a `name`")]
+    Nameless,
+    #[error("the name of an MCP server is longer than {MAX_NAME_CHARS} characters")]
+    LongName,
+    #[error(
+        "the MCP server `{name}` has neither a `command` nor a `url`; \
+         hint: give `command` and `args`, or `url`"
+    )]
+    Neither { name: String },
+    #[error("the MCP server `{name}` has a `command` and a `url`; hint: keep one of them")]
+    Both { name: String },
+    #[error("`{member}` of the MCP server `{name}` belongs to {with}; hint: remove it")]
+    OutOfPlace { name: String, member: &'static str, with: &'static str },
+    #[error("`{member}` of the MCP server `{name}` must be {wanted}")]
+    Member { name: String, member: &'static str, wanted: &'static str },
+    #[error("the MCP server `{name}` is of type `{kind}`; only stdio, http and sse are supported")]
+    Kind { name: String, kind: String },
+    #[error("the URL of the MCP server `{name}` cannot be used: {why}")]
+    Url { name: String, why: String },
+    #[error("the header `{header}` of the MCP server `{name}` {why}")]
+    Header { name: String, header: String, why: &'static str },
+}
+
+/// `session/new.mcpServers`. What cannot be used is left out and told.
+pub fn from_acp(servers: &Value) -> (Vec<ServerSpec>, Vec<Trouble>) {
+    let entries = servers.as_array().map(Vec::as_slice).unwrap_or_default();
+    let (mut specs, mut troubles) = (Vec::new(), Vec::new());
+    for entry in entries.iter().take(MAX_SERVERS) {
+        match ServerSpec::from_acp(entry) {
+            Ok(spec) => specs.push(spec),
+            Err(error) => {
+                let server = entry["name"].as_str().unwrap_or("?");
+                troubles.push(Trouble::new(server, error));
+            }
+        }
+    }
+    if entries.len() > MAX_SERVERS {
+        let message = format!("only the first {MAX_SERVERS} MCP servers are used");
+        troubles.push(Trouble::new("*", message));
+    }
+    (specs, troubles)
+}
+
+impl ServerSpec {
+    /// One entry of `mcpServers`. What the schema wants as a list of pairs may be a map, and
+    /// what it wants untagged may have its type.
+    pub fn from_acp(entry: &Value) -> Result<Self, SpecError> {
+        let name = checked_name(entry["name"].as_str().unwrap_or_default())?;
+        let kind = match (&entry["type"], entry["command"].is_null(), entry["url"].is_null()) {
+            (Value::String(kind), ..) => kind.as_str(),
+            (_, false, _) => "stdio",
+            (_, true, false) => "http",
+            (_, true, true) => return Err(SpecError::Neither { name }),
+        };
+        let url = || match entry["url"].as_str() {
+            Some(url) => checked_url(&name, url),
+            None => Err(SpecError::Member { name: name.clone(), member: "url", wanted: "a URL" }),
+        };
+        let headers = || {
+            let headers = pairs(&entry["headers"]).ok_or_else(|| SpecError::Member {
+                name: name.clone(),
+                member: "headers",
+                wanted: "a list of { name, value }",
+            })?;
+            checked_headers(&name, headers)
+        };
+        let reach = match kind {
+            "stdio" => Reach::Command {
+                program: entry["command"].as_str().unwrap_or_default().to_owned(),
+                args: strings(&entry["args"]).ok_or_else(|| SpecError::Member {
+                    name: name.clone(),
+                    member: "args",
+                    wanted: "a list of strings",
+                })?,
+                env: pairs(&entry["env"]).ok_or_else(|| SpecError::Member {
+                    name: name.clone(),
+                    member: "env",
+                    wanted: "a list of { name, value }",
+                })?,
+            },
+            "http" | "streamable-http" | "streamable_http" => {
+                Reach::Http { url: url()?, headers: headers()? }
+            }
+            "sse" => Reach::Sse { url: url()?, headers: headers()? },
+            other => return Err(SpecError::Kind { kind: other.to_owned(), name }),
+        };
+        check_command(&name, &reach)?;
+        Ok(Self {
+            name,
+            reach,
+            origin: Origin::Client,
+            trusted: false,
+            start_within: None,
+            call_within: None,
+        })
+    }
+}
+
+/// `[native.mcp.NAME]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct McpConfig {
+    pub command: Option<String>,
+    pub args: Vec<String>,
+    pub env: Secrets,
+    pub url: Option<String>,
+    pub transport: Option<TransportName>,
+    pub headers: Secrets,
+    /// On unless switched off.
+    pub enabled: Option<bool>,
+    /// Believe what the server says about its tools: those that only read do not ask.
+    pub trusted: bool,
+    /// For one call, such as `5m`.
+    pub timeout: Option<Wait>,
+    /// Until the server must have answered, such as `30s`.
+    pub start_timeout: Option<Wait>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TransportName {
+    Http,
+    Sse,
+}
+
+/// A time that is not nothing, as people write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Wait(pub Duration);
+
+impl TryFrom<String> for Wait {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let parsed = text.parse::<jiff::SignedDuration>().ok();
+        let duration = parsed.and_then(|duration| Duration::try_from(duration).ok());
+        duration
+            .filter(|duration| !duration.is_zero())
+            .map(Self)
+            .ok_or_else(|| format!("`{text}` is not a time; hint: write it like `30s` or `5m`"))
+    }
+}
+
+impl McpConfig {
+    /// `None` if it is switched off.
+    pub fn to_spec(&self, name: &str) -> Result<Option<ServerSpec>, SpecError> {
+        let name = checked_name(name)?;
+        let out_of_place =
+            |member, with| SpecError::OutOfPlace { name: name.clone(), member, with };
+        let reach = match (&self.command, &self.url) {
+            (None, None) => return Err(SpecError::Neither { name }),
+            (Some(_), Some(_)) => return Err(SpecError::Both { name }),
+            (Some(_), None) if self.transport.is_some() => {
+                return Err(out_of_place("transport", "a `url`"));
+            }
+            (Some(_), None) if self.headers != Secrets::default() => {
+                return Err(out_of_place("headers", "a `url`"));
+            }
+            (None, Some(_)) if !self.args.is_empty() => {
+                return Err(out_of_place("args", "a `command`"));
+            }
+            (None, Some(_)) if self.env != Secrets::default() => {
+                return Err(out_of_place("env", "a `command`"));
+            }
+            (Some(program), None) => Reach::Command {
+                program: program.clone(),
+                args: self.args.clone(),
+                env: self.env.clone(),
+            },
+            (None, Some(url)) => {
+                let url = checked_url(&name, url)?;
+                let headers = checked_headers(&name, self.headers.clone())?;
+                match self.transport.unwrap_or(TransportName::Http) {
+                    TransportName::Http => Reach::Http { url, headers },
+                    TransportName::Sse => Reach::Sse { url, headers },
+                }
+            }
+        };
+        check_command(&name, &reach)?;
+        Ok(self.enabled.unwrap_or(true).then_some(ServerSpec {
+            name,
+            reach,
+            origin: Origin::Configuration,
+            trusted: self.trusted,
+            start_within: self.start_timeout.map(|wait| wait.0),
+            call_within: self.timeout.map(|wait| wait.0),
+        }))
+    }
+}
+
+fn checked_name(name: &str) -> Result<String, SpecError> {
+    match name.trim() {
+        "" => Err(SpecError::Nameless),
+        name if name.chars().count() > MAX_NAME_CHARS => Err(SpecError::LongName),
+        name => Ok(name.to_owned()),
+    }
+}
+
+fn checked_url(name: &str, text: &str) -> Result<String, SpecError> {
+    let failed = |why: String| SpecError::Url { name: name.to_owned(), why };
+    // The text itself may hold a token, so it is not repeated.
+    let url = reqwest::Url::parse(text).map_err(|error| failed(error.to_string()))?;
+    match url.scheme() {
+        "http" | "https" => Ok(url.to_string()),
+        other => Err(failed(format!("`{other}` is not http or https"))),
+    }
+}
+
+fn checked_headers(name: &str, headers: Secrets) -> Result<Secrets, SpecError> {
+    for (header, value) in &headers.0 {
+        let failed = |why| SpecError::Header {
+            name: name.to_owned(),
+            header: header.chars().take(MAX_NAME_CHARS).collect(),
+            why,
+        };
+        let parsed = HeaderName::from_bytes(header.as_bytes())
+            .map_err(|_invalid| failed("is no name of a header"))?;
+        if RESERVED_HEADERS.contains(&parsed.as_str()) {
+            return Err(failed("is set by the protocol; hint: remove it"));
+        }
+        HeaderValue::from_str(value)
+            .map_err(|_invalid| failed("has a value that no header can have"))?;
+    }
+    Ok(headers)
+}
+
+/// What `execve` would refuse, or cut short without a word.
+fn check_command(name: &str, reach: &Reach) -> Result<(), SpecError> {
+    let Reach::Command { program, args, env } = reach else { return Ok(()) };
+    let failed = |member, wanted| Err(SpecError::Member { name: name.to_owned(), member, wanted });
+    let has_nul = |text: &str| text.contains('\0');
+    if program.trim().is_empty() || has_nul(program) {
+        return failed("command", "the name or path of a program");
+    }
+    if args.iter().any(|arg| has_nul(arg)) {
+        return failed("args", "free of NUL characters");
+    }
+    let is_bad = |name: &str| name.is_empty() || name.contains('=') || has_nul(name);
+    if env.0.iter().any(|(name, value)| is_bad(name) || has_nul(value)) {
+        return failed("env", "names without `=` and values without NUL characters");
+    }
+    Ok(())
+}
+
+fn strings(list: &Value) -> Option<Vec<String>> {
+    match list {
+        Value::Null => Some(Vec::new()),
+        list => list.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
+    }
+}
+
+/// `[{ name, value }]`, or a map.
+fn pairs(list: &Value) -> Option<Secrets> {
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(is_so) => Some(is_so.to_string()),
+        _ => None,
+    };
+    let all = match list {
+        Value::Null => Some(BTreeMap::new()),
+        Value::Object(map) => {
+            map.iter().map(|(name, value)| Some((name.clone(), text(value)?))).collect()
+        }
+        Value::Array(entries) => entries
+            .iter()
+            .map(|entry| Some((entry["name"].as_str()?.to_owned(), text(&entry["value"])?)))
+            .collect(),
+        _ => None,
+    };
+    all.map(Secrets)
+}
+
+#[cfg(test)]
+mod tests;

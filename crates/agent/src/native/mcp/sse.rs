@@ -1,0 +1,166 @@
+//! The transport of 2024: a stream of events that names an address, and messages posted there.
+//!
+//! In: a URL. Out: a transport for `rmcp`, which has dropped its own. Everything that is posted
+//! goes to the origin of the stream: the headers hold keys.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
+use reqwest::header::{self, HeaderMap};
+use reqwest::{Client, StatusCode, Url};
+use rmcp::RoleClient;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+
+use super::events::{Event, Events};
+use super::http;
+use super::sieve::{MAX_MESSAGE_BYTES, Sieve, Verdict};
+use super::spec::Secrets;
+use super::stdio::Reason;
+
+/// A post is only acknowledged; its answer comes by the stream.
+const POST_WITHIN: Duration = Duration::from_secs(30);
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SseFailure {
+    #[error("{}", http::why(.0))]
+    Http(reqwest::Error),
+    #[error("the server refused with HTTP {0}")]
+    Status(StatusCode),
+    #[error("the server did not answer with a stream of events")]
+    NoStream,
+    #[error("the stream of events ended before it named an address")]
+    NoAddress,
+    #[error("the server named an address that cannot be used")]
+    BadAddress,
+    #[error("the server wants messages to be sent to another origin, {0}")]
+    Elsewhere(String),
+    #[error("{0}")]
+    TooLong(super::events::TooLong),
+    #[error("a message cannot be written: {0}")]
+    Json(serde_json::Error),
+}
+
+pub(super) struct EventLink {
+    client: Client,
+    headers: HeaderMap,
+    address: Url,
+    chunks: BoxStream<'static, reqwest::Result<Bytes>>,
+    events: Events,
+    read: VecDeque<Event>,
+    sieve: Sieve,
+    reason: Reason,
+}
+
+impl EventLink {
+    /// Opens the stream and waits for the address.
+    pub(super) async fn open(url: &str, headers: &Secrets, reason: Reason) -> Result<Self, String> {
+        let client = http::client()?;
+        let headers = http::headers(headers).into_iter().collect();
+        Self::open_with(client, url, headers, reason).await.map_err(|error| error.to_string())
+    }
+
+    async fn open_with(
+        client: Client,
+        url: &str,
+        headers: HeaderMap,
+        reason: Reason,
+    ) -> Result<Self, SseFailure> {
+        let request = client.get(url).headers(headers.clone());
+        let request = request.header(header::ACCEPT, http::EVENT_STREAM);
+        let response = request.send().await.map_err(SseFailure::Http)?;
+        if !response.status().is_success() {
+            return Err(SseFailure::Status(response.status()));
+        }
+        if !http::has_type(&response, http::EVENT_STREAM) {
+            return Err(SseFailure::NoStream);
+        }
+        let base = response.url().clone();
+        let mut link = Self {
+            client,
+            headers,
+            address: base.clone(),
+            chunks: response.bytes_stream().boxed(),
+            events: Events::new(MAX_MESSAGE_BYTES),
+            read: VecDeque::new(),
+            sieve: Sieve::default(),
+            reason,
+        };
+        let named = loop {
+            match link.next().await? {
+                Some(event) if event.name == "endpoint" => break event.data,
+                Some(_early) => {}
+                None => return Err(SseFailure::NoAddress),
+            }
+        };
+        link.address = base.join(named.trim()).map_err(|_invalid| SseFailure::BadAddress)?;
+        if link.address.origin() != base.origin() {
+            return Err(SseFailure::Elsewhere(link.address.origin().ascii_serialization()));
+        }
+        Ok(link)
+    }
+
+    /// Dropping the future loses nothing.
+    async fn next(&mut self) -> Result<Option<Event>, SseFailure> {
+        loop {
+            if let Some(event) = self.read.pop_front() {
+                return Ok(Some(event));
+            }
+            let Some(chunk) = self.chunks.next().await else { return Ok(None) };
+            let chunk = chunk.map_err(SseFailure::Http)?;
+            self.read.extend(self.events.feed(&chunk).map_err(SseFailure::TooLong)?);
+        }
+    }
+}
+
+impl Transport<RoleClient> for EventLink {
+    type Error = SseFailure;
+
+    fn send(
+        &mut self,
+        message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), SseFailure>> + Send + 'static {
+        self.sieve.sent(&message);
+        let post = self.client.post(self.address.clone()).headers(self.headers.clone());
+        let post = post.header(header::CONTENT_TYPE, "application/json").timeout(POST_WITHIN);
+        async move {
+            let body = serde_json::to_vec(&message).map_err(SseFailure::Json)?;
+            let response = post.body(body).send().await.map_err(SseFailure::Http)?;
+            match response.status().is_success() {
+                true => Ok(()),
+                false => Err(SseFailure::Status(response.status())),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            let event = match self.next().await {
+                Ok(event) => event?,
+                Err(error) => {
+                    let _ = self.reason.set(error.to_string());
+                    return None;
+                }
+            };
+            if !matches!(event.name.as_str(), "" | "message") {
+                continue;
+            }
+            match self.sieve.take(event.data.as_bytes()) {
+                Verdict::Pass(message) => return Some(*message),
+                Verdict::Skip => {}
+                Verdict::Leave(why) => {
+                    let _ = self.reason.set(why.to_owned());
+                    return None;
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), SseFailure> {
+        self.chunks = futures_util::stream::empty().boxed();
+        Ok(())
+    }
+}

@@ -1,0 +1,254 @@
+//! A server that is a process of ours: started by a keeper, spoken to in lines.
+//!
+//! Always true: its whole tree ends with the connection; it gets a short list of variables
+//! instead of our environment; what it says on stderr goes to the log, what it says on stdout
+//! that is no message is skipped. A server that stops reading, or floods us with what is no
+//! message, is left.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bus::{Environment, Launch, StderrLines, Worker, WorkerHandle, WorkerStdin, WorkerStdout};
+use rmcp::RoleClient;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use wire::{LineError, LineSplitter};
+
+use super::Settings;
+use super::sieve::{MAX_MESSAGE_BYTES, Sieve, Verdict};
+use super::spec::Secrets;
+
+/// Without a single message among it, it is not going to come.
+const MAX_NOISE_BYTES: usize = 4 * MAX_MESSAGE_BYTES;
+/// What the kernel hands over at once from a default pipe.
+const READ_BYTES: usize = 64 * 1024;
+/// Lines on their way to the server; who sends waits for room.
+const OUTBOX_LINES: usize = 32;
+/// A server that does not read for so long hangs.
+const WRITE_WITHIN: Duration = Duration::from_secs(30);
+/// Of stderr per process; the rest is read and dropped.
+const MAX_LOGGED_LINES: usize = 1000;
+
+/// What programs need to find their way, and nothing that lets them in anywhere. A server that
+/// needs a key is given it by whoever names the server.
+const INHERITED: [&str; 30] = [
+    "HOME",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "USER",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LC_MESSAGES",
+    "TZ",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "NVM_DIR",
+    "DOCKER_HOST",
+    "DISPLAY",
+];
+
+/// Why a connection ended, if it was us who found something wrong.
+pub(super) type Reason = Arc<OnceLock<String>>;
+
+/// Starts the process.
+pub(super) async fn start(
+    server: &str,
+    (program, args, env): (&str, &[String], &Secrets),
+    settings: &Settings,
+    reason: Reason,
+) -> Result<(Lines, WorkerHandle), String> {
+    let mut launch = Launch::new(program, &settings.cwd);
+    launch.args = args.iter().map(OsString::from).collect();
+    launch.env = environment(env);
+    launch.keeper_exe.clone_from(&settings.keeper_exe);
+    launch.keeper_args.clone_from(&settings.keeper_args);
+    launch.cgroups = settings.cgroups;
+    let Worker { stdin, stdout, stderr, handle } =
+        launch.spawn().await.map_err(|error| error.to_string())?;
+    if let Some(stderr) = stderr {
+        tokio::spawn(log(server.to_owned(), stderr));
+    }
+    let stdin = stdin.ok_or("it has no stdin")?;
+    Ok((Lines::new(stdin, stdout, reason), handle))
+}
+
+fn environment(env: &Secrets) -> Environment {
+    let mut environment = Environment::empty();
+    let inherited = INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    environment.set.extend(inherited.map(|(name, value)| (OsString::from(name), value)));
+    let own = env.0.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    environment.set.extend(own);
+    environment
+}
+
+async fn log(server: String, mut stderr: StderrLines) {
+    let mut n_logged = 0;
+    while let Some(line) = stderr.recv().await {
+        n_logged += 1;
+        match n_logged {
+            ..=MAX_LOGGED_LINES => tracing::debug!(server, line = line.text, "an MCP server says"),
+            _ if n_logged == MAX_LOGGED_LINES + 1 => {
+                tracing::debug!(server, "an MCP server says too much; no more of it is logged");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The transport: one message a line.
+#[derive(Debug)]
+pub(super) struct Lines {
+    stdout: WorkerStdout,
+    splitter: LineSplitter,
+    sieve: Sieve,
+    /// Errors of our own making that are to be received next.
+    made: VecDeque<ServerJsonRpcMessage>,
+    n_noise: usize,
+    outbox: Option<mpsc::Sender<Vec<u8>>>,
+    /// Cancelled when it has stopped reading.
+    is_deaf: CancellationToken,
+    reason: Reason,
+    _writer_ends_with_us: DropGuard,
+}
+
+impl Lines {
+    fn new(stdin: WorkerStdin, stdout: WorkerStdout, reason: Reason) -> Self {
+        let (outbox, lines) = mpsc::channel(OUTBOX_LINES);
+        let (is_deaf, is_over) = (CancellationToken::new(), CancellationToken::new());
+        tokio::spawn(write(stdin, lines, is_over.clone(), is_deaf.clone(), Arc::clone(&reason)));
+        Self {
+            stdout,
+            splitter: LineSplitter::new(MAX_MESSAGE_BYTES),
+            sieve: Sieve::default(),
+            made: VecDeque::new(),
+            n_noise: 0,
+            outbox: Some(outbox),
+            is_deaf,
+            reason,
+            _writer_ends_with_us: is_over.drop_guard(),
+        }
+    }
+
+    fn leave(&self, why: String) -> Option<ServerJsonRpcMessage> {
+        let _ = self.reason.set(why);
+        None
+    }
+}
+
+async fn write(
+    mut stdin: WorkerStdin,
+    mut lines: mpsc::Receiver<Vec<u8>>,
+    is_over: CancellationToken,
+    is_deaf: CancellationToken,
+    reason: Reason,
+) {
+    let writing = async {
+        while let Some(line) = lines.recv().await {
+            match timeout(WRITE_WITHIN, stdin.write_all(&line)).await {
+                Ok(Ok(())) => {}
+                // It is gone; its stdout tells.
+                Ok(Err(_broken_pipe)) => return,
+                Err(_elapsed) => {
+                    let _ = reason.set("does not read what it is sent".to_owned());
+                    is_deaf.cancel();
+                    return;
+                }
+            }
+        }
+    };
+    is_over.run_until_cancelled(writing).await;
+}
+
+impl Transport<RoleClient> for Lines {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        self.sieve.sent(&message);
+        let outbox = self.outbox.clone();
+        async move {
+            let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+            let mut line = serde_json::to_vec(&message)?;
+            line.push(b'\n');
+            outbox.ok_or_else(gone)?.send(line).await.map_err(|_closed| gone())
+        }
+    }
+
+    /// Dropping the future loses nothing.
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            if let Some(message) = self.made.pop_front() {
+                return Some(message);
+            }
+            while let Some(line) = self.splitter.next_line() {
+                let verdict = match line {
+                    Ok(line) => self.sieve.take(&line),
+                    Err(LineError::NotUtf8 { line }) => {
+                        self.sieve.take(String::from_utf8_lossy(&line).as_bytes())
+                    }
+                    Err(error @ LineError::TooLong { .. }) => {
+                        self.made.extend(self.sieve.fail_all(&error.to_string()));
+                        break;
+                    }
+                };
+                match verdict {
+                    Verdict::Pass(message) => {
+                        self.n_noise = 0;
+                        return Some(*message);
+                    }
+                    Verdict::Skip => {}
+                    Verdict::Leave(why) => return self.leave(why.to_owned()),
+                }
+            }
+            if !self.made.is_empty() {
+                continue;
+            }
+            if self.n_noise > MAX_NOISE_BYTES {
+                let why = format!("printed {} MiB that hold no message", MAX_NOISE_BYTES >> 20);
+                return self.leave(why);
+            }
+            self.splitter.buffer().reserve(READ_BYTES);
+            let read = tokio::select! {
+                biased;
+                read = self.stdout.read_buf(self.splitter.buffer()) => read,
+                () = self.is_deaf.cancelled() => return None,
+            };
+            match read {
+                Ok(n) if n > 0 => self.n_noise += n,
+                Ok(_) | Err(_) => return None,
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), io::Error> {
+        // The end of its input, once what is queued has been written.
+        self.outbox = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! A server's tool as one of ours.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+
+use super::super::chat::ToolSpec;
+use super::super::scene::Scene;
+use super::super::tools::{Content, Kind, Need, Prepared, Shown, Tool, ToolError};
+use super::offer::Offer;
+use super::server::Server;
+use super::{output, shorten};
+
+/// Of the arguments, for people.
+const SHOWN_CHARS: usize = 4000;
+
+#[derive(Debug)]
+pub(super) struct McpTool {
+    pub(super) name: String,
+    pub(super) offer: Offer,
+    pub(super) server: Arc<Server>,
+}
+
+#[async_trait]
+impl Tool for McpTool {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: self.name.clone(),
+            description: match self.offer.description.is_empty() {
+                true => format!("The tool {} of {}.", self.offer.name, self.server.spec.name),
+                false => self.offer.description.clone(),
+            },
+            parameters: self.offer.schema.clone(),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        if self.offer.only_reads { Kind::Read } else { Kind::Other }
+    }
+
+    async fn prepare(&self, arguments: Value, _scene: &Scene) -> Result<Prepared, ToolError> {
+        let arguments = match arguments {
+            Value::Object(arguments) => arguments,
+            Value::Null => Map::new(),
+            _ => return Err(ToolError::new("The arguments must be one JSON object.")),
+        };
+        let (server, tool) = (Arc::clone(&self.server), self.offer.name.clone());
+        let shown = Shown {
+            title: format!("{}: {tool}", server.spec.name),
+            locations: Vec::new(),
+            content: match arguments.is_empty() {
+                true => Vec::new(),
+                false => {
+                    let text = serde_json::to_string_pretty(&arguments).unwrap_or_default();
+                    vec![Content::Text(shorten(&text, SHOWN_CHARS))]
+                }
+            },
+        };
+        // What a server says about itself counts only where somebody trusts it.
+        let need = match server.spec.trusted && self.offer.only_reads {
+            true => Need::Nothing,
+            false => Need::Permission { key: format!("mcp:{}:{tool}", server.spec.name) },
+        };
+        let work = async move { output::read(&server.call(&tool, arguments).await?) };
+        Ok(Prepared { shown, need, work: Box::pin(work) })
+    }
+}

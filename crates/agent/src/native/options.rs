@@ -1,0 +1,169 @@
+//! What can be chosen for a session: model, mode and how hard to think.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use wire::RpcError;
+
+/// What the agent may do without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    #[default]
+    Ask,
+    Code,
+    Plan,
+    Auto,
+}
+
+impl Mode {
+    pub const ALL: [Self; 4] = [Self::Ask, Self::Code, Self::Plan, Self::Auto];
+
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::Code => "code",
+            Self::Plan => "plan",
+            Self::Auto => "auto",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ask => "Ask",
+            Self::Code => "Code",
+            Self::Plan => "Plan",
+            Self::Auto => "Auto",
+        }
+    }
+
+    fn description(self) -> &'static str {
+        match self {
+            Self::Ask => "Asks before it edits, runs a command or fetches a page",
+            Self::Code => "Edits files by itself; asks before commands and pages",
+            Self::Plan => "Only looks around and makes a plan",
+            Self::Auto => "Does everything without asking, except in protected places",
+        }
+    }
+
+    pub fn read(id: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.id() == id)
+    }
+}
+
+/// How hard a model is to think; what is not chosen is left to the endpoint.
+const EFFORTS: [(&str, &str); 5] = [
+    (DEFAULT_EFFORT, "Default"),
+    ("minimal", "Minimal"),
+    ("low", "Low"),
+    ("medium", "Medium"),
+    ("high", "High"),
+];
+const DEFAULT_EFFORT: &str = "default";
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Options {
+    /// As the model is offered.
+    pub model: String,
+    pub mode: Mode,
+    pub effort: Option<String>,
+}
+
+/// A model that can be chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    pub id: String,
+    pub name: String,
+}
+
+impl Options {
+    /// Chooses one thing; says whether it was another before.
+    pub fn set(&mut self, id: &str, value: &str, offers: &[Offer]) -> Result<bool, RpcError> {
+        let before = self.clone();
+        match id {
+            "model" => self.model = model(value, offers)?,
+            "mode" => {
+                let unknown =
+                    || RpcError::invalid_params(format_args!("there is no mode `{value}`"));
+                self.mode = Mode::read(value).ok_or_else(unknown)?;
+            }
+            "thought_level" => {
+                if !EFFORTS.iter().any(|(known, _)| *known == value) {
+                    return Err(RpcError::invalid_params(format_args!(
+                        "there is no thought level `{value}`"
+                    )));
+                }
+                self.effort = (value != DEFAULT_EFFORT).then(|| value.to_owned());
+            }
+            _ => {
+                return Err(RpcError::invalid_params(format_args!(
+                    "there is no option `{id}`, only model, mode and thought_level"
+                )));
+            }
+        }
+        Ok(*self != before)
+    }
+
+    /// As ACP's `configOptions`.
+    pub fn to_acp(&self, offers: &[Offer]) -> Value {
+        let models = with_current(offers, &self.model);
+        let models: Vec<Value> =
+            models.iter().map(|offer| json!({ "value": offer.id, "name": offer.name })).collect();
+        let modes: Vec<Value> = Mode::ALL.iter().map(|mode| {
+            json!({ "value": mode.id(), "name": mode.name(), "description": mode.description() })
+        }).collect();
+        let efforts: Vec<Value> =
+            EFFORTS.iter().map(|(id, name)| json!({ "value": id, "name": name })).collect();
+        let effort = self.effort.as_deref().unwrap_or(DEFAULT_EFFORT);
+        json!([
+            select("model", "Model", "model", &self.model, models),
+            select("mode", "Mode", "mode", self.mode.id(), modes),
+            select("thought_level", "Thinking", "thought_level", effort, efforts),
+        ])
+    }
+
+    /// As ACP's older `modes`.
+    pub fn modes_to_acp(&self) -> Value {
+        let modes: Vec<Value> = Mode::ALL.iter().map(|mode| {
+            json!({ "id": mode.id(), "name": mode.name(), "description": mode.description() })
+        }).collect();
+        json!({ "currentModeId": self.mode.id(), "availableModes": modes })
+    }
+}
+
+/// A model that no endpoint lists may still be there: names of deployments, aliases.
+fn model(value: &str, offers: &[Offer]) -> Result<String, RpcError> {
+    if offers.iter().any(|offer| offer.id == value) {
+        return Ok(value.to_owned());
+    }
+    let is_plausible = !value.is_empty()
+        && value.len() <= 200
+        && value.chars().all(|c| !c.is_control() && !c.is_whitespace());
+    match is_plausible && offers.is_empty() {
+        true => Ok(value.to_owned()),
+        false => {
+            let known: Vec<&str> = offers.iter().take(10).map(|offer| &*offer.id).collect();
+            let known = known.join(", ");
+            Err(RpcError::invalid_params(format_args!(
+                "there is no model `{value}`; there are {known}"
+            )))
+        }
+    }
+}
+
+fn with_current(offers: &[Offer], current: &str) -> Vec<Offer> {
+    let mut all = offers.to_vec();
+    if !all.iter().any(|offer| offer.id == current) {
+        all.insert(0, Offer { id: current.to_owned(), name: current.to_owned() });
+    }
+    all
+}
+
+fn select(id: &str, name: &str, category: &str, current: &str, options: Vec<Value>) -> Value {
+    json!({
+        "id": id, "name": name, "category": category,
+        "type": "select", "currentValue": current, "options": options,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! What can be chosen, and what cannot.
+
+use super::*;
+
+fn offers() -> Vec<Offer> {
+    ["small", "large"].map(|id| Offer { id: id.into(), name: id.to_uppercase() }).into()
+}
+
+fn options() -> Options {
+    Options { model: "small".into(), ..Options::default() }
+}
+
+#[test]
+fn a_choice_says_whether_it_changed_anything() {
+    let mut options = options();
+    let choices = [
+        ("model", "small", false),
+        ("model", "large", true),
+        ("mode", "ask", false),
+        ("mode", "plan", true),
+        ("thought_level", "default", false),
+        ("thought_level", "high", true),
+        ("thought_level", "high", false),
+        ("thought_level", "default", true),
+    ];
+    for (id, value, expected) in choices {
+        assert_eq!(options.set(id, value, &offers()).unwrap(), expected, "{id} {value}");
+    }
+    let expected = Options { model: "large".into(), mode: Mode::Plan, effort: None };
+    assert_eq!(options, expected);
+}
+
+#[test]
+fn what_is_not_there_is_refused_and_changes_nothing() {
+    for (id, value) in
+        [("model", "huge"), ("mode", "Plan"), ("thought_level", "max"), ("colour", "red")]
+    {
+        let mut options = options();
+        let error = options.set(id, value, &offers()).unwrap_err();
+        assert_eq!(options, super::tests::options(), "{id}");
+        assert!(error.message.contains(value) || error.message.contains(id), "{error:?}");
+    }
+}
+
+#[test]
+fn any_plausible_model_is_taken_where_none_are_listed() {
+    let mut options = options();
+    assert!(options.set("model", "my-deployment", &[]).unwrap());
+    for bad in ["", "two words", "new\nline", &"x".repeat(201)] {
+        assert!(options.set("model", bad, &[]).is_err(), "{bad:?}");
+    }
+    assert_eq!(options.model, "my-deployment");
+}
+
+#[test]
+fn the_current_value_is_always_among_those_that_are_offered() {
+    let options = Options { model: "gone".into(), mode: Mode::Auto, effort: Some("low".into()) };
+    for option in options.to_acp(&offers()).as_array().unwrap() {
+        let current = &option["currentValue"];
+        let all = option["options"].as_array().unwrap();
+        let n = all.iter().filter(|one| one["value"] == *current).count();
+        assert_eq!(n, 1, "{option}");
+        assert_eq!(option["type"], "select");
+    }
+    let modes = options.modes_to_acp();
+    assert_eq!(modes["currentModeId"], "auto");
+    assert_eq!(modes["availableModes"].as_array().unwrap().len(), Mode::ALL.len());
+}
+
+#[test]
+fn modes_are_read_by_the_names_that_they_are_told_by() {
+    for mode in Mode::ALL {
+        assert_eq!(Mode::read(mode.id()), Some(mode));
+        assert_eq!(serde_json::to_value(mode).unwrap(), mode.id());
+    }
+    assert_eq!(Mode::read("yolo"), None);
+}

@@ -1,0 +1,225 @@
+//! What the tests of turns share: a whole session with a played client and a scripted model.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use store::{EventLog, MemoryLog};
+use testkit::model_server::{MODEL, ModelServer};
+use tokio::task::JoinHandle;
+use wire::{Json, RpcError};
+
+use super::chat::ToolSpec;
+use super::client::Abilities;
+use super::commands::Bash;
+use super::config::{Config, ProviderTable, Wait};
+use super::instructions::Instructions;
+use super::journal::{Entry, Item, Journal};
+use super::mcp::{self, Servers};
+use super::models::Models;
+use super::options::{Mode, Options};
+use super::rehearsal::Rehearsal;
+use super::scene::{Scene, Settings};
+use super::session::{Limits, Parts, Session};
+use super::tools::{self, Kind, Need, Output, Prepared, Shown, Tool, ToolError};
+
+pub(crate) struct Play {
+    pub(crate) stage: Rehearsal,
+    pub(crate) server: ModelServer,
+    pub(crate) session: Arc<Session>,
+    pub(crate) log: Arc<dyn EventLog>,
+}
+
+/// How a play differs from the usual one.
+pub(crate) struct Cast {
+    pub(crate) can: Abilities,
+    pub(crate) mode: Mode,
+    pub(crate) limits: Limits,
+    pub(crate) window: Option<u64>,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) settings: Box<dyn FnOnce(&mut Settings)>,
+}
+
+impl Default for Cast {
+    fn default() -> Self {
+        Self {
+            can: Abilities::default(),
+            mode: Mode::Auto,
+            limits: Limits::default(),
+            window: None,
+            tools: Vec::new(),
+            settings: Box::new(|_| {}),
+        }
+    }
+}
+
+impl Play {
+    pub(crate) async fn new() -> Self {
+        Self::with(Cast::default()).await
+    }
+
+    pub(crate) async fn with(cast: Cast) -> Self {
+        let server = ModelServer::start().await;
+        let stage = Rehearsal::new(cast.can, cast.settings);
+        stage.client.answers("session/request_permission", chosen("once"));
+        let provider = ProviderTable {
+            base_url: Some(server.base_url()),
+            model: Some(MODEL.to_owned()),
+            context_window: cast.window,
+            retries: Some(0),
+            first_byte: Some(Wait(std::time::Duration::from_mins(1))),
+            ..ProviderTable::default()
+        };
+        let providers = BTreeMap::from([("played".to_owned(), provider)]);
+        let config = Config { providers, ..Config::default() };
+        let models = Models::new(config.resolve(&|_| None).unwrap(), Vec::new());
+        let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+        let cwd = stage.cwd().to_owned();
+        let journal =
+            Journal::create(&log, &cwd.to_string_lossy(), Json::trusted("{}")).await.unwrap();
+        let scene = stage.scene.session.clone();
+        let mut all = tools::of_files();
+        all.push(Arc::new(Bash));
+        all.extend(cast.tools);
+        let session = Session::new(Parts {
+            journal,
+            servers: Servers::start([], mcp::Settings::new(&cwd, &scene.settings)),
+            scene,
+            models: Arc::new(models),
+            tools: all,
+            instructions: Instructions {
+                cwd,
+                more_roots: Vec::new(),
+                system_prompt: Some("Be good.".into()),
+                session_prompt: None,
+                user_file: None,
+            },
+            limits: cast.limits,
+            options: Options { model: MODEL.to_owned(), mode: cast.mode, effort: None },
+            has_title: true,
+            refused_servers: Vec::new(),
+        });
+        Self { stage, server, session, log }
+    }
+
+    /// One whole turn.
+    pub(crate) async fn prompt(&self, text: &str) -> Value {
+        let ended = self.session.begin(blocks(text)).unwrap().run().await.unwrap();
+        self.settle().await;
+        ended
+    }
+
+    /// Waits until the client has heard everything that was said to it: what is asked comes
+    /// after what was told.
+    pub(crate) async fn settle(&self) {
+        self.session.client().terminal("settle", json!({})).await.unwrap();
+    }
+
+    /// A turn that goes on while the test does.
+    pub(crate) fn begin(&self, text: &str) -> JoinHandle<Result<Value, RpcError>> {
+        let (session, blocks) = (self.session.clone(), blocks(text));
+        let begun = session.begin(blocks);
+        tokio::spawn(async move { begun?.run().await })
+    }
+
+    pub(crate) fn items(&self) -> Vec<Entry> {
+        self.session.journal.all()
+    }
+
+    /// What the calls gave to the model, in the order in which they ended.
+    pub(crate) fn results(&self) -> Vec<String> {
+        let items = self.items();
+        let results = items.iter().filter_map(|entry| match &*entry.item {
+            Item::Called { parts, .. } => Some(super::rehearsal::text_of(&Output {
+                parts: parts.clone(),
+                ..Output::default()
+            })),
+            _ => None,
+        });
+        results.collect()
+    }
+
+    /// The tool calls as they were shown last, by their ids.
+    pub(crate) fn calls(&self) -> BTreeMap<String, Value> {
+        let mut calls: BTreeMap<String, Value> = BTreeMap::new();
+        for update in self.stage.client.updates() {
+            if !matches!(update["sessionUpdate"].as_str(), Some("tool_call" | "tool_call_update")) {
+                continue;
+            }
+            let id = update["toolCallId"].as_str().unwrap().to_owned();
+            let call = calls.entry(id).or_insert_with(|| json!({}));
+            for (member, value) in update.as_object().unwrap() {
+                call[member] = value.clone();
+            }
+        }
+        calls
+    }
+
+    pub(crate) fn updates_of(&self, kind: &str) -> Vec<Value> {
+        let updates = self.stage.client.updates();
+        updates.into_iter().filter(|update| update["sessionUpdate"] == kind).collect()
+    }
+}
+
+pub(crate) fn blocks(text: &str) -> Vec<Value> {
+    vec![json!({ "type": "text", "text": text })]
+}
+
+/// As a client answers a question for permission.
+pub(crate) fn chosen(option: &str) -> Value {
+    json!({ "outcome": { "outcome": "selected", "optionId": option } })
+}
+
+type Work = dyn Fn(Value) -> BoxFuture<'static, Result<Output, ToolError>> + Send + Sync;
+
+/// A tool that does what a test wants.
+pub(crate) struct Prop {
+    name: &'static str,
+    kind: Kind,
+    need: Need,
+    work: Arc<Work>,
+}
+
+impl Prop {
+    /// One that only looks.
+    pub(crate) fn looking(
+        name: &'static str,
+        work: impl Fn(Value) -> BoxFuture<'static, Result<Output, ToolError>> + Send + Sync + 'static,
+    ) -> Arc<dyn Tool> {
+        Arc::new(Self { name, kind: Kind::Read, need: Need::Nothing, work: Arc::new(work) })
+    }
+
+    /// One that has to be allowed.
+    pub(crate) fn changing(
+        name: &'static str,
+        work: impl Fn(Value) -> BoxFuture<'static, Result<Output, ToolError>> + Send + Sync + 'static,
+    ) -> Arc<dyn Tool> {
+        let need = Need::Permission { key: format!("mcp:{name}") };
+        Arc::new(Self { name, kind: Kind::Other, need, work: Arc::new(work) })
+    }
+}
+
+impl std::fmt::Debug for Prop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Prop").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Tool for Prop {
+    fn spec(&self) -> ToolSpec {
+        let parameters = json!({ "type": "object" });
+        ToolSpec { name: self.name.into(), description: "A prop.".into(), parameters }
+    }
+
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    async fn prepare(&self, arguments: Value, _: &Scene) -> Result<Prepared, ToolError> {
+        let shown = Shown { title: self.name.to_owned(), ..Shown::default() };
+        Ok(Prepared { shown, need: self.need.clone(), work: (self.work)(arguments) })
+    }
+}

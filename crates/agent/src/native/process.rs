@@ -1,0 +1,221 @@
+//! The agent's side of one connection: requests in, sessions behind them.
+//!
+//! Always true: every request is answered once. Nothing is asked of a client before it has said
+//! `initialize`. When the client goes, everything that its sessions started is ended.
+
+mod methods;
+mod opening;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use bus::connection::{Connection, ConnectionLimits, Inbox, Incoming};
+use serde_json::{Value, json};
+use store::EventLog;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use wire::{Json, Message, RpcError};
+
+use super::client::Abilities;
+use super::models::Models;
+use super::scene;
+use super::session::{Begun, Limits, Session};
+use super::slash;
+
+/// As hosts of agents allow.
+const CONNECTION: ConnectionLimits =
+    ConnectionLimits { max_line_bytes: 64 << 20, write_stall: Duration::from_secs(60) };
+/// Time to end what sessions started, after the client has gone.
+const GOODBYE: Duration = Duration::from_secs(5);
+/// More sessions at once are refused.
+const MAX_SESSIONS: usize = 1000;
+
+/// Everything that the agent needs to know before anybody speaks.
+pub struct Setup {
+    pub version: &'static str,
+    pub log: Arc<dyn EventLog>,
+    pub models: Arc<Models>,
+    pub tools: scene::Settings,
+    pub limits: Limits,
+    /// In the place of the agent's own words.
+    pub system_prompt: Option<String>,
+    /// The user's own instructions for all projects.
+    pub user_instructions: Option<std::path::PathBuf>,
+    /// Servers of every session.
+    pub mcp: Vec<super::mcp::ServerSpec>,
+}
+
+impl std::fmt::Debug for Setup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Setup").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+struct Process {
+    setup: Setup,
+    connection: Connection,
+    client: OnceLock<Abilities>,
+    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    /// Prompts on their way, by the request that asked for them.
+    prompts: Mutex<HashMap<String, Arc<Session>>>,
+}
+
+/// Serves one client until it closes its side, or until `stop`.
+pub async fn serve<R, W>(reader: R, writer: W, setup: Setup, stop: CancellationToken)
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let (connection, inbox) = Connection::open(reader, writer, &CONNECTION);
+    let process = Arc::new(Process {
+        setup,
+        connection: connection.clone(),
+        client: OnceLock::new(),
+        sessions: Mutex::default(),
+        prompts: Mutex::default(),
+    });
+    let mut tasks = JoinSet::new();
+    tokio::select! {
+        () = process.hear(inbox, &mut tasks) => {}
+        () = connection.stalled() => tracing::error!("the client does not read"),
+        () = stop.cancelled() => {}
+    }
+    let ending = async {
+        process.close_all().await;
+        // Their answers are still written, if the client is there to read them.
+        while tasks.join_next().await.is_some() {}
+    };
+    if tokio::time::timeout(GOODBYE, ending).await.is_err() {
+        tracing::warn!("some sessions did not end in time");
+    }
+    connection.close();
+    process.setup.log.sync().await.unwrap_or_else(|error| tracing::error!(%error, "the last sync"));
+}
+
+impl Process {
+    async fn hear(self: &Arc<Self>, mut inbox: Inbox, tasks: &mut JoinSet<()>) {
+        while let Some(batch) = inbox.next().await {
+            for incoming in batch {
+                self.handle(incoming, tasks).await;
+            }
+            while tasks.try_join_next().is_some() {}
+        }
+    }
+
+    async fn handle(self: &Arc<Self>, incoming: Incoming, tasks: &mut JoinSet<()>) {
+        match incoming {
+            Incoming::Request(message) => {
+                let process = self.clone();
+                // What may take long must not hold up what cancels it; the rest stays in order.
+                match message.method() {
+                    "session/prompt" => {
+                        // Begun before the next message is heard: a cancel right behind a
+                        // prompt is meant for it.
+                        let begun = self.begin(&message);
+                        tasks.spawn(async move { process.go_on(message, begun).await });
+                    }
+                    "session/new" => drop(tasks.spawn(process.answer(message))),
+                    _ => process.answer(message).await,
+                }
+            }
+            Incoming::Notification(message) => self.notified(&message),
+            Incoming::Reply(reply) => reply.settle(),
+            Incoming::BadMessage { error, is_answered, .. } => {
+                if !is_answered {
+                    let _ = self.connection.respond_to_bad(&error).await;
+                }
+            }
+            Incoming::BadLine(error) => tracing::warn!(%error, "a line that is no message"),
+            Incoming::Tagged { .. } | Incoming::Unasked(_) => {}
+        }
+    }
+
+    async fn answer(self: Arc<Self>, message: Message) {
+        let id = message.id();
+        let outcome = self.outcome(&message).await;
+        let mut opened = outcome.as_ref().ok().and_then(|answer| self.opened(&message, answer));
+        if message.method() == "session/load" {
+            // After the answer to it nothing more may come of what is replayed.
+            self.tell_commands(opened.take()).await;
+        }
+        let outcome = outcome.map(|value| Json::of(&value));
+        // A client that is gone does not miss the answer.
+        let _ = self.connection.respond(&id, outcome).await;
+        self.tell_commands(opened).await;
+    }
+
+    /// Runs a turn that has begun, and answers the prompt.
+    async fn go_on(self: Arc<Self>, message: Message, begun: Result<Begun, RpcError>) {
+        let id = message.id();
+        let outcome = match begun {
+            Ok(begun) => begun.run().await,
+            Err(error) => Err(error),
+        };
+        self.prompts().remove(id.as_str());
+        let _ = self.connection.respond(&id, outcome.map(|value| Json::of(&value))).await;
+    }
+
+    /// To a client that knows the session by now.
+    async fn tell_commands(&self, opened: Option<Arc<Session>>) {
+        let Some(session) = opened else { return };
+        let commands = slash::available(&session);
+        let update = json!({
+            "sessionUpdate": "available_commands_update", "availableCommands": commands,
+        });
+        let _ = session.client().update(update).await;
+    }
+
+    /// The session that a request has opened.
+    fn opened(&self, message: &Message, answer: &Value) -> Option<Arc<Session>> {
+        let params: Value = message.body_json().read().ok()?;
+        let id = match message.method() {
+            "session/new" | "session/fork" => &answer["sessionId"],
+            "session/load" | "session/resume" => &params["sessionId"],
+            _ => return None,
+        };
+        self.session(id.as_str()?)
+    }
+
+    fn notified(&self, message: &Message) {
+        let params: Value = message.body_json().read().unwrap_or_default();
+        match message.method() {
+            "session/cancel" => {
+                if let Some(session) = self.session(params["sessionId"].as_str().unwrap_or("")) {
+                    session.cancel();
+                }
+            }
+            "$/cancel_request" => {
+                let session = self.prompts().get(&params["requestId"].to_string()).cloned();
+                if let Some(session) = session {
+                    session.cancel();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn session(&self, id: &str) -> Option<Arc<Session>> {
+        self.sessions().get(id).cloned()
+    }
+
+    fn abilities(&self) -> Result<Abilities, RpcError> {
+        let unknown = || RpcError::invalid_request("say `initialize` first");
+        self.client.get().copied().ok_or_else(unknown)
+    }
+
+    async fn close_all(&self) {
+        let sessions: Vec<Arc<Session>> = self.sessions().drain().map(|(_, s)| s).collect();
+        futures_util::future::join_all(sessions.iter().map(|session| session.close())).await;
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn prompts(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.prompts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

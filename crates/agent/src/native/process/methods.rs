@@ -1,0 +1,223 @@
+//! What each request does.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use store::{Filter, PageStart};
+use wire::{Message, RpcError, SessionId};
+
+use super::Process;
+use super::opening::{Past, Wanted};
+use crate::native::client::Abilities;
+use crate::native::journal::{AGENT, Journal};
+use crate::native::session::{Begun, Session};
+
+/// The only version that there is.
+const PROTOCOL_VERSION: u16 = 1;
+const PAGE: usize = 50;
+
+type Answer = Result<Value, RpcError>;
+
+impl Process {
+    pub(super) async fn outcome(self: &Arc<Self>, message: &Message) -> Answer {
+        let params = message.body_json();
+        let params: Value = params.read().map_err(RpcError::invalid_params)?;
+        let method = message.method();
+        if method == "initialize" {
+            return self.initialize(&params);
+        }
+        self.abilities()?;
+        match method {
+            "session/new" => self.open(Wanted::read(&params)?, Past::New).await,
+            "session/load" => self.open_again(&params, true).await,
+            "session/resume" => self.open_again(&params, false).await,
+            "session/fork" => {
+                let from = saved_id(&params)?;
+                self.open(Wanted::read(&params)?, Past::Copied(from)).await
+            }
+            "session/list" => self.list(&params).await,
+            "session/close" => self.close(&params).await,
+            "session/delete" => self.delete(&params).await,
+            "session/set_mode" => {
+                self.set(&params, "mode", &params["modeId"]).await?;
+                Ok(json!({}))
+            }
+            // Gone from the protocol, and still what some clients say.
+            "session/set_model" => {
+                self.set(&params, "model", &params["modelId"]).await?;
+                Ok(json!({}))
+            }
+            "session/set_config_option" => {
+                let option = text(&params, "configId")?.to_owned();
+                self.set(&params, &option, &params["value"]).await
+            }
+            // A notification by right; whoever asks gets an answer all the same.
+            "session/cancel" => {
+                self.live(&params)?.cancel();
+                Ok(json!({}))
+            }
+            "authenticate" => Err(RpcError::invalid_params(
+                "there is nothing to authenticate with: the endpoint's key is configured",
+            )),
+            _ => Err(RpcError::method_not_found(method)),
+        }
+    }
+
+    fn initialize(&self, params: &Value) -> Answer {
+        let version = &params["protocolVersion"];
+        if version.as_u64().is_none_or(|version| version > u64::from(u16::MAX)) {
+            return Err(RpcError::invalid_params("`protocolVersion` is not a number"));
+        }
+        // A second one changes nothing: sessions rely on what was said first.
+        let _ = self.client.set(Abilities::read(&params["clientCapabilities"]));
+        Ok(json!({
+            "protocolVersion": PROTOCOL_VERSION,
+            "agentCapabilities": {
+                "loadSession": true,
+                "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
+                "mcpCapabilities": { "http": true, "sse": true },
+                "sessionCapabilities": {
+                    "list": {}, "resume": {}, "close": {}, "delete": {}, "fork": {},
+                    "additionalDirectories": {},
+                },
+            },
+            "authMethods": [],
+            "agentInfo": {
+                "name": "switchyard", "title": "Switchyard", "version": self.setup.version,
+            },
+        }))
+    }
+
+    async fn open_again(self: &Arc<Self>, params: &Value, is_replayed: bool) -> Answer {
+        let id = saved_id(params)?;
+        // Its client may have lost it, and comes back for it.
+        self.end(id.as_str()).await;
+        let past = if is_replayed { Past::Replayed(id) } else { Past::Resumed(id) };
+        let mut opened = self.open(Wanted::read(params)?, past).await?;
+        if let Some(opened) = opened.as_object_mut() {
+            opened.remove("sessionId");
+        }
+        Ok(opened)
+    }
+
+    async fn list(&self, params: &Value) -> Answer {
+        let bad = || RpcError::invalid_params("`cursor` is not one of ours");
+        let before = match params["cursor"].as_str() {
+            Some(cursor) => Some(PageStart::parse(cursor).ok_or_else(bad)?),
+            None => None,
+        };
+        let cwd = params["cwd"].as_str().map(str::to_owned);
+        let agent = Some(AGENT.to_owned());
+        let filter = Filter { agent, cwd, before, limit: PAGE + 1, ..Filter::default() };
+        let mut records = self.setup.log.sessions(filter).await.map_err(RpcError::internal)?;
+        let has_more = records.len() > PAGE;
+        records.truncate(PAGE);
+        let cursor =
+            records.last().filter(|_| has_more).map(|last| PageStart::of(last).to_string());
+        let sessions: Vec<Value> = records
+            .iter()
+            .map(|record| {
+                let updated = jiff::Timestamp::from_millisecond(record.updated.0);
+                json!({
+                    "sessionId": record.id, "cwd": record.cwd, "title": record.title,
+                    "updatedAt": updated.ok().map(|at| at.to_string()),
+                })
+            })
+            .collect();
+        let mut answer = json!({ "sessions": sessions });
+        if let Some(cursor) = cursor {
+            answer["nextCursor"] = json!(cursor);
+        }
+        Ok(answer)
+    }
+
+    async fn close(&self, params: &Value) -> Answer {
+        self.end(text(params, "sessionId")?).await;
+        Ok(json!({}))
+    }
+
+    async fn delete(&self, params: &Value) -> Answer {
+        let named = text(params, "sessionId")?;
+        self.end(named).await;
+        // What is not there is gone already.
+        if let Ok(id) = SessionId::parse(named) {
+            self.setup.log.delete(id).await.map_err(RpcError::internal)?;
+        }
+        Ok(json!({}))
+    }
+
+    async fn end(&self, id: &str) {
+        let session = self.sessions().remove(id);
+        if let Some(session) = session {
+            session.close().await;
+        }
+    }
+
+    /// Begins the turn that a prompt asks for.
+    pub(super) fn begin(&self, message: &Message) -> Result<Begun, RpcError> {
+        let params: Value = message.body_json().read().map_err(RpcError::invalid_params)?;
+        self.abilities()?;
+        let session = self.live(&params)?;
+        let blocks = params["prompt"].as_array().cloned();
+        let blocks = blocks.ok_or_else(|| RpcError::invalid_params("`prompt` is not an array"))?;
+        if blocks.iter().any(|block| !block["type"].is_string()) {
+            return Err(RpcError::invalid_params("a block of `prompt` has no `type`"));
+        }
+        let begun = session.begin(blocks)?;
+        self.prompts().insert(message.id().as_str().to_owned(), session);
+        Ok(begun)
+    }
+
+    async fn set(&self, params: &Value, option: &str, value: &Value) -> Answer {
+        let session = self.live(params)?;
+        let missing = || RpcError::invalid_params("the value is not a string");
+        let value = value.as_str().ok_or_else(missing)?;
+        let has_changed = session.set_option(option, value).await?;
+        let offers = session.models.offers().await;
+        let described = session.describe(&offers);
+        if has_changed {
+            self.tell_options(&session, option, &described).await;
+        }
+        Ok(json!({ "configOptions": described["configOptions"] }))
+    }
+
+    /// Clients that only know one of the two ways learn of a change too.
+    async fn tell_options(&self, session: &Session, option: &str, described: &Value) {
+        let options = &described["configOptions"];
+        let update = json!({ "sessionUpdate": "config_option_update", "configOptions": options });
+        let _ = session.client().update(update).await;
+        if option == "mode" {
+            let mode = &described["modes"]["currentModeId"];
+            let update = json!({ "sessionUpdate": "current_mode_update", "currentModeId": mode });
+            let _ = session.client().update(update).await;
+        }
+    }
+
+    /// The session that the request is about, which must be open.
+    fn live(&self, params: &Value) -> Result<Arc<Session>, RpcError> {
+        let id = text(params, "sessionId")?;
+        self.session(id).ok_or_else(|| RpcError::not_found(format_args!("session {}", short(id))))
+    }
+
+    pub(super) async fn journal(
+        &self,
+        id: SessionId,
+    ) -> Result<(Journal, store::SessionRecord), RpcError> {
+        let found = Journal::open(&self.setup.log, id).await.map_err(RpcError::internal)?;
+        found.ok_or_else(|| RpcError::not_found(format_args!("session {id}")))
+    }
+}
+
+pub(super) fn text<'a>(params: &'a Value, name: &str) -> Result<&'a str, RpcError> {
+    let missing = || RpcError::invalid_params(format_args!("`{name}` is missing"));
+    params[name].as_str().ok_or_else(missing)
+}
+
+fn saved_id(params: &Value) -> Result<SessionId, RpcError> {
+    let id = text(params, "sessionId")?;
+    SessionId::parse(id).map_err(|_| RpcError::not_found(format_args!("session {}", short(id))))
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(80).collect()
+}

@@ -1,0 +1,208 @@
+//! Opens sessions: new ones, earlier ones, copies.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use store::Changes;
+use wire::{Json, RpcError, SessionId};
+
+use super::methods::text;
+use super::{MAX_SESSIONS, Process};
+use crate::native::client::Client;
+use crate::native::commands::Bash;
+use crate::native::instructions::Instructions;
+use crate::native::journal::{Entry, Item, Journal};
+use crate::native::mcp::{self, ServerSpec, Servers, Trouble};
+use crate::native::options::Options;
+use crate::native::replay;
+use crate::native::scene::SceneOfSession;
+use crate::native::session::{Parts, Session};
+use crate::native::todo::{self, Todo};
+use crate::native::tools::{self, Tool};
+use crate::native::webfetch::WebFetch;
+
+/// What `session/new` and its like ask for.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    cwd: PathBuf,
+    more_roots: Vec<PathBuf>,
+    mcp: Vec<ServerSpec>,
+    refused_servers: Vec<Trouble>,
+    system_prompt: Option<String>,
+}
+
+/// Where a session comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Past {
+    New,
+    Replayed(SessionId),
+    Resumed(SessionId),
+    Copied(SessionId),
+}
+
+impl Wanted {
+    pub(super) fn read(params: &Value) -> Result<Self, RpcError> {
+        let cwd = directory(text(params, "cwd")?)?;
+        let more = params["additionalDirectories"].as_array().cloned().unwrap_or_default();
+        let more_roots = more
+            .iter()
+            .map(|dir| {
+                let not_text = || RpcError::invalid_params("an additional directory is no string");
+                directory(dir.as_str().ok_or_else(not_text)?)
+            })
+            .collect::<Result<_, _>>()?;
+        if !matches!(params["mcpServers"], Value::Null | Value::Array(_)) {
+            return Err(RpcError::invalid_params("`mcpServers` is not an array"));
+        }
+        let (mcp, refused_servers) = mcp::from_acp(&params["mcpServers"]);
+        let system_prompt = params["systemPrompt"].as_str().map(str::to_owned);
+        Ok(Self { cwd, more_roots, mcp, refused_servers, system_prompt })
+    }
+}
+
+fn directory(named: &str) -> Result<PathBuf, RpcError> {
+    let path = Path::new(named);
+    if !path.is_absolute() {
+        return Err(RpcError::invalid_params(format_args!("`{named}` is not an absolute path")));
+    }
+    if !path.is_dir() {
+        return Err(RpcError::invalid_params(format_args!("there is no directory `{named}`")));
+    }
+    Ok(path.to_owned())
+}
+
+impl Process {
+    pub(super) async fn open(
+        self: &Arc<Self>,
+        wanted: Wanted,
+        past: Past,
+    ) -> Result<Value, RpcError> {
+        if self.sessions().len() >= MAX_SESSIONS {
+            return Err(RpcError::invalid_request(format_args!(
+                "{MAX_SESSIONS} sessions are open already: close one"
+            )));
+        }
+        let offers = self.setup.models.offers().await;
+        let (journal, title) = self.past(&wanted, past).await?;
+        let entries = journal.all();
+        let model = self.setup.models.default_id().await;
+        let session = self.assemble(wanted, journal, &entries, title, model)?;
+        if matches!(past, Past::Replayed(_)) {
+            self.replay(&session, &entries).await;
+        }
+        self.sessions().insert(session.id(), session.clone());
+        let mut answer = session.describe(&offers);
+        answer["sessionId"] = json!(session.id());
+        Ok(answer)
+    }
+
+    /// The journal that the session goes on with, and its title.
+    async fn past(
+        &self,
+        wanted: &Wanted,
+        past: Past,
+    ) -> Result<(Journal, Option<String>), RpcError> {
+        let cwd = wanted.cwd.to_string_lossy();
+        let create = || Journal::create(&self.setup.log, &cwd, Json::trusted("{}"));
+        match past {
+            Past::New => Ok((create().await.map_err(RpcError::internal)?, None)),
+            Past::Replayed(id) | Past::Resumed(id) => {
+                let (journal, record) = self.journal(id).await?;
+                Ok((journal, record.title))
+            }
+            Past::Copied(from) => {
+                let (entries, title) = self.entries_of(from).await?;
+                let journal = create().await.map_err(RpcError::internal)?;
+                copy(&entries, &journal).await.map_err(RpcError::internal)?;
+                let changes = Changes { title: Some(title.clone()), ..Changes::default() };
+                journal.change(changes).await.map_err(RpcError::internal)?;
+                Ok((journal, title))
+            }
+        }
+    }
+
+    /// Of a session that may be open here.
+    async fn entries_of(&self, id: SessionId) -> Result<(Vec<Entry>, Option<String>), RpcError> {
+        if let Some(session) = self.session(id.as_str()) {
+            let record = self.setup.log.session(id).await.map_err(RpcError::internal)?;
+            return Ok((session.journal.all(), record.and_then(|record| record.title)));
+        }
+        let (journal, record) = self.journal(id).await?;
+        Ok((journal.all(), record.title))
+    }
+
+    fn assemble(
+        &self,
+        wanted: Wanted,
+        journal: Journal,
+        entries: &[Entry],
+        title: Option<String>,
+        model: String,
+    ) -> Result<Arc<Session>, RpcError> {
+        let Wanted { cwd, more_roots, mcp, refused_servers, system_prompt } = wanted;
+        let client =
+            Client::new(self.connection.clone(), journal.id().to_string(), self.abilities()?);
+        let setup = &self.setup;
+        let specs: Vec<ServerSpec> = setup.mcp.iter().cloned().chain(mcp).collect();
+        let scene = SceneOfSession::new(cwd.clone(), &more_roots, client, setup.tools.clone());
+        let scene = scene.map_err(RpcError::invalid_params)?;
+        let servers = Servers::start(specs, mcp::Settings::new(&cwd, &scene.settings));
+        let instructions = Instructions {
+            cwd,
+            more_roots,
+            system_prompt: setup.system_prompt.clone(),
+            session_prompt: system_prompt,
+            user_file: setup.user_instructions.clone(),
+        };
+        let chosen = entries.iter().rev().find_map(|entry| match &*entry.item {
+            Item::Options { options } => Some(options.clone()),
+            _ => None,
+        });
+        let options = chosen.unwrap_or_else(|| Options { model, ..Options::default() });
+        Ok(Session::new(Parts {
+            journal,
+            scene: Arc::new(scene),
+            models: setup.models.clone(),
+            servers,
+            tools: own_tools(entries),
+            instructions,
+            limits: setup.limits,
+            options,
+            has_title: title.is_some(),
+            refused_servers,
+        }))
+    }
+
+    async fn replay(&self, session: &Session, entries: &[Entry]) {
+        for update in replay::updates(entries, session.client().can.shows_compaction) {
+            if session.client().update(update).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The tools of a session, with the plan as it was left.
+fn own_tools(entries: &[Entry]) -> Vec<Arc<dyn Tool>> {
+    let todo = Todo::default();
+    let list = entries.iter().rev().find_map(|entry| match &*entry.item {
+        Item::Called { shown, .. } => todo::list_of(shown),
+        _ => None,
+    });
+    todo.restore(list.unwrap_or_default());
+    let mut tools = tools::of_files();
+    tools.extend([Arc::new(Bash) as Arc<dyn Tool>, Arc::new(WebFetch), Arc::new(todo)]);
+    tools
+}
+
+/// Items speak of each other by place, and places differ.
+async fn copy(entries: &[Entry], journal: &Journal) -> Result<(), store::StoreError> {
+    let mut places = std::collections::HashMap::new();
+    for entry in entries {
+        if let Some(item) = entry.item.moved(&places) {
+            places.insert(entry.seq, journal.add(item).await?);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,370 @@
+//! One answer, from its request to its end.
+//!
+//! A state machine that owns its connection: it sends, reads, waits and sends again, and gives
+//! out pieces as they come. Dropping a future of [`Answer::next`] loses nothing; dropping the
+//! answer closes the connection.
+//!
+//! Always true: after a piece of the answer was given out nothing is sent again; an answer
+//! that was not whole ends with a [`Failure`], never as if it were.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures_util::stream::{Stream, unfold};
+use jiff::Timestamp;
+use reqwest::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
+use reqwest::{Response, Url, Version};
+use tokio::time::{Instant, timeout};
+
+use super::chunk::{Bad, Chunks};
+use super::failure::{Retry, Trouble, refused, told};
+use super::quirks::Quirks;
+use super::reader::{Piece, Reader};
+use super::{Failure, Provider, body, client, pace};
+use crate::native::chat::{Delta, Request};
+use crate::native::endpoint::shown;
+
+/// What follows the last token (usage, `[DONE]`) comes at once, if it comes.
+const TAIL_WITHIN: Duration = Duration::from_secs(5);
+const LET_GO_WITHIN: Duration = Duration::from_secs(1);
+/// What is read of a refusal.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+const ERROR_WITHIN: Duration = Duration::from_secs(5);
+
+/// An answer on its way. Dropping it closes the connection.
+pub struct Answer {
+    pieces: Pin<Box<dyn Stream<Item = Result<Delta, Failure>> + Send>>,
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer").finish_non_exhaustive()
+    }
+}
+
+impl Answer {
+    pub(super) fn new(provider: Provider, request: Request) -> Self {
+        let way = Way::new(provider, request);
+        // The future that waits belongs to the stream, so that who stops polling can come back.
+        let pieces = unfold(way, |mut way| async move { Some((way.next().await?, way)) });
+        Self { pieces: Box::pin(pieces) }
+    }
+
+    /// The next piece, `None` at the end. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Option<Result<Delta, Failure>> {
+        std::future::poll_fn(|context| self.pieces.as_mut().poll_next(context)).await
+    }
+}
+
+/// The way of an answer.
+struct Way {
+    provider: Provider,
+    request: Request,
+    url: Url,
+    quirks: Quirks,
+    stage: Stage,
+    ready: VecDeque<Delta>,
+    /// Repetitions so far, and the time that was waited for them.
+    n_retries: u32,
+    waited: Duration,
+    /// A piece of the answer was given out.
+    has_token: bool,
+}
+
+enum Stage {
+    Send,
+    Wait(Duration),
+    Read(Box<Reading>),
+    Failed(Failure),
+    Over,
+}
+
+struct Reading {
+    response: Response,
+    reader: Reader,
+    chunks: Chunks,
+    first_by: Instant,
+    /// Whether the transport itself tells the end of the body.
+    is_framed: bool,
+    is_done: bool,
+    /// The connection has nothing more of it.
+    is_over: bool,
+    pieces: Vec<Piece>,
+}
+
+impl Way {
+    fn new(provider: Provider, request: Request) -> Self {
+        let url = client::chat_url(provider.endpoint(), &request.model);
+        let quirks = provider.quirks(&request.model);
+        Self {
+            provider,
+            request,
+            url,
+            quirks,
+            stage: Stage::Send,
+            ready: VecDeque::new(),
+            n_retries: 0,
+            waited: Duration::ZERO,
+            has_token: false,
+        }
+    }
+
+    async fn next(&mut self) -> Option<Result<Delta, Failure>> {
+        loop {
+            if let Some(delta) = self.ready.pop_front() {
+                self.has_token |= !matches!(delta, Delta::Retrying { .. });
+                return Some(Ok(delta));
+            }
+            match std::mem::replace(&mut self.stage, Stage::Over) {
+                Stage::Over => return None,
+                Stage::Failed(failure) => return Some(Err(failure)),
+                Stage::Wait(wait) => {
+                    tokio::time::sleep(wait).await;
+                    self.stage = Stage::Send;
+                }
+                Stage::Send => match self.send().await {
+                    Ok(reading) => self.stage = Stage::Read(Box::new(reading)),
+                    Err(trouble) => self.meet(trouble),
+                },
+                Stage::Read(mut reading) => match self.read(&mut reading).await {
+                    Ok(true) => reading.let_go(),
+                    Ok(false) => self.stage = Stage::Read(reading),
+                    Err(trouble) => self.meet(trouble),
+                },
+            }
+        }
+    }
+
+    /// Tries again, if that can help and nothing has come yet; what has come is given out first.
+    fn meet(&mut self, trouble: Trouble) {
+        let Trouble { failure, retry } = trouble;
+        let waits = self.provider.endpoint().waits;
+        let asked = match retry {
+            Retry::After(asked) if !self.has_token && self.ready.is_empty() => asked,
+            _ => return self.fail(failure),
+        };
+        let attempt = self.n_retries + 1;
+        let wait = pace::wait(waits.retry_first, attempt, asked);
+        if attempt > waits.max_retries || self.waited + wait > pace::MAX_WAITED {
+            return self.fail(failure);
+        }
+        tracing::warn!(attempt, ?wait, category = failure.category, "asking the model again");
+        self.n_retries = attempt;
+        self.waited += wait;
+        self.ready.push_back(Delta::Retrying { attempt, wait, why: failure.message });
+        self.stage = Stage::Wait(wait);
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.stage = Stage::Failed(failure);
+    }
+
+    async fn send(&mut self) -> Result<Reading, Trouble> {
+        let provider = self.provider.clone();
+        let endpoint = provider.endpoint();
+        let waits = endpoint.waits;
+        let headers = client::headers(endpoint)?;
+        loop {
+            let takes_images = self.provider.takes_images(&self.request.model);
+            let body = body::body(&self.request, endpoint, takes_images, self.quirks);
+            let first_by = Instant::now() + waits.first_byte;
+            let asking =
+                self.provider.client()?.post(self.url.clone()).headers(headers.clone()).json(&body);
+            let response = match timeout(waits.first_byte, asking.send()).await {
+                Ok(Ok(response)) => response,
+                Ok(Err(error)) => {
+                    let failure = Failure::network(endpoint, &self.url, &error);
+                    let retry = if error.is_builder() { Retry::Never } else { Retry::After(None) };
+                    return Err(Trouble { failure, retry });
+                }
+                // Whoever is that slow would only begin anew.
+                Err(_) => {
+                    return Err(Failure::silence(endpoint, &self.url, waits.first_byte).into());
+                }
+            };
+            let status = response.status();
+            if status.is_success() {
+                if self.quirks != self.provider.quirks(&self.request.model) {
+                    self.provider.remember(&self.request.model, self.quirks);
+                }
+                return Ok(Reading::new(response, first_by));
+            }
+            let retry_after = retry_after(response.headers());
+            let said = explanation(response).await;
+            let trouble = refused(endpoint, &self.url, status.as_u16(), &said, retry_after);
+            let is_about_size = trouble.failure.category == "prompt_too_large";
+            match self.quirks.learn(&body, status.as_u16(), &said) {
+                Some(quirks) if !is_about_size => {
+                    tracing::debug!(?quirks, "the endpoint does not take a parameter");
+                    self.quirks = quirks;
+                }
+                _ => return Err(trouble),
+            }
+        }
+    }
+
+    /// Reads once. `true` when the answer is whole.
+    async fn read(&mut self, reading: &mut Reading) -> Result<bool, Trouble> {
+        let provider = self.provider.clone();
+        let endpoint = provider.endpoint();
+        let limit = reading.limit(endpoint.waits.idle);
+        let read = timeout(limit, reading.response.chunk()).await;
+        let has_finish = reading.chunks.has_finish();
+        match read {
+            Ok(Ok(Some(bytes))) => {
+                let fed = reading.reader.feed(&bytes, &mut reading.pieces);
+                self.take(reading)?;
+                fed.map_err(|error| Failure::protocol(endpoint, &self.url, &error.to_string()))?;
+            }
+            // Everything was said before the connection was lost or fell silent.
+            Ok(Err(_)) | Err(_) if has_finish => {
+                reading.is_done = true;
+                reading.is_over = true;
+            }
+            Ok(Ok(None)) => {
+                reading.is_over = true;
+                self.end(reading)?;
+            }
+            Ok(Err(error)) => {
+                let failure = match self.has_token {
+                    true => {
+                        let why = "the connection was lost in the middle of the answer";
+                        Failure::connection(endpoint, &self.url, "upstream_unavailable", why)
+                    }
+                    false => Failure::network(endpoint, &self.url, &error),
+                };
+                return Err(Trouble { failure, retry: Retry::After(None) });
+            }
+            Err(_) => {
+                let within = match reading.reader.is_empty() {
+                    true => endpoint.waits.first_byte,
+                    false => endpoint.waits.idle,
+                };
+                return Err(Failure::silence(endpoint, &self.url, within).into());
+            }
+        }
+        if reading.is_done {
+            reading.chunks.end(&mut self.ready);
+        }
+        Ok(reading.is_done)
+    }
+
+    fn take(&mut self, reading: &mut Reading) -> Result<(), Trouble> {
+        let endpoint = self.provider.endpoint();
+        for piece in reading.pieces.drain(..) {
+            if reading.is_done {
+                break;
+            }
+            let taken = match piece {
+                Piece::Chunk(chunk) => reading.chunks.take(&chunk, &mut self.ready),
+                Piece::Error(error) => Err(Bad::Error(error)),
+                Piece::Done => {
+                    reading.is_done = true;
+                    Ok(())
+                }
+            };
+            match taken {
+                Ok(()) => {}
+                Err(Bad::Error(error)) => return Err(told(endpoint, &self.url, &error)),
+                Err(Bad::TooMuch) => {
+                    let why = "it is longer than any answer";
+                    return Err(Failure::protocol(endpoint, &self.url, why).into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The body is over, with or without `[DONE]`.
+    fn end(&mut self, reading: &mut Reading) -> Result<(), Trouble> {
+        let provider = self.provider.clone();
+        let endpoint = provider.endpoint();
+        let finished = reading.reader.finish(&mut reading.pieces);
+        self.take(reading)?;
+        finished.map_err(|error| Failure::protocol(endpoint, &self.url, &error.to_string()))?;
+        if reading.is_done || reading.chunks.has_finish() {
+            reading.is_done = true;
+            return Ok(());
+        }
+        if !self.has_token && self.ready.is_empty() {
+            let message = format!("No response body from {}.", shown(&self.url));
+            let failure = Failure { category: "upstream_unavailable", message };
+            return Err(Trouble { failure, retry: Retry::After(None) });
+        }
+        if reading.is_framed {
+            // Nobody said that it is over but the transport, which knows.
+            tracing::debug!("an answer ended without a reason");
+            reading.is_done = true;
+            return Ok(());
+        }
+        let why = "the connection was closed in the middle of the answer";
+        let failure = Failure::connection(endpoint, &self.url, "upstream_unavailable", why);
+        Err(Trouble { failure, retry: Retry::After(None) })
+    }
+}
+
+impl Reading {
+    fn new(response: Response, first_by: Instant) -> Self {
+        let is_framed = response.version() >= Version::HTTP_2
+            || response.headers().contains_key(TRANSFER_ENCODING)
+            || response.headers().contains_key(CONTENT_LENGTH);
+        Self {
+            response,
+            reader: Reader::new(),
+            chunks: Chunks::default(),
+            first_by,
+            is_framed,
+            is_done: false,
+            is_over: false,
+            pieces: Vec::new(),
+        }
+    }
+
+    /// The end of the body comes right behind the last event. Who reads it can use the
+    /// connection again, and nobody should wait for that.
+    fn let_go(self: Box<Self>) {
+        let mut response = self.response;
+        if self.is_framed && !self.is_over {
+            tokio::spawn(async move {
+                let _ = timeout(LET_GO_WITHIN, response.chunk()).await;
+            });
+        }
+    }
+
+    /// How long to wait for more.
+    fn limit(&self, idle: Duration) -> Duration {
+        if self.reader.is_empty() {
+            return self.first_by.saturating_duration_since(Instant::now());
+        }
+        match self.chunks.has_finish() {
+            true => idle.min(TAIL_WITHIN),
+            false => idle,
+        }
+    }
+}
+
+/// What an endpoint says about its refusal; as much as comes soon.
+async fn explanation(mut response: Response) -> String {
+    let mut body = Vec::new();
+    let reading = async {
+        while let Ok(Some(chunk)) = response.chunk().await {
+            let room = MAX_ERROR_BYTES - body.len();
+            body.extend(chunk.iter().take(room));
+            if body.len() == MAX_ERROR_BYTES {
+                break;
+            }
+        }
+    };
+    let _ = timeout(ERROR_WITHIN, reading).await;
+    String::from_utf8_lossy(&body).into_owned()
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let get = |name: &str| headers.get(name)?.to_str().ok();
+    if let Some(millis) = get("retry-after-ms").and_then(|value| value.trim().parse().ok()) {
+        return Some(Duration::from_millis(millis));
+    }
+    pace::asked(get("retry-after")?, Timestamp::now())
+}

@@ -1,0 +1,192 @@
+//! What is said to a model, in the words of Chat Completions.
+//!
+//! Always true: what goes out is what strict endpoints take. Users' messages that follow each
+//! other are one; arguments that are not JSON go back as JSON that holds them; results of tools
+//! are text, and their images follow in a message of the user.
+
+use serde_json::{Map, Value, json};
+
+use super::Quirks;
+use crate::native::arguments;
+use crate::native::chat::{Message, Part, Request, ToolCall, ToolSpec};
+use crate::native::endpoint::Endpoint;
+
+pub(super) fn body(
+    request: &Request,
+    endpoint: &Endpoint,
+    takes_images: bool,
+    quirks: Quirks,
+) -> Value {
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(request.model));
+    let talk = Talk { takes_images, send_thoughts: endpoint.send_thoughts };
+    body.insert("messages".to_owned(), talk.messages(&request.messages).into());
+    body.insert("stream".to_owned(), json!(true));
+    if !quirks.no_stream_options {
+        body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
+    }
+    if !request.tools.is_empty() {
+        body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
+    }
+    if let Some(tokens) = request.max_tokens.or(endpoint.max_tokens) {
+        let name = match quirks.renamed_max_tokens {
+            true => "max_completion_tokens",
+            false => "max_tokens",
+        };
+        body.insert(name.to_owned(), json!(tokens));
+    }
+    let temperature = request.temperature.or(endpoint.temperature);
+    if let Some(temperature) = temperature.filter(|_| !quirks.no_temperature) {
+        body.insert("temperature".to_owned(), json!(temperature));
+    }
+    if let Some(effort) = request.effort.as_ref().filter(|_| !quirks.no_effort) {
+        body.insert("reasoning_effort".to_owned(), json!(effort));
+    }
+    body.into()
+}
+
+fn tool(spec: &ToolSpec) -> Value {
+    json!({ "type": "function", "function": {
+        "name": spec.name, "description": spec.description, "parameters": spec.parameters,
+    } })
+}
+
+struct Talk {
+    takes_images: bool,
+    send_thoughts: bool,
+}
+
+impl Talk {
+    fn messages(&self, messages: &[Message]) -> Vec<Value> {
+        let mut out: Vec<Value> = Vec::with_capacity(messages.len());
+        let mut shown: Vec<Part> = Vec::new();
+        let mut user: Vec<Part> = Vec::new();
+        for message in messages {
+            // An answer that came to nothing is not there for those before and after it either.
+            if matches!(message, Message::Assistant { text, calls, .. } if text.is_empty() && calls.is_empty())
+            {
+                continue;
+            }
+            if !matches!(message, Message::Tool { .. }) && !shown.is_empty() {
+                user.append(&mut shown);
+            }
+            if !matches!(message, Message::User { .. }) {
+                self.flush(&mut user, &mut out);
+            }
+            match message {
+                Message::System { text } => {
+                    out.push(json!({ "role": "system", "content": text }));
+                }
+                Message::User { parts } => {
+                    if let (Some(Part::Text { text }), Some(Part::Text { .. })) =
+                        (user.last_mut(), parts.first())
+                    {
+                        text.push('\n');
+                    }
+                    user.extend(parts.iter().cloned());
+                }
+                Message::Assistant { text, thought, calls } => {
+                    out.push(self.assistant(text, thought, calls));
+                }
+                Message::Tool { call, parts } => {
+                    let content = self.result(call, parts, &mut shown);
+                    out.push(json!({
+                        "role": "tool", "tool_call_id": call, "content": content,
+                    }));
+                }
+            }
+        }
+        user.append(&mut shown);
+        self.flush(&mut user, &mut out);
+        out
+    }
+
+    fn flush(&self, parts: &mut Vec<Part>, out: &mut Vec<Value>) {
+        if !parts.is_empty() {
+            out.push(json!({ "role": "user", "content": self.content(parts) }));
+            parts.clear();
+        }
+    }
+
+    /// One string where that is possible: not every endpoint takes a list.
+    fn content(&self, parts: &[Part]) -> Value {
+        let has_images = parts.iter().any(|part| matches!(part, Part::Image { .. }));
+        if !has_images || !self.takes_images {
+            return joined(parts).into();
+        }
+        parts
+            .iter()
+            .map(|part| match part {
+                Part::Text { text } => json!({ "type": "text", "text": text }),
+                Part::Image { mime, data } => json!({
+                    "type": "image_url",
+                    "image_url": { "url": format!("data:{mime};base64,{data}") },
+                }),
+            })
+            .collect()
+    }
+
+    fn assistant(&self, text: &str, thought: &str, calls: &[ToolCall]) -> Value {
+        let mut message = json!({ "role": "assistant", "content": text });
+        if calls.is_empty() {
+            return message;
+        }
+        if text.is_empty() {
+            message["content"] = Value::Null;
+        }
+        if self.send_thoughts && !thought.is_empty() {
+            message["reasoning_content"] = json!(thought);
+        }
+        message["tool_calls"] = calls.iter().map(call).collect();
+        message
+    }
+
+    /// The text of a result; its images are kept for the user's message after it.
+    fn result(&self, call: &str, parts: &[Part], shown: &mut Vec<Part>) -> String {
+        if !self.takes_images {
+            return joined(parts);
+        }
+        let images: Vec<_> =
+            parts.iter().filter(|part| matches!(part, Part::Image { .. })).cloned().collect();
+        if images.is_empty() {
+            return joined(parts);
+        }
+        shown.push(Part::text(format!("[Images of the tool call {call}]")));
+        shown.extend(images);
+        let texts: Vec<_> =
+            parts.iter().filter(|part| matches!(part, Part::Text { .. })).cloned().collect();
+        match texts.is_empty() {
+            true => "[The image follows.]".to_owned(),
+            false => joined(&texts),
+        }
+    }
+}
+
+fn joined(parts: &[Part]) -> String {
+    let texts: Vec<_> = parts
+        .iter()
+        .map(|part| match part {
+            Part::Text { text } => text.clone(),
+            Part::Image { mime, .. } => format!("[Image: {mime}]"),
+        })
+        .collect();
+    texts.join("\n")
+}
+
+fn call(call: &ToolCall) -> Value {
+    // An endpoint that cannot read them would refuse this conversation for ever.
+    let arguments = match serde_json::from_str::<Map<String, Value>>(&call.arguments) {
+        Ok(_) => call.arguments.clone(),
+        Err(_) => match arguments::parse(&call.arguments) {
+            Ok(repaired) => Value::Object(repaired).to_string(),
+            Err(_) => json!({ "invalid_arguments": call.arguments }).to_string(),
+        },
+    };
+    json!({
+        "id": call.id, "type": "function",
+        "function": { "name": call.name, "arguments": arguments },
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,275 @@
+//! Chunks to pieces of an answer, leniently.
+//!
+//! Nothing that is missing, null, unknown or of another type than usual is an error: it is as
+//! if it were not there. Usage and the reason to stop are kept until the end, so that
+//! [`Delta::Finish`] is the last piece of every whole answer.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use super::slots::{Fragment, Slots};
+use crate::native::chat::{Delta, Finish, Usage};
+
+/// Of text, thoughts and arguments together: more than any model says in one answer.
+const MAX_SAID_BYTES: usize = 32 << 20;
+
+#[derive(Debug, Default)]
+pub(super) struct Chunks {
+    slots: Slots,
+    usage: Option<Usage>,
+    finish: Option<Finish>,
+    said_bytes: usize,
+    has_refusal: bool,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Bad {
+    /// The endpoint told an error.
+    Error(Value),
+    /// More than any answer holds.
+    TooMuch,
+}
+
+impl Chunks {
+    pub(super) fn take(&mut self, chunk: &Value, out: &mut VecDeque<Delta>) -> Result<(), Bad> {
+        if let Some(error) = chunk.get("error").filter(|error| is_something(error)) {
+            return Err(Bad::Error(error.clone()));
+        }
+        let usages = [chunk.get("usage"), chunk.get("x_groq").and_then(|groq| groq.get("usage"))];
+        for value in usages.into_iter().flatten() {
+            self.usage = usage(value).or(self.usage);
+        }
+        let choices = chunk.get("choices").and_then(Value::as_array);
+        let is_ours = |choice: &&Value| choice.get("index").and_then(number).unwrap_or(0) == 0;
+        let Some(choice) = choices.and_then(|choices| choices.iter().find(is_ours)) else {
+            return Ok(());
+        };
+        if let Some(value) = choice.get("usage") {
+            self.usage = usage(value).or(self.usage);
+        }
+        if let Some(error) = choice.get("error").filter(|error| is_something(error)) {
+            return Err(Bad::Error(error.clone()));
+        }
+        match (choice.get("delta"), choice.get("message")) {
+            (Some(delta), _) if delta.is_object() => self.said(delta, false, out)?,
+            (_, Some(message)) => self.said(message, true, out)?,
+            // The oldest form, before chats.
+            _ => {
+                if let Some(text) = choice.get("text").and_then(Value::as_str) {
+                    self.speak(text, Delta::Text, out)?;
+                }
+            }
+        }
+        if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
+            if reason == "error" {
+                return Err(Bad::Error(Value::Null));
+            }
+            self.finish = finish(reason).or(self.finish);
+        }
+        Ok(())
+    }
+
+    pub(super) fn has_finish(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    /// The answer is whole.
+    pub(super) fn end(&mut self, out: &mut VecDeque<Delta>) {
+        out.extend(self.usage.take().map(Delta::Usage));
+        let finish = match self.finish.take() {
+            Some(Finish::Stop) | None if self.has_refusal => Finish::Filtered,
+            Some(finish) => finish,
+            None if self.slots.len() > 0 => Finish::Calls,
+            None => Finish::Stop,
+        };
+        out.push_back(Delta::Finish(finish));
+    }
+
+    /// `is_whole`: the calls in it are all there are, and their places are their numbers.
+    fn said(&mut self, said: &Value, is_whole: bool, out: &mut VecDeque<Delta>) -> Result<(), Bad> {
+        // Some endpoints send the same thought under both names.
+        let thoughts = ["reasoning_content", "reasoning", "thinking"];
+        let thought = thoughts.iter().find_map(|name| text(said.get(*name)?, "thinking"));
+        if let Some(thought) = thought {
+            self.speak(&thought, Delta::Thought, out)?;
+        }
+        if let Some(content) = said.get("content") {
+            if content.is_array()
+                && let Some(thought) = part(content, "thinking", "thinking")
+            {
+                self.speak(&thought, Delta::Thought, out)?;
+            }
+            if let Some(text) = text(content, "text") {
+                self.speak(&text, Delta::Text, out)?;
+            }
+        }
+        if let Some(refusal) = said.get("refusal").and_then(Value::as_str)
+            && !refusal.is_empty()
+        {
+            self.has_refusal = true;
+            self.speak(refusal, Delta::Text, out)?;
+        }
+        if let Some(calls) = said.get("tool_calls").and_then(Value::as_array) {
+            for (at, call) in calls.iter().enumerate() {
+                let at = is_whole.then_some(at as u64);
+                let index = call.get("index").and_then(number).or(at);
+                let function = call.get("function").unwrap_or(call);
+                self.call(index, call.get("id"), function, out)?;
+            }
+        }
+        if let Some(function) = said.get("function_call").filter(|call| call.is_object()) {
+            self.call(None, None, function, out)?;
+        }
+        Ok(())
+    }
+
+    fn speak(
+        &mut self,
+        text: &str,
+        make: fn(String) -> Delta,
+        out: &mut VecDeque<Delta>,
+    ) -> Result<(), Bad> {
+        self.count(text)?;
+        if !text.is_empty() {
+            out.push_back(make(text.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn call(
+        &mut self,
+        index: Option<u64>,
+        id: Option<&Value>,
+        function: &Value,
+        out: &mut VecDeque<Delta>,
+    ) -> Result<(), Bad> {
+        let id = match id {
+            Some(Value::Number(number)) => Some(number.to_string()),
+            Some(Value::String(id)) if !id.is_empty() => Some(id.clone()),
+            _ => None,
+        };
+        let name = function.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+        let arguments = match function.get("arguments") {
+            Some(Value::String(arguments)) => arguments.clone(),
+            None | Some(Value::Null) => String::new(),
+            // Some send the arguments themselves instead of their text.
+            Some(other) => other.to_string(),
+        };
+        self.count(&arguments)?;
+        if id.is_none() && name.is_none() && arguments.is_empty() {
+            return Ok(());
+        }
+        let fragment = Fragment { index, id: id.as_deref(), name, arguments: &arguments };
+        let place = self.slots.place(fragment).ok_or(Bad::TooMuch)?;
+        out.push_back(Delta::Call {
+            index: place.slot,
+            name: name.filter(|_| place.is_first_name).map(str::to_owned),
+            id: id.filter(|_| place.is_first_id),
+            arguments,
+        });
+        Ok(())
+    }
+
+    fn count(&mut self, text: &str) -> Result<(), Bad> {
+        self.said_bytes += text.len();
+        if self.said_bytes > MAX_SAID_BYTES { Err(Bad::TooMuch) } else { Ok(()) }
+    }
+}
+
+fn is_something(error: &Value) -> bool {
+    match error {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Object(object) => !object.is_empty(),
+        _ => true,
+    }
+}
+
+/// A string, or the parts of one.
+fn text(value: &Value, kind: &str) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Array(_) => part(value, kind, "text"),
+        _ => None,
+    }
+}
+
+/// The text of all parts of one type, which may hold parts themselves.
+fn part(parts: &Value, kind: &str, member: &str) -> Option<String> {
+    let parts = parts.as_array()?;
+    let of_kind = parts.iter().filter(|part| part.get("type").is_none_or(|name| name == kind));
+    let texts: String = of_kind
+        .filter_map(|part| match part.get(member) {
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(Value::Array(inner)) => {
+                Some(inner.iter().filter_map(|part| part.get("text")?.as_str()).collect())
+            }
+            _ => None,
+        })
+        .collect();
+    (!texts.is_empty()).then_some(texts)
+}
+
+fn finish(reason: &str) -> Option<Finish> {
+    match reason {
+        "" => None,
+        "tool_calls" | "function_call" | "tool_use" => Some(Finish::Calls),
+        "length" | "max_tokens" | "model_length" => Some(Finish::Length),
+        "content_filter" | "safety" | "refusal" | "sensitive" => Some(Finish::Filtered),
+        _ => Some(Finish::Stop),
+    }
+}
+
+fn usage(value: &Value) -> Option<Usage> {
+    let first = |names: &[&str]| {
+        names.iter().find_map(|path| {
+            let mut at = value;
+            for name in path.split('.') {
+                at = at.get(name)?;
+            }
+            number(at)
+        })
+    };
+    let input = first(&["prompt_tokens", "input_tokens"]);
+    let output = first(&["completion_tokens", "output_tokens"]);
+    if input.is_none() && output.is_none() {
+        return None;
+    }
+    Some(Usage {
+        input: input.unwrap_or(0),
+        output: output.unwrap_or(0),
+        thought: first(&[
+            "completion_tokens_details.reasoning_tokens",
+            "output_tokens_details.reasoning_tokens",
+            "reasoning_tokens",
+        ])
+        .unwrap_or(0),
+        cached: first(&[
+            "prompt_tokens_details.cached_tokens",
+            "input_tokens_details.cached_tokens",
+            "prompt_cache_hit_tokens",
+            "cached_tokens",
+        ])
+        .unwrap_or(0),
+    })
+}
+
+/// A count, also where it came as `12.0` or `"12"`.
+pub(super) fn number(value: &Value) -> Option<u64> {
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts beyond 2^53 are nonsense, and saturate"
+    )]
+    match value {
+        Value::Number(number) => number.as_u64().or_else(|| {
+            number.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64)
+        }),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! Connections to an endpoint, and where on it things are.
+//!
+//! Redirects are not followed: they would take the conversation and the key to a place that
+//! nobody named. Proxies come from the environment, never for this machine itself.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, ClientBuilder, Url};
+
+use super::Failure;
+use crate::native::endpoint::{Endpoint, Kind, is_loopback};
+
+/// The first of Azure's versions that streams usage and is not a preview.
+const AZURE_VERSION: &str = "2024-10-21";
+
+pub(super) fn build(endpoint: &Endpoint) -> Result<Client, reqwest::Error> {
+    if endpoint.key.is_some() && endpoint.base.scheme() == "http" && !is_loopback(&endpoint.base) {
+        tracing::warn!(provider = endpoint.name, "the key goes over the network unencrypted");
+    }
+    plain(&endpoint.base).connect_timeout(endpoint.waits.connect).build()
+}
+
+/// A client that knows no endpoint and no key.
+pub(in crate::native) fn bare(url: &Url) -> Result<Client, reqwest::Error> {
+    plain(url).build()
+}
+
+fn plain(url: &Url) -> ClientBuilder {
+    // Another part of the program may have done so already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Client::builder()
+        .user_agent(concat!("switchyard/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false);
+    if is_loopback(url) {
+        // No name server and no proxy has a say in what this machine is.
+        let here = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+        let here = here.map(|address| SocketAddr::new(address, 0));
+        builder = builder.no_proxy().resolve_to_addrs("localhost", &here);
+    }
+    match url.scheme() {
+        "https" => builder,
+        // A machine without certificates can still talk over http.
+        _ => builder.tls_certs_only([]),
+    }
+}
+
+/// Where a model is asked.
+pub(super) fn chat_url(endpoint: &Endpoint, model: &str) -> Url {
+    let mut url = endpoint.base.clone();
+    let path = base_path(endpoint);
+    if endpoint.kind != Kind::Azure {
+        url.set_path(&format!("{path}/chat/completions"));
+        return url;
+    }
+    if has_deployments(endpoint) && !path.contains("/deployments/") {
+        let deployment = endpoint.deployment.as_deref().unwrap_or(model);
+        let resource = path.strip_suffix("/openai").unwrap_or(path);
+        url.set_path(&format!("{resource}/openai/deployments"));
+        // As one segment, whatever is in the name.
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.push(deployment).push("chat").push("completions");
+        }
+    } else {
+        url.set_path(&format!("{path}/chat/completions"));
+    }
+    add_version(endpoint, &mut url);
+    url
+}
+
+/// Where models are listed; nowhere if the endpoint would list those that it does not serve.
+pub(super) fn models_url(endpoint: &Endpoint) -> Option<Url> {
+    let mut url = endpoint.base.clone();
+    if endpoint.kind == Kind::Azure && has_deployments(endpoint) {
+        return None;
+    }
+    url.set_path(&format!("{}/models", base_path(endpoint)));
+    add_version(endpoint, &mut url);
+    Some(url)
+}
+
+/// Another path on the same server.
+pub(super) fn beside(endpoint: &Endpoint, path: &str) -> Url {
+    let mut url = endpoint.base.clone();
+    let own = base_path(endpoint);
+    url.set_path(&format!("{}{path}", own.strip_suffix("/v1").unwrap_or(own)));
+    url
+}
+
+fn base_path(endpoint: &Endpoint) -> &str {
+    endpoint.base.path().trim_end_matches('/')
+}
+
+/// Azure's newer endpoints take the model's name like everybody else.
+fn has_deployments(endpoint: &Endpoint) -> bool {
+    !base_path(endpoint).ends_with("/v1")
+}
+
+fn add_version(endpoint: &Endpoint, url: &mut Url) {
+    if endpoint.kind != Kind::Azure || url.query_pairs().any(|(name, _)| name == "api-version") {
+        return;
+    }
+    let needed = has_deployments(endpoint).then_some(AZURE_VERSION);
+    if let Some(version) = endpoint.api_version.as_deref().or(needed) {
+        url.query_pairs_mut().append_pair("api-version", version);
+    }
+}
+
+/// The key, where there is one, and what else was configured.
+pub(super) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, Failure> {
+    let mut headers = HeaderMap::new();
+    if let Some(key) = &endpoint.key {
+        let key = key.reveal().trim();
+        let (name, value) = match endpoint.kind {
+            Kind::Azure => (HeaderName::from_static("api-key"), key.to_owned()),
+            _ => (AUTHORIZATION, format!("Bearer {key}")),
+        };
+        headers.insert(name, sensitive(&value).ok_or_else(|| Failure::bad_key(endpoint))?);
+    }
+    for (name, value) in &endpoint.headers {
+        let name = HeaderName::from_bytes(name.as_bytes()).ok();
+        if let (Some(name), Some(value)) = (name, sensitive(value.reveal())) {
+            headers.insert(name, value);
+        }
+    }
+    Ok(headers)
+}
+
+fn sensitive(value: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(value).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests;

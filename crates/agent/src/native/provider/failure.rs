@@ -1,0 +1,296 @@
+//! What went wrong, in words for people, and whether to try again.
+//!
+//! Always true: a message names the address without its query and holds no key; what the
+//! provider says about it is cut to a few lines.
+
+use std::time::Duration;
+
+use reqwest::Url;
+use serde_json::Value;
+
+use crate::native::endpoint::{Endpoint, shown};
+
+/// As much of a provider's explanation as a person reads.
+const MAX_EXPLANATION_CHARS: usize = 600;
+
+/// What went wrong, for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// One of the project's categories: `auth`, `rate_limit`, `upstream_unavailable` …
+    pub category: &'static str,
+    /// A whole sentence that names the URL and what to do.
+    pub message: String,
+}
+
+/// A failure that a repetition may mend.
+#[derive(Debug)]
+pub(super) struct Trouble {
+    pub(super) failure: Failure,
+    pub(super) retry: Retry,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Retry {
+    Never,
+    /// Later; after as long as the endpoint asks for, if it does.
+    After(Option<Duration>),
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self { failure, retry: Retry::Never }
+    }
+}
+
+impl Failure {
+    pub(super) fn network(endpoint: &Endpoint, url: &Url, error: &reqwest::Error) -> Self {
+        let category = if error.is_timeout() { "timeout" } else { "upstream_unavailable" };
+        Self::connection(endpoint, url, category, &causes(error))
+    }
+
+    pub(super) fn connection(
+        endpoint: &Endpoint,
+        url: &Url,
+        category: &'static str,
+        why: &str,
+    ) -> Self {
+        let why = endpoint.hide_secrets(why);
+        let message = format!("Network error connecting to {}: {why}", shown(url));
+        Self { category, message }
+    }
+
+    pub(super) fn silence(endpoint: &Endpoint, url: &Url, within: Duration) -> Self {
+        let why = format!("nothing came for {} s", within.as_secs_f64());
+        Self::connection(endpoint, url, "timeout", &why)
+    }
+
+    pub(super) fn protocol(endpoint: &Endpoint, url: &Url, why: &str) -> Self {
+        let why = endpoint.hide_secrets(why);
+        let message = format!("Unexpected answer from {}: {why}", shown(url));
+        Self { category: "protocol", message }
+    }
+
+    pub(super) fn bad_key(endpoint: &Endpoint) -> Self {
+        let message = format!(
+            "Authentication error calling {}. Check your {}: it holds characters that no key has.",
+            endpoint.shown_base(),
+            endpoint.key_name
+        );
+        Self { category: "auth", message }
+    }
+}
+
+/// An endpoint refused: the status, and what it says about it.
+pub(super) fn refused(
+    endpoint: &Endpoint,
+    url: &Url,
+    status: u16,
+    body: &str,
+    retry_after: Option<Duration>,
+) -> Trouble {
+    let explanation = Explanation::read(body);
+    let (category, may_retry) = classify(status, &explanation);
+    let mut message = sentence(endpoint, url, status);
+    let said = endpoint.hide_secrets(&explanation.text);
+    if !said.is_empty() {
+        message = format!("{message} {said}");
+    } else if (300..400).contains(&status) {
+        message.push_str(" Redirects are not followed: check the base URL.");
+    } else if status == 404 {
+        message.push_str(" Check the base URL and the model.");
+    }
+    let retry = if may_retry { Retry::After(retry_after) } else { Retry::Never };
+    Trouble { failure: Failure { category, message }, retry }
+}
+
+/// An endpoint began to answer and then told an error instead.
+pub(super) fn told(endpoint: &Endpoint, url: &Url, error: &Value) -> Trouble {
+    let explanation = Explanation::of(error);
+    let said = endpoint.hide_secrets(&explanation.text);
+    let said = if said.is_empty() { "it did not say why".to_owned() } else { said };
+    if let Some(status) = explanation.status {
+        let (category, may_retry) = classify(status, &explanation);
+        let message = format!("{} {said}", sentence(endpoint, url, status));
+        let retry = if may_retry { Retry::After(None) } else { Retry::Never };
+        return Trouble { failure: Failure { category, message }, retry };
+    }
+    let category = match classify(400, &explanation).0 {
+        "bad_input" => "upstream_unavailable",
+        category => category,
+    };
+    let message = format!("Error from {} in its answer: {said}", shown(url));
+    let retry = match category {
+        "upstream_unavailable" | "rate_limit" => Retry::After(None),
+        _ => Retry::Never,
+    };
+    Trouble { failure: Failure { category, message }, retry }
+}
+
+fn sentence(endpoint: &Endpoint, url: &Url, status: u16) -> String {
+    let url = shown(url);
+    match status {
+        401 | 403 => format!(
+            "Authentication error (HTTP {status}) calling {url}. Check your {}.",
+            endpoint.key_name
+        ),
+        429 => format!("Rate limit exceeded (HTTP 429) calling {url}. Please retry later."),
+        500..=599 => format!("Server error (HTTP {status}) from {url}."),
+        _ => format!("HTTP error ({status}) from {url}."),
+    }
+}
+
+/// The category, and whether the same request may be taken later.
+fn classify(status: u16, explanation: &Explanation) -> (&'static str, bool) {
+    let says = |words: &[&str]| {
+        let text = explanation.text.to_lowercase();
+        words.iter().any(|word| text.contains(word) || explanation.code.contains(word))
+    };
+    match status {
+        401 | 403 => ("auth", false),
+        // Nothing but money mends this one.
+        429 if says(&["insufficient_quota"]) => ("rate_limit", false),
+        429 => ("rate_limit", true),
+        413 => ("prompt_too_large", false),
+        _ if says(&TOO_LARGE) && !(500..600).contains(&status) => ("prompt_too_large", false),
+        // llama.cpp answers 500 to a prompt that does not fit.
+        500 if says(&["exceed_context_size", "available context size"]) => {
+            ("prompt_too_large", false)
+        }
+        500..=599 => ("upstream_unavailable", true),
+        408 => ("timeout", true),
+        404 if says(&["model"]) => ("model_unavailable", false),
+        400 | 422 if says(&["model_not_found", "invalid model", "model does not exist"]) => {
+            ("model_unavailable", false)
+        }
+        402 | 451 => ("rejected", false),
+        _ if says(&["content_filter", "content policy", "content management policy"]) => {
+            ("rejected", false)
+        }
+        400..=499 => ("bad_input", false),
+        300..=399 => ("bad_input", false),
+        _ => ("protocol", false),
+    }
+}
+
+const TOO_LARGE: [&str; 8] = [
+    "context_length_exceeded",
+    "exceed_context_size",
+    "maximum context length",
+    "context window",
+    "context size",
+    "prompt is too long",
+    "input is too long",
+    "too many tokens",
+];
+
+/// What a provider says about its refusal, whatever shape it has.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Explanation {
+    text: String,
+    code: String,
+    status: Option<u16>,
+}
+
+impl Explanation {
+    pub(super) fn read(body: &str) -> Self {
+        match serde_json::from_str::<Value>(body) {
+            Ok(value) => {
+                let value = value.get(0).unwrap_or(&value);
+                match value.get("error").filter(|error| !error.is_null()) {
+                    Some(error) => Self::of(error),
+                    None => Self::of(value),
+                }
+            }
+            // A page for browsers explains nothing.
+            Err(_) if body.trim_start().starts_with('<') => Self::default(),
+            Err(_) => Self { text: on_one_line(body), ..Self::default() },
+        }
+    }
+
+    /// Of the object that holds it, or of the words themselves.
+    fn of(error: &Value) -> Self {
+        let text = match error {
+            Value::String(text) => text.clone(),
+            _ => ["message", "detail", "error", "msg", "title"]
+                .iter()
+                .find_map(|name| words(error.get(*name)?))
+                .unwrap_or_default(),
+        };
+        let mut text = on_one_line(&text);
+        // OpenRouter puts what matters beside the message.
+        if let Some(raw) = error.get("metadata").and_then(|meta| meta.get("raw")?.as_str()) {
+            text = on_one_line(&format!("{text}: {raw}"));
+        }
+        let codes: Vec<_> = ["code", "type"]
+            .iter()
+            .filter_map(|name| error.get(*name))
+            .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+            .collect();
+        let status = codes.iter().find_map(|code| code.parse().ok());
+        let status = status.filter(|status| (400..600).contains(status));
+        Self { text, code: codes.join(" ").to_lowercase(), status }
+    }
+}
+
+fn words(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
+        Value::Array(all) => {
+            let all: Vec<_> = all.iter().filter_map(words).collect();
+            (!all.is_empty()).then(|| all.join("; "))
+        }
+        Value::Object(object) => {
+            let text = ["message", "msg"].iter().find_map(|name| words(object.get(*name)?))?;
+            let place: Vec<_> = match object.get("loc") {
+                Some(Value::Array(place)) => place.iter().filter_map(Value::as_str).collect(),
+                _ => Vec::new(),
+            };
+            Some(if place.is_empty() { text } else { format!("{}: {text}", place.join(".")) })
+        }
+        _ => None,
+    }
+}
+
+/// Without line breaks and control characters, and not too long.
+pub(super) fn on_one_line(text: &str) -> String {
+    let mut out = String::new();
+    // Bounded before the work, not after it: each word has a character at least.
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        if word.is_empty() {
+            continue;
+        }
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+        if out.len() > 4 * MAX_EXPLANATION_CHARS {
+            break;
+        }
+    }
+    match out.char_indices().nth(MAX_EXPLANATION_CHARS) {
+        Some((end, _)) => format!("{}…", out.get(..end).unwrap_or_default()),
+        None => out,
+    }
+}
+
+/// An error with what is behind it, on one line.
+fn causes(error: &reqwest::Error) -> String {
+    // The address is in the sentence already, and this one would have its query.
+    let mut texts: Vec<String> = Vec::new();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        if !texts.iter().any(|before| before.contains(&text)) {
+            texts.push(text);
+        }
+        source = cause.source();
+    }
+    match texts.is_empty() {
+        true => "the request could not be made".to_owned(),
+        false => on_one_line(&texts.join(": ")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

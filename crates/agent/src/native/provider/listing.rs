@@ -1,0 +1,208 @@
+//! Lists of models.
+//!
+//! In: what `GET {base}/models` gives. Out: ids, and what is known about each. Endpoints agree
+//! on the ids and on nothing else.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::chunk::number;
+use super::failure::refused;
+use super::{Failure, Model, Provider, client};
+use crate::native::endpoint::Kind;
+
+/// Nobody scrolls further.
+const MAX_MODELS: usize = 2000;
+const MAX_ID_CHARS: usize = 256;
+const MAX_LIST_BYTES: usize = 16 << 20;
+/// A list comes at once, or whoever asked goes on without it.
+const LIST_WITHIN: Duration = Duration::from_secs(15);
+/// What an answer without a use is read for.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+
+pub(super) async fn ask(provider: &Provider) -> Result<Vec<Model>, Failure> {
+    let endpoint = provider.endpoint();
+    let Some(url) = client::models_url(endpoint) else { return Ok(Vec::new()) };
+    let asking = async {
+        let body = get(provider, &url).await?;
+        let value = serde_json::from_slice(&body).unwrap_or_default();
+        match read(&value) {
+            Some(models) => Ok(models),
+            None => Err(Failure::protocol(endpoint, &url, "it is not a list of models")),
+        }
+    };
+    let mut models = match tokio::time::timeout(LIST_WITHIN, asking).await {
+        Ok(asked) => asked?,
+        Err(_) => return Err(Failure::silence(endpoint, &url, LIST_WITHIN)),
+    };
+    if endpoint.kind == Kind::Ollama {
+        add_loaded(provider, &mut models).await;
+    }
+    Ok(models)
+}
+
+async fn get(provider: &Provider, url: &reqwest::Url) -> Result<Vec<u8>, Failure> {
+    let endpoint = provider.endpoint();
+    let network = |error: reqwest::Error| Failure::network(endpoint, url, &error);
+    let asking = provider.client()?.get(url.clone()).headers(client::headers(endpoint)?);
+    let mut response = asking.send().await.map_err(network)?;
+    let status = response.status();
+    let limit = if status.is_success() { MAX_LIST_BYTES } else { MAX_ERROR_BYTES };
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(network)? {
+        body.extend_from_slice(&chunk);
+        if body.len() > limit {
+            if status.is_success() {
+                return Err(Failure::protocol(endpoint, url, "the list of models is too long"));
+            }
+            break;
+        }
+    }
+    if status.is_success() {
+        return Ok(body);
+    }
+    let said = String::from_utf8_lossy(&body);
+    Err(refused(endpoint, url, status.as_u16(), &said, None).failure)
+}
+
+/// How much of the conversation Ollama lets a model see is a setting of the server, and only
+/// told about models that are loaded.
+async fn add_loaded(provider: &Provider, models: &mut [Model]) {
+    let url = client::beside(provider.endpoint(), "/api/ps");
+    let asked = tokio::time::timeout(Duration::from_secs(2), get(provider, &url)).await;
+    let Ok(Ok(body)) = asked else { return };
+    let loaded: Value = serde_json::from_slice(&body).unwrap_or_default();
+    for entry in loaded["models"].as_array().into_iter().flatten() {
+        let name = entry["name"].as_str().or(entry["model"].as_str());
+        let context = entry.get("context_length").and_then(number);
+        for model in models.iter_mut().filter(|model| Some(model.id.as_str()) == name) {
+            model.context = context.or(model.context);
+        }
+    }
+}
+
+/// Of whatever looks like a list.
+pub(super) fn read(value: &Value) -> Option<Vec<Model>> {
+    let entries = match value {
+        Value::Array(entries) => entries.as_slice(),
+        _ => match value.get("data").or(value.get("models"))? {
+            Value::Array(entries) => entries.as_slice(),
+            Value::Null => &[],
+            _ => return None,
+        },
+    };
+    let mut models: Vec<Model> = Vec::new();
+    for model in entries.iter().filter_map(model).take(MAX_MODELS) {
+        if models.iter().all(|before| before.id != model.id) {
+            models.push(model);
+        }
+    }
+    Some(models)
+}
+
+/// Of what cannot be anything else: `object` says that it is a list, and all entries have ids.
+pub(in crate::native) fn strict(value: &Value) -> Option<Vec<Model>> {
+    let entries = match value.get("data")? {
+        Value::Array(entries) => entries.as_slice(),
+        Value::Null => &[],
+        _ => return None,
+    };
+    let is_entry = |entry: &Value| {
+        entry["id"].is_string() && entry.get("object").is_none_or(|object| object == "model")
+    };
+    let is_list = value["object"] == "list"
+        || !entries.is_empty() && entries.iter().all(|entry| entry["object"] == "model");
+    if !is_list || !entries.iter().all(is_entry) {
+        return None;
+    }
+    read(value)
+}
+
+fn model(entry: &Value) -> Option<Model> {
+    let id = match entry {
+        Value::String(id) => id,
+        _ => ["id", "model", "name"].iter().find_map(|name| entry.get(*name)?.as_str())?,
+    };
+    let is_fine = !id.is_empty()
+        && id.chars().count() <= MAX_ID_CHARS
+        && !id.chars().any(|c| c.is_control() || c.is_whitespace());
+    if !is_fine {
+        return None;
+    }
+    let name = ["display_name", "name"].iter().find_map(|name| entry.get(*name)?.as_str());
+    let name = name.filter(|name| *name != id && !name.trim().is_empty());
+    Some(Model {
+        id: id.to_owned(),
+        name: name.map(super::failure::on_one_line),
+        context: context(entry),
+        images: images(entry),
+    })
+}
+
+fn context(entry: &Value) -> Option<u64> {
+    let places = [
+        // What is in effect comes before what the model could do.
+        entry.get("loaded_context_length"),
+        entry.get("meta").and_then(|meta| meta.get("n_ctx")),
+        entry.get("max_model_len"),
+        entry.get("context_length"),
+        entry.get("context_window"),
+        entry.get("max_context_length"),
+        entry.get("max_input_tokens"),
+        entry.get("top_provider").and_then(|top| top.get("context_length")),
+        entry.get("meta").and_then(|meta| meta.get("n_ctx_train")),
+    ];
+    places.into_iter().flatten().find_map(number).filter(|tokens| *tokens > 0)
+}
+
+fn images(entry: &Value) -> Option<bool> {
+    let has = |list: &Value, word: &str| Some(list.as_array()?.iter().any(|entry| entry == word));
+    if let Some(sees) = entry["architecture"]["input_modalities"].as_array() {
+        return Some(sees.iter().any(|entry| entry == "image"));
+    }
+    if entry["type"] == "vlm" || entry["supports_vision"] == true {
+        return Some(true);
+    }
+    has(&entry["capabilities"], "vision")
+        .filter(|sees| *sees)
+        .or(entry["capabilities"]["vision"].as_bool())
+}
+
+/// Families of models that look at images, where nobody said.
+pub(super) fn name_suggests_images(model: &str) -> bool {
+    const FAMILIES: [&str; 22] = [
+        "gpt-4o",
+        "gpt-4.1",
+        "gpt-4-turbo",
+        "gpt-5",
+        "o3",
+        "o4-mini",
+        "claude",
+        "gemini",
+        "vision",
+        "llava",
+        "pixtral",
+        "gemma3",
+        "gemma-3",
+        "-vl",
+        "vl-",
+        "llama-4",
+        "llama4",
+        "minicpm-v",
+        "moondream",
+        "internvl",
+        "grok-4",
+        "qwen2.5vl",
+    ];
+    let model = model.to_lowercase();
+    let name = model.rsplit('/').next().unwrap_or_default();
+    FAMILIES.iter().any(|family| match *family {
+        // Short names are found in other names too.
+        "o3" => name == "o3" || name.starts_with("o3-"),
+        family => name.contains(family),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn windows_are_found_under_all_their_names() {
+    let entries = json!([
+        { "id": "a", "context_length": 1 }, { "id": "b", "max_model_len": 2 },
+        { "id": "c", "context_window": 3 }, { "id": "d", "meta": { "n_ctx_train": 4 } },
+        { "id": "e", "top_provider": { "context_length": 5 } }, { "id": "f", "context_length": null },
+        { "id": "g", "context_length": "7", "max_context_length": 9 }, { "id": "h" },
+    ]);
+    let models = read(&json!({ "data": entries })).unwrap();
+    let windows: Vec<_> = models.iter().map(|model| model.context).collect();
+    assert_eq!(windows, [Some(1), Some(2), Some(3), Some(4), Some(5), None, Some(7), None]);
+}
+
+#[test]
+fn lists_of_all_shapes_are_read() {
+    let ids = |value: Value| -> Option<Vec<String>> {
+        Some(read(&value)?.into_iter().map(|model| model.id).collect())
+    };
+    assert_eq!(ids(json!({ "data": [{ "id": "a" }, { "id": "a" }, {}, 3] })).unwrap(), ["a"]);
+    assert_eq!(ids(json!({ "models": [{ "name": "b" }] })).unwrap(), ["b"]);
+    assert_eq!(ids(json!(["c", "", "with space", "tab\t"])).unwrap(), ["c"]);
+    assert_eq!(ids(json!({ "data": null })).unwrap(), Vec::<String>::new());
+    assert_eq!(ids(json!({ "hello": 1 })), None);
+}
+
+#[test]
+fn only_what_can_be_nothing_else_is_discovered() {
+    let is_list = |value: Value| strict(&value).is_some();
+    assert!(is_list(json!({ "object": "list", "data": [{ "id": "a", "object": "model" }] })));
+    assert!(is_list(json!({ "object": "list", "data": null })));
+    assert!(is_list(json!({ "data": [{ "id": "a", "object": "model" }] })));
+    assert!(!is_list(json!({ "data": [{ "id": "a" }] })));
+    assert!(!is_list(json!({ "data": [] })));
+    assert!(!is_list(json!({ "object": "list", "data": [{ "id": 3 }] })));
+    assert!(!is_list(json!({ "object": "list", "data": [{ "id": "a", "object": "user" }] })));
+    assert!(!is_list(json!([])));
+}
+
+#[test]
+fn eyes_are_told_or_guessed() {
+    let told = |entry: Value| images(&entry);
+    assert_eq!(
+        told(json!({ "architecture": { "input_modalities": ["text", "image"] } })),
+        Some(true)
+    );
+    assert_eq!(told(json!({ "architecture": { "input_modalities": ["text"] } })), Some(false));
+    assert_eq!(told(json!({ "type": "vlm" })), Some(true));
+    assert_eq!(told(json!({ "id": "x" })), None);
+    for model in ["gpt-4o", "anthropic/claude-sonnet-4", "qwen2.5-vl:7b", "o3", "gemma3:4b"] {
+        assert!(name_suggests_images(model), "{model}");
+    }
+    for model in ["qwen3", "deepseek-chat", "llama3.1", "gpt-3.5-turbo", "phi-o3x"] {
+        assert!(!name_suggests_images(model), "{model}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_entry_is_survived(id in ".{0,300}", context in any::<i64>()) {
+        let list = json!({ "object": "list", "data": [{ "id": id, "context_length": context }] });
+        let _ = (read(&list), strict(&list));
+    }
+}

@@ -1,0 +1,232 @@
+//! The body of an answer: bytes in, JSON chunks out, however the endpoint sends them.
+//!
+//! A stream of events, or the whole answer as one JSON document. Which of them it is shows in
+//! the first byte; the content type is not to be trusted. Some servers leave out the blank
+//! lines between events: a line that is a JSON object by itself is a chunk at once, and only
+//! others are held until the blank line.
+
+use serde_json::Value;
+
+use super::sse::{Field, SseReader};
+
+/// A chunk holds a token or, at worst, a whole file as the argument of a call.
+const MAX_LINE_BYTES: usize = 8 << 20;
+/// Far above what any model says in one answer, with everything that is said around each token.
+const MAX_BODY_BYTES: usize = 512 << 20;
+const MAX_DOCUMENT_BYTES: usize = 32 << 20;
+/// Of a body that is no answer, enough to recognise it.
+const EXCERPT_CHARS: usize = 120;
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Piece {
+    Chunk(Value),
+    /// The endpoint told an error.
+    Error(Value),
+    /// `[DONE]`
+    Done,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unreadable {
+    #[error("a line of it is longer than {MAX_LINE_BYTES} bytes")]
+    LineTooLong,
+    #[error("it is longer than any answer")]
+    TooLong,
+    #[error("it is not an answer of a model but begins with `{0}`; check the base URL")]
+    Foreign(String),
+}
+
+#[derive(Debug)]
+pub(super) struct Reader {
+    form: Form,
+    n_bytes: usize,
+    /// Data lines that are not chunks by themselves.
+    held: Vec<Vec<u8>>,
+    held_bytes: usize,
+    is_error: bool,
+    /// Whether anything came that is a stream's.
+    has_fields: bool,
+    excerpt: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Form {
+    /// Only white space so far.
+    Unknown,
+    Events(SseReader),
+    Document(Vec<u8>),
+}
+
+impl Reader {
+    pub(super) fn new() -> Self {
+        Self {
+            form: Form::Unknown,
+            n_bytes: 0,
+            held: Vec::new(),
+            held_bytes: 0,
+            is_error: false,
+            has_fields: false,
+            excerpt: Vec::new(),
+        }
+    }
+
+    /// Whether no byte has come.
+    pub(super) fn is_empty(&self) -> bool {
+        self.n_bytes == 0
+    }
+
+    pub(super) fn feed(&mut self, bytes: &[u8], pieces: &mut Vec<Piece>) -> Result<(), Unreadable> {
+        self.n_bytes += bytes.len();
+        if self.n_bytes > MAX_BODY_BYTES {
+            return Err(Unreadable::TooLong);
+        }
+        let room = (4 * EXCERPT_CHARS).saturating_sub(self.excerpt.len());
+        self.excerpt.extend(bytes.iter().take(room));
+        if matches!(self.form, Form::Unknown) {
+            let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+            self.form = match first {
+                None => return Ok(()),
+                Some(b'{' | b'[') => Form::Document(Vec::new()),
+                // A page for browsers: some do not end for a long time.
+                Some(b'<') => return Err(self.foreign()),
+                Some(_) => Form::Events(SseReader::new(MAX_LINE_BYTES)),
+            };
+        }
+        match &mut self.form {
+            Form::Unknown => Ok(()),
+            Form::Document(document) => {
+                if document.len() + bytes.len() > MAX_DOCUMENT_BYTES {
+                    return Err(Unreadable::TooLong);
+                }
+                document.extend_from_slice(bytes);
+                Ok(())
+            }
+            Form::Events(sse) => {
+                let mut fields = Vec::new();
+                let fed = sse.feed(bytes, &mut fields);
+                self.take(fields, pieces);
+                fed.map_err(|_| Unreadable::LineTooLong)
+            }
+        }
+    }
+
+    /// The body is over.
+    pub(super) fn finish(&mut self, pieces: &mut Vec<Piece>) -> Result<(), Unreadable> {
+        match &mut self.form {
+            Form::Unknown => Ok(()),
+            Form::Document(document) => {
+                let document = std::mem::take(document);
+                let value = parse(&document).ok_or_else(|| self.foreign())?;
+                // Some wrap even their only answer or error into a list.
+                let value = match value {
+                    Value::Array(mut all) if !all.is_empty() => all.swap_remove(0),
+                    value => value,
+                };
+                pieces.push(Piece::Chunk(value));
+                pieces.push(Piece::Done);
+                Ok(())
+            }
+            Form::Events(sse) => {
+                let mut fields = Vec::new();
+                sse.finish(&mut fields);
+                self.take(fields, pieces);
+                if self.has_fields { Ok(()) } else { Err(self.foreign()) }
+            }
+        }
+    }
+
+    fn foreign(&self) -> Unreadable {
+        let text = String::from_utf8_lossy(&self.excerpt);
+        let text = super::failure::on_one_line(&text);
+        Unreadable::Foreign(text.chars().take(EXCERPT_CHARS).collect())
+    }
+
+    fn take(&mut self, fields: Vec<Field>, pieces: &mut Vec<Piece>) {
+        for field in fields {
+            match field {
+                Field::Data(data) => {
+                    self.has_fields = true;
+                    self.data(data, pieces);
+                }
+                Field::Error(data) => {
+                    self.has_fields = true;
+                    self.is_error = true;
+                    if !data.is_empty() {
+                        self.data(data, pieces);
+                    }
+                }
+                Field::End => {
+                    self.release(pieces);
+                    self.is_error = false;
+                }
+            }
+        }
+    }
+
+    fn data(&mut self, data: Vec<u8>, pieces: &mut Vec<Piece>) {
+        if self.held.is_empty() {
+            if data.trim_ascii() == b"[DONE]" {
+                pieces.push(Piece::Done);
+                return;
+            }
+            if let Some(value @ Value::Object(_)) = parse(&data) {
+                pieces.push(self.piece(value));
+                return;
+            }
+        }
+        if self.held_bytes + data.len() > MAX_LINE_BYTES {
+            self.release(pieces);
+        }
+        self.held_bytes += data.len();
+        self.held.push(data);
+    }
+
+    /// What was held is one chunk, or each line of it is, or it is none.
+    fn release(&mut self, pieces: &mut Vec<Piece>) {
+        let held = std::mem::take(&mut self.held);
+        self.held_bytes = 0;
+        if held.len() > 1
+            && let Some(value @ Value::Object(_)) = parse(&held.join(&b'\n'))
+        {
+            pieces.push(self.piece(value));
+            return;
+        }
+        for data in held {
+            let data = data.trim_ascii();
+            match parse(data) {
+                _ if data == b"[DONE]" => pieces.push(Piece::Done),
+                Some(value @ Value::Object(_)) => pieces.push(self.piece(value)),
+                Some(Value::String(text)) if self.is_error => {
+                    pieces.push(Piece::Error(Value::String(text)));
+                }
+                _ if self.is_error => {
+                    let text = String::from_utf8_lossy(data).into_owned();
+                    pieces.push(Piece::Error(Value::String(text)));
+                }
+                _ if data.is_empty() => {}
+                _ => tracing::warn!(bytes = data.len(), "skipped a chunk that is not JSON"),
+            }
+        }
+    }
+
+    fn piece(&self, value: Value) -> Piece {
+        match self.is_error && value.get("error").is_none() {
+            true => Piece::Error(value),
+            false => Piece::Chunk(value),
+        }
+    }
+}
+
+fn parse(bytes: &[u8]) -> Option<Value> {
+    match serde_json::from_slice(bytes) {
+        Ok(value) => Some(value),
+        // A broken character is no reason to lose the rest.
+        Err(_) if std::str::from_utf8(bytes).is_err() => {
+            serde_json::from_str(&String::from_utf8_lossy(bytes)).ok()
+        }
+        Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

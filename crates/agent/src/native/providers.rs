@@ -1,0 +1,110 @@
+//! All endpoints of one agent: which model is whose, and what models are called.
+//!
+//! Always true: with one endpoint models are called what it calls them; with several
+//! `provider/model`, and [`Providers::find`] is the inverse of [`Providers::show`].
+
+use futures_util::future::join_all;
+
+use super::config::Setup;
+use super::provider::{Failure, Model, Provider};
+
+/// What is asked for where an endpoint neither lists a model nor was given one.
+const LAST_RESORT: &str = "gpt-4o";
+
+/// Cheap to clone. Never empty.
+#[derive(Debug, Clone)]
+pub struct Providers {
+    all: Vec<Provider>,
+    default: usize,
+}
+
+/// A model as clients see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// `model`, or `provider/model` where there are several providers.
+    pub id: String,
+    pub provider: String,
+    pub model: Model,
+}
+
+impl Providers {
+    /// `None` if there is no endpoint.
+    pub fn new(setup: &Setup) -> Option<Self> {
+        let all: Vec<_> = setup.endpoints.iter().cloned().map(Provider::new).collect();
+        let default = setup.default.min(all.len().checked_sub(1)?);
+        Some(Self { all, default })
+    }
+
+    pub fn all(&self) -> &[Provider] {
+        &self.all
+    }
+
+    /// The provider that is used where nobody chooses.
+    pub fn first(&self) -> Option<&Provider> {
+        self.all.get(self.default)
+    }
+
+    /// What a provider's model is called.
+    pub fn show(&self, provider: &str, model: &str) -> String {
+        match self.all.len() {
+            0 | 1 => model.to_owned(),
+            _ => format!("{provider}/{model}"),
+        }
+    }
+
+    /// Whose model that is, and what its provider calls it. A name that belongs to nobody is
+    /// one of the default provider: not all endpoints list what they have.
+    pub fn find(&self, id: &str) -> Option<(&Provider, String)> {
+        if self.all.len() > 1
+            && let Some((prefix, model)) = id.split_once('/')
+            && let Some(provider) = self.all.iter().find(|provider| provider.name() == prefix)
+        {
+            return Some((provider, model.to_owned()));
+        }
+        Some((self.first()?, id.to_owned()))
+    }
+
+    /// The models of all endpoints that answer, the default provider's first, and why the
+    /// others did not. What was configured is offered even if its endpoint is silent.
+    pub async fn offers(&self) -> (Vec<Offer>, Vec<Failure>) {
+        let mut failures = Vec::new();
+        let lists = join_all(self.all.iter().map(Provider::models)).await;
+        let mut lists: Vec<_> = self.all.iter().zip(lists).collect();
+        let default = self.default;
+        if default < lists.len() {
+            let first = lists.remove(default);
+            lists.insert(0, first);
+        }
+        let mut offers = Vec::new();
+        for (provider, list) in lists {
+            let models = list.unwrap_or_else(|failure| {
+                failures.push(failure);
+                provider.own_models()
+            });
+            offers.extend(models.into_iter().map(|model| Offer {
+                id: self.show(provider.name(), &model.id),
+                provider: provider.name().to_owned(),
+                model,
+            }));
+        }
+        (offers, failures)
+    }
+
+    /// The id of the model that is used where nobody chooses: the configured one, else the
+    /// first that is offered by the default provider.
+    pub fn default_id(&self, offers: &[Offer]) -> String {
+        let Some(provider) = self.first() else { return LAST_RESORT.to_owned() };
+        let offered = |offer: &&Offer| {
+            offer.provider == provider.name() && !offer.model.id.to_lowercase().contains("embed")
+        };
+        let model = provider
+            .endpoint()
+            .model
+            .as_deref()
+            .or_else(|| offers.iter().find(offered).map(|offer| offer.model.id.as_str()));
+        self.show(provider.name(), model.unwrap_or(LAST_RESORT))
+    }
+}
+
+#[cfg(test)]
+mod tests;

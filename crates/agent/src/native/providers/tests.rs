@@ -1,0 +1,50 @@
+use proptest::prelude::*;
+use reqwest::Url;
+
+use super::*;
+use crate::native::endpoint::{Endpoint, Kind};
+
+fn providers(names: &[String]) -> Providers {
+    let endpoints = names
+        .iter()
+        .map(|name| Endpoint::new(name, Kind::Other, Url::parse("http://127.0.0.1:9/v1").unwrap()))
+        .collect();
+    Providers::new(&Setup::of(endpoints, 0)).unwrap()
+}
+
+#[test]
+fn without_an_endpoint_there_is_nothing() {
+    assert!(Providers::new(&Setup::default()).is_none());
+}
+
+#[test]
+fn one_provider_is_not_named_in_its_models() {
+    let one = providers(&["openrouter".to_owned()]);
+    assert_eq!(one.show("openrouter", "openrouter/auto"), "openrouter/auto");
+    assert_eq!(one.find("openrouter/auto").unwrap().1, "openrouter/auto");
+}
+
+#[test]
+fn names_that_belong_to_nobody_go_to_the_default_provider() {
+    let two = providers(&["a".to_owned(), "b".to_owned()]);
+    let (provider, model) = two.find("meta/llama").unwrap();
+    assert_eq!((provider.name(), model.as_str()), ("a", "meta/llama"));
+    let (provider, model) = two.find("b/meta/llama").unwrap();
+    assert_eq!((provider.name(), model.as_str()), ("b", "meta/llama"));
+    assert_eq!(two.default_id(&[]), "a/gpt-4o");
+}
+
+proptest! {
+    #[test]
+    fn what_is_shown_is_found(
+        names in prop::collection::btree_set("[a-z]{1,6}", 1..4),
+        model in "[a-z/:.-]{1,12}",
+    ) {
+        let names: Vec<_> = names.into_iter().collect();
+        let all = providers(&names);
+        for name in &names {
+            let (provider, found) = all.find(&all.show(name, &model)).unwrap();
+            prop_assert_eq!((provider.name(), found.as_str()), (name.as_str(), model.as_str()));
+        }
+    }
+}

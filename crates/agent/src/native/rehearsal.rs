@@ -1,0 +1,158 @@
+//! What the tests of tools share: a scene with a client that is played, and the stage program.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bus::connection::{Connection, ConnectionLimits, Inbox, Incoming};
+use serde_json::{Value, json};
+use wire::{Json, RpcError};
+
+use super::chat::Part;
+use super::client::{Abilities, Client};
+use super::scene::{Scene, SceneOfSession, Settings};
+use super::tools::{Output, Prepared};
+
+/// Far above what any condition needs on a loaded machine; reached only when a test fails.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// A session in a directory of its own, and the client's end of its connection.
+pub(crate) struct Rehearsal {
+    pub(crate) scene: Scene,
+    pub(crate) client: Arc<Played>,
+    pub(crate) dir: tempfile::TempDir,
+}
+
+/// What a client heard, and how it answers.
+#[derive(Debug, Default)]
+pub(crate) struct Played {
+    heard: Mutex<Vec<(String, Value)>>,
+    answers: Mutex<Vec<(&'static str, Option<Value>)>>,
+}
+
+impl Played {
+    /// Everything that came with this method.
+    pub(crate) fn heard(&self, method: &str) -> Vec<Value> {
+        let heard = self.heard.lock().unwrap();
+        heard.iter().filter(|(name, _)| name == method).map(|(_, params)| params.clone()).collect()
+    }
+
+    pub(crate) fn methods(&self) -> Vec<String> {
+        self.heard.lock().unwrap().iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    pub(crate) fn updates(&self) -> Vec<Value> {
+        self.heard("session/update").into_iter().map(|params| params["update"].clone()).collect()
+    }
+
+    /// From now on `method` is answered with this; with `None`, not at all.
+    pub(crate) fn answers(&self, method: &'static str, answer: impl Into<Option<Value>>) {
+        self.answers.lock().unwrap().insert(0, (method, answer.into()));
+    }
+}
+
+impl Rehearsal {
+    pub(crate) fn new(can: Abilities, change: impl FnOnce(&mut Settings)) -> Self {
+        Self::in_directory(tempfile::tempdir().unwrap(), can, change)
+    }
+
+    pub(crate) fn in_directory(
+        dir: tempfile::TempDir,
+        can: Abilities,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
+        let cwd = dir.path().join("work");
+        std::fs::create_dir(&cwd).unwrap();
+        let cwd = cwd.canonicalize().unwrap();
+        let mut settings = Settings::new(stage_program(), vec!["__keeper".into()]);
+        settings.cgroups = false;
+        change(&mut settings);
+        let limits = ConnectionLimits { max_line_bytes: 1 << 20, write_stall: DEADLINE };
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let (reader, writer) = tokio::io::split(ours);
+        let (connection, mut inbox) = Connection::open(reader, writer, &limits);
+        tokio::spawn(async move {
+            while let Some(batch) = inbox.next().await {
+                for incoming in batch {
+                    if let Incoming::Reply(reply) = incoming {
+                        reply.settle();
+                    }
+                }
+            }
+        });
+        let (reader, writer) = tokio::io::split(theirs);
+        let (peer, inbox) = Connection::open(reader, writer, &limits);
+        let client = Arc::new(Played::default());
+        tokio::spawn(play(peer, inbox, Arc::clone(&client)));
+        let client_of = Client::new(connection, "session".into(), can);
+        let session = SceneOfSession::new(cwd, &[], client_of, settings).unwrap();
+        let scene = Scene { session: Arc::new(session), call: "call".into() };
+        Self { scene, client, dir }
+    }
+
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.scene.session.cwd
+    }
+}
+
+async fn play(peer: Connection, mut inbox: Inbox, client: Arc<Played>) {
+    while let Some(batch) = inbox.next().await {
+        for incoming in batch {
+            let (message, is_request) = match incoming {
+                Incoming::Request(message) => (message, true),
+                Incoming::Notification(message) => (message, false),
+                _ => continue,
+            };
+            let method = message.method().to_owned();
+            let params = message.body_json().read().unwrap();
+            client.heard.lock().unwrap().push((method.clone(), params));
+            if !is_request {
+                continue;
+            }
+            let answers = client.answers.lock().unwrap().clone();
+            match answers.into_iter().find(|(name, _)| *name == method) {
+                Some((_, Some(answer))) if answer["error"].is_string() => {
+                    let refused = Err(RpcError::internal(&answer["error"]));
+                    peer.respond(&message.id(), refused).await.unwrap();
+                }
+                Some((_, Some(answer))) => {
+                    peer.respond(&message.id(), Ok(Json::of(&answer))).await.unwrap();
+                }
+                Some((_, None)) => {}
+                None => peer.respond(&message.id(), Ok(Json::of(&json!({})))).await.unwrap(),
+            }
+        }
+    }
+}
+
+/// What a model is told.
+pub(crate) fn text_of(output: &Output) -> String {
+    output
+        .parts
+        .iter()
+        .map(|part| match part {
+            Part::Text { text } => text.as_str(),
+            Part::Image { .. } => "",
+        })
+        .collect()
+}
+
+pub(crate) async fn work(prepared: Prepared) -> String {
+    text_of(&prepared.work.await.unwrap())
+}
+
+pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let give_up_at = Instant::now() + DEADLINE;
+    while !is_so() {
+        assert!(Instant::now() < give_up_at, "not reached: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The example of this crate, which stands beside the directory of its tests.
+pub(crate) fn stage_program() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let path = tests.parent().and_then(Path::parent).unwrap().join("examples/agent-stage");
+    assert!(path.exists(), "build it first: cargo build -p agent --examples");
+    path
+}

@@ -1,0 +1,225 @@
+//! Holding commands in: what they may change, and whether they reach a network.
+//!
+//! In: an argv, where it runs, and the session's roots. Out: the argv of something that runs it
+//! held in. The system can be read and not changed, the roots and a private directory for
+//! temporary files can be written, but for the places in a root that make other programs run
+//! things ([`places`]); there is no network unless it was asked for.
+//!
+//! Two things can enforce it. *Bubblewrap*, where it is installed and works: a view of the file
+//! system of its own. Otherwise *Landlock* and seccomp, which this binary puts on itself before
+//! it becomes the command ([`launcher_main`]); Landlock cannot take back below a directory what
+//! it gave above it, so there new entries cannot be made beside the protected places.
+//!
+//! Always true: where a sandbox is asked for and cannot be had, nothing runs. What may be written
+//! is decided by the session's roots, never by the directory that a model chose.
+
+mod bubblewrap;
+mod filter;
+mod launcher;
+mod places;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tempfile::TempDir;
+
+pub use launcher::launcher_main;
+
+use bubblewrap::Bubblewrap;
+use launcher::Policy;
+use places::{Placeholders, Places};
+
+/// The hidden verb under which a binary calls [`launcher_main`].
+pub const LAUNCHER_VERB: &str = "__sandbox";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    #[default]
+    Off,
+    /// Only the session's roots can be written.
+    Workspace { network: bool },
+}
+
+/// A mode, and what this machine has to enforce it. A clone is the same sandbox, with the same
+/// private directory.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    mode: Mode,
+    bubblewrap: Result<Bubblewrap, String>,
+    landlock: Result<(), String>,
+    /// Made when it is first needed.
+    tmp: Arc<Mutex<Option<Arc<TempDir>>>>,
+    placeholders: Placeholders,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error(
+        "commands are to run in a sandbox, and this machine has none that works: {why}; nothing \
+         was run"
+    )]
+    NoEnforcer { why: String },
+    #[error("the sandbox cannot protect {}, which is a symbolic link; nothing was run", .0.display())]
+    Link(PathBuf),
+    #[error("the sandbox could not be prepared: {0}; nothing was run")]
+    NotPrepared(String),
+}
+
+/// A command line that is held in. What it needs stays until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) argv: Vec<OsString>,
+    pub(crate) variables: Vec<(OsString, OsString)>,
+    /// For the model, which would look for the reason elsewhere.
+    pub(crate) told: Option<String>,
+    _stays: Option<(places::Standing, Arc<TempDir>)>,
+}
+
+impl Sandbox {
+    /// Commands run as they are.
+    pub fn off() -> Self {
+        Self::with(Mode::Off, Err("not looked for".into()), Err("not looked for".into()))
+    }
+
+    /// Looks what this machine has; takes a few milliseconds, because it is tried.
+    pub async fn detect(mode: Mode) -> Self {
+        match mode {
+            Mode::Off => Self::off(),
+            Mode::Workspace { .. } => {
+                Self::with(mode, Bubblewrap::find().await, launcher::is_available())
+            }
+        }
+    }
+
+    fn with(
+        mode: Mode,
+        bubblewrap: Result<Bubblewrap, String>,
+        landlock: Result<(), String>,
+    ) -> Self {
+        let (tmp, placeholders) = (Arc::default(), Placeholders::default());
+        Self { mode, bubblewrap, landlock, tmp, placeholders }
+    }
+
+    /// The same for another session, with a private directory of its own.
+    #[must_use]
+    pub fn for_session(&self) -> Self {
+        Self { tmp: Arc::default(), ..self.clone() }
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.mode != Mode::Off
+    }
+
+    /// Whether commands can run at all.
+    pub fn check(&self) -> Result<(), Refused> {
+        match (self.mode, &self.bubblewrap, &self.landlock) {
+            (Mode::Workspace { .. }, Err(bubblewrap), Err(landlock)) => {
+                let why = format!("bubblewrap: {bubblewrap}; Landlock: {landlock}");
+                Err(Refused::NoEnforcer { why })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// One line for people: what is enforced, and by what.
+    pub fn description(&self) -> String {
+        let Mode::Workspace { network } = self.mode else {
+            return "no sandbox: commands run with your rights".into();
+        };
+        let network = if network { "network on" } else { "network off" };
+        match (&self.bubblewrap, &self.landlock) {
+            (Ok(bubblewrap), _) => format!(
+                "sandbox by bubblewrap ({}): the workspace can be written, {network}",
+                bubblewrap.program.display()
+            ),
+            (Err(why), Ok(())) => format!(
+                "sandbox by Landlock and seccomp (bubblewrap: {why}): what is in the workspace's \
+                 directories can be written, {network}"
+            ),
+            (Err(_), Err(_)) => match self.check() {
+                Err(refused) => refused.to_string(),
+                Ok(()) => String::new(),
+            },
+        }
+    }
+
+    /// The command line that runs `argv` held in; `argv` itself where no sandbox is asked for.
+    /// `launcher` is the executable that calls [`launcher_main`] for [`LAUNCHER_VERB`].
+    pub(crate) fn hold(
+        &self,
+        argv: Vec<OsString>,
+        cwd: &Path,
+        roots: &[PathBuf],
+        launcher: &Path,
+    ) -> Result<Held, Refused> {
+        self.check()?;
+        let Mode::Workspace { network } = self.mode else {
+            return Ok(Held { argv, variables: Vec::new(), told: None, _stays: None });
+        };
+        let tmp = self.private_directory()?;
+        let roots: Vec<PathBuf> =
+            roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
+        if roots.iter().any(|root| root.parent().is_none()) {
+            return Err(Refused::NotPrepared("the workspace is the whole file system".into()));
+        }
+        let places = Places::survey(&roots);
+        let closed = if network { "" } else { ", and there is no network" };
+        match (&self.bubblewrap, &self.landlock) {
+            // A link cannot be mounted over; Landlock keeps its directory from being changed.
+            (Ok(bubblewrap), landlock) if places.links.is_empty() || landlock.is_err() => {
+                if let Some(link) = places.links.first() {
+                    return Err(Refused::Link(link.clone()));
+                }
+                let standing = self.placeholders.put(&places.absent).map_err(not_prepared)?;
+                let inside = bubblewrap::View { roots: &roots, places: &places, tmp: tmp.path() };
+                let argv = bubblewrap.argv(&inside, network, cwd, argv);
+                let what = format!(
+                    "only the workspace and /tmp can be written, not the configuration of git, \
+                     editors and agents in it{closed}"
+                );
+                Ok(Held {
+                    argv,
+                    variables: vec![("TMPDIR".into(), "/tmp".into())],
+                    told: Some(what),
+                    _stays: Some((standing, tmp)),
+                })
+            }
+            (_, _) => {
+                let policy = Policy::new(&roots, places, tmp.path(), network);
+                let mut held = vec![launcher.into(), LAUNCHER_VERB.into(), policy.to_argument()];
+                held.extend(argv);
+                let what = format!(
+                    "only what is in the workspace's directories and in $TMPDIR can be written, \
+                     nothing new can be made directly in the workspace's top directory or in \
+                     .git, and the configuration of git, editors and agents cannot be \
+                     changed{closed}; use the file tools where they can do it"
+                );
+                Ok(Held {
+                    argv: held,
+                    variables: vec![("TMPDIR".into(), tmp.path().into())],
+                    told: Some(what),
+                    _stays: Some((places::Standing::default(), tmp)),
+                })
+            }
+        }
+    }
+
+    fn private_directory(&self) -> Result<Arc<TempDir>, Refused> {
+        let mut tmp = self.tmp.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tmp) = &*tmp {
+            return Ok(Arc::clone(tmp));
+        }
+        // Only its owner may look into it.
+        let made =
+            tempfile::Builder::new().prefix("switchyard-").tempdir().map_err(not_prepared)?;
+        Ok(Arc::clone(tmp.insert(Arc::new(made))))
+    }
+}
+
+fn not_prepared(error: std::io::Error) -> Refused {
+    Refused::NotPrepared(error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! The system calls that a held-in command is refused, where Landlock is the enforcer.
+//!
+//! Landlock knows files and TCP ports; this is about the other ways out: sockets of any other
+//! kind, services behind sockets in the file system, and the calls by which root leaves anything.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch,
+};
+
+/// The same calls in the third calling convention of x86-64, where the kernel has it.
+const X32: i64 = 0x4000_0000;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FilterError {
+    #[error("seccomp knows no such machine: {0}")]
+    Architecture(BackendError),
+    #[error("seccomp rules: {0}")]
+    Rules(#[from] BackendError),
+    #[error("seccomp: {0}")]
+    Install(#[from] seccompiler::Error),
+}
+
+/// What is refused besides what is refused always.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Closed {
+    /// No socket but those of this machine.
+    pub(super) network: bool,
+    /// No connecting at all: to a socket in the file system is a way to have somebody outside do
+    /// something, and only newer kernels tell which socket it is.
+    pub(super) connecting: bool,
+}
+
+/// Refuses the calls to this process and all that come from it.
+pub(super) fn install(closed: Closed) -> Result<(), FilterError> {
+    Ok(seccompiler::apply_filter(&program(closed)?)?)
+}
+
+pub(super) fn program(closed: Closed) -> Result<BpfProgram, FilterError> {
+    let arch: TargetArch = std::env::consts::ARCH.try_into().map_err(FilterError::Architecture)?;
+    let refused = SeccompAction::Errno(libc::EPERM.cast_unsigned());
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+    // No rule means: whatever the arguments.
+    let mut always = vec![
+        // Does what is filtered here without a call.
+        libc::SYS_io_uring_setup,
+        libc::SYS_bpf,
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_writev,
+        libc::SYS_init_module,
+        libc::SYS_finit_module,
+        libc::SYS_delete_module,
+        libc::SYS_kexec_load,
+        libc::SYS_kexec_file_load,
+        libc::SYS_reboot,
+        libc::SYS_swapon,
+        libc::SYS_swapoff,
+    ];
+    if closed.connecting {
+        always.push(libc::SYS_connect);
+    }
+    rules.extend(always.into_iter().map(|call| (call, Vec::new())));
+    if closed.network {
+        for call in [libc::SYS_socket, libc::SYS_socketpair] {
+            rules.insert(call, vec![unless_local()?]);
+        }
+    }
+    if arch == TargetArch::x86_64 {
+        let doubled: Vec<_> =
+            rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
+        rules.extend(doubled);
+    }
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?;
+    Ok(filter.try_into()?)
+}
+
+fn unless_local() -> Result<SeccompRule, BackendError> {
+    let local = u64::from(libc::AF_UNIX.unsigned_abs());
+    let is_other = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, local)?;
+    SeccompRule::new(vec![is_other])
+}

@@ -1,0 +1,263 @@
+//! Holding in by Landlock: this binary, executed anew, restricts itself and becomes the command.
+//!
+//! In: a policy as its first argument, then an argv. Out: the command, or an exit code and a line
+//! on stderr that say why it was not run.
+//!
+//! Always true: the command is executed only after every restriction is on.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
+    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError,
+    RulesetStatus, Scope,
+};
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+
+use super::filter::{self, Closed, FilterError};
+use super::places::Places;
+
+/// What a shell says of a command that it cannot run.
+const NOT_RUN: u8 = 126;
+/// The oldest that can keep a file from being emptied.
+const OLDEST: ABI = ABI::V3;
+/// The first that knows whom a socket in the file system belongs to.
+const KNOWS_SOCKETS: ABI = ABI::V9;
+/// A directory with more entries than this beside a protected place is one that nobody works in.
+const MAX_RULES: usize = 20_000;
+/// Devices that are no way to anything.
+const DEVICES: [&str; 8] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+];
+
+/// What a command may change and reach.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Policy {
+    network: bool,
+    /// Without symbolic links in them.
+    writable: Vec<PathBuf>,
+    /// Inside those, and not writable.
+    sealed: BTreeSet<PathBuf>,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum LaunchError {
+    #[error("called without a policy and a command")]
+    Usage,
+    #[error("cannot read its policy")]
+    Policy,
+    #[error("Landlock: {0}")]
+    Landlock(#[from] RulesetError),
+    #[error("the kernel did not enforce it")]
+    NotEnforced,
+    #[error("{}: {source}", path.display())]
+    Path { path: PathBuf, source: io::Error },
+    #[error("more than {MAX_RULES} entries beside protected places")]
+    TooMany,
+    #[error(transparent)]
+    Filter(#[from] FilterError),
+    #[error("`{}`: {source}", program.display())]
+    Exec { program: OsString, source: io::Error },
+}
+
+/// What a binary does for [`LAUNCHER_VERB`](super::LAUNCHER_VERB), with the arguments behind it.
+/// To be called before any thread is started: a restriction is put on the thread that asks for it.
+pub fn launcher_main(args: &[OsString]) -> ExitCode {
+    let Err(error) = launch(args);
+    // A closed stderr leaves the exit code to tell.
+    let _ = writeln!(io::stderr(), "sandbox: {error}; the command was not run");
+    ExitCode::from(NOT_RUN)
+}
+
+/// Whether this kernel can hold anything in; nothing is restricted.
+pub(super) fn is_available() -> Result<(), String> {
+    let needed = AccessFs::from_all(OLDEST);
+    is_known(needed).map_err(|_| "this kernel has none, or one too old (before 6.2)".to_owned())?;
+    filter::program(Closed { network: true, connecting: true })
+        .map(drop)
+        .map_err(|error| error.to_string())
+}
+
+fn is_known(access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    ruleset.handle_access(access)?.create().map(drop)
+}
+
+fn launch(args: &[OsString]) -> Result<std::convert::Infallible, LaunchError> {
+    let (policy, argv) = args.split_first().ok_or(LaunchError::Usage)?;
+    let (program, rest) = argv.split_first().ok_or(LaunchError::Usage)?;
+    let policy = Policy::from_argument(policy).ok_or(LaunchError::Policy)?;
+    policy.restrict()?;
+    let source = Command::new(program).args(rest).exec();
+    Err(LaunchError::Exec { program: program.clone(), source })
+}
+
+impl Policy {
+    pub(super) fn new(roots: &[PathBuf], places: Places, tmp: &Path, network: bool) -> Self {
+        let Places { sealed, absent, links, .. } = places;
+        let targets: Vec<_> = links.iter().filter_map(|link| link.canonicalize().ok()).collect();
+        let sealed = sealed.into_iter().chain(absent).chain(links).chain(targets).collect();
+        let writable = roots.iter().cloned().chain([tmp.to_path_buf()]).collect();
+        Self { network, writable, sealed }
+    }
+
+    /// Names separated by NUL would not survive in an argument, so they stand in hexadecimal.
+    pub(super) fn to_argument(&self) -> OsString {
+        let network = if self.network { "network" } else { "alone" };
+        let list = |paths: &mut dyn Iterator<Item = &PathBuf>| {
+            paths.map(|path| hex(path.as_os_str().as_bytes())).collect::<Vec<_>>().join(",")
+        };
+        let writable = list(&mut self.writable.iter());
+        let sealed = list(&mut self.sealed.iter());
+        format!("{network};{writable};{sealed}").into()
+    }
+
+    pub(super) fn from_argument(argument: &OsString) -> Option<Self> {
+        let mut parts = argument.to_str()?.split(';');
+        let network = match parts.next()? {
+            "network" => true,
+            "alone" => false,
+            _ => return None,
+        };
+        let list = |text: &str| -> Option<Vec<PathBuf>> {
+            let names = text.split(',').filter(|name| !name.is_empty());
+            names.map(|name| Some(PathBuf::from(OsString::from_vec(unhex(name)?)))).collect()
+        };
+        let writable = list(parts.next()?)?;
+        let sealed = list(parts.next()?)?.into_iter().collect();
+        parts.next().is_none().then_some(Self { network, writable, sealed })
+    }
+
+    fn restrict(&self) -> Result<(), LaunchError> {
+        let knows_sockets = is_known(AccessFs::from_all(KNOWS_SOCKETS)).is_ok();
+        let mut ruleset = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_all(OLDEST))?
+            // Newer kernels hold in more.
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(KNOWS_SOCKETS))?
+            .scope(Scope::from_all(KNOWS_SOCKETS))?;
+        if !self.network {
+            ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4))?;
+        }
+        let mut rules = Rules { ruleset: Some(ruleset.create()?), n: 0, sealed: &self.sealed };
+        rules.add(Path::new("/"), AccessFs::from_read(OLDEST))?;
+        for device in DEVICES {
+            match rules.add(Path::new(device), changing_files()) {
+                Err(LaunchError::Path { .. }) | Ok(()) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        for root in &self.writable {
+            rules.open_up(root)?;
+        }
+        let status = rules.ruleset.ok_or(LaunchError::NotEnforced)?.restrict_self()?;
+        if status.ruleset == RulesetStatus::NotEnforced || !status.no_new_privs {
+            return Err(LaunchError::NotEnforced);
+        }
+        let connecting = !self.network && !knows_sockets;
+        Ok(filter::install(Closed { network: !self.network, connecting })?)
+    }
+}
+
+struct Rules<'a> {
+    ruleset: Option<RulesetCreated>,
+    n: usize,
+    sealed: &'a BTreeSet<PathBuf>,
+}
+
+impl Rules<'_> {
+    /// Lets everything at and below `path` be changed but what is sealed. A right that is given
+    /// to a directory cannot be taken back below it, so one above something sealed gets none.
+    fn open_up(&mut self, path: &Path) -> Result<(), LaunchError> {
+        if self.sealed.contains(path) {
+            return Ok(());
+        }
+        let failed = |source| LaunchError::Path { path: path.to_path_buf(), source };
+        let found = path.symlink_metadata().map_err(failed)?;
+        if found.is_symlink() {
+            return Ok(());
+        }
+        if !found.is_dir() {
+            return self.add(path, changing_files());
+        }
+        if !self.sealed.iter().any(|sealed| sealed.starts_with(path)) {
+            return self.add(path, changing_directories());
+        }
+        for entry in path.read_dir().map_err(failed)? {
+            let entry = entry.map_err(failed)?.path();
+            match self.open_up(&entry) {
+                // Gone since, or not to be looked at: then nothing in it can be changed either.
+                Err(LaunchError::Path { .. }) | Ok(()) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), LaunchError> {
+        self.n += 1;
+        if self.n > MAX_RULES {
+            return Err(LaunchError::TooMany);
+        }
+        let failed = |errno: rustix::io::Errno| LaunchError::Path {
+            path: path.to_path_buf(),
+            source: errno.into(),
+        };
+        // The rule is for what is opened here: a link that was put there meanwhile is not
+        // followed.
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened: OwnedFd =
+            rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(failed)?;
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(&opened).map_err(failed)?.st_mode);
+        let access = match kind {
+            FileType::Symlink => return Ok(()),
+            FileType::Directory => access,
+            _ => access & AccessFs::from_file(KNOWS_SOCKETS),
+        };
+        if let Some(ruleset) = self.ruleset.take() {
+            self.ruleset = Some(ruleset.add_rule(PathBeneath::new(opened, access))?);
+        }
+        Ok(())
+    }
+}
+
+/// All but making devices, which are ways around everything here.
+fn changing_directories() -> BitFlags<AccessFs> {
+    AccessFs::from_all(KNOWS_SOCKETS) & !(AccessFs::MakeChar | AccessFs::MakeBlock)
+}
+
+fn changing_files() -> BitFlags<AccessFs> {
+    AccessFs::from_file(KNOWS_SOCKETS)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let bytes = text.as_bytes();
+    let pairs = bytes.chunks(2).map(|pair| {
+        let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
+        u8::from_str_radix(pair, 16).ok()
+    });
+    pairs.collect()
+}

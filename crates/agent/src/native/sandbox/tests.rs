@@ -1,0 +1,380 @@
+//! Real commands, held in by each enforcer that this machine has.
+
+use std::ffi::OsString;
+use std::net::TcpListener;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::bubblewrap::Bubblewrap;
+use super::launcher::{self, Policy};
+use super::places::Places;
+use super::{Mode, Refused, Sandbox};
+use crate::native::client::Abilities;
+use crate::native::commands::{Bash, End, Finished, Order, run};
+use crate::native::rehearsal::{Rehearsal, until};
+use crate::native::tools::Tool as _;
+
+const HELD: Mode = Mode::Workspace { network: false };
+
+/// One sandbox for each enforcer. One that is missing is said, so that a log shows what was not
+/// tried.
+async fn enforcers(mode: Mode) -> Vec<(&'static str, Sandbox)> {
+    let mut all = Vec::new();
+    match Bubblewrap::find().await {
+        Ok(found) => {
+            all.push(("bubblewrap", Sandbox::with(mode, Ok(found), Err("left out".into()))));
+        }
+        Err(why) => println!("SKIPPED: bubblewrap: {why}"),
+    }
+    match launcher::is_available() {
+        Ok(()) => all.push(("Landlock", Sandbox::with(mode, Err("left out".into()), Ok(())))),
+        Err(why) => println!("SKIPPED: Landlock: {why}"),
+    }
+    all
+}
+
+/// A workspace with a repository and a directory of sources in it. Not in `/tmp`, of which a
+/// command sees its own.
+fn workspace(sandbox: &Sandbox) -> Rehearsal {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let stage = Rehearsal::in_directory(dir, Abilities::default(), |settings| {
+        settings.sandbox = sandbox.for_session();
+    });
+    for dir in [".git/hooks", "src", ".vscode"] {
+        std::fs::create_dir_all(stage.cwd().join(dir)).unwrap();
+    }
+    std::fs::write(stage.cwd().join(".git/config"), "[core]\n").unwrap();
+    std::fs::write(stage.cwd().join("src/main.rs"), "fn main() {}\n").unwrap();
+    std::fs::write(stage.dir.path().join("outside"), "untouched\n").unwrap();
+    stage
+}
+
+async fn run_line(stage: &Rehearsal, line: &str) -> Finished {
+    let order = Order {
+        line: line.into(),
+        cwd: stage.cwd().to_path_buf(),
+        timeout: Duration::from_secs(60),
+    };
+    run(&stage.scene, order).await.unwrap()
+}
+
+/// Everything in a directory, with what is in it.
+fn picture(dir: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+    let mut found = Vec::new();
+    let mut to_visit = vec![dir.to_path_buf()];
+    while let Some(path) = to_visit.pop() {
+        for entry in path.read_dir().unwrap().flatten() {
+            let path = entry.path();
+            match path.symlink_metadata().unwrap().is_dir() {
+                true => {
+                    found.push((path.clone(), None));
+                    to_visit.push(path);
+                }
+                false => found.push((path.clone(), std::fs::read(&path).ok())),
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[tokio::test]
+async fn the_workspace_and_a_private_tmp_can_be_written() {
+    for (name, sandbox) in enforcers(HELD).await {
+        let stage = workspace(&sandbox);
+        let line = "set -e; echo x > src/new; mkdir src/dir; mv src/new src/dir/; \
+                    echo y >> src/main.rs; echo z > \"$TMPDIR/t\"; cat \"$TMPDIR/t\"; \
+                    echo > /dev/null; ls / > src/dir/list";
+        let finished = run_line(&stage, line).await;
+        assert_eq!((finished.end, &*finished.text), (End::Code(0), "z\n"), "{name}");
+        assert!(stage.cwd().join("src/dir/new").exists(), "{name}");
+        // The next command of the session finds what this one left.
+        assert_eq!(run_line(&stage, "cat \"$TMPDIR/t\"").await.text, "z\n", "{name}");
+        let other = workspace(&sandbox);
+        assert_ne!(run_line(&other, "cat \"$TMPDIR/t\"").await.end, End::Code(0), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_may_lie_in_tmp() {
+    for (name, sandbox) in enforcers(HELD).await {
+        let stage = Rehearsal::new(Abilities::default(), |settings| {
+            settings.sandbox = sandbox.for_session();
+        });
+        std::fs::create_dir(stage.cwd().join("src")).unwrap();
+        let beside = stage.dir.path().join("beside");
+        let line = format!("echo x > src/new; echo y > {}; echo z > src/last", beside.display());
+        let finished = run_line(&stage, &line).await;
+        assert_eq!(finished.end, End::Code(0), "{name}: {}", finished.text);
+        assert!(stage.cwd().join("src/new").exists(), "{name}");
+        assert!(!beside.exists(), "{name}: what is written beside it is not the real place");
+    }
+}
+
+#[tokio::test]
+async fn nothing_outside_can_be_changed() {
+    for (name, sandbox) in enforcers(HELD).await {
+        let stage = workspace(&sandbox);
+        let outside = stage.dir.path().join("outside");
+        symlink(&outside, stage.cwd().join("src/link")).unwrap();
+        symlink(stage.dir.path(), stage.cwd().join("src/dirlink")).unwrap();
+        let outside = outside.to_str().unwrap();
+        let tries = [
+            format!("echo x > {outside}"),
+            format!("echo x >> {outside}"),
+            format!(": > {outside}"),
+            format!("truncate -s 0 {outside}"),
+            format!("rm {outside}"),
+            format!("mv {outside} src/taken"),
+            format!("ln {outside} src/hard && echo x > src/hard"),
+            format!("mv src/main.rs {outside}"),
+            "echo x > ../outside".into(),
+            "echo x > src/link".into(),
+            "echo x > src/dirlink/outside".into(),
+            "touch src/dirlink/new".into(),
+            "mkdir ../new".into(),
+            "touch /etc/switchyard-test".into(),
+            "touch \"$HOME/switchyard-test\"".into(),
+            "touch /dev/shm/../../var/switchyard-test".into(),
+            // Their own values: a sandbox that lets this through must not change the machine.
+            "cd /proc/sys/kernel && old=$(cat core_pattern) && echo \"$old\" > core_pattern".into(),
+            "cd /proc/sys/vm && old=$(cat swappiness) && echo $old > swappiness".into(),
+            format!("python3 -c 'import os; os.truncate(\"{outside}\", 0)'"),
+        ];
+        for line in &tries {
+            let finished = run_line(&stage, line).await;
+            assert_ne!(finished.end, End::Code(0), "{name}: {line}: {}", finished.text);
+            let left = std::fs::read_to_string(outside).unwrap();
+            assert_eq!(left, "untouched\n", "{name}: {line}");
+        }
+        assert!(!stage.dir.path().join("new").exists(), "{name}");
+        assert!(!Path::new("/etc/switchyard-test").exists(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_makes_others_run_things_cannot_be_changed_or_made() {
+    for (name, sandbox) in enforcers(HELD).await {
+        let stage = workspace(&sandbox);
+        let before = picture(stage.cwd());
+        let tries = [
+            "echo evil > .git/hooks/pre-commit",
+            "mkdir .git/hooks/x",
+            "echo evil >> .git/config",
+            "git config core.fsmonitor evil",
+            "rm -f .git/config",
+            "mv .git/config .git/old",
+            "mv .git/hooks .git/old",
+            "mv .git .old && mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit",
+            "ln .git/config src/c && echo evil > src/c",
+            "ln -s ../.git/hooks src/h; echo evil > src/h/x; code=$?; rm src/h; exit $code",
+            "echo evil > .mcp.json",
+            "rm -rf .mcp.json; echo evil > .mcp.json",
+            "mkdir -p .claude && echo evil > .claude/settings.json",
+            "mv src .claude",
+            "echo evil > .vscode/tasks.json",
+            "mv .vscode .old",
+            "cp -r src .codex/",
+            "rmdir .claude; mkdir .claude; echo evil > .claude/x",
+            "cd .git && mv hooks x",
+            "umount .git/hooks && echo evil > .git/hooks/x",
+            "mount -o remount,rw /proc",
+            "mount -t tmpfs none src",
+            "unshare -m true",
+        ];
+        for line in tries {
+            let finished = run_line(&stage, line).await;
+            assert_ne!(finished.end, End::Code(0), "{name}: {line}: {}", finished.text);
+            // What stood in for absent places is gone again, too.
+            assert_eq!(picture(stage.cwd()), before, "{name}: {line}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn there_is_no_network_unless_it_is_asked_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let connect = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo connected");
+    for (name, sandbox) in enforcers(HELD).await {
+        let stage = workspace(&sandbox);
+        let finished = run_line(&stage, &connect).await;
+        assert_ne!(finished.end, End::Code(0), "{name}: {}", finished.text);
+        let udp = format!("echo x > /dev/udp/127.0.0.1/{port}");
+        let finished = run_line(&stage, &format!("{udp} && cat /proc/net/dev")).await;
+        // Bubblewrap leaves a network that ends at the sandbox.
+        assert!(!finished.text.contains("eth"), "{name}: {}", finished.text);
+    }
+    for (name, sandbox) in enforcers(Mode::Workspace { network: true }).await {
+        let stage = workspace(&sandbox);
+        assert_eq!(run_line(&stage, &connect).await.text, "connected\n", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn landlock_closes_every_kind_of_socket_and_services_behind_files() {
+    let place = tempfile::tempdir().unwrap();
+    let socket = place.path().join("service");
+    let _service = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for (name, sandbox) in enforcers(HELD).await.into_iter().filter(|(name, _)| *name == "Landlock")
+    {
+        let stage = workspace(&sandbox);
+        let script = format!(
+            "import socket\n\
+             for family in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_PACKET):\n\
+             \x20   for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW):\n\
+             \x20       try:\n\
+             \x20           socket.socket(family, kind); print('open', family, kind)\n\
+             \x20       except PermissionError: pass\n\
+             socket.socketpair(socket.AF_UNIX)\n\
+             try:\n\
+             \x20   socket.socket(socket.AF_UNIX).connect('{}'); print('service')\n\
+             except PermissionError: pass\n\
+             print('end')\n",
+            socket.display()
+        );
+        std::fs::write(stage.cwd().join("src/try.py"), script).unwrap();
+        let finished = run_line(&stage, "python3 src/try.py").await;
+        if finished.end == End::Code(127) {
+            println!("SKIPPED: no python3");
+            continue;
+        }
+        assert_eq!(finished.text, "end\n", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_directory_that_a_model_chose_widens_nothing() {
+    for (name, sandbox) in enforcers(HELD).await {
+        let stage = workspace(&sandbox);
+        let order = Order {
+            line: "echo x > new".into(),
+            cwd: stage.dir.path().to_path_buf(),
+            timeout: Duration::from_secs(60),
+        };
+        // Wherever it ends up: there is nothing of it outside.
+        let _ = run(&stage.scene, order).await;
+        assert!(!stage.dir.path().join("new").exists(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_protected_link_is_not_a_way_in() {
+    for (name, sandbox) in enforcers(HELD).await {
+        let stage = workspace(&sandbox);
+        std::fs::remove_dir(stage.cwd().join(".git/hooks")).unwrap();
+        std::fs::create_dir(stage.cwd().join("src/hooks")).unwrap();
+        symlink("../src/hooks", stage.cwd().join(".git/hooks")).unwrap();
+        let before = picture(stage.cwd());
+        let tries = [
+            "echo evil > src/hooks/pre-commit",
+            "rm .git/hooks && mkdir .git/hooks && echo evil > .git/hooks/pre-commit",
+        ];
+        for line in tries {
+            let order = Order {
+                line: line.into(),
+                cwd: stage.cwd().to_path_buf(),
+                timeout: Duration::from_secs(60),
+            };
+            match run(&stage.scene, order).await {
+                Ok(finished) => assert_ne!(finished.end, End::Code(0), "{name}: {line}"),
+                Err(refused) => assert!(refused.to_string().contains("symbolic link"), "{refused}"),
+            }
+            assert_eq!(picture(stage.cwd()), before, "{name}: {line}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_is_held_in_ends_with_its_children_too() {
+    for (name, sandbox) in enforcers(HELD).await {
+        let stage = workspace(&sandbox);
+        let before = picture(stage.cwd());
+        let mark = stage.cwd().join("src/mark");
+        let running = tokio::spawn({
+            let line = "setsid sh -c 'while :; do date +%s%N > src/mark; sleep 0.02; done' & wait";
+            let order = Order {
+                line: line.into(),
+                cwd: stage.cwd().to_path_buf(),
+                timeout: Duration::from_secs(60),
+            };
+            let scene = stage.scene.clone();
+            async move { run(&scene, order).await.map(drop) }
+        });
+        until("begun", || mark.exists()).await;
+        running.abort();
+        let id = stage.cwd().to_str().unwrap().to_owned();
+        until("ended", || !is_worked_in(&id)).await;
+        std::fs::remove_file(&mark).unwrap();
+        until("cleared", || picture(stage.cwd()) == before).await;
+        assert!(!mark.exists(), "{name}");
+    }
+}
+
+/// Whether any process stands in the directory.
+fn is_worked_in(dir: &str) -> bool {
+    std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
+        std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(dir))
+    })
+}
+
+#[tokio::test]
+async fn without_an_enforcer_nothing_runs() {
+    let sandbox = Sandbox::with(HELD, Err("not installed".into()), Err("too old".into()));
+    let stage = workspace(&sandbox);
+    let order = Order {
+        line: "touch src/ran".into(),
+        cwd: stage.cwd().to_path_buf(),
+        timeout: Duration::from_secs(60),
+    };
+    let refused = run(&stage.scene, order).await.unwrap_err().to_string();
+    assert!(refused.contains("bubblewrap: not installed; Landlock: too old"), "{refused}");
+    assert!(!stage.cwd().join("src/ran").exists());
+    let asked = Bash.prepare(serde_json::json!({ "command": "true" }), &stage.scene).await;
+    assert_eq!(asked.unwrap_err().to_string(), refused);
+    assert_eq!(sandbox.description(), refused);
+}
+
+#[tokio::test]
+async fn the_whole_file_system_is_no_workspace() {
+    for (name, sandbox) in enforcers(HELD).await {
+        let held =
+            sandbox.hold(vec!["true".into()], Path::new("/"), &["/".into()], Path::new("/x"));
+        assert!(matches!(held, Err(Refused::NotPrepared(_))), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_sandbox_says_what_it_is() {
+    assert!(Sandbox::off().description().contains("no sandbox"));
+    assert!(!Sandbox::detect(Mode::Off).await.is_on());
+    for (name, sandbox) in enforcers(HELD).await {
+        let said = sandbox.description();
+        assert!(said.contains(name) && said.contains("network off"), "{said}");
+        assert!(sandbox.check().is_ok());
+    }
+}
+
+#[test]
+fn a_policy_survives_being_an_argument() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let strange = PathBuf::from(OsString::from_vec(b"/w/a;b,c \xff\n".to_vec()));
+    let places = Places { sealed: vec![strange.join(".git")], ..Places::default() };
+    let policy = Policy::new(&[strange], places, Path::new("/t"), true);
+    assert_eq!(Policy::from_argument(&policy.to_argument()), Some(policy));
+    for bad in ["", "x;;", "alone", "alone;zz;", "alone;6;", "alone;;;"] {
+        assert_eq!(Policy::from_argument(&bad.into()), None, "{bad}");
+    }
+}
+
+#[test]
+fn a_launcher_without_a_policy_runs_nothing() {
+    let stage = crate::native::rehearsal::stage_program();
+    for arguments in [&["__sandbox"][..], &["__sandbox", "alone;;"], &["__sandbox", "x", "true"]] {
+        let output = std::process::Command::new(&stage).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(126), "{arguments:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("the command was not run"), "{said}");
+    }
+}

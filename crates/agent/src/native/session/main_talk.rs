@@ -1,0 +1,192 @@
+//! The session's own conversation: told to its client as it happens, kept in its journal.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::Session;
+use crate::native::chat::{Delta, Message, Part, Request, Usage};
+use crate::native::context;
+use crate::native::journal::Item;
+use crate::native::mint;
+use crate::native::provider::Failure;
+use crate::native::turn::{Said, Talk, TurnError, Voice};
+
+const SUMMARISE: &str = "Summarise this whole session for yourself, so that you can go on with it \
+     knowing nothing else: what the user wants, in their own words where they matter; what was \
+     decided and why; which files were read and changed and how; commands and their results that \
+     still count; what is done, what is open, what comes next. Be complete and exact about names, \
+     paths and numbers. Answer with the summary alone.";
+
+#[derive(Debug)]
+pub(super) struct MainTalk<'a> {
+    session: &'a Arc<Session>,
+    /// All that this turn cost.
+    pub(super) usage: Usage,
+}
+
+impl<'a> MainTalk<'a> {
+    pub(super) fn new(session: &'a Arc<Session>) -> Self {
+        Self { session, usage: Usage::default() }
+    }
+
+    async fn tell(&self, update: Value) -> Result<(), TurnError> {
+        self.session.client().update(update).await.map_err(|_| TurnError::ClientGone)
+    }
+
+    /// Puts a summary in the place of everything so far.
+    pub(super) async fn compact(&mut self) -> Result<(), TurnError> {
+        let id = format!("compaction-{}", mint::id());
+        self.tell_compaction(&id, "in_progress", None).await?;
+        match self.summarise().await {
+            Ok(summary) => {
+                self.session.journal.add(Item::Compacted { summary: summary.clone() }).await?;
+                self.tell_compaction(&id, "completed", Some(&summary)).await?;
+                self.tell_usage(context::estimate(&self.messages())).await
+            }
+            Err(error) => {
+                self.tell_compaction(&id, "failed", None).await?;
+                Err(error)
+            }
+        }
+    }
+
+    async fn summarise(&mut self) -> Result<String, TurnError> {
+        let chosen = self.session.chosen().await?;
+        let mut messages = self.messages();
+        let ask = Part::text(SUMMARISE);
+        match messages.last_mut() {
+            Some(Message::User { parts }) => parts.push(ask),
+            _ => messages.push(Message::User { parts: vec![ask] }),
+        }
+        let request = Request { model: chosen.model, messages, ..Request::default() };
+        let mut answer = chosen.provider.chat(request);
+        let mut summary = String::new();
+        while let Some(delta) = answer.next().await {
+            match delta? {
+                Delta::Text(text) => summary.push_str(&text),
+                Delta::Usage(usage) => self.usage = sum(self.usage, usage),
+                _ => {}
+            }
+        }
+        if summary.trim().is_empty() {
+            // It would stand for everything that was said.
+            let message = "The model gave an empty summary; nothing was left out.".to_owned();
+            return Err(Failure { category: "protocol", message }.into());
+        }
+        Ok(summary)
+    }
+
+    async fn tell_compaction(
+        &self,
+        id: &str,
+        status: &str,
+        summary: Option<&str>,
+    ) -> Result<(), TurnError> {
+        if !self.session.client().can.shows_compaction {
+            return match status {
+                "in_progress" => self.remark("The session is being summarised to make room.").await,
+                _ => Ok(()),
+            };
+        }
+        let mut update = json!({
+            "sessionUpdate": "compaction_update", "compactionId": id, "status": status,
+        });
+        if let Some(summary) = summary {
+            update["summary"] = json!([{ "type": "text", "text": summary }]);
+        }
+        self.tell(update).await
+    }
+
+    async fn remark(&self, text: &str) -> Result<(), TurnError> {
+        tracing::info!("{text}");
+        match self.session.client().can.shows_notices {
+            true => {
+                let notice = json!({
+                    "sessionUpdate": "notice", "severity": "info", "title": text,
+                });
+                self.tell(notice).await
+            }
+            false => {
+                let content = json!({ "type": "text", "text": format!("{text}\n") });
+                self.tell(json!({ "sessionUpdate": "agent_thought_chunk", "content": content }))
+                    .await
+            }
+        }
+    }
+
+    async fn tell_usage(&self, used: u64) -> Result<(), TurnError> {
+        let size = self.session.chosen().await?.context;
+        self.tell(json!({ "sessionUpdate": "usage_update", "used": used, "size": size })).await
+    }
+}
+
+#[async_trait]
+impl Talk for MainTalk<'_> {
+    fn messages(&self) -> Vec<Message> {
+        let system = self.session.instructions.text(self.session.options().mode);
+        context::messages(&system, &self.session.journal.all())
+    }
+
+    async fn say(&mut self, voice: Voice, text: &str) -> Result<(), TurnError> {
+        let kind = match voice {
+            Voice::Aloud => "agent_message_chunk",
+            Voice::Thought => "agent_thought_chunk",
+        };
+        let content = json!({ "type": "text", "text": text });
+        self.tell(json!({ "sessionUpdate": kind, "content": content })).await
+    }
+
+    async fn remark(&mut self, text: &str) -> Result<(), TurnError> {
+        MainTalk::remark(self, text).await
+    }
+
+    async fn answered(&mut self, said: Said) -> Result<u64, TurnError> {
+        let Said { text, thought, calls, usage, is_whole } = said;
+        if let Some(usage) = usage {
+            self.usage = sum(self.usage, usage);
+        }
+        let item = Item::Answer { text, thought, calls, is_whole, usage };
+        let seq = self.session.journal.add(item).await?;
+        let used = usage.map(|usage| usage.input + usage.output);
+        let used = used.unwrap_or_else(|| context::estimate(&self.messages()));
+        self.tell_usage(used).await?;
+        Ok(seq)
+    }
+
+    async fn show(&mut self, update: Value) -> Result<(), TurnError> {
+        self.tell(update).await
+    }
+
+    async fn called(
+        &mut self,
+        answer: u64,
+        index: usize,
+        shown: Value,
+        parts: Vec<Part>,
+    ) -> Result<(), TurnError> {
+        self.session.journal.add(Item::Called { answer, index, shown, parts }).await?;
+        Ok(())
+    }
+
+    async fn make_room(&mut self, used: u64) -> Result<(), TurnError> {
+        // What the tools gave comes on top of what the model counted.
+        let used = used.max(context::estimate(&self.messages()));
+        let full =
+            self.session.chosen().await?.context * self.session.limits().compact_at_percent / 100;
+        if used < full {
+            return Ok(());
+        }
+        self.compact().await
+    }
+}
+
+fn sum(a: Usage, b: Usage) -> Usage {
+    Usage {
+        input: a.input + b.input,
+        output: a.output + b.output,
+        thought: a.thought + b.thought,
+        cached: a.cached + b.cached,
+    }
+}

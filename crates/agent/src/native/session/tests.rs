@@ -1,0 +1,124 @@
+//! Room is made when the window is nearly full, when somebody asks for it, and never by losing
+//! what was said.
+
+use serde_json::{Value, json};
+use testkit::model_server::{calls, status, text};
+
+use crate::native::client::Abilities;
+use crate::native::journal::{Entry, Item};
+use crate::native::play::{Cast, Play};
+
+fn summaries(play: &Play) -> Vec<String> {
+    let of = |entry: &Entry| match &*entry.item {
+        Item::Compacted { summary } => Some(summary.clone()),
+        _ => None,
+    };
+    play.items().iter().filter_map(of).collect()
+}
+
+fn told(play: &Play) -> Vec<Value> {
+    play.updates_of("compaction_update").iter().map(|update| update["status"].clone()).collect()
+}
+
+fn with_compaction() -> Abilities {
+    Abilities { shows_compaction: true, ..Abilities::default() }
+}
+
+#[tokio::test]
+async fn a_full_window_is_summarised_before_the_next_request() {
+    let play =
+        Play::with(Cast { can: with_compaction(), window: Some(4000), ..Cast::default() }).await;
+    std::fs::write(play.stage.cwd().join("a"), "many words\n".repeat(1000)).unwrap();
+    play.server.answer(calls([("read", json!({ "path": "a" }))]));
+    play.server.answer(text("They read a long file."));
+    play.server.answer(text("Done."));
+
+    let ended = play.prompt("read it").await;
+
+    assert_eq!(ended["stopReason"], "end_turn");
+    let chats = play.server.chats();
+    assert_eq!(chats.len(), 3);
+    assert!(chats[1].last_user().starts_with("Summarise this whole session"));
+    assert_eq!(chats[2].roles(), ["system", "user"]);
+    assert!(chats[2].last_user().contains("They read a long file."));
+    assert_eq!(summaries(&play), ["They read a long file."]);
+    assert_eq!(told(&play), ["in_progress", "completed"]);
+    let ids: Vec<Value> = play
+        .updates_of("compaction_update")
+        .iter()
+        .map(|update| update["compactionId"].clone())
+        .collect();
+    assert_eq!(ids[0], ids[1]);
+}
+
+#[tokio::test]
+async fn what_the_endpoint_counted_counts_too() {
+    let play = Play::with(Cast { window: Some(10_000), ..Cast::default() }).await;
+    play.server.answer(calls([("list", json!({}))]).usage(8500, 10));
+    play.server.answer(text("Short."));
+    play.server.answer(text("Done."));
+    play.prompt("go").await;
+    assert_eq!(summaries(&play), ["Short."]);
+    // A client that cannot show it is told in words.
+    let thoughts = play.updates_of("agent_thought_chunk");
+    assert!(thoughts[0]["content"]["text"].as_str().unwrap().contains("summarised"));
+    assert!(told(&play).is_empty());
+}
+
+#[tokio::test]
+async fn a_window_with_room_is_left_alone() {
+    let play = Play::with(Cast { window: Some(10_000), ..Cast::default() }).await;
+    play.server.answer(calls([("list", json!({}))]).usage(7900, 10));
+    play.server.answer(text("Done."));
+    play.prompt("go").await;
+    assert!(summaries(&play).is_empty());
+}
+
+#[tokio::test]
+async fn compact_summarises_when_it_is_asked_for() {
+    let play = Play::with(Cast { can: with_compaction(), ..Cast::default() }).await;
+    play.server.answer(text("Hello Ann."));
+    play.server.answer(text("Ann said hello.").usage(50, 7));
+    play.server.answer(text("Ann."));
+    play.prompt("I am Ann").await;
+
+    let ended = play.prompt("/compact").await;
+
+    assert_eq!(ended["stopReason"], "end_turn");
+    assert_eq!(ended["usage"]["totalTokens"], 57);
+    assert_eq!(told(&play), ["in_progress", "completed"]);
+    play.prompt("who am I?").await;
+    let last = play.server.last_chat();
+    assert_eq!(last.roles(), ["system", "user"]);
+    assert!(last.last_user().ends_with("Ann said hello.\nwho am I?"), "{}", last.last_user());
+}
+
+#[tokio::test]
+async fn a_summary_that_fails_takes_nothing_away() {
+    let play = Play::with(Cast { can: with_compaction(), ..Cast::default() }).await;
+    play.server.answer(text("Hello Ann."));
+    play.server.answer(status(400).json(&json!({ "error": { "message": "no" } })));
+    play.server.answer(text("Ann."));
+    play.prompt("I am Ann").await;
+    let ended = play.prompt("/compact").await;
+    assert_eq!(ended["stopReason"], "end_turn");
+    assert!(ended["_meta"]["switchyard"]["error"].is_object(), "{ended}");
+    assert_eq!(told(&play), ["in_progress", "failed"]);
+    assert!(summaries(&play).is_empty());
+    play.prompt("who am I?").await;
+    assert_eq!(play.server.last_chat().roles(), ["system", "user", "assistant", "user"]);
+}
+
+#[tokio::test]
+async fn an_empty_summary_takes_nothing_away() {
+    let play = Play::with(Cast { can: with_compaction(), ..Cast::default() }).await;
+    play.server.answer(text("Hello Ann."));
+    play.server.answer(text(" \n"));
+    play.server.answer(text("Ann."));
+    play.prompt("I am Ann").await;
+    play.prompt("/compact").await;
+    assert_eq!(told(&play), ["in_progress", "failed"]);
+    assert!(summaries(&play).is_empty());
+    play.prompt("who am I?").await;
+    assert_eq!(play.server.last_chat().roles(), ["system", "user", "assistant", "user"]);
+}

@@ -1,0 +1,161 @@
+//! Prompts that begin with a slash: the agent's own commands, and those in files.
+//!
+//! A command in a file is a prompt: `review.md` in one of the directories is `/review`, its
+//! first line tells what it does, and `$ARGUMENTS` in it is what follows the name.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::journal::Item;
+use super::session::Session;
+
+/// What a prompt turned out to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Slash {
+    None,
+    /// It is done, and this is said about it.
+    Done(String),
+    Compact,
+    /// This is the prompt.
+    Prompt(String),
+}
+
+/// Name, what it does, what may follow.
+const OWN: [(&str, &str, Option<&str>); 4] = [
+    ("compact", "put a summary in the place of the conversation so far", None),
+    ("clear", "go on without what was said before", None),
+    ("model", "show the models, or use another", Some("MODEL")),
+    ("help", "list the commands", None),
+];
+
+const MAX_FILE_BYTES: u64 = 256 << 10;
+const MAX_FILES: usize = 200;
+/// Below the directory of the session.
+const PROJECT_DIR: &str = ".switchyard/commands";
+
+struct Custom {
+    name: String,
+    description: String,
+    body: String,
+}
+
+/// Reads a prompt, and does what it commands.
+pub(super) async fn read(text: &str, session: &Session) -> Slash {
+    let Some(line) = text.trim_start().strip_prefix('/') else { return Slash::None };
+    let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let rest = rest.trim();
+    match name {
+        "compact" => Slash::Compact,
+        "clear" => match session.journal.add(Item::Cleared).await {
+            Ok(_) => Slash::Done("What was said before is forgotten; it stays in the log.".into()),
+            Err(error) => Slash::Done(format!("The session cannot be kept: {error}")),
+        },
+        "model" => Slash::Done(model(rest, session).await),
+        "help" => Slash::Done(help(session)),
+        name => match custom(session).into_iter().find(|command| command.name == name) {
+            Some(command) => Slash::Prompt(command.with(rest)),
+            // A path, or a word to the model.
+            None => Slash::None,
+        },
+    }
+}
+
+async fn model(wanted: &str, session: &Session) -> String {
+    if wanted.is_empty() {
+        let current = session.options().model;
+        let offers = session.models.offers().await;
+        let mut lines = vec![format!("The model is `{current}`.")];
+        if !offers.is_empty() {
+            lines.push("There are:".into());
+            lines.extend(offers.iter().map(|offer| format!("- `{}`", offer.id)));
+        }
+        return lines.join("\n");
+    }
+    match session.set_option("model", wanted).await {
+        Err(error) => error.message.clone(),
+        Ok(_) => {
+            let offers = session.models.offers().await;
+            let options = session.options().to_acp(&offers);
+            let update =
+                json!({ "sessionUpdate": "config_option_update", "configOptions": options });
+            let _ = session.client().update(update).await;
+            format!("The model is now `{wanted}`.")
+        }
+    }
+}
+
+fn help(session: &Session) -> String {
+    let own = OWN.iter().map(|(name, about, input)| {
+        let input = input.map(|input| format!(" {input}")).unwrap_or_default();
+        format!("- `/{name}{input}`: {about}")
+    });
+    let custom = custom(session).into_iter();
+    let custom = custom.map(|command| format!("- `/{}`: {}", command.name, command.description));
+    own.chain(custom).collect::<Vec<_>>().join("\n")
+}
+
+/// As ACP's `availableCommands`.
+pub(super) fn available(session: &Session) -> Value {
+    let own = OWN.iter().map(|(name, about, input)| match input {
+        Some(hint) => json!({ "name": name, "description": about, "input": { "hint": hint } }),
+        None => json!({ "name": name, "description": about }),
+    });
+    let custom = custom(session).into_iter().map(|command| {
+        let input = json!({ "hint": "arguments" });
+        json!({ "name": command.name, "description": command.description, "input": input })
+    });
+    own.chain(custom).collect()
+}
+
+/// The commands in files; those of the project first.
+fn custom(session: &Session) -> Vec<Custom> {
+    let project = session.cwd().join(PROJECT_DIR);
+    let mut all: Vec<Custom> = Vec::new();
+    for dir in [Some(project), session.scene.settings.commands_dir.clone()].into_iter().flatten() {
+        for command in in_dir(&dir) {
+            let is_known = OWN.iter().any(|(name, ..)| *name == command.name)
+                || all.iter().any(|known| known.name == command.name);
+            if !is_known {
+                all.push(command);
+            }
+        }
+    }
+    all
+}
+
+fn in_dir(dir: &Path) -> Vec<Custom> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.flatten().take(MAX_FILES).map(|e| e.path()).collect();
+    paths.sort();
+    paths.iter().filter_map(|path| in_file(path)).collect()
+}
+
+fn in_file(path: &Path) -> Option<Custom> {
+    let name = path.file_name()?.to_str()?.strip_suffix(".md")?.to_owned();
+    let is_plain = !name.is_empty()
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+    let about = path.metadata().ok()?;
+    if !is_plain || !about.is_file() || about.len() > MAX_FILE_BYTES {
+        return None;
+    }
+    let body = std::fs::read_to_string(path).ok()?;
+    let first = body.lines().map(|line| line.trim_start_matches('#').trim());
+    let first = first.into_iter().find(|line| !line.is_empty())?;
+    let description = first.chars().filter(|c| !c.is_control()).take(100).collect();
+    Some(Custom { name, description, body })
+}
+
+impl Custom {
+    fn with(&self, arguments: &str) -> String {
+        const PLACE: &str = "$ARGUMENTS";
+        match self.body.contains(PLACE) {
+            true => self.body.replace(PLACE, arguments),
+            false if arguments.is_empty() => self.body.clone(),
+            false => format!("{}\n\n{arguments}", self.body.trim_end()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

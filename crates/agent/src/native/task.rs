@@ -1,0 +1,235 @@
+//! The tool `task`: a piece of work for a second conversation with the same model.
+//!
+//! What is read and tried there does not fill the window here: only its last words come back.
+//! Its own tool calls are shown to the client like all others, and ask for permission like all
+//! others; it cannot start further tasks.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::chat::{Message, Part, ToolSpec};
+use super::context;
+use super::scene::Scene;
+use super::session::Session;
+use super::tools::{Content, Kind, Need, Output, Prepared, Shown, Tool, ToolError, Toolbox};
+use super::turn::{Said, Stop, Talk, Turn, TurnError, Voice};
+
+const FOR_A_TASK: &str = "You work on one task that another agent has given you. Nobody can answer \
+     questions. Your last message is all that comes back to it: put everything in it that was \
+     asked for, with paths and lines.";
+/// Calls of one task that are shown; the numbers of others go on.
+const PROGRESS_CHARS: usize = 2000;
+
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) session: Arc<Session>,
+    pub(super) cancel: CancellationToken,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    description: String,
+    prompt: String,
+}
+
+#[async_trait]
+impl Tool for Task {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "task".into(),
+            description: "Gives a self-contained piece of work (a search through many files, a \
+                 question about the code, a separate change) to a sub-agent with the same tools \
+                 and an empty context. It sees nothing of this conversation: the prompt must say \
+                 everything. Its final message is the result. Several can run at once."
+                .into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "description": { "type": "string", "description": "The task in three to five words" },
+                    "prompt": { "type": "string", "description": "Everything that the sub-agent must know and what it shall give back" },
+                },
+                "required": ["description", "prompt"],
+            }),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Think
+    }
+
+    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
+        let Arguments { description, prompt } = serde_json::from_value(arguments)
+            .map_err(|error| ToolError(format!("The arguments do not fit: {error}.")))?;
+        let (session, cancel, scene) = (self.session.clone(), self.cancel.clone(), scene.clone());
+        let shown = Shown { title: description, ..Shown::default() };
+        let work = Box::pin(async move { run(session, cancel, scene, prompt).await });
+        // What it does asks for itself.
+        Ok(Prepared { shown, need: Need::Nothing, work })
+    }
+}
+
+async fn run(
+    session: Arc<Session>,
+    cancel: CancellationToken,
+    scene: Scene,
+    prompt: String,
+) -> Result<Output, ToolError> {
+    let words = SubAgent::new(session, cancel, scene).work_on(prompt).await?;
+    let content = vec![Content::Text(words.clone())];
+    Ok(Output { content, ..Output::text(words) })
+}
+
+/// A second conversation, which can be given one thing after another.
+pub(super) struct SubAgent {
+    session: Arc<Session>,
+    cancel: CancellationToken,
+    tools: Toolbox,
+    talk: Aside,
+}
+
+impl SubAgent {
+    /// One that belongs to the call of `scene`.
+    pub(super) fn new(session: Arc<Session>, cancel: CancellationToken, scene: Scene) -> Self {
+        let tools = Toolbox::for_task(&session);
+        let system = session.instructions.text(session.options().mode);
+        let system = Message::System { text: format!("{system}\n\n{FOR_A_TASK}") };
+        let talk = Aside {
+            session: session.clone(),
+            scene,
+            messages: vec![system],
+            said: String::new(),
+            n_answers: 0,
+        };
+        Self { session, cancel, tools, talk }
+    }
+
+    /// Its last words on the matter.
+    pub(super) async fn work_on(&mut self, prompt: String) -> Result<String, ToolError> {
+        let part = Part::text(prompt);
+        match self.talk.messages.last_mut() {
+            Some(Message::User { parts }) => parts.push(part),
+            _ => self.talk.messages.push(Message::User { parts: vec![part] }),
+        }
+        let n_before = self.talk.messages.len();
+        let turn = Turn { session: &self.session, tools: &self.tools, cancel: &self.cancel };
+        let ended = turn.run(&mut self.talk).await;
+        let words = self.talk.last_words(n_before);
+        match ended {
+            Ok(Stop::EndTurn | Stop::MaxTokens) if !words.is_empty() => Ok(words),
+            Ok(stop) => Err(ToolError(format!(
+                "The sub-agent ended without an answer ({}). What it had said: {words}",
+                stop.as_str()
+            ))),
+            Err(error) => Err(ToolError(format!("The sub-agent failed: {error}"))),
+        }
+    }
+}
+
+/// The sub-agent's conversation, kept only while it lasts.
+struct Aside {
+    session: Arc<Session>,
+    /// Of the call that the task is.
+    scene: Scene,
+    messages: Vec<Message>,
+    /// In the answer that is coming.
+    said: String,
+    n_answers: u64,
+}
+
+impl Aside {
+    /// Of what came after so many messages.
+    fn last_words(&self, n_before: usize) -> String {
+        let words = self.messages.iter().skip(n_before).rev().find_map(|message| match message {
+            Message::Assistant { text, .. } if !text.is_empty() => Some(text.clone()),
+            _ => None,
+        });
+        words.unwrap_or_default()
+    }
+
+    fn show_progress(&self) {
+        let n_chars = self.said.chars().count();
+        let tail: String = self.said.chars().skip(n_chars.saturating_sub(PROGRESS_CHARS)).collect();
+        self.scene.show(&[Content::Text(tail)], &[]);
+    }
+}
+
+#[async_trait]
+impl Talk for Aside {
+    fn messages(&self) -> Vec<Message> {
+        self.messages.clone()
+    }
+
+    async fn say(&mut self, voice: Voice, text: &str) -> Result<(), TurnError> {
+        if voice == Voice::Aloud {
+            self.said.push_str(text);
+            // A line at a time is enough for whoever watches.
+            if text.contains('\n') {
+                self.show_progress();
+            }
+        }
+        Ok(())
+    }
+
+    async fn remark(&mut self, text: &str) -> Result<(), TurnError> {
+        tracing::info!("{text}");
+        Ok(())
+    }
+
+    async fn answered(&mut self, said: Said) -> Result<u64, TurnError> {
+        self.said.clear();
+        if said.is_whole {
+            let Said { text, thought, calls, .. } = said;
+            self.messages.push(Message::Assistant { text, thought, calls });
+        }
+        self.n_answers += 1;
+        Ok(self.n_answers - 1)
+    }
+
+    async fn show(&mut self, update: Value) -> Result<(), TurnError> {
+        self.session.client().update(update).await.map_err(|_| TurnError::ClientGone)
+    }
+
+    async fn called(
+        &mut self,
+        _answer: u64,
+        index: usize,
+        _shown: Value,
+        parts: Vec<Part>,
+    ) -> Result<(), TurnError> {
+        let calls = self.messages.iter().rev().find_map(|message| match message {
+            Message::Assistant { calls, .. } => Some(calls),
+            _ => None,
+        });
+        let Some(call) = calls.and_then(|calls| calls.get(index)).map(|call| call.id.clone())
+        else {
+            return Ok(());
+        };
+        self.messages.push(Message::Tool { call, parts });
+        Ok(())
+    }
+
+    fn call_id(&self, answer: u64, index: usize) -> String {
+        format!("{}-{answer}-{index}", self.scene.call)
+    }
+
+    async fn make_room(&mut self, _used: u64) -> Result<(), TurnError> {
+        let window = self.session.chosen().await?.context;
+        let full = window * self.session.limits().compact_at_percent / 100;
+        // The oldest results are what it needs least.
+        let mut oldest = 0;
+        while context::estimate(&self.messages) > full && oldest < self.messages.len() {
+            if let Some(Message::Tool { parts, .. }) = self.messages.get_mut(oldest) {
+                *parts = vec![Part::text("[left out to make room]")];
+            }
+            oldest += 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

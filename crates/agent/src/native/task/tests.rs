@@ -1,0 +1,116 @@
+//! A sub-agent has its own conversation, and asks like everybody else.
+
+use serde_json::json;
+use testkit::model_server::{calls, status, text};
+
+use crate::native::options::Mode;
+use crate::native::play::{Cast, Play, chosen};
+use crate::native::session::Limits;
+
+fn task(prompt: &str) -> testkit::model_server::Answer {
+    calls([("task", json!({ "description": "look around", "prompt": prompt }))])
+}
+
+#[tokio::test]
+async fn only_its_last_words_come_back() {
+    let play = Play::new().await;
+    std::fs::write(play.stage.cwd().join("a"), "the secret is 7\n").unwrap();
+    play.server.answer(task("find the secret"));
+    play.server.answer(calls([("read", json!({ "path": "a" }))]).text("I look."));
+    play.server.answer(text("It is 7."));
+    play.server.answer(text("Seven."));
+
+    let ended = play.prompt("what is the secret? my name is Ann").await;
+
+    assert_eq!(ended["stopReason"], "end_turn");
+    let chats = play.server.chats();
+    assert_eq!(chats[1].roles(), ["system", "user"]);
+    assert_eq!(chats[1].last_user(), "find the secret");
+    assert!(!chats[1].body.to_string().contains("Ann"));
+    assert!(!chats[1].tool_names().contains(&"task"));
+    assert!(chats[0].tool_names().contains(&"task"));
+    assert_eq!(chats[3].new_tool_results(), ["It is 7."]);
+    assert!(!chats[3].body.to_string().contains("the secret is 7"));
+    // Its calls are shown under names of their own.
+    let ids: Vec<String> = play.calls().into_keys().collect();
+    assert_eq!(ids, ["call-2-0", "call-2-0-0-0"]);
+}
+
+#[tokio::test]
+async fn it_asks_for_permission_like_everybody() {
+    let play = Play::with(Cast { mode: Mode::Ask, ..Cast::default() }).await;
+    play.stage.client.answers("session/request_permission", chosen("reject"));
+    play.server.answer(task("write x"));
+    play.server.answer(calls([("write", json!({ "path": "x", "content": "y" }))]));
+    play.server.answer(text("I may not."));
+    play.server.answer(text("He may not."));
+    play.prompt("go").await;
+    assert_eq!(play.stage.client.heard("session/request_permission").len(), 1);
+    assert!(!play.stage.cwd().join("x").exists());
+    assert!(play.server.chats()[2].new_tool_results()[0].contains("rejected"));
+}
+
+#[tokio::test]
+async fn one_that_fails_is_an_error_for_the_model() {
+    let play = Play::new().await;
+    play.server.answer(task("x"));
+    play.server.answer(status(400).json(&json!({ "error": { "message": "too much" } })));
+    play.server.answer(text("It failed."));
+    let ended = play.prompt("go").await;
+    assert_eq!(ended["stopReason"], "end_turn");
+    let results = play.server.last_chat().new_tool_results();
+    assert!(results[0].starts_with("Error: The sub-agent failed"), "{results:?}");
+}
+
+#[tokio::test]
+async fn one_that_says_nothing_is_an_error_too() {
+    let limits = Limits { max_requests: 4, ..Limits::default() };
+    let play = Play::with(Cast { limits, ..Cast::default() }).await;
+    play.server.answer(task("x"));
+    for _ in 0..4 {
+        play.server.answer(calls([("list", json!({}))]));
+    }
+    play.server.answer(text("It got lost."));
+    play.prompt("go").await;
+    let results = play.server.last_chat().new_tool_results();
+    assert!(results[0].contains("without an answer (max_turn_requests)"), "{results:?}");
+}
+
+#[tokio::test]
+async fn several_work_at_once() {
+    let play = Play::new().await;
+    let two = ["one", "two"].map(|n| ("task", json!({ "description": n, "prompt": n })));
+    play.server.answer(calls(two));
+    play.server.brain(|asked| match asked.last_user().as_str() {
+        "go" => text("Both are back."),
+        n => text(format!("I am {n}.")),
+    });
+    play.prompt("go").await;
+    assert_eq!(play.server.last_chat().new_tool_results(), ["I am one.", "I am two."]);
+}
+
+#[tokio::test]
+async fn its_oldest_results_make_room() {
+    let play = Play::with(Cast { window: Some(8000), ..Cast::default() }).await;
+    std::fs::write(play.stage.cwd().join("a"), "many words\n".repeat(1000)).unwrap();
+    std::fs::write(play.stage.cwd().join("b"), "many terms\n".repeat(1000)).unwrap();
+    play.server.answer(task("read a and b"));
+    play.server.answer(calls([("read", json!({ "path": "a" }))]));
+    play.server.answer(calls([("read", json!({ "path": "b" }))]));
+    play.server.answer(text("Read."));
+    play.server.answer(text("Done."));
+    play.prompt("go").await;
+    let results = play.server.chats()[3].tool_results();
+    assert_eq!(results[0], "[left out to make room]");
+    assert!(results[1].contains("many terms"));
+}
+
+#[tokio::test]
+async fn arguments_that_do_not_fit_are_told() {
+    let play = Play::new().await;
+    play.server.answer(calls([("task", json!({ "prompt": "x" }))]));
+    play.server.answer(text("Sorry."));
+    play.prompt("go").await;
+    let results = play.server.last_chat().new_tool_results();
+    assert!(results[0].contains("do not fit"), "{results:?}");
+}

@@ -1,0 +1,196 @@
+//! A session to try tools in, with a client that is not real.
+//!
+//! The client holds unsaved files of its own, serves `fs/*` when it says that it does, and
+//! remembers what it was asked.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use bus::connection::{Connection, ConnectionLimits, Incoming};
+use serde_json::{Value, json};
+use wire::{Json, RpcError};
+
+use super::client::{Abilities, Client};
+use super::scene::{Scene, SceneOfSession, Settings};
+use super::tools::{Output, Prepared, Tool, ToolError};
+
+/// What the client of a test does and has seen.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FakeClient {
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// By path; `None` is a file that it refuses.
+    buffers: HashMap<String, Option<String>>,
+    calls: Vec<(String, Value)>,
+}
+
+impl FakeClient {
+    /// Opens a buffer with unsaved text.
+    pub(super) fn hold(&self, path: &Path, text: &str) {
+        let path = path.display().to_string();
+        self.inner.lock().unwrap().buffers.insert(path, Some(text.to_owned()));
+    }
+
+    pub(super) fn refuse(&self, path: &Path) {
+        self.inner.lock().unwrap().buffers.insert(path.display().to_string(), None);
+    }
+
+    pub(super) fn held(&self, path: &Path) -> Option<String> {
+        let path = path.display().to_string();
+        self.inner.lock().unwrap().buffers.get(&path).cloned().flatten()
+    }
+
+    /// The methods that were called so far.
+    pub(super) fn calls(&self) -> Vec<String> {
+        self.inner.lock().unwrap().calls.iter().map(|(method, _)| method.clone()).collect()
+    }
+
+    fn answer(&self, method: &str, params: &Value) -> Result<Json, RpcError> {
+        let mut inner = self.inner.lock().unwrap();
+        inner.calls.push((method.to_owned(), params.clone()));
+        let path = params["path"].as_str().unwrap_or_default().to_owned();
+        match method {
+            "fs/read_text_file" => match inner.buffers.get(&path) {
+                Some(Some(text)) => Ok(Json::of(&json!({ "content": text }))),
+                Some(None) => Err(RpcError::internal("not as text")),
+                None => match std::fs::read_to_string(&path) {
+                    Ok(text) => Ok(Json::of(&json!({ "content": text }))),
+                    Err(_) => Err(RpcError::not_found(path)),
+                },
+            },
+            "fs/write_text_file" => {
+                if inner.buffers.get(&path) == Some(&None) {
+                    return Err(RpcError::internal("may not be written"));
+                }
+                let content = params["content"].as_str().unwrap_or_default().to_owned();
+                inner.buffers.insert(path, Some(content));
+                Ok(Json::trusted("{}"))
+            }
+            other => Err(RpcError::method_not_found(other)),
+        }
+    }
+}
+
+/// A directory with a session in it.
+#[derive(Debug)]
+pub(super) struct Stage {
+    /// Removed with the stage.
+    _dir: tempfile::TempDir,
+    /// What is beside it is outside the roots.
+    pub root: PathBuf,
+    pub client: FakeClient,
+    pub scene: Scene,
+}
+
+impl Stage {
+    /// A client that can do nothing.
+    pub(super) fn new() -> Self {
+        Self::with(Abilities::default())
+    }
+
+    /// A client that reads and writes files.
+    pub(super) fn of_editor() -> Self {
+        Self::with(Abilities { reads_files: true, writes_files: true, ..Abilities::default() })
+    }
+
+    pub(super) fn with(can: Abilities) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap().join("ws");
+        std::fs::create_dir(&root).unwrap();
+        let fake = FakeClient::default();
+        let client = connect(&fake, can);
+        let settings = Settings::new(PathBuf::from("/nonexistent"), Vec::new());
+        let session = SceneOfSession::new(root.clone(), &[], client, settings).unwrap();
+        let scene = Scene { session: Arc::new(session), call: "call-1".into() };
+        Self { _dir: dir, root, client: fake, scene }
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    pub(super) fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    pub(super) fn get(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub(super) async fn prepare(
+        &self,
+        tool: &dyn Tool,
+        arguments: Value,
+    ) -> Result<Prepared, ToolError> {
+        tool.prepare(arguments, &self.scene).await
+    }
+
+    /// Prepares and runs a call that everybody allows.
+    pub(super) async fn run(&self, tool: &dyn Tool, arguments: Value) -> Result<Output, ToolError> {
+        self.prepare(tool, arguments).await?.work.await
+    }
+
+    /// The text for the model.
+    pub(super) async fn say(&self, tool: &dyn Tool, arguments: Value) -> String {
+        match self.run(tool, arguments).await {
+            Ok(output) => text_of(&output),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    pub(super) async fn fail(&self, tool: &dyn Tool, arguments: Value) -> String {
+        match self.run(tool, arguments).await {
+            Ok(output) => panic!("it worked: {}", text_of(&output)),
+            Err(error) => error.0,
+        }
+    }
+}
+
+pub(super) fn text_of(output: &Output) -> String {
+    let texts = output.parts.iter().filter_map(|part| match part {
+        super::chat::Part::Text { text } => Some(text.as_str()),
+        super::chat::Part::Image { .. } => None,
+    });
+    texts.collect()
+}
+
+fn connect(fake: &FakeClient, can: Abilities) -> Client {
+    let (ours, theirs) = tokio::io::duplex(1 << 20);
+    let limits = ConnectionLimits {
+        max_line_bytes: 64 << 20,
+        write_stall: std::time::Duration::from_secs(60),
+    };
+    let (reader, writer) = tokio::io::split(ours);
+    let (connection, mut inbox) = Connection::open(reader, writer, &limits);
+    // Whoever reads the connection settles what was asked over it.
+    tokio::spawn(async move {
+        while let Some(batch) = inbox.next().await {
+            for incoming in batch {
+                if let Incoming::Reply(reply) = incoming {
+                    reply.settle();
+                }
+            }
+        }
+    });
+    let (reader, writer) = tokio::io::split(theirs);
+    let (their_connection, mut their_inbox) = Connection::open(reader, writer, &limits);
+    let fake = fake.clone();
+    tokio::spawn(async move {
+        while let Some(batch) = their_inbox.next().await {
+            for incoming in batch {
+                if let Incoming::Request(message) = incoming {
+                    let params = serde_json::from_str(message.body()).unwrap_or_default();
+                    let outcome = fake.answer(message.method(), &params);
+                    let _ = their_connection.respond(&message.id(), outcome).await;
+                }
+            }
+        }
+    });
+    Client::new(connection, "s-1".into(), can)
+}

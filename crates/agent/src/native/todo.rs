@@ -1,0 +1,211 @@
+//! The tool `todo`: the agent's plan, kept for a session and shown as ACP's plan.
+//!
+//! In: the whole list, each time. Out: the same list, checked. A list that is refused leaves the
+//! one before as it was.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::chat::ToolSpec;
+use super::scene::Scene;
+use super::tools::{Kind, Need, Output, Prepared, Shown, Tool, ToolError};
+use super::visible;
+
+/// A longer plan is not looked at by anybody.
+const MAX_TODOS: usize = 100;
+const MAX_CONTENT_CHARS: usize = 500;
+
+/// One value per session: it holds the list.
+#[derive(Debug, Default)]
+pub struct Todo {
+    list: Arc<Mutex<Vec<Entry>>>,
+}
+
+/// One step, in ACP's words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub content: String,
+    #[serde(default)]
+    pub priority: Priority,
+    #[serde(default)]
+    pub status: Status,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    High,
+    #[default]
+    Medium,
+    Low,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    #[default]
+    Pending,
+    InProgress,
+    #[serde(alias = "done")]
+    Completed,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    todos: Option<Vec<Entry>>,
+}
+
+impl Todo {
+    /// The list as it is.
+    pub fn list(&self) -> Vec<Entry> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts a list back that was kept elsewhere, without telling anybody.
+    pub fn restore(&self, list: Vec<Entry>) {
+        *self.list.lock().unwrap_or_else(PoisonError::into_inner) = list;
+    }
+}
+
+/// The list that a call put in place, of the call as clients saw it last.
+pub(super) fn list_of(shown: &Value) -> Option<Vec<Entry>> {
+    let is_one = shown["name"] == "todo" && shown["status"] == "completed";
+    let arguments = Arguments::deserialize(&shown["rawInput"]).ok().filter(|_| is_one)?;
+    arguments.todos
+}
+
+/// The same as ACP's update.
+pub(super) fn plan_of(shown: &Value) -> Option<Value> {
+    Some(json!({ "sessionUpdate": "plan", "entries": list_of(shown)? }))
+}
+
+#[async_trait]
+impl Tool for Todo {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "todo".into(),
+            description: "Keeps the list of steps of the current task, which the user sees. Send \
+                the whole list each time; without `todos` the list is returned as it is. Use it \
+                for tasks of several steps, keep one step in_progress, and mark a step completed \
+                as soon as it is."
+                .into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "todos": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": {
+                                "content": { "type": "string", "description": "What to do" },
+                                "status": {
+                                    "type": "string",
+                                    "enum": ["pending", "in_progress", "completed"],
+                                },
+                                "priority": {
+                                    "type": "string",
+                                    "enum": ["high", "medium", "low"],
+                                },
+                            },
+                            "required": ["content", "status"],
+                        },
+                    },
+                },
+            }),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Think
+    }
+
+    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
+        let arguments: Arguments = serde_json::from_value(arguments).map_err(|error| {
+            ToolError(format!(
+                "todo needs `todos`, a list of {{content, status, priority}} where status is \
+                 pending, in_progress or completed and priority is high, medium or low: {error}"
+            ))
+        })?;
+        if let Some(todos) = &arguments.todos {
+            check(todos)?;
+        }
+        let title = match &arguments.todos {
+            Some(todos) => summary(todos),
+            None => "Look at the plan".into(),
+        };
+        let (list, client) = (Arc::clone(&self.list), Arc::clone(&scene.session));
+        let work = async move {
+            let Some(todos) = arguments.todos else {
+                let todos = list.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                return Ok(Output::text(told(&todos)));
+            };
+            let update = json!({ "sessionUpdate": "plan", "entries": todos });
+            client.client.update(update).await.map_err(|error| {
+                ToolError(format!("the plan was not shown, and not changed: {error}"))
+            })?;
+            let text = told(&todos);
+            *list.lock().unwrap_or_else(PoisonError::into_inner) = todos;
+            Ok(Output::text(text))
+        };
+        let shown = Shown { title, ..Shown::default() };
+        Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+    }
+}
+
+fn check(todos: &[Entry]) -> Result<(), ToolError> {
+    if todos.len() > MAX_TODOS {
+        let n = todos.len();
+        return Err(ToolError(format!("{n} todos are too many; keep to {MAX_TODOS}")));
+    }
+    for (at, todo) in todos.iter().enumerate() {
+        let n_chars = todo.content.chars().count();
+        if todo.content.trim().is_empty() {
+            return Err(ToolError(format!("todo {} has an empty `content`", at + 1)));
+        }
+        if n_chars > MAX_CONTENT_CHARS {
+            return Err(ToolError(format!(
+                "the `content` of todo {} has {n_chars} characters; keep to {MAX_CONTENT_CHARS}",
+                at + 1
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn summary(todos: &[Entry]) -> String {
+    let n_done = todos.iter().filter(|todo| todo.status == Status::Completed).count();
+    match todos.iter().find(|todo| todo.status == Status::InProgress) {
+        Some(todo) => {
+            format!("Plan ({n_done}/{}): {}", todos.len(), visible::title(&todo.content))
+        }
+        None => format!("Plan ({n_done}/{})", todos.len()),
+    }
+}
+
+fn told(todos: &[Entry]) -> String {
+    if todos.is_empty() {
+        return "The list is empty.".into();
+    }
+    let mut text = String::from("The list is now:\n");
+    for todo in todos {
+        let mark = match todo.status {
+            Status::Pending => ' ',
+            Status::InProgress => '>',
+            Status::Completed => 'x',
+        };
+        let priority = match todo.priority {
+            Priority::High => " (high)",
+            Priority::Medium => "",
+            Priority::Low => " (low)",
+        };
+        let _ = writeln!(text, "[{mark}] {}{priority}", todo.content);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! `apply_patch`: several changes in several files, all or none.
+
+use async_trait::async_trait;
+use roots::Place;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Content, Kind, Location, Output, Prepared, Shown, Tool, ToolError, arguments};
+use crate::native::chat::ToolSpec;
+use crate::native::files::{Change, Files, MAX_TEXT_BYTES, Text, difference};
+use crate::native::scene::Scene;
+
+mod envelope;
+mod hunks;
+mod unified;
+
+/// A patch of more files is better made in parts.
+const MAX_FILES: usize = 100;
+
+#[derive(Debug)]
+pub struct ApplyPatch;
+
+#[derive(Deserialize)]
+struct Arguments {
+    #[serde(alias = "input", alias = "patchText", alias = "patch_text", alias = "diff")]
+    patch: String,
+}
+
+/// What a patch does to one file.
+#[derive(Debug, PartialEq, Eq)]
+struct Step<'a> {
+    path: String,
+    action: Action<'a>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Action<'a> {
+    Add(String),
+    Delete,
+    Update {
+        edit: Edit<'a>,
+        /// Where the file goes.
+        to: Option<String>,
+    },
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Edit<'a> {
+    Hunks(Vec<hunks::Hunk<'a>>),
+    Unified(diffy::Patch<'a, str>),
+}
+
+#[async_trait]
+impl Tool for ApplyPatch {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "apply_patch".into(),
+            description: "Adds, changes, moves and deletes files. All of a patch is applied or \
+                          nothing. Files that exist have to be read first. The patch begins with \
+                          `*** Begin Patch` and ends with `*** End Patch`; between them each file \
+                          has `*** Add File: PATH` and its lines with `+` before them, `*** \
+                          Delete File: PATH`, or `*** Update File: PATH` (then `*** Move to: \
+                          PATH` to rename it) and its parts: `@@` with a line above the part, \
+                          such as the head of a function, then about three lines before and after \
+                          with a space before them, old lines with `-`, new ones with `+`. A \
+                          unified diff is taken as well."
+                .into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "patch": { "type": "string", "description": "The whole patch" },
+                },
+                "required": ["patch"],
+            }),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Edit
+    }
+
+    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
+        let asked: Arguments = arguments::read("apply_patch", arguments)?;
+        let files = scene.session.files.clone();
+        let patch = asked.patch.replace("\r\n", "\n");
+        // Counted right, for the parser that insists on it.
+        let counted = unified::recounted(&patch);
+        let steps = match envelope::is_one(&patch) {
+            true => envelope::read(&patch),
+            false => unified::read(&counted),
+        };
+        let steps =
+            steps.map_err(|why| ToolError::new(format_args!("the patch cannot be read: {why}")))?;
+        if steps.len() > MAX_FILES {
+            return Err(ToolError::new(format_args!(
+                "the patch changes {} files; at most {MAX_FILES} at once",
+                steps.len()
+            )));
+        }
+        let planned = plan(&files, steps).await?;
+        let need = files.need_to_change(&planned.iter().map(|at| &at.place).collect::<Vec<_>>());
+        let shown = shown(&files, &planned);
+        let work = async move {
+            let turn = files.turn().await?;
+            turn.change(&planned).await?;
+            let done: Vec<_> = planned.iter().map(|change| told(&files, change)).collect();
+            Ok(Output::text(done.join("\n")))
+        };
+        Ok(Prepared { shown, need, work: Box::pin(work) })
+    }
+}
+
+/// The changes that the steps come to, nothing of which is made yet.
+async fn plan(files: &Files, steps: Vec<Step<'_>>) -> Result<Vec<Change>, ToolError> {
+    let mut planned: Vec<Change> = Vec::new();
+    for step in steps {
+        let place = files.resolve(&step.path).await?;
+        match step.action {
+            Action::Add(content) => {
+                let at = vacant(files, place).await?;
+                planned.push(Change {
+                    place: at,
+                    old: None,
+                    new: content_of(content)?,
+                    mode: None,
+                });
+            }
+            Action::Delete => {
+                let old = Some(files.read_seen(&place).await?);
+                let mode = files.look(&place).await?.map(|facts| facts.mode);
+                planned.push(Change { place, old, new: None, mode });
+            }
+            Action::Update { edit, to } => {
+                let old = files.read_seen(&place).await?;
+                let new = updated(&files.shown(&place), &old, &edit)?;
+                match to {
+                    None => planned.push(Change { place, old: Some(old), new, mode: None }),
+                    Some(to) => {
+                        let to = files.resolve(&to).await?;
+                        let to = vacant(files, to).await?;
+                        let mode = files.look(&place).await?.map(|facts| facts.mode);
+                        planned.push(Change { place: to, old: None, new, mode });
+                        planned.push(Change { place, old: Some(old), new: None, mode });
+                    }
+                }
+            }
+        }
+    }
+    for (index, change) in planned.iter().enumerate() {
+        let before = planned.iter().take(index);
+        if before.into_iter().any(|before| before.place.real() == change.place.real()) {
+            return Err(ToolError::new(format_args!(
+                "the patch names `{}` twice; put its changes together",
+                files.shown(&change.place)
+            )));
+        }
+    }
+    Ok(planned)
+}
+
+async fn vacant(files: &Files, place: Place) -> Result<Place, ToolError> {
+    match files.read(&place).await? {
+        None => Ok(place),
+        Some(_) => Err(ToolError::new(format_args!(
+            "`{}` exists already; update it instead of adding it",
+            files.shown(&place)
+        ))),
+    }
+}
+
+fn updated(name: &str, old: &Text, edit: &Edit<'_>) -> Result<Option<Text>, ToolError> {
+    let plain = old.plain();
+    let new = match edit {
+        Edit::Hunks(hunks) => hunks::apply(&plain, hunks),
+        Edit::Unified(patch) => unified::apply(&plain, patch),
+    };
+    let new =
+        new.map_err(|why| ToolError::new(format_args!("`{name}` cannot be patched: {why}")))?;
+    content_of(old.in_the_way_of(&new).as_str().to_owned())
+}
+
+fn content_of(text: String) -> Result<Option<Text>, ToolError> {
+    match text.len() as u64 > MAX_TEXT_BYTES {
+        true => Err(ToolError::new("a file would become too large")),
+        false => Ok(Some(Text::new(text))),
+    }
+}
+
+fn shown(files: &Files, planned: &[Change]) -> Shown {
+    let names: Vec<_> = planned.iter().map(|change| files.shown(&change.place)).collect();
+    let title = match names.as_slice() {
+        [one] => format!("Patch {one}"),
+        [one, two] => format!("Patch {one} and {two}"),
+        [one, two, rest @ ..] => format!("Patch {one}, {two} and {} more", rest.len()),
+        [] => "Patch".into(),
+    };
+    let text = |side: &Option<Text>| side.as_ref().map(|text| text.as_str().to_owned());
+    let content: Vec<Content> = planned
+        .iter()
+        .map(|change| {
+            let new = text(&change.new).unwrap_or_default();
+            difference::diff(change.place.path(), text(&change.old).as_deref(), &new)
+        })
+        .collect();
+    let locations = planned.iter().map(|change| Location {
+        path: change.place.path().to_owned(),
+        line: match (&change.old, &change.new) {
+            (Some(old), Some(new)) => Some(difference::first_line(old.as_str(), new.as_str())),
+            _ => None,
+        },
+    });
+    Shown { title, locations: locations.collect(), content }
+}
+
+fn told(files: &Files, change: &Change) -> String {
+    let did = match (&change.old, &change.new) {
+        (None, _) => "added",
+        (Some(_), Some(_)) => "changed",
+        (Some(_), None) => "removed",
+    };
+    format!("{did} `{}`", files.shown(&change.place))
+}
+
+#[cfg(test)]
+mod tests;

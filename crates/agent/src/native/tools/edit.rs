@@ -1,0 +1,139 @@
+//! `edit`: one part of a file in place of another.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Content, Kind, Location, Output, Prepared, Shown, Tool, ToolError, arguments};
+use crate::native::chat::ToolSpec;
+use crate::native::files::{Change, MAX_TEXT_BYTES, Text, difference};
+use crate::native::scene::Scene;
+
+mod replacing;
+
+use replacing::{Replaced, replace};
+
+#[derive(Debug)]
+pub struct Edit;
+
+#[derive(Deserialize)]
+struct Arguments {
+    #[serde(alias = "file_path", alias = "filePath", alias = "filename")]
+    path: String,
+    #[serde(alias = "oldString", alias = "old_str", alias = "old_text")]
+    old_string: String,
+    #[serde(alias = "newString", alias = "new_str", alias = "new_text")]
+    new_string: String,
+    #[serde(default, alias = "replaceAll", deserialize_with = "arguments::flag")]
+    replace_all: bool,
+}
+
+#[async_trait]
+impl Tool for Edit {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "edit".into(),
+            description: "Replaces `old_string` in a file by `new_string`. The file has to be \
+                          read first. `old_string` is the text as it is in the file, without line \
+                          numbers, and must be there exactly once: take lines around it along \
+                          until it is, or set `replace_all`."
+                .into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "path": {
+                        "type": "string",
+                        "description": "The file, absolute or relative to the working directory",
+                    },
+                    "old_string": { "type": "string", "description": "The text to replace" },
+                    "new_string": { "type": "string", "description": "What takes its place" },
+                    "replace_all": {
+                        "type": "boolean",
+                        "description": "Replace it everywhere in the file",
+                    },
+                },
+                "required": ["path", "old_string", "new_string"],
+            }),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Edit
+    }
+
+    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
+        let asked: Arguments = arguments::read("edit", arguments)?;
+        let files = scene.session.files.clone();
+        let place = files.resolve(&asked.path).await?;
+        let name = files.shown(&place);
+        let old = match (files.read(&place).await?, asked.old_string.is_empty()) {
+            // Nothing in the place of nothing: how some models make a file.
+            (None, true) => None,
+            (None, false) => return Err(files.missing(&place).await),
+            (Some(old), _) => {
+                files.check_seen(&place, &old)?;
+                Some(old)
+            }
+        };
+        let edited = edit(&asked, &name, old.as_ref())?;
+        let shown = Shown {
+            title: format!("Edit {name}"),
+            locations: vec![Location {
+                path: place.path().to_owned(),
+                line: u32::try_from(edited.line).ok(),
+            }],
+            content: vec![shown_diff(&place, old.as_ref(), &edited.text)],
+        };
+        let need = files.need_to_change(&[&place]);
+        let work = async move {
+            let turn = files.turn().await?;
+            let (old, edited, content) = match files.read(&place).await? {
+                // Another call of the same model came first: the edit is made in what it left.
+                Some(now) if Some(&now) != old.as_ref() => {
+                    files.check_seen(&place, &now)?;
+                    let edited = edit(&asked, &name, Some(&now))?;
+                    let content = vec![shown_diff(&place, Some(&now), &edited.text)];
+                    (Some(now), edited, content)
+                }
+                _ => (old, edited, Vec::new()),
+            };
+            let new = Some(edited.text);
+            turn.change(&[Change { place, old, new, mode: None }]).await?;
+            Ok(Output { content, ..Output::text(format!("edited `{name}`: {}", edited.about)) })
+        };
+        Ok(Prepared { shown, need, work: Box::pin(work) })
+    }
+}
+
+#[derive(Debug)]
+struct Edited {
+    text: Text,
+    line: usize,
+    about: String,
+}
+
+fn edit(asked: &Arguments, name: &str, old: Option<&Text>) -> Result<Edited, ToolError> {
+    let whole = old.map(Text::plain).unwrap_or_default();
+    let to_plain = |text: &str| match old.is_some_and(|old| old.habits().is_crlf()) {
+        true => text.replace("\r\n", "\n"),
+        false => text.to_owned(),
+    };
+    let (before, after) = (to_plain(&asked.old_string), to_plain(&asked.new_string));
+    let Replaced { text, line, about } = replace(&whole, &before, &after, asked.replace_all)
+        .map_err(|why| ToolError::new(format_args!("`{name}` was not changed: {why}")))?;
+    if text.len() as u64 > MAX_TEXT_BYTES {
+        return Err(ToolError::new(format_args!("`{name}` would become too large")));
+    }
+    let text = match old {
+        Some(old) => old.in_the_way_of(&text),
+        None => Text::new(text),
+    };
+    Ok(Edited { text, line, about })
+}
+
+fn shown_diff(place: &roots::Place, old: Option<&Text>, new: &Text) -> Content {
+    difference::diff(place.path(), old.map(Text::as_str), new.as_str())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! `glob`: files by their names, the newest first.
+
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use roots::{Kind as FileKind, Place, Roots};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError, arguments, search};
+use crate::native::chat::ToolSpec;
+use crate::native::files::walk::{Bounds, End, Stop, stoppable, walk};
+use crate::native::scene::Scene;
+
+const MAX_SHOWN: usize = 200;
+/// Kept while the newest are looked for.
+const MAX_FOUND: usize = 100_000;
+const WITHIN: Duration = Duration::from_secs(20);
+
+#[derive(Debug)]
+pub struct Glob;
+
+#[derive(Deserialize)]
+struct Arguments {
+    #[serde(alias = "glob", alias = "glob_pattern")]
+    pattern: String,
+    #[serde(default, alias = "dir", alias = "directory")]
+    path: Option<String>,
+}
+
+#[async_trait]
+impl Tool for Glob {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "glob".into(),
+            description: format!(
+                "Finds files by name, such as `**/*.rs` or `src/*.{{js,ts}}`; a pattern without \
+                 `/` counts in every directory. The newest come first, at most {MAX_SHOWN}. What \
+                 .gitignore names is left out, unless `path` is in it."
+            ),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "pattern": { "type": "string", "description": "The pattern of names" },
+                    "path": {
+                        "type": "string",
+                        "description": "Where to look; the working directory if it is left out",
+                    },
+                },
+                "required": ["pattern"],
+            }),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Search
+    }
+
+    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
+        let asked: Arguments = arguments::read("glob", arguments)?;
+        let files = scene.session.files.clone();
+        let place = search::directory(&files, asked.path.as_deref()).await?;
+        let is_absolute = asked.pattern.starts_with('/');
+        let glob = search::glob(&asked.pattern)?;
+        let shown = Shown {
+            title: match files.shown(&place).as_str() {
+                "." => format!("Find {}", asked.pattern),
+                name => format!("Find {} in {name}", asked.pattern),
+            },
+            locations: Vec::new(),
+            content: Vec::new(),
+        };
+        let work = async move {
+            let matches = {
+                let place = place.clone();
+                move |path: &std::path::Path| match is_absolute {
+                    true => glob.is_match(place.path().join(path)),
+                    false => glob.is_match(path),
+                }
+            };
+            let at = place.clone();
+            let found = stoppable(WITHIN, async |stop| {
+                files.with_roots(move |roots| newest(roots, &at, &stop, &matches)).await
+            });
+            let (found, end) = found.await?.map_err(ToolError::new)?;
+            if found.is_empty() {
+                let why = if end == End::Whole { "" } else { ", as far as it was looked" };
+                return Ok(Output::text(format!("no files match `{}`{why}", asked.pattern)));
+            }
+            let places: Vec<Place> = found.iter().map(|(_, path)| place.below(path)).collect();
+            let names = places.iter().take(MAX_SHOWN).map(|place| files.shown(place));
+            let mut text = names.collect::<Vec<_>>().join("\n");
+            if places.len() > MAX_SHOWN || end != End::Whole {
+                let more = if end == End::Whole { "" } else { " or more" };
+                let _ = write!(
+                    text,
+                    "\n\n(the newest {} of {}{more}; use a narrower pattern or path)",
+                    places.len().min(MAX_SHOWN),
+                    places.len()
+                );
+            }
+            let locations = places.iter().take(MAX_SHOWN);
+            let locations =
+                locations.map(|place| Location { path: place.path().to_owned(), line: None });
+            Ok(Output { locations: locations.collect(), ..Output::text(text) })
+        };
+        Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+    }
+}
+
+type FoundFiles = Vec<(SystemTime, PathBuf)>;
+
+fn newest(
+    roots: &Roots,
+    place: &Place,
+    stop: &Stop,
+    matches: &dyn Fn(&std::path::Path) -> bool,
+) -> Result<(FoundFiles, End), roots::Error> {
+    let mut found = Vec::new();
+    let end = walk(roots, place, Bounds::default(), stop, &mut |entry| {
+        if entry.kind == FileKind::File && matches(entry.path) {
+            let modified = entry.folder.look(entry.name).map(|facts| facts.modified);
+            found.push((modified.unwrap_or(SystemTime::UNIX_EPOCH), entry.path.to_owned()));
+        }
+        match found.len() < MAX_FOUND {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    })?;
+    // Of the same age by name, so that the order is always the same.
+    found.sort_by(|(one, one_path), (two, two_path)| two.cmp(one).then(one_path.cmp(two_path)));
+    Ok((found, end))
+}
+
+#[cfg(test)]
+mod tests;

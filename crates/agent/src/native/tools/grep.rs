@@ -1,0 +1,192 @@
+//! `grep`: lines by what is in them, with ripgrep's own libraries.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use roots::Kind as FileKind;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError, arguments, search};
+use crate::native::chat::ToolSpec;
+use crate::native::files::walk::stoppable;
+use crate::native::scene::Scene;
+
+mod scanning;
+
+use scanning::{Mode, Plan, Report, scan};
+
+const DEFAULT_MATCHES: usize = 100;
+const MAX_MATCHES: usize = 2_000;
+const MAX_CONTEXT: usize = 50;
+const WITHIN: Duration = Duration::from_secs(20);
+/// A pattern that compiles to more is a mistake.
+const MAX_REGEX_BYTES: usize = 10 << 20;
+
+#[derive(Debug)]
+pub struct Grep;
+
+#[derive(Deserialize)]
+struct Arguments {
+    #[serde(alias = "query", alias = "regex")]
+    pattern: String,
+    #[serde(default, alias = "dir", alias = "directory")]
+    path: Option<String>,
+    #[serde(default, alias = "include")]
+    glob: Option<String>,
+    #[serde(default, alias = "output_mode")]
+    mode: Option<Mode>,
+    #[serde(default, alias = "-i", alias = "ignore_case", deserialize_with = "arguments::flag")]
+    case_insensitive: bool,
+    #[serde(default, alias = "literal", deserialize_with = "arguments::flag")]
+    fixed_strings: bool,
+    #[serde(default, deserialize_with = "arguments::flag")]
+    multiline: bool,
+    #[serde(default, alias = "-C", deserialize_with = "arguments::number")]
+    context: Option<usize>,
+    #[serde(default, alias = "-B", deserialize_with = "arguments::number")]
+    before: Option<usize>,
+    #[serde(default, alias = "-A", deserialize_with = "arguments::number")]
+    after: Option<usize>,
+    #[serde(
+        default,
+        alias = "head_limit",
+        alias = "max_results",
+        deserialize_with = "arguments::number"
+    )]
+    limit: Option<usize>,
+}
+
+#[async_trait]
+impl Tool for Grep {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "grep".into(),
+            description: format!(
+                "Searches the contents of files with a regular expression (Rust's, as in \
+                 ripgrep). What .gitignore names and binary files are left out. Gives \
+                 `path:line:text`, at most {DEFAULT_MATCHES} matches unless `limit` says \
+                 otherwise."
+            ),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "pattern": { "type": "string", "description": "The regular expression" },
+                    "path": {
+                        "type": "string",
+                        "description": "A directory or file; the working directory if left out",
+                    },
+                    "glob": {
+                        "type": "string",
+                        "description": "Only files with names like this, such as `*.{ts,tsx}`",
+                    },
+                    "mode": {
+                        "type": "string",
+                        "enum": ["content", "files_with_matches", "count"],
+                        "description": "Lines, names of files only, or numbers of lines a file",
+                    },
+                    "case_insensitive": { "type": "boolean" },
+                    "fixed_strings": {
+                        "type": "boolean",
+                        "description": "The pattern is plain text",
+                    },
+                    "multiline": {
+                        "type": "boolean",
+                        "description": "Matches may span lines, and `.` matches their ends",
+                    },
+                    "context": {
+                        "type": "integer",
+                        "description": "Lines to show before and after a match",
+                    },
+                    "before": { "type": "integer" },
+                    "after": { "type": "integer" },
+                    "limit": { "type": "integer", "description": "The most matches to give" },
+                },
+                "required": ["pattern"],
+            }),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Search
+    }
+
+    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
+        let asked: Arguments = arguments::read("grep", arguments)?;
+        let files = scene.session.files.clone();
+        let given = asked.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
+        let place = files.resolve(given).await?;
+        let is_file = match files.look(&place).await? {
+            None => return Err(files.missing(&place).await),
+            Some(facts) => facts.kind == FileKind::File,
+        };
+        let around = asked.context.unwrap_or_default();
+        let plan = Plan {
+            matcher: matcher(&asked)?,
+            glob: asked
+                .glob
+                .as_deref()
+                .filter(|glob| !glob.is_empty())
+                .map(search::glob)
+                .transpose()?,
+            mode: asked.mode.unwrap_or_default(),
+            is_multiline: asked.multiline,
+            before: asked.before.unwrap_or(around).min(MAX_CONTEXT),
+            after: asked.after.unwrap_or(around).min(MAX_CONTEXT),
+            max_matches: asked.limit.unwrap_or(DEFAULT_MATCHES).clamp(1, MAX_MATCHES),
+        };
+        let shown = Shown {
+            title: title(&asked, &files.shown(&place)),
+            locations: Vec::new(),
+            content: Vec::new(),
+        };
+        let work = async move {
+            let (namer, at) = (files.clone(), place.clone());
+            let report = stoppable(WITHIN, async |stop| {
+                let work = move |roots: &roots::Roots| {
+                    scan(roots, &at, is_file, &plan, &stop, &|place| namer.shown(place))
+                };
+                files.with_roots(work).await
+            });
+            let Report { text, locations } = report.await?.map_err(ToolError::new)?;
+            let locations = locations.into_iter().map(|(path, line)| Location { path, line });
+            Ok(Output { locations: locations.collect(), ..Output::text(text) })
+        };
+        Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+    }
+}
+
+fn title(asked: &Arguments, place: &str) -> String {
+    let mut title = format!("Search `{}`", asked.pattern);
+    if place != "." {
+        title = format!("{title} in {place}");
+    }
+    match &asked.glob {
+        Some(glob) if !glob.is_empty() => format!("{title} ({glob})"),
+        _ => title,
+    }
+}
+
+fn matcher(asked: &Arguments) -> Result<RegexMatcher, ToolError> {
+    let mut builder = RegexMatcherBuilder::new();
+    builder
+        .case_insensitive(asked.case_insensitive)
+        .fixed_strings(asked.fixed_strings)
+        .multi_line(true)
+        .dot_matches_new_line(asked.multiline)
+        .size_limit(MAX_REGEX_BYTES);
+    if !asked.multiline {
+        builder.line_terminator(Some(b'\n'));
+    }
+    builder.build(&asked.pattern).map_err(|error| {
+        let hint = match error.to_string().contains("not allowed") {
+            true => "set multiline for a pattern that spans lines",
+            false => "escape what is meant as plain text with `\\`, or set fixed_strings",
+        };
+        ToolError::new(format_args!("the pattern is wrong: {error}; {hint}"))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,260 @@
+//! Goes through files and writes down what matches.
+//!
+//! Always true: what is written down is bounded in matches, characters and time; the work ends
+//! soon after nobody waits for it, also in the middle of a large file.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use globset::GlobMatcher;
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcher;
+use grep_searcher::{
+    BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish,
+    SinkMatch,
+};
+use roots::{Kind, Place, Roots};
+use serde::Deserialize;
+
+use crate::native::files::walk::{Bounds, End, Stop, walk};
+
+const MAX_CHARS: usize = 30_000;
+const MAX_LINE_CHARS: usize = 500;
+const MAX_LOCATIONS: usize = 100;
+/// What is held of one file: its longest line, or all of it for matches over several lines.
+const MAX_HELD_BYTES: usize = 32 << 20;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Mode {
+    #[default]
+    Content,
+    #[serde(alias = "files")]
+    FilesWithMatches,
+    Count,
+}
+
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub matcher: RegexMatcher,
+    pub glob: Option<GlobMatcher>,
+    pub mode: Mode,
+    pub is_multiline: bool,
+    pub before: usize,
+    pub after: usize,
+    pub max_matches: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Report {
+    pub text: String,
+    pub locations: Vec<(PathBuf, Option<u32>)>,
+}
+
+pub(super) fn scan(
+    roots: &Roots,
+    place: &Place,
+    is_file: bool,
+    plan: &Plan,
+    stop: &Stop,
+    name: &dyn Fn(&Place) -> String,
+) -> Result<Report, roots::Error> {
+    let mut searcher = searcher(plan);
+    let mut notes = Notes { plan, stop, text: String::new(), locations: Vec::new(), n_matches: 0 };
+    let end = match is_file {
+        true => {
+            let above = place.parent().unwrap_or_else(|| place.clone());
+            let file = place.relative().file_name().unwrap_or_default();
+            if let Ok(file) = roots.folder(&above)?.open(file) {
+                notes.search(&mut searcher, file, place, &name(place));
+            }
+            if notes.is_full() { End::Enough } else { End::Whole }
+        }
+        false => walk(roots, place, Bounds::default(), stop, &mut |found| {
+            let is_wanted = plan.glob.as_ref().is_none_or(|glob| glob.is_match(found.path));
+            if found.kind == Kind::File && is_wanted {
+                // What cannot be opened has nothing to say.
+                if let Ok(file) = found.folder.open(found.name) {
+                    let at = place.below(found.path);
+                    notes.search(&mut searcher, file, &at, &name(&at));
+                }
+            }
+            match notes.is_full() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })?,
+    };
+    let end = if stop.is_now() { End::TimeIsUp } else { end };
+    let mut text = notes.text;
+    let note = match end {
+        End::Whole if text.is_empty() => "no matches",
+        End::Whole => "",
+        End::Enough => "\n(there is more; use a narrower pattern, path or glob, or a higher limit)",
+        End::TooMuch => "\n(not everything was searched; use a narrower path)",
+        End::TimeIsUp => "\n(not everything was searched, it took too long; use a narrower path)",
+    };
+    text.push_str(note);
+    Ok(Report { text, locations: notes.locations })
+}
+
+fn searcher(plan: &Plan) -> Searcher {
+    let shows_lines = plan.mode == Mode::Content;
+    SearcherBuilder::new()
+        .line_number(true)
+        .multi_line(plan.is_multiline)
+        .before_context(if shows_lines { plan.before } else { 0 })
+        .after_context(if shows_lines { plan.after } else { 0 })
+        .binary_detection(BinaryDetection::quit(0))
+        .heap_limit(Some(MAX_HELD_BYTES))
+        .build()
+}
+
+/// What was found so far.
+struct Notes<'a> {
+    plan: &'a Plan,
+    stop: &'a Stop,
+    text: String,
+    locations: Vec<(PathBuf, Option<u32>)>,
+    n_matches: usize,
+}
+
+impl Notes<'_> {
+    fn is_full(&self) -> bool {
+        self.n_matches >= self.plan.max_matches || self.text.len() >= MAX_CHARS
+    }
+
+    fn search(&mut self, searcher: &mut Searcher, file: File, place: &Place, name: &str) {
+        let begin = self.text.len();
+        let n_locations = self.locations.len();
+        let n_before = self.n_matches;
+        let reader = Stoppable { file, stop: self.stop.clone() };
+        let matcher = &self.plan.matcher;
+        let mut one = OneFile { notes: self, place, name, n_lines: 0, is_binary: false };
+        // A line too long to hold, or the end of our time: the next file may do better.
+        let searched = searcher.search_reader(matcher, reader, &mut one);
+        let (n_lines, is_binary) = (one.n_lines, one.is_binary);
+        if let Err(error) = searched {
+            tracing::debug!(name, %error, "a file is not searched to its end");
+        }
+        if is_binary {
+            self.text.truncate(begin);
+            self.locations.truncate(n_locations);
+            self.n_matches = n_before;
+            return;
+        }
+        if n_lines == 0 {
+            return;
+        }
+        let _ = match self.plan.mode {
+            Mode::Content => Ok(()),
+            Mode::FilesWithMatches => writeln!(self.text, "{name}"),
+            Mode::Count => writeln!(self.text, "{name}:{n_lines}"),
+        };
+        if self.plan.mode != Mode::Content {
+            self.n_matches += 1;
+            self.locate(place, None);
+        }
+    }
+
+    fn locate(&mut self, place: &Place, line: Option<u64>) {
+        if self.locations.len() < MAX_LOCATIONS {
+            let line = line.and_then(|line| u32::try_from(line).ok());
+            self.locations.push((place.path().to_owned(), line));
+        }
+    }
+}
+
+struct OneFile<'a, 'b> {
+    notes: &'a mut Notes<'b>,
+    place: &'a Place,
+    name: &'a str,
+    n_lines: u64,
+    is_binary: bool,
+}
+
+impl OneFile<'_, '_> {
+    fn put(&mut self, line: Option<u64>, mark: char, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        for (index, text) in (0..).zip(text.lines()) {
+            let line = line.unwrap_or_default() + index;
+            let name = self.name;
+            let _ = write!(self.notes.text, "{name}{mark}{line}{mark}");
+            let from = self.first_shown(text);
+            if from > 0 {
+                self.notes.text.push('…');
+            }
+            let mut rest = text.get(from..).unwrap_or(text).chars();
+            self.notes.text.extend(rest.by_ref().take(MAX_LINE_CHARS));
+            if rest.next().is_some() {
+                self.notes.text.push('…');
+            }
+            self.notes.text.push('\n');
+        }
+    }
+
+    /// Where to begin a long line, so that the match is in sight.
+    fn first_shown(&self, text: &str) -> usize {
+        if text.len() <= MAX_LINE_CHARS {
+            return 0;
+        }
+        let found = self.notes.plan.matcher.find(text.as_bytes()).ok().flatten();
+        let at = found.map_or(0, |found| found.start());
+        match at + MAX_LINE_CHARS / 4 > MAX_LINE_CHARS {
+            true => text.floor_char_boundary(at - MAX_LINE_CHARS / 4),
+            false => 0,
+        }
+    }
+}
+
+impl Sink for OneFile<'_, '_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        self.n_lines += found.lines().count() as u64;
+        match self.notes.plan.mode {
+            Mode::FilesWithMatches => return Ok(false),
+            Mode::Count => return Ok(!self.notes.stop.is_now()),
+            Mode::Content => {}
+        }
+        self.notes.n_matches += 1;
+        self.notes.locate(self.place, found.line_number());
+        self.put(found.line_number(), ':', found.bytes());
+        Ok(!self.notes.is_full() && !self.notes.stop.is_now())
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        if *context.kind() != SinkContextKind::Other {
+            self.put(context.line_number(), '-', context.bytes());
+        }
+        Ok(true)
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
+        self.notes.text.push_str("--\n");
+        Ok(true)
+    }
+
+    fn finish(&mut self, _: &Searcher, finish: &SinkFinish) -> io::Result<()> {
+        self.is_binary = finish.binary_byte_offset().is_some();
+        Ok(())
+    }
+}
+
+/// A file that ends with an error when its time is up.
+struct Stoppable {
+    file: File,
+    stop: Stop,
+}
+
+impl Read for Stoppable {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.stop.is_now() {
+            true => Err(io::ErrorKind::TimedOut.into()),
+            false => self.file.read(buffer),
+        }
+    }
+}

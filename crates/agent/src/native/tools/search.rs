@@ -1,0 +1,33 @@
+//! What the tools that look for things share: where they look, and patterns of names.
+
+use globset::{GlobBuilder, GlobMatcher};
+use roots::{Kind as FileKind, Place};
+
+use super::ToolError;
+use crate::native::files::Files;
+
+/// The directory at `path`, or the session's own.
+pub(super) async fn directory(files: &Files, path: Option<&str>) -> Result<Place, ToolError> {
+    let place = files.resolve(path.filter(|path| !path.is_empty()).unwrap_or(".")).await?;
+    match files.look(&place).await? {
+        None => Err(files.missing(&place).await),
+        Some(facts) if facts.kind == FileKind::Directory => Ok(place),
+        Some(_) => Err(ToolError::new(format_args!(
+            "`{}` is not a directory; use `read` for a file",
+            files.shown(&place)
+        ))),
+    }
+}
+
+/// A pattern of names. Without a `/` it counts in every directory.
+pub(super) fn glob(pattern: &str) -> Result<GlobMatcher, ToolError> {
+    let whole = match pattern.strip_prefix("./").unwrap_or(pattern) {
+        name if !name.contains('/') => format!("**/{name}"),
+        path => path.to_owned(),
+    };
+    let glob = GlobBuilder::new(&whole).literal_separator(true).empty_alternates(true).build();
+    match glob {
+        Ok(glob) => Ok(glob.compile_matcher()),
+        Err(error) => Err(ToolError::new(format_args!("the pattern of names is wrong: {error}"))),
+    }
+}

@@ -1,0 +1,97 @@
+//! `write`: a whole file.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError, arguments};
+use crate::native::chat::ToolSpec;
+use crate::native::files::{Change, MAX_TEXT_BYTES, Text, difference};
+use crate::native::scene::Scene;
+
+#[derive(Debug)]
+pub struct Write;
+
+#[derive(Deserialize)]
+struct Arguments {
+    #[serde(alias = "file_path", alias = "filePath", alias = "filename")]
+    path: String,
+    #[serde(alias = "contents", alias = "file_text", alias = "text")]
+    content: String,
+}
+
+#[async_trait]
+impl Tool for Write {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "write".into(),
+            description: "Writes a whole file, making it and the directories above it as needed. \
+                          A file that exists has to be read first and is replaced; use `edit` to \
+                          change a part of it."
+                .into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "path": {
+                        "type": "string",
+                        "description": "The file, absolute or relative to the working directory",
+                    },
+                    "content": { "type": "string", "description": "All that is to be in it" },
+                },
+                "required": ["path", "content"],
+            }),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Edit
+    }
+
+    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
+        let asked: Arguments = arguments::read("write", arguments)?;
+        if asked.content.len() as u64 > MAX_TEXT_BYTES {
+            return Err(ToolError::new(format_args!(
+                "the content is larger than {} MiB",
+                MAX_TEXT_BYTES >> 20
+            )));
+        }
+        let files = scene.session.files.clone();
+        let place = files.resolve(&asked.path).await?;
+        let name = files.shown(&place);
+        let old = files.read(&place).await?;
+        if let Some(old) = &old {
+            files.check_seen(&place, old)?;
+        }
+        let new = match &old {
+            Some(old) => old.replaced_by(&asked.content),
+            None => Text::new(asked.content),
+        };
+        let line = old.as_ref().map(|old| difference::first_line(old.as_str(), new.as_str()));
+        let shown = Shown {
+            title: format!("Write {name}"),
+            locations: vec![Location { path: place.path().to_owned(), line }],
+            content: vec![difference::diff(
+                place.path(),
+                old.as_ref().map(Text::as_str),
+                new.as_str(),
+            )],
+        };
+        if old.as_ref() == Some(&new) {
+            let done = Output::text(format!("`{name}` already has exactly this content"));
+            let work = Box::pin(async { Ok(done) });
+            return Ok(Prepared { shown, need: Need::Nothing, work });
+        }
+        let need = files.need_to_change(&[&place]);
+        let n_lines = new.as_str().lines().count();
+        let did = if old.is_some() { "replaced" } else { "made" };
+        let work = async move {
+            let turn = files.turn().await?;
+            turn.change(&[Change { place, old, new: Some(new), mode: None }]).await?;
+            Ok(Output::text(format!("{did} `{name}` ({n_lines} lines)")))
+        };
+        Ok(Prepared { shown, need, work: Box::pin(work) })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! One turn: the model is asked, its tools are run, until it has nothing more to do.
+//!
+//! In: a conversation that ends with somebody's words. Out: everything that the model said and
+//! did, told as it happens, and the reason why it stopped.
+//!
+//! Always true: every call of a whole answer has a result before the model is asked again. A
+//! cancelled turn ends with `cancelled`, whatever was going on; what ran is ended.
+
+mod calls;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use store::StoreError;
+use tokio_util::sync::CancellationToken;
+
+use super::assemble::{Assembled, Assembly};
+use super::chat::{Delta, Finish, Message, Part, Request, ToolCall, Usage};
+use super::models::Chosen;
+use super::provider::Failure;
+use super::session::Session;
+use super::tools::Toolbox;
+
+/// Why a turn stopped, as ACP has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    EndTurn,
+    MaxTokens,
+    MaxTurnRequests,
+    Refusal,
+    Cancelled,
+}
+
+impl Stop {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::EndTurn => "end_turn",
+            Self::MaxTokens => "max_tokens",
+            Self::MaxTurnRequests => "max_turn_requests",
+            Self::Refusal => "refusal",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TurnError {
+    #[error(transparent)]
+    Model(#[from] Failure),
+    #[error("cannot keep the session: {0}")]
+    Store(#[from] StoreError),
+    #[error("the client is gone")]
+    ClientGone,
+}
+
+/// What kind of words a model says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Voice {
+    Aloud,
+    Thought,
+}
+
+/// A model's words and calls, as far as they came.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Said {
+    pub text: String,
+    pub thought: String,
+    pub calls: Vec<ToolCall>,
+    pub usage: Option<Usage>,
+    pub is_whole: bool,
+}
+
+/// Who is talked with, and where what is said is kept.
+#[async_trait]
+pub(super) trait Talk: Send {
+    fn messages(&self) -> Vec<Message>;
+
+    /// The model says something, right now.
+    async fn say(&mut self, voice: Voice, text: &str) -> Result<(), TurnError>;
+
+    /// Something that is no word of the model's: it waits, it tries again.
+    async fn remark(&mut self, text: &str) -> Result<(), TurnError>;
+
+    /// An answer is over; its place.
+    async fn answered(&mut self, said: Said) -> Result<u64, TurnError>;
+
+    /// A tool call has changed.
+    async fn show(&mut self, update: Value) -> Result<(), TurnError>;
+
+    /// A call is over.
+    async fn called(
+        &mut self,
+        answer: u64,
+        index: usize,
+        shown: Value,
+        parts: Vec<Part>,
+    ) -> Result<(), TurnError>;
+
+    /// What clients know the call by.
+    fn call_id(&self, answer: u64, index: usize) -> String {
+        call_id(answer, index)
+    }
+
+    /// Makes room before the next request, if the window is nearly full. `used` is what the
+    /// endpoint counted last.
+    async fn make_room(&mut self, used: u64) -> Result<(), TurnError>;
+}
+
+/// Unique in a session, and the same when it is told again.
+pub(super) fn call_id(answer: u64, index: usize) -> String {
+    format!("call-{answer}-{index}")
+}
+
+pub(super) struct Turn<'a> {
+    pub session: &'a Session,
+    pub tools: &'a Toolbox,
+    pub cancel: &'a CancellationToken,
+}
+
+impl Turn<'_> {
+    pub(super) async fn run(&self, talk: &mut dyn Talk) -> Result<Stop, TurnError> {
+        let mut failing = calls::Failing::default();
+        let mut used = 0;
+        for _ in 0..self.session.limits().max_requests {
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Ok(Stop::Cancelled),
+                made = talk.make_room(used) => made?,
+            }
+            let (said, finish) = match self.ask(talk).await? {
+                Heard::Whole(said, finish) => (said, finish),
+                Heard::Cancelled => return Ok(Stop::Cancelled),
+            };
+            used = said.usage.map_or(0, |usage| usage.input + usage.output);
+            let calls = said.calls.clone();
+            let answer = talk.answered(said).await?;
+            if calls.is_empty() {
+                return Ok(match finish {
+                    Finish::Length => Stop::MaxTokens,
+                    Finish::Filtered => Stop::Refusal,
+                    Finish::Stop | Finish::Calls => Stop::EndTurn,
+                });
+            }
+            match self.run_calls(talk, answer, &calls, &mut failing).await? {
+                calls::Flow::GoOn => {}
+                calls::Flow::Cancelled => return Ok(Stop::Cancelled),
+                calls::Flow::Stuck => return Ok(Stop::MaxTurnRequests),
+            }
+        }
+        Ok(Stop::MaxTurnRequests)
+    }
+
+    /// Asks the model and passes on what it says while it says it.
+    async fn ask(&self, talk: &mut dyn Talk) -> Result<Heard, TurnError> {
+        let chosen = self.session.chosen().await?;
+        let mut answer = chosen.provider.chat(self.request(talk, &chosen));
+        let mut assembly = Assembly::default();
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => {
+                    talk.answered(cut_off(assembly)).await?;
+                    return Ok(Heard::Cancelled);
+                }
+                next = answer.next() => next,
+            };
+            let delta = match next {
+                None => break,
+                Some(Ok(delta)) => delta,
+                Some(Err(failure)) => {
+                    talk.answered(cut_off(assembly)).await?;
+                    return Err(failure.into());
+                }
+            };
+            match &delta {
+                Delta::Text(text) => talk.say(Voice::Aloud, text).await?,
+                Delta::Thought(text) => talk.say(Voice::Thought, text).await?,
+                Delta::Retrying { attempt, wait, why } => {
+                    let wait = wait.as_secs_f64();
+                    let text = format!("{why} Trying again in {wait:.0} s (attempt {attempt}).");
+                    talk.remark(&text).await?;
+                }
+                Delta::Call { .. } | Delta::Usage(_) | Delta::Finish(_) => {}
+            }
+            assembly.push(&delta);
+        }
+        let Assembled { text, thought, mut calls, usage, finish } = assembly.end();
+        if finish == Some(Finish::Length) {
+            // The last of them may lack its end, and the others were meant to go with it.
+            calls.clear();
+        }
+        // Not every endpoint says why it stops.
+        let finish = finish.unwrap_or(Finish::Stop);
+        Ok(Heard::Whole(Said { text, thought, calls, usage, is_whole: true }, finish))
+    }
+
+    fn request(&self, talk: &dyn Talk, chosen: &Chosen) -> Request {
+        Request {
+            model: chosen.model.clone(),
+            messages: talk.messages(),
+            tools: self.tools.specs(),
+            max_tokens: chosen.max_tokens,
+            temperature: chosen.temperature,
+            effort: self.session.options().effort,
+        }
+    }
+}
+
+enum Heard {
+    Whole(Said, Finish),
+    Cancelled,
+}
+
+fn cut_off(assembly: Assembly) -> Said {
+    let Assembled { text, thought, usage, .. } = assembly.end();
+    // Calls that may lack their end are not run, and not told.
+    Said { text, thought, usage, ..Said::default() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,352 @@
+//! Runs the calls of one answer.
+//!
+//! Calls that only look run side by side; before one that changes something, all earlier ones
+//! are over. So each sees what those before it did.
+
+use std::collections::HashMap;
+
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use serde_json::{Value, json};
+
+use super::{Talk, Turn, TurnError};
+use crate::native::arguments;
+use crate::native::chat::{Part, ToolCall};
+use crate::native::gate::Verdict;
+use crate::native::scene::Scene;
+use crate::native::tools::{Content, Kind, Location, Need, Output, Prepared, ToolError};
+
+/// The same call that fails so often is not run again.
+const MAX_SAME_FAILURES: u32 = 3;
+/// A model that still asks for it is not going to stop by itself.
+const MAX_STUBBORN: u32 = 3;
+/// Different calls that failed in one turn and are remembered.
+const MAX_REMEMBERED: usize = 1000;
+
+/// By the user, or because the client went away.
+const CANCELLED: &str =
+    "[The turn was cancelled and this call interrupted. It is not known how far it went.]";
+
+/// How a turn goes on after the calls of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    GoOn,
+    Cancelled,
+    /// The model repeats itself.
+    Stuck,
+}
+
+/// Calls that failed in this turn.
+#[derive(Debug, Default)]
+pub(super) struct Failing {
+    counts: HashMap<(String, String), u32>,
+    n_stubborn: u32,
+}
+
+impl Failing {
+    fn is_hopeless(&self, call: &ToolCall) -> bool {
+        self.counts.get(&key(call)).is_some_and(|n| *n >= MAX_SAME_FAILURES)
+    }
+
+    fn note(&mut self, call: &ToolCall, has_failed: bool) {
+        if !has_failed {
+            self.counts.remove(&key(call));
+        } else if self.counts.len() < MAX_REMEMBERED {
+            *self.counts.entry(key(call)).or_default() += 1;
+        }
+    }
+}
+
+fn key(call: &ToolCall) -> (String, String) {
+    (call.name.clone(), call.arguments.clone())
+}
+
+type Ended = (usize, Result<Output, ToolError>);
+
+/// The calls of one answer on their way.
+struct Batch<'a> {
+    turn: &'a Turn<'a>,
+    answer: u64,
+    calls: &'a [ToolCall],
+    /// Each call as clients know it.
+    shown: Vec<Value>,
+    running: FuturesUnordered<BoxFuture<'static, Ended>>,
+    is_over: Vec<bool>,
+}
+
+impl Turn<'_> {
+    pub(super) async fn run_calls(
+        &self,
+        talk: &mut dyn Talk,
+        answer: u64,
+        calls: &[ToolCall],
+        failing: &mut Failing,
+    ) -> Result<Flow, TurnError> {
+        let shown = calls.iter().enumerate();
+        let shown = shown.map(|(index, call)| first_shown(talk.call_id(answer, index), call));
+        let mut batch = Batch {
+            turn: self,
+            answer,
+            calls,
+            shown: shown.collect(),
+            running: FuturesUnordered::new(),
+            is_over: vec![false; calls.len()],
+        };
+        let flow = batch.run(talk, failing).await?;
+        if flow == Flow::Cancelled {
+            // What runs is dropped, which ends it.
+            batch.running.clear();
+            batch.close_all(talk).await?;
+        }
+        Ok(flow)
+    }
+}
+
+impl Batch<'_> {
+    async fn run(&mut self, talk: &mut dyn Talk, failing: &mut Failing) -> Result<Flow, TurnError> {
+        for (index, call) in self.calls.iter().enumerate() {
+            if failing.is_hopeless(call) {
+                failing.n_stubborn += 1;
+                let error = ToolError(format!(
+                    "This exact call has failed {MAX_SAME_FAILURES} times and was not run again. \
+                     Do something else, or say what is in the way."
+                ));
+                self.begin(talk, index, Kind::Other).await?;
+                self.end(talk, index, Err(error), failing).await?;
+                if failing.n_stubborn >= MAX_STUBBORN {
+                    return Ok(Flow::Stuck);
+                }
+                continue;
+            }
+            let tool = self.turn.tools.get(&call.name);
+            let kind = tool.as_ref().map_or(Kind::Other, |tool| tool.kind());
+            self.begin(talk, index, kind).await?;
+            // What it would change is looked at when it is prepared: a file must have been read.
+            if !only_looks(kind) && self.wait_for_all(talk, failing).await? == Flow::Cancelled {
+                return Ok(Flow::Cancelled);
+            }
+            let scene = self.scene(talk, index);
+            let prepared = match (tool, arguments::parse(&call.arguments)) {
+                (None, _) => Err(self.unknown(&call.name)),
+                (Some(_), Err(why)) => Err(ToolError::new(why)),
+                (Some(tool), Ok(arguments)) => {
+                    let arguments = Value::Object(arguments);
+                    self.shown_mut(index)["rawInput"] = arguments.clone();
+                    tokio::select! {
+                        biased;
+                        () = self.turn.cancel.cancelled() => return Ok(Flow::Cancelled),
+                        prepared = tool.prepare(arguments, &scene) => prepared,
+                    }
+                }
+            };
+            match prepared {
+                Err(error) => self.end(talk, index, Err(error), failing).await?,
+                Ok(prepared) => {
+                    if self.go(talk, index, kind, prepared, failing).await? == Flow::Cancelled {
+                        return Ok(Flow::Cancelled);
+                    }
+                }
+            }
+        }
+        self.wait_for_all(talk, failing).await
+    }
+
+    /// Starts a call, after it is allowed; waits for it if it may change something.
+    async fn go(
+        &mut self,
+        talk: &mut dyn Talk,
+        index: usize,
+        kind: Kind,
+        prepared: Prepared,
+        failing: &mut Failing,
+    ) -> Result<Flow, TurnError> {
+        self.describe(index, &prepared);
+        let Prepared { need, work, .. } = prepared;
+        let is_asked = need != Need::Nothing;
+        if is_asked && self.wait_for_all(talk, failing).await? == Flow::Cancelled {
+            return Ok(Flow::Cancelled);
+        }
+        let session = self.turn.session;
+        let asked = self.shown_at(index);
+        talk.show(changed(&asked)).await?;
+        let passing =
+            session.gate.pass(&need, kind, session.options().mode, &session.scene.client, &asked);
+        let verdict = tokio::select! {
+            biased;
+            () = self.turn.cancel.cancelled() => return Ok(Flow::Cancelled),
+            verdict = passing => verdict,
+        };
+        match verdict {
+            Verdict::Run => {}
+            // A client answers so when it cancels the turn.
+            Verdict::Cancelled => return Ok(Flow::Cancelled),
+            Verdict::Refused(why) => {
+                self.end(talk, index, Err(ToolError(why)), failing).await?;
+                return Ok(Flow::GoOn);
+            }
+        }
+        self.shown_mut(index)["status"] = json!("in_progress");
+        let id = self.shown_at(index)["toolCallId"].clone();
+        talk.show(json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress",
+        }))
+        .await?;
+        self.running.push(Box::pin(async move { (index, work.await) }));
+        match is_asked {
+            true => self.wait_for_all(talk, failing).await,
+            false => Ok(Flow::GoOn),
+        }
+    }
+
+    async fn wait_for_all(
+        &mut self,
+        talk: &mut dyn Talk,
+        failing: &mut Failing,
+    ) -> Result<Flow, TurnError> {
+        loop {
+            let ended = tokio::select! {
+                biased;
+                () = self.turn.cancel.cancelled() => return Ok(Flow::Cancelled),
+                ended = self.running.next() => ended,
+            };
+            let Some((index, result)) = ended else { return Ok(Flow::GoOn) };
+            self.end(talk, index, result, failing).await?;
+        }
+    }
+
+    /// Shows a call for the first time.
+    async fn begin(
+        &mut self,
+        talk: &mut dyn Talk,
+        index: usize,
+        kind: Kind,
+    ) -> Result<(), TurnError> {
+        self.shown_mut(index)["kind"] = json!(kind);
+        let mut update = self.shown_at(index);
+        update["sessionUpdate"] = json!("tool_call");
+        talk.show(update).await
+    }
+
+    fn describe(&mut self, index: usize, prepared: &Prepared) {
+        let shown = self.shown_mut(index);
+        shown["title"] = json!(prepared.shown.title);
+        put(shown, &prepared.shown.content, &prepared.shown.locations);
+    }
+
+    async fn end(
+        &mut self,
+        talk: &mut dyn Talk,
+        index: usize,
+        result: Result<Output, ToolError>,
+        failing: &mut Failing,
+    ) -> Result<(), TurnError> {
+        if let Some(call) = self.calls.get(index) {
+            failing.note(call, result.is_err());
+        }
+        let parts = match result {
+            Ok(output) => {
+                let shown = self.shown_mut(index);
+                shown["status"] = json!("completed");
+                if let Some(title) = &output.title {
+                    shown["title"] = json!(title);
+                }
+                put(shown, &output.content, &output.locations);
+                if let Some(raw) = raw_output(&output) {
+                    shown["rawOutput"] = raw;
+                }
+                output.parts
+            }
+            Err(ToolError(why)) => {
+                let shown = self.shown_mut(index);
+                shown["status"] = json!("failed");
+                put(shown, &[Content::Text(why.clone())], &[]);
+                vec![Part::text(format!("Error: {why}"))]
+            }
+        };
+        self.close(talk, index, parts).await
+    }
+
+    async fn close(
+        &mut self,
+        talk: &mut dyn Talk,
+        index: usize,
+        parts: Vec<Part>,
+    ) -> Result<(), TurnError> {
+        if let Some(is_over) = self.is_over.get_mut(index) {
+            *is_over = true;
+        }
+        let shown = self.shown_at(index);
+        // First the log: what clients have seen to end has ended.
+        talk.called(self.answer, index, shown.clone(), parts).await?;
+        talk.show(changed(&shown)).await
+    }
+
+    /// Every call gets its end, also those that nobody came to.
+    async fn close_all(&mut self, talk: &mut dyn Talk) -> Result<(), TurnError> {
+        for index in 0..self.calls.len() {
+            if self.is_over.get(index) == Some(&false) {
+                self.shown_mut(index)["status"] = json!("failed");
+                self.close(talk, index, vec![Part::text(CANCELLED)]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn scene(&self, talk: &dyn Talk, index: usize) -> Scene {
+        let session = self.turn.session.scene.clone();
+        Scene { session, call: talk.call_id(self.answer, index) }
+    }
+
+    fn unknown(&self, name: &str) -> ToolError {
+        let names = self.turn.tools.names().join(", ");
+        ToolError(format!("There is no tool `{name}`. There are: {names}."))
+    }
+
+    fn shown_at(&self, index: usize) -> Value {
+        self.shown.get(index).cloned().unwrap_or_default()
+    }
+
+    fn shown_mut(&mut self, index: usize) -> &mut Value {
+        // One for each call, and an index is always a call's.
+        &mut self.shown[index]
+    }
+}
+
+fn only_looks(kind: Kind) -> bool {
+    matches!(kind, Kind::Read | Kind::Search | Kind::Think)
+}
+
+fn first_shown(id: String, call: &ToolCall) -> Value {
+    json!({ "toolCallId": id, "title": call.name, "name": call.name, "status": "pending" })
+}
+
+fn changed(shown: &Value) -> Value {
+    let mut update = shown.clone();
+    update["sessionUpdate"] = json!("tool_call_update");
+    update
+}
+
+fn put(shown: &mut Value, content: &[Content], locations: &[Location]) {
+    if !content.is_empty() {
+        shown["content"] = content.iter().map(Content::to_acp).collect();
+    }
+    if !locations.is_empty() {
+        shown["locations"] = locations.iter().map(Location::to_acp).collect();
+    }
+}
+
+/// What was printed in a client's terminal, which is gone when the session is shown again.
+fn raw_output(output: &Output) -> Option<Value> {
+    let is_terminal = |content: &Content| matches!(content, Content::Terminal(_));
+    output.content.iter().any(is_terminal).then(|| {
+        let texts = output.parts.iter().filter_map(|part| match part {
+            Part::Text { text } => Some(text.as_str()),
+            Part::Image { .. } => None,
+        });
+        json!(texts.collect::<Vec<_>>().join("\n"))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,314 @@
+//! Getting a page, and nothing but a page.
+//!
+//! Every hop is checked anew: its scheme, its name and every address that the name has. The
+//! connection goes to the addresses that were checked, so a name that changes its mind is not
+//! asked a second time. No proxy has a say in it, because it would resolve names itself.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::{Client, Response, Url};
+
+use super::Settings;
+use super::addresses::not_public;
+
+const MAX_REDIRECTS: usize = 5;
+/// Names with more addresses than this do not need them all.
+const MAX_ADDRESSES: usize = 16;
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+
+/// Sentences for the model.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FetchError {
+    #[error("`{0}` is not a URL; give a whole one, such as https://example.org/page")]
+    NotUrl(String),
+    #[error("only http and https can be fetched, not `{0}`")]
+    Scheme(String),
+    #[error("the URL has a user name or password in it; fetch it without")]
+    Credentials,
+    #[error("the URL names no host")]
+    NoHost,
+    #[error("{host} is at {address}, which is not on the public internet ({what}); not fetched")]
+    NotPublic { host: String, address: IpAddr, what: &'static str },
+    #[error("the name {host} cannot be resolved: {source}")]
+    Unresolved { host: String, source: std::io::Error },
+    #[error("the name {0} has no address")]
+    NoAddress(String),
+    #[error("{url} redirects from https to http; not followed")]
+    Downgrade { url: String },
+    #[error("{url} redirects more than {MAX_REDIRECTS} times; not followed further")]
+    TooManyRedirects { url: String },
+    #[error("{url} redirects to something that is not a URL")]
+    BadRedirect { url: String },
+    #[error("{url} could not be fetched: {why}")]
+    Failed { url: String, why: String },
+    #[error("{url} answered from an address that was not checked; not read")]
+    OtherAddress { url: String },
+    #[error("{url} answered {status}{said}")]
+    Status { url: String, status: reqwest::StatusCode, said: String },
+    #[error("{url} is {kind}{size}, which cannot be read as text")]
+    NotText { url: String, kind: String, size: String },
+    #[error("{url} came compressed ({encoding}) though it was asked for plain")]
+    Encoded { url: String, encoding: String },
+    #[error("{url} took longer than {} s", limit.as_secs())]
+    TimedOut { url: String, limit: Duration },
+}
+
+/// What came.
+#[derive(Debug)]
+pub(super) enum Fetched {
+    Page(Page),
+    /// To another host, which nobody was asked about.
+    Elsewhere(Url),
+}
+
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) url: Url,
+    /// Lower case, without parameters.
+    pub(super) kind: String,
+    pub(super) text: String,
+    /// There was more.
+    pub(super) is_cut: bool,
+}
+
+/// Reads a URL and checks all that can be checked without asking anybody.
+pub(super) fn read_url(text: &str, settings: &Settings) -> Result<Url, FetchError> {
+    let url = Url::parse(text.trim()).map_err(|_| FetchError::NotUrl(text.trim().to_owned()))?;
+    check(&url, settings)?;
+    Ok(url)
+}
+
+fn check(url: &Url, settings: &Settings) -> Result<(), FetchError> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(FetchError::Scheme(url.scheme().to_owned()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(FetchError::Credentials);
+    }
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or(FetchError::NoHost)?;
+    match literal(host) {
+        Some(address) => check_address(host, address, settings),
+        None => Ok(()),
+    }
+}
+
+pub(super) async fn fetch(
+    url: Url,
+    accept: &str,
+    settings: &Settings,
+) -> Result<Fetched, FetchError> {
+    let asked = url.to_string();
+    let getting = get(url, accept, settings);
+    tokio::time::timeout(settings.timeout, getting)
+        .await
+        .unwrap_or(Err(FetchError::TimedOut { url: asked, limit: settings.timeout }))
+}
+
+async fn get(first: Url, accept: &str, settings: &Settings) -> Result<Fetched, FetchError> {
+    let mut url = first.clone();
+    for _ in 0..=MAX_REDIRECTS {
+        check(&url, settings)?;
+        let response = ask(&url, accept, settings).await?;
+        let Some(next) = redirection(&url, &response)? else {
+            return read(url, response, settings).await.map(Fetched::Page);
+        };
+        if url.scheme() == "https" && next.scheme() == "http" {
+            return Err(FetchError::Downgrade { url: url.into() });
+        }
+        check(&next, settings)?;
+        if !is_same_site(&first, &next) {
+            return Ok(Fetched::Elsewhere(next));
+        }
+        url = next;
+    }
+    Err(FetchError::TooManyRedirects { url: first.into() })
+}
+
+/// One request, to addresses that are checked here.
+async fn ask(url: &Url, accept: &str, settings: &Settings) -> Result<Response, FetchError> {
+    let host = url.host_str().ok_or(FetchError::NoHost)?;
+    let addresses = resolve(url, host, settings).await?;
+    let failed =
+        |error: reqwest::Error| FetchError::Failed { url: url.to_string(), why: causes(&error) };
+    // Another part of the program may have done so already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = Client::builder()
+        .user_agent(concat!("switchyard/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .no_proxy()
+        .connect_timeout(CONNECT_WITHIN)
+        .resolve_to_addrs(host, &addresses)
+        .build()
+        .map_err(failed)?;
+    let response = client.get(url.clone()).header(ACCEPT, accept).send().await.map_err(failed)?;
+    match response.remote_addr() {
+        Some(address) if !addresses.iter().any(|known| known.ip() == address.ip()) => {
+            Err(FetchError::OtherAddress { url: url.to_string() })
+        }
+        _ => Ok(response),
+    }
+}
+
+async fn resolve(
+    url: &Url,
+    host: &str,
+    settings: &Settings,
+) -> Result<Vec<SocketAddr>, FetchError> {
+    let port = url.port_or_known_default().unwrap_or(80);
+    let addresses: Vec<SocketAddr> = match literal(host) {
+        Some(address) => vec![SocketAddr::new(address, port)],
+        None => tokio::net::lookup_host((host, port))
+            .await
+            .map_err(|source| FetchError::Unresolved { host: host.to_owned(), source })?
+            .take(MAX_ADDRESSES)
+            .collect(),
+    };
+    if addresses.is_empty() {
+        return Err(FetchError::NoAddress(host.to_owned()));
+    }
+    // One inside is enough to refuse: a name with both kinds is made to get past a check.
+    for address in &addresses {
+        check_address(host, address.ip(), settings)?;
+    }
+    Ok(addresses)
+}
+
+fn check_address(host: &str, address: IpAddr, settings: &Settings) -> Result<(), FetchError> {
+    let is_allowed = settings.allow_private
+        || settings.private_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
+    match not_public(address) {
+        Some(what) if !is_allowed => {
+            Err(FetchError::NotPublic { host: host.to_owned(), address, what })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The address that a host is, if it is one; every spelling of it is one by now.
+fn literal(host: &str) -> Option<IpAddr> {
+    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
+}
+
+fn redirection(url: &Url, response: &Response) -> Result<Option<Url>, FetchError> {
+    if !response.status().is_redirection() {
+        return Ok(None);
+    }
+    let Some(location) = response.headers().get(LOCATION) else { return Ok(None) };
+    let next = location.to_str().ok().and_then(|location| url.join(location).ok());
+    next.map(Some).ok_or(FetchError::BadRedirect { url: url.to_string() })
+}
+
+/// Whoever allowed the one has allowed the other.
+fn is_same_site(first: &Url, next: &Url) -> bool {
+    let bare = |url: &Url| {
+        let host = url.host_str().unwrap_or_default();
+        host.strip_prefix("www.").unwrap_or(host).to_owned()
+    };
+    // From http to https the usual port changes with the scheme.
+    let is_same_port = first.port() == next.port();
+    bare(first) == bare(next) && is_same_port
+}
+
+async fn read(url: Url, response: Response, settings: &Settings) -> Result<Page, FetchError> {
+    let (kind, charset) = content_type(response.headers());
+    let status = response.status();
+    let size = response.content_length();
+    if let Some(encoding) = response.headers().get(CONTENT_ENCODING)
+        && encoding != "identity"
+    {
+        let encoding = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
+        return Err(FetchError::Encoded { url: url.into(), encoding });
+    }
+    if !is_text(&kind) && status.is_success() {
+        let size = size.map(|n| format!(" of {n} bytes")).unwrap_or_default();
+        return Err(FetchError::NotText { url: url.into(), kind, size });
+    }
+    let (bytes, is_cut) = body(&url, response, settings.max_bytes).await?;
+    let text = decode(&bytes, charset.as_deref());
+    if !status.is_success() {
+        let said: String = match is_text(&kind) && !is_html(&kind) {
+            true => text.chars().take(500).collect(),
+            false => String::new(),
+        };
+        let said = if said.trim().is_empty() { String::new() } else { format!(": {said}") };
+        return Err(FetchError::Status { url: url.into(), status, said });
+    }
+    Ok(Page { url, kind, text, is_cut })
+}
+
+/// No more than `limit` bytes, however many are sent.
+async fn body(
+    url: &Url,
+    mut response: Response,
+    limit: usize,
+) -> Result<(Vec<u8>, bool), FetchError> {
+    let mut bytes = Vec::new();
+    loop {
+        let chunk = response
+            .chunk()
+            .await
+            .map_err(|error| FetchError::Failed { url: url.to_string(), why: causes(&error) })?;
+        let Some(chunk) = chunk else { return Ok((bytes, false)) };
+        let room = limit - bytes.len();
+        bytes.extend_from_slice(chunk.get(..room.min(chunk.len())).unwrap_or_default());
+        if chunk.len() > room {
+            return Ok((bytes, true));
+        }
+    }
+}
+
+fn content_type(headers: &HeaderMap) -> (String, Option<String>) {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let value = value.unwrap_or("text/plain").to_ascii_lowercase();
+    let mut parts = value.split(';').map(str::trim);
+    let kind = parts.next().unwrap_or_default().to_owned();
+    let charset = parts.find_map(|part| part.strip_prefix("charset="));
+    (kind, charset.map(|charset| charset.trim_matches('"').to_owned()))
+}
+
+pub(super) fn is_html(kind: &str) -> bool {
+    matches!(kind, "text/html" | "application/xhtml+xml")
+}
+
+fn is_text(kind: &str) -> bool {
+    const OTHERS: [&str; 9] = [
+        "application/json",
+        "application/xml",
+        "application/xhtml+xml",
+        "application/javascript",
+        "application/yaml",
+        "application/x-yaml",
+        "application/toml",
+        "application/x-ndjson",
+        "application/x-sh",
+    ];
+    kind.starts_with("text/")
+        || kind.ends_with("+json")
+        || kind.ends_with("+xml") && !kind.starts_with("image/")
+        || OTHERS.contains(&kind)
+}
+
+fn decode(bytes: &[u8], charset: Option<&str>) -> String {
+    match charset {
+        // Each byte is the character of its number.
+        Some("iso-8859-1" | "latin1" | "us-ascii") => {
+            bytes.iter().map(|&b| char::from(b)).collect()
+        }
+        _ => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
+/// The reasons below "error sending request", which alone says nothing.
+fn causes(error: &reqwest::Error) -> String {
+    let mut all = Vec::new();
+    let mut next = std::error::Error::source(error);
+    while let Some(cause) = next {
+        all.push(cause.to_string());
+        next = cause.source();
+    }
+    if all.is_empty() { error.to_string() } else { all.join(": ") }
+}

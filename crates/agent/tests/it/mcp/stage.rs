@@ -1,0 +1,145 @@
+//! What the tests share: servers by part, sessions of them, calls as a model makes them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agent::native::chat::Part;
+use agent::native::client::{Abilities, Client};
+use agent::native::mcp::{self, ServerSpec, Servers};
+use agent::native::scene::{self, Scene, SceneOfSession};
+use agent::native::tools::{Need, Output, Prepared, Tool, ToolError};
+use bus::connection::{Connection, ConnectionLimits};
+use serde_json::{Value, json};
+
+/// Far above what any condition needs on a loaded machine; reached only when a test fails.
+pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
+
+pub(crate) struct Stage {
+    pub(crate) home: tempfile::TempDir,
+    pub(crate) servers: Servers,
+    scene: Scene,
+}
+
+/// The example of this crate, which stands beside the directory of its tests.
+pub(crate) fn program() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let path = tests.parent().and_then(Path::parent).unwrap().join("examples/mcp-stage");
+    assert!(path.exists(), "build it first: cargo build -p agent --examples");
+    path
+}
+
+fn keeper() -> scene::Settings {
+    scene::Settings { keeper_exe: program(), keeper_args: vec!["__keeper".into()], cgroups: false }
+}
+
+impl Stage {
+    /// A session with one server per part, named after it.
+    pub(crate) async fn with(parts: &[&str]) -> Self {
+        Self::new(|notes| parts.iter().map(|part| played(part, notes)).collect(), |_| {}).await
+    }
+
+    pub(crate) async fn new(
+        specs: impl FnOnce(&Path) -> Vec<ServerSpec>,
+        adjust: impl FnOnce(&mut mcp::Settings),
+    ) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let mut settings = mcp::Settings::new(home.path(), &keeper());
+        settings.start_within = DEADLINE;
+        settings.call_within = DEADLINE;
+        adjust(&mut settings);
+        let servers = Servers::start(specs(&home.path().join("notes")), settings);
+        let scene = scene(home.path());
+        let stage = Self { home, servers, scene };
+        assert!(stage.servers.ready(DEADLINE * 2).await, "servers are not ready");
+        stage
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.servers.tools().iter().map(|tool| tool.spec().name).collect()
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Arc<dyn Tool> {
+        let is_it = |tool: &Arc<dyn Tool>| tool.spec().name == name;
+        let found = self.servers.tools().into_iter().find(is_it);
+        found.unwrap_or_else(|| panic!("no {name} among {:?}", self.names()))
+    }
+
+    pub(crate) async fn prepare(&self, name: &str, arguments: Value) -> Prepared {
+        self.tool(name).prepare(arguments, &self.scene).await.unwrap()
+    }
+
+    pub(crate) async fn run(&self, name: &str, arguments: Value) -> Result<Output, ToolError> {
+        self.prepare(name, arguments).await.work.await
+    }
+
+    pub(crate) async fn text(&self, name: &str, arguments: Value) -> String {
+        text_of(&self.run(name, arguments).await.unwrap())
+    }
+
+    pub(crate) async fn error(&self, name: &str, arguments: Value) -> String {
+        self.run(name, arguments).await.unwrap_err().0
+    }
+
+    pub(crate) async fn need(&self, name: &str) -> Need {
+        self.prepare(name, json!({})).await.need
+    }
+
+    /// What servers noted beside the protocol.
+    pub(crate) fn notes(&self) -> String {
+        std::fs::read_to_string(self.home.path().join("notes")).unwrap_or_default()
+    }
+
+    pub(crate) fn troubles(&self) -> Vec<(String, String)> {
+        let troubles = self.servers.troubles().into_iter();
+        troubles.map(|trouble| (trouble.server, trouble.message)).collect()
+    }
+}
+
+pub(crate) fn played(part: &str, notes: &Path) -> ServerSpec {
+    ServerSpec::from_acp(&json!({
+        "name": part, "command": program(), "args": [part],
+        "env": [{ "name": "STAGE_NOTES", "value": notes }],
+    }))
+    .unwrap()
+}
+
+pub(crate) fn scene(cwd: &Path) -> Scene {
+    let (ours, theirs) = tokio::io::duplex(1024);
+    // Nobody is told anything in these tests.
+    drop(theirs);
+    let (reader, writer) = tokio::io::split(ours);
+    let limits = ConnectionLimits { max_line_bytes: 1024, write_stall: DEADLINE };
+    let (connection, _inbox) = Connection::open(reader, writer, &limits);
+    Scene {
+        session: Arc::new(SceneOfSession {
+            cwd: cwd.to_owned(),
+            roots: vec![cwd.to_owned()],
+            client: Client::new(connection, "s".into(), Abilities::default()),
+            settings: keeper(),
+        }),
+        call: "c".into(),
+    }
+}
+
+pub(crate) fn text_of(output: &Output) -> String {
+    match output.parts.as_slice() {
+        [Part::Text { text }] => text.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Gone, or dead and not yet reaped.
+pub(crate) fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
+    !matches!(state, None | Some("Z" | "X"))
+}
+
+pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let give_up_at = Instant::now() + DEADLINE;
+    while !is_so() {
+        assert!(Instant::now() < give_up_at, "not reached: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

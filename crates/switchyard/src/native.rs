@@ -1,0 +1,177 @@
+//! The built-in agent: as a process of its own, and what there is to say about it.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use agent::native::discover::CANDIDATES;
+use agent::native::mcp::{ServerSpec, SpecError};
+use agent::native::models::Models;
+use agent::native::sandbox::Sandbox;
+use agent::native::{self, scene};
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use store::SqliteLog;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use crate::outcome::Failure;
+use crate::paint::Paint;
+use crate::signals::Signals;
+use crate::{stdio, world};
+
+pub(crate) const NATIVE: &str = "native";
+
+/// Serves one client on stdin and stdout until it goes.
+pub(crate) async fn serve(config: Config) -> Result<ExitCode, Failure> {
+    // Commands that it runs have its user: they must not read its keys from its environment.
+    let hidden =
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+    if let Err(error) = hidden {
+        tracing::warn!(%error, "commands can read this process's environment");
+    }
+    let dir = config.home.state.join(NATIVE);
+    world::make_private_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    let log = Arc::new(SqliteLog::open(&dir, config.store_options())?);
+    let table = &config.file.native;
+    let resolved = resolve(&config)?;
+    let mut tools = scene::Settings::new(world::own_exe(), vec![world::KEEPER_VERB.into()]);
+    tools.cgroups = config.file.workers.cgroups;
+    let keys = resolved.endpoints.iter().map(|endpoint| endpoint.key_name.clone().into());
+    tools.commands.secrets.extend(keys);
+    tools.commands_dir = Some(config.home.config.with_file_name("commands"));
+    tools.sandbox = Sandbox::detect(table.sandbox()).await;
+    tools.webfetch.allow_private = table.fetch_private;
+    tools.context = table.context();
+    let setup = native::Setup {
+        version: env!("CARGO_PKG_VERSION"),
+        log,
+        system_prompt: resolved.system_prompt.clone(),
+        models: Arc::new(Models::new(resolved, CANDIDATES.to_vec())),
+        tools,
+        limits: table.limits(),
+        user_instructions: Some(config.home.config.with_file_name("AGENTS.md")),
+        mcp: servers(&config)?,
+    };
+    let stop = CancellationToken::new();
+    let mut signals = Signals::listen()?;
+    let (reader, writer) = stdio::open();
+    let serving = native::serve(reader, writer, setup, stop.clone());
+    tokio::pin!(serving);
+    tokio::select! {
+        () = &mut serving => return Ok(ExitCode::SUCCESS),
+        _ = signals.next() => stop.cancel(),
+    }
+    serving.await;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The MCP servers of every session.
+fn servers(config: &Config) -> Result<Vec<ServerSpec>, Failure> {
+    let specs = config.file.native.mcp.iter().map(|(name, table)| table.to_spec(name));
+    let specs: Result<Vec<Option<ServerSpec>>, SpecError> = specs.collect();
+    let bad = |error: SpecError| Failure::usage(error.to_string());
+    Ok(specs.map_err(bad)?.into_iter().flatten().collect())
+}
+
+fn resolve(config: &Config) -> Result<native::config::Setup, Failure> {
+    let lookup = |name: &str| std::env::var(name).ok();
+    config.file.native.resolve(&lookup).map_err(|error| {
+        Failure::usage(error.to_string())
+            .hint(format!("mend [native] in {}", config.home.config.display()))
+    })
+}
+
+/// What `agents` says about it; asks its endpoints.
+pub(crate) async fn about(config: &Config) -> Value {
+    let run = json!({ "dialect": "acp", "argv": ["switchyard", "native-agent"], "asks": true });
+    let mut about = json!({
+        "id": NATIVE, "name": "Built-in agent", "version": env!("CARGO_PKG_VERSION"),
+        "isUsable": false, "auth": { "state": "unknown", "by": "its endpoint decides" },
+        "models": [], "diagnoses": [], "run": run,
+    });
+    let context_tools: Vec<&str> = config.file.native.context().names().collect();
+    if !context_tools.is_empty() {
+        about["contextTools"] = json!(context_tools);
+    }
+    let models = match resolve(config) {
+        Ok(setup) => Models::new(setup, CANDIDATES.to_vec()),
+        Err(failure) => {
+            about["diagnoses"] =
+                json!([{ "reason": "bad_configuration", "message": failure.to_string() }]);
+            return about;
+        }
+    };
+    match models.ready().await {
+        Ok(ready) => {
+            about["isUsable"] = json!(true);
+            about["auth"] = json!({ "state": "ok", "by": "its endpoint answers" });
+            let endpoints = ready.providers.all().iter().map(|provider| {
+                json!({ "name": provider.name(), "base": provider.endpoint().shown_base() })
+            });
+            about["endpoints"] = endpoints.collect();
+            about["defaultModel"] = json!(ready.providers.default_id(&ready.offers));
+            let models = ready.offers.iter().map(|offer| {
+                json!({ "id": offer.id, "name": offer.model.name, "context": offer.model.context })
+            });
+            about["models"] = models.collect();
+            let failures = ready
+                .failures
+                .iter()
+                .map(|failure| json!({ "reason": failure.category, "message": failure.message }));
+            about["diagnoses"] = failures.collect();
+            about["notes"] = ready.found.iter().cloned().collect();
+        }
+        Err(failure) => {
+            about["auth"] = json!({ "state": "missing", "by": "no endpoint" });
+            about["diagnoses"] =
+                json!([{ "reason": failure.category, "message": failure.message }]);
+        }
+    }
+    about
+}
+
+/// The same for people.
+pub(crate) fn describe(about: &Value, paint: Paint) -> String {
+    let words = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let mut lines = vec![format!("{}  {}", paint.strong(NATIVE), words(&about["name"]))];
+    for endpoint in about["endpoints"].as_array().into_iter().flatten() {
+        lines.push(format!(
+            "  endpoint   {} ({})",
+            words(&endpoint["base"]),
+            words(&endpoint["name"])
+        ));
+    }
+    for note in about["notes"].as_array().into_iter().flatten() {
+        lines.push(format!("             {}", words(note)));
+    }
+    if about["isUsable"] == true {
+        lines.push(format!("  model      {}", words(&about["defaultModel"])));
+        let models: Vec<String> = about["models"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|model| match model["context"].as_u64() {
+                Some(context) => format!("{} ({context} tokens)", words(&model["id"])),
+                None => words(&model["id"]),
+            })
+            .collect();
+        lines.push(format!("  offers     {}", models.join("\n             ")));
+    }
+    lines.push(
+        "  can do     read, write, edit, apply_patch, list, glob, grep, bash, webfetch, todo, task, \
+         MCP servers"
+            .to_owned(),
+    );
+    if let Some(tools) = about["contextTools"].as_array() {
+        let names: Vec<String> = tools.iter().map(words).collect();
+        lines.push(format!("  context    {}", names.join(", ")));
+    }
+    lines.push("  modes      ask, code, plan, auto".to_owned());
+    for diagnosis in about["diagnoses"].as_array().into_iter().flatten() {
+        for (n, line) in words(&diagnosis["message"]).lines().enumerate() {
+            let head = if n == 0 { "  problem    " } else { "             " };
+            lines.push(paint.bad(&format!("{head}{line}")));
+        }
+    }
+    lines.join("\n") + "\n"
+}

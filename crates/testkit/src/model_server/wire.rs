@@ -1,0 +1,187 @@
+//! Answers as bytes: events of a stream, or one document.
+
+use serde_json::{Value, json};
+
+use super::answer::{Answer, Content, Said, Spoil};
+
+/// What a connection does, in order.
+#[derive(Debug)]
+pub(super) enum Step {
+    Write(Vec<u8>),
+    Hang,
+    Cut,
+    Reset,
+}
+
+/// The body of an answer; how it is framed is the connection's business.
+pub(super) fn steps(answer: &Answer, model: &str) -> Vec<Step> {
+    let said = match &answer.content {
+        Content::Raw(bytes) => return spoilt(answer, vec![bytes.clone()]),
+        Content::Said(said) => said,
+    };
+    if !answer.manner.is_streamed {
+        let document = document(answer, said, model).to_string();
+        return spoilt(answer, vec![document.into_bytes()]);
+    }
+    let manner = &answer.manner;
+    let mut chunks: Vec<Value> = deltas(answer, said).into_iter().map(choice).collect();
+    if let Some(reason) = finish(answer, said) {
+        chunks.push(json!([{ "index": 0, "delta": {}, "finish_reason": reason }]));
+    }
+    let mut events: Vec<String> = chunks
+        .into_iter()
+        .map(|choices| envelope(model, choices, &Value::Null).to_string())
+        .collect();
+    if let Some(usage) = &answer.usage {
+        events.push(envelope(model, json!([]), usage).to_string());
+    }
+    if manner.has_done {
+        events.push("[DONE]".to_owned());
+    }
+    let n = events.len();
+    let events = events.into_iter().enumerate().map(|(at, event)| {
+        let end = match at + 1 == n && manner.has_open_end {
+            true => String::new(),
+            false => manner.line_end.repeat(2),
+        };
+        let comment = match manner.has_comments {
+            true => format!(": still here{0}event: message{0}id: {at}{0}", manner.line_end),
+            false => String::new(),
+        };
+        format!("{comment}data:{}{event}{end}", manner.space).into_bytes()
+    });
+    spoilt(answer, events.collect())
+}
+
+fn envelope(model: &str, choices: Value, usage: &Value) -> Value {
+    json!({
+        "id": "chatcmpl-test", "object": "chat.completion.chunk", "created": 1_700_000_000,
+        "model": model, "system_fingerprint": null, "choices": choices, "usage": usage,
+    })
+}
+
+fn choice(delta: Value) -> Value {
+    json!([{ "index": 0, "delta": delta, "logprobs": null, "finish_reason": null }])
+}
+
+fn finish(answer: &Answer, said: &[Said]) -> Option<String> {
+    let calls = said.iter().any(|said| matches!(said, Said::Call { .. }));
+    let usual = if calls { "tool_calls" } else { "stop" };
+    Some(answer.finish.clone().unwrap_or_else(|| usual.to_owned())).filter(|why| !why.is_empty())
+}
+
+/// One list of fragments per thing that is said; those of calls by turns if wanted.
+fn deltas(answer: &Answer, said: &[Said]) -> Vec<Value> {
+    let mut out = vec![json!({ "role": "assistant", "content": "" })];
+    let mut calls: Vec<Vec<Value>> = Vec::new();
+    for said in said {
+        match said {
+            Said::Text(text) => {
+                out.extend(pieces(answer, text).map(|piece| json!({ "content": piece })));
+            }
+            Said::Thought(thought) => {
+                let member = answer.manner.thought_member;
+                out.extend(pieces(answer, thought).map(|piece| json!({ member: piece })));
+            }
+            Said::Delta(delta) => out.push(delta.clone()),
+            Said::Call { id, name, arguments } => {
+                let index = calls.len();
+                let fragments = call(answer, index, id.as_deref(), name, arguments);
+                calls.push(fragments);
+            }
+        }
+    }
+    if !answer.manner.is_interleaved {
+        out.extend(calls.into_iter().flatten());
+        return out;
+    }
+    let longest = calls.iter().map(Vec::len).max().unwrap_or(0);
+    for at in 0..longest {
+        out.extend(calls.iter().filter_map(|fragments| fragments.get(at).cloned()));
+    }
+    out
+}
+
+fn call(
+    answer: &Answer,
+    index: usize,
+    id: Option<&str>,
+    name: &str,
+    arguments: &str,
+) -> Vec<Value> {
+    let mut first = json!({
+        "type": "function", "function": { "name": name, "arguments": "" },
+    });
+    if let Some(id) = id {
+        first["id"] = json!(id);
+    }
+    let rest = pieces(answer, arguments).map(|piece| json!({ "function": { "arguments": piece } }));
+    std::iter::once(first)
+        .chain(rest)
+        .map(|mut fragment| {
+            if answer.manner.has_index {
+                fragment["index"] = json!(index);
+            }
+            json!({ "tool_calls": [fragment] })
+        })
+        .collect()
+}
+
+/// Words with the space after them, or as many characters as wanted.
+fn pieces<'a>(answer: &Answer, text: &'a str) -> impl Iterator<Item = String> + use<'a> {
+    let chars = answer.manner.piece_chars;
+    let pieces: Vec<String> = match chars {
+        0 => text.split_inclusive(' ').map(str::to_owned).collect(),
+        _ => {
+            let all: Vec<char> = text.chars().collect();
+            all.chunks(chars).map(|piece| piece.iter().collect()).collect()
+        }
+    };
+    pieces.into_iter()
+}
+
+fn document(answer: &Answer, said: &[Said], model: &str) -> Value {
+    let mut message = json!({ "role": "assistant", "content": null });
+    let mut calls = Vec::new();
+    let add = |slot: &mut Value, text: &str| {
+        *slot = json!(format!("{}{text}", slot.as_str().unwrap_or_default()));
+    };
+    for said in said {
+        match said {
+            Said::Text(text) => add(&mut message["content"], text),
+            Said::Thought(thought) => add(&mut message[answer.manner.thought_member], thought),
+            Said::Delta(delta) => message = delta.clone(),
+            Said::Call { id, name, arguments } => {
+                let function = json!({ "name": name, "arguments": arguments });
+                calls.push(json!({ "id": id, "type": "function", "function": function }));
+            }
+        }
+    }
+    if !calls.is_empty() {
+        message["tool_calls"] = json!(calls);
+    }
+    let choice = json!({ "index": 0, "message": message, "finish_reason": finish(answer, said) });
+    json!({
+        "id": "chatcmpl-test", "object": "chat.completion", "created": 1_700_000_000,
+        "model": model, "choices": [choice], "usage": answer.usage,
+    })
+}
+
+/// The events with what happens between them.
+fn spoilt(answer: &Answer, events: Vec<Vec<u8>>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let n = events.len();
+    for (at, event) in events.into_iter().map(Some).chain([None]).enumerate() {
+        for (_, spoil) in answer.spoilt.iter().filter(|(place, _)| *place == at && at <= n) {
+            match spoil {
+                Spoil::Insert(bytes) => steps.push(Step::Write(bytes.clone())),
+                Spoil::Hang => steps.push(Step::Hang),
+                Spoil::Cut => steps.push(Step::Cut),
+                Spoil::Reset => steps.push(Step::Reset),
+                Spoil::End => return steps,
+            }
+        }
+        steps.extend(event.map(Step::Write));
+    }
+    steps
+}
