@@ -3,11 +3,11 @@
 //! In: nothing. Out: which package, how Switchyard calls it, how it is set up to work offline with
 //! our model, and where it is known to differ from the others.
 
-mod recipes;
+pub(crate) mod recipes;
 mod rows;
 
 pub use recipes::{Recipe, Surroundings};
-pub use rows::AGENTS;
+pub use rows::{AGENTS, OWN};
 
 use crate::checks::Check;
 use crate::install::Package;
@@ -33,6 +33,8 @@ pub struct Agent {
 pub enum Launch {
     /// By its name; the variable says where its program is.
     Name { name: &'static str, variable: &'static str },
+    /// By its name; it is in the binary itself.
+    Own(&'static str),
     /// As a command that speaks ACP, with these arguments.
     Command(&'static [&'static str]),
 }

@@ -319,7 +319,7 @@ impl Case<'_> {
     }
 }
 
-fn is_text(event: &Value) -> bool {
+pub(crate) fn is_text(event: &Value) -> bool {
     event["kind"] == "agent_message_chunk"
 }
 
@@ -331,12 +331,12 @@ fn greeted(turn: &Turn) -> Result<(), Failed> {
     holds(n_times == 1, &format!("it said: {text}"), turn)
 }
 
-fn ended(turn: &Turn, reason: &str) -> Result<(), Failed> {
+pub(crate) fn ended(turn: &Turn, reason: &str) -> Result<(), Failed> {
     let found = turn.stop_reason();
     holds(found == reason, &format!("ended with {found} instead of {reason}"), turn)
 }
 
-fn holds(is_so: bool, otherwise: &str, turn: &Turn) -> Result<(), Failed> {
+pub(crate) fn holds(is_so: bool, otherwise: &str, turn: &Turn) -> Result<(), Failed> {
     if is_so { Ok(()) } else { Err(because(format!("{otherwise} ({})", turn.told()))) }
 }
 

@@ -10,6 +10,7 @@ use crate::model::Server;
 use crate::place::Place;
 use crate::say;
 use crate::sdk_checks::{self, SDK_CHECKS};
+use crate::servers::{self, ModelServer, SERVER_CHECKS};
 use crate::table::Row;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ const AT_ONCE: usize = 2;
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub agents: Vec<&'static Agent>,
+    pub servers: Vec<&'static ModelServer>,
     pub switchyard: PathBuf,
     pub cache: Cache,
     /// Where to write down every event and every request to the model.
@@ -57,14 +59,68 @@ pub async fn drive(plan: Plan) -> std::io::Result<Vec<Row>> {
         }
     }
     rows.sort_by_key(|(n, _)| *n);
-    Ok(rows.into_iter().flat_map(|(_, rows)| rows).collect())
+    let mut rows: Vec<Row> = rows.into_iter().flat_map(|(_, rows)| rows).collect();
+    // One after the other: whoever looks for a server finds only one.
+    for server in &plan.servers {
+        rows.extend(with_server(server, &plan, &model).await);
+    }
+    Ok(rows)
+}
+
+/// The built-in agent with a server that is not ours.
+async fn with_server(server: &'static ModelServer, plan: &Plan, model: &Server) -> Vec<Row> {
+    let agent = &server.agent;
+    let our_model = format!("{}/{}", model.url(), agent.id);
+    let failed = |problem: String| {
+        say(&format!("{}: {problem}", agent.id));
+        vec![server_row(server, Vec::new(), Some(problem))]
+    };
+    let running = match servers::Running::start(server, &plan.cache, &our_model).await {
+        Ok(running) => running,
+        Err(problem) => return failed(problem.to_string()),
+    };
+    let place = match plan.cache.install(&agent.package) {
+        Ok(installed) => place(agent, plan, installed, model, Some(running.url())),
+        Err(problem) => Err(problem.to_string()),
+    };
+    let place = match place {
+        Ok(place) => place,
+        Err(problem) => return failed(problem),
+    };
+    let mut cells = Vec::new();
+    for check in SERVER_CHECKS.into_iter().filter(|check| plan.has(&check.to_string())) {
+        let verdict = servers::run(check, server, &place, &running).await;
+        told(agent.id, &check.to_string(), &verdict);
+        cells.push((check.to_string(), verdict));
+    }
+    let mut rows = vec![server_row(server, cells, None)];
+    if server.has_our_model {
+        rows.push(server_row(server, usual_checks(&place, plan, model).await, None));
+    }
+    running.end().await;
+    rows
+}
+
+fn server_row(server: &ModelServer, cells: Vec<(String, Verdict)>, problem: Option<String>) -> Row {
+    let version = server.package.version.to_owned();
+    Row { agent: server.agent.id.to_owned(), version, cells, problem }
+}
+
+async fn usual_checks(place: &Place, plan: &Plan, model: &Server) -> Vec<(String, Verdict)> {
+    let mut cells = Vec::new();
+    for check in CHECKS.into_iter().filter(|check| plan.has(&check.to_string())) {
+        let verdict = checks::run(check, place, model).await;
+        told(place.agent.id, &check.to_string(), &verdict);
+        cells.push((check.to_string(), verdict));
+    }
+    cells
 }
 
 async fn one(agent: &'static Agent, plan: &Plan, model: &Server) -> Vec<Row> {
     let cache = plan.cache.clone();
     let installed = tokio::task::spawn_blocking(move || cache.install(&agent.package)).await;
     let place = match installed {
-        Ok(Ok(installed)) => place(agent, plan, installed, model),
+        Ok(Ok(installed)) => place(agent, plan, installed, model, None),
         Ok(Err(problem)) => Err(problem.to_string()),
         Err(panic) => Err(panic.to_string()),
     };
@@ -75,12 +131,7 @@ async fn one(agent: &'static Agent, plan: &Plan, model: &Server) -> Vec<Row> {
             return vec![row(agent, agent.id.to_owned(), Vec::new(), Some(problem))];
         }
     };
-    let mut cells = Vec::new();
-    for check in CHECKS.into_iter().filter(|check| plan.has(&check.to_string())) {
-        let verdict = checks::run(check, &place, model).await;
-        told(agent.id, &check.to_string(), &verdict);
-        cells.push((check.to_string(), verdict));
-    }
+    let cells = usual_checks(&place, plan, model).await;
     let mut rows = vec![row(agent, agent.id.to_owned(), cells, None)];
     if agent.has_sdk_checks {
         let name = format!("acp {}", agent.id);
@@ -100,8 +151,9 @@ fn place(
     plan: &Plan,
     installed: Installed,
     model: &Server,
+    model_url: Option<String>,
 ) -> Result<Place, String> {
-    Place::make(agent, &plan.switchyard, installed, model, plan.records.as_deref())
+    Place::make(agent, &plan.switchyard, installed, model, model_url, plan.records.as_deref())
         .map_err(|problem| format!("cannot be set up: {problem}"))
 }
 
@@ -109,7 +161,7 @@ fn row(agent: &Agent, name: String, cells: Vec<(String, Verdict)>, problem: Opti
     Row { agent: name, version: agent.package.version.to_owned(), cells, problem }
 }
 
-fn told(agent: &str, check: &str, verdict: &Verdict) {
+pub(crate) fn told(agent: &str, check: &str, verdict: &Verdict) {
     let (word, note) = match verdict {
         Verdict::Pass(note) => ("pass", note),
         Verdict::Fail(note) => ("FAIL", note),

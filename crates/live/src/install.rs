@@ -23,6 +23,8 @@ pub enum Source {
     Npm(&'static str),
     /// With the lowest minor version of Python 3 that it runs on.
     Python(&'static str, u32),
+    /// It is in the binary that is checked.
+    Own,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +89,9 @@ impl Cache {
     /// Installs what is not there yet.
     pub fn install(&self, package: &Package) -> Result<Installed, CannotInstall> {
         let mut path = Vec::new();
+        if package.source == Source::Own {
+            return Ok(Installed { program: PathBuf::from(package.program), path });
+        }
         if let Source::Npm(_) = package.source {
             path.extend(npm::node(self)?);
         }
@@ -98,11 +103,12 @@ impl Cache {
                 Source::Python(name, minor) => {
                     python::install(self, dir, name, package.version, minor)
                 }
+                Source::Own => Ok(()),
             })?;
         }
         let bin = match package.source {
             Source::Npm(_) => dir.join("node_modules/.bin"),
-            Source::Python(..) => dir.join("bin"),
+            Source::Python(..) | Source::Own => dir.join("bin"),
         };
         let program = bin.join(package.program);
         if !program.exists() {

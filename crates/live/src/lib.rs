@@ -11,17 +11,21 @@
 //! | [`place`] | a private home for one agent, and its processes |
 //! | [`turn`] | one `switchyard run` |
 //! | [`checks`] | what each agent is put through |
+//! | [`servers`] | model servers of others, and the built-in agent in front of them |
 //! | [`sdk_checks`] | the same by the official SDK's client through `switchyard acp` |
+//! | [`clients`] | a client of somebody else's, driving the built-in agent |
 //! | [`drive`] | all of it, a few agents at a time |
 //! | [`table`] | the results |
 
 pub mod agents;
 pub mod checks;
+pub mod clients;
 pub mod drive;
 pub mod install;
 pub mod model;
 pub mod place;
 pub mod sdk_checks;
+pub mod servers;
 pub mod table;
 pub mod turn;
 

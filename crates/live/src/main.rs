@@ -5,9 +5,10 @@
 use clap::{Parser, Subcommand};
 use live::agents::{AGENTS, Agent};
 use live::drive::{Plan, drive};
-use live::install::Cache;
+use live::install::{Cache, Package};
 use live::model::Server;
-use live::{say, table};
+use live::servers::{ModelServer, SERVERS};
+use live::{clients, say, table};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -68,17 +69,24 @@ async fn run(arguments: Arguments) -> io::Result<bool> {
     if let Some(Verb::Model { port }) = arguments.verb {
         return serve(port).await;
     }
-    let agents = chosen(&arguments.only)?;
+    let Chosen { agents, servers, has_client } = chosen(&arguments.only)?;
     if arguments.list {
-        for agent in agents {
-            writeln!(io::stdout(), "{:<18}{}", agent.id, agent.package.version)?;
+        let agents = agents.iter().map(|agent| (agent.id, agent.package.version));
+        let servers = servers.iter().map(|server| (server.agent.id, server.package.version));
+        for (id, version) in agents.chain(servers) {
+            writeln!(io::stdout(), "{id:<18}{version}")?;
+        }
+        if has_client {
+            writeln!(io::stdout(), "{:<18}drives the built-in agent", clients::ID)?;
         }
         return Ok(true);
     }
     let cache = Cache::from_environment();
     say(&format!("cache: {}", cache.root().display()));
     if let Some(Verb::Install) = arguments.verb {
-        return Ok(install(&cache, &agents));
+        let agents = agents.iter().map(|agent| (agent.id, &agent.package));
+        let servers = servers.iter().map(|server| (server.agent.id, &server.package));
+        return Ok(install(&cache, agents.chain(servers)));
     }
     let switchyard = match arguments.switchyard {
         Some(path) => path,
@@ -88,7 +96,12 @@ async fn run(arguments: Arguments) -> io::Result<bool> {
         io::Error::other(format!("no binary at {}: {problem}", switchyard.display()))
     })?;
     let (records, checks) = (arguments.records, arguments.check);
-    let rows = drive(Plan { agents, switchyard, cache, records, checks }).await?;
+    let client = match has_client && checks.is_empty() {
+        true => Some(clients::drive(&switchyard, &cache).await?),
+        false => None,
+    };
+    let mut rows = drive(Plan { agents, servers, switchyard, cache, records, checks }).await?;
+    rows.extend(client);
     let markdown = table::markdown(&rows, &jiff::Zoned::now().date().to_string());
     match arguments.markdown {
         true => writeln!(io::stdout(), "{markdown}")?,
@@ -112,24 +125,41 @@ async fn serve(port: u16) -> io::Result<bool> {
     Ok(true)
 }
 
-fn chosen(only: &[String]) -> io::Result<Vec<&'static Agent>> {
-    if only.is_empty() {
-        return Ok(AGENTS.iter().collect());
-    }
-    let named = |id: &String| {
-        Agent::by_id(id).ok_or_else(|| io::Error::other(format!("no agent `{id}`; see --list")))
-    };
-    only.iter().map(named).collect()
+struct Chosen {
+    agents: Vec<&'static Agent>,
+    servers: Vec<&'static ModelServer>,
+    /// A client drives the built-in agent.
+    has_client: bool,
 }
 
-fn install(cache: &Cache, agents: &[&Agent]) -> bool {
+fn chosen(only: &[String]) -> io::Result<Chosen> {
+    let mut chosen = Chosen { agents: Vec::new(), servers: Vec::new(), has_client: false };
+    if only.is_empty() {
+        chosen.agents.extend(AGENTS.iter());
+        chosen.servers.extend(SERVERS.iter());
+        chosen.has_client = true;
+    }
+    for id in only {
+        match (Agent::by_id(id), ModelServer::by_id(id)) {
+            (Some(agent), _) => chosen.agents.push(agent),
+            (None, Some(server)) => chosen.servers.push(server),
+            (None, None) if id == clients::ID => chosen.has_client = true,
+            (None, None) => {
+                return Err(io::Error::other(format!("no agent `{id}`; see --list")));
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+fn install<'a>(cache: &Cache, packages: impl Iterator<Item = (&'static str, &'a Package)>) -> bool {
     let mut is_good = true;
-    for agent in agents {
-        match cache.install(&agent.package) {
-            Ok(installed) => say(&format!("{:<18}{}", agent.id, installed.program.display())),
+    for (id, package) in packages {
+        match cache.install(package) {
+            Ok(installed) => say(&format!("{id:<18}{}", installed.program.display())),
             Err(problem) => {
                 is_good = false;
-                say(&format!("{:<18}{problem}", agent.id));
+                say(&format!("{id:<18}{problem}"));
             }
         }
     }

@@ -19,6 +19,8 @@ use testkit::proc;
 
 // Agents that end by themselves take a moment; beyond this something was forgotten.
 const UNTIL_ALL_ENDED: Duration = Duration::from_secs(30);
+/// How the built-in agent is told from what it is part of.
+const OWN_VERB: &str = "native-agent";
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
@@ -41,6 +43,7 @@ impl Place {
         switchyard: &Path,
         installed: Installed,
         model: &Server,
+        model_url: Option<String>,
         records: Option<&Path>,
     ) -> io::Result<Self> {
         let root = tempfile::Builder::new().prefix("live-").tempdir()?;
@@ -50,7 +53,8 @@ impl Place {
         let prefix = format!("/{}", agent.id);
         let at = Surroundings {
             home: root.path().join("home"),
-            model_url: format!("{}{prefix}", model.url()),
+            // Something else may stand before the model.
+            model_url: model_url.unwrap_or_else(|| format!("{}{prefix}", model.url())),
         };
         let recipe = (agent.recipe)(&at);
         for (path, text) in &recipe.files {
@@ -94,10 +98,18 @@ impl Place {
         command
     }
 
+    /// The package's own program.
+    pub fn program<'a>(&self, arguments: impl IntoIterator<Item = &'a str>, cwd: &Path) -> Command {
+        let mut command = Command::new(&self.installed.program);
+        command.args(arguments).current_dir(cwd);
+        command.env_clear().envs(self.variables.iter().cloned());
+        command
+    }
+
     /// The words that name the agent: before and after the rest of the command line.
     pub fn named(&self) -> (Vec<String>, Vec<String>) {
         match self.agent.launch {
-            Launch::Name { name, .. } => (vec![name.to_owned()], vec![]),
+            Launch::Name { name, .. } | Launch::Own(name) => (vec![name.to_owned()], vec![]),
             Launch::Command(arguments) => {
                 let program = self.installed.program.to_string_lossy().into_owned();
                 let arguments = arguments.iter().map(|word| (*word).to_owned());
@@ -121,8 +133,10 @@ impl Place {
     ///
     /// Some agents overwrite their environment, so the marks alone do not find them all.
     pub fn agents_processes(&self, switchyard: u32) -> Vec<u32> {
+        let is_own = |pid: u32| proc::command_line(pid).contains(OWN_VERB);
         let is_agent = |pid: &u32| {
             fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe != self.switchyard)
+                || is_own(*pid)
         };
         let mut all = self.processes();
         all.extend(proc::descendants(switchyard));
@@ -150,10 +164,9 @@ impl Place {
     }
 
     fn run_once(&self, arguments: &[String]) -> io::Result<()> {
-        let mut command = Command::new(&self.installed.program);
-        command.args(arguments).current_dir(self.root.path().join("work"));
-        command.env_clear().envs(self.variables.iter().cloned()).stdin(Stdio::null());
-        let ran = command.output()?;
+        let arguments_of = arguments.iter().map(String::as_str);
+        let mut command = self.program(arguments_of, &self.root.path().join("work"));
+        let ran = command.stdin(Stdio::null()).output()?;
         match ran.status.success() {
             true => Ok(()),
             false => {

@@ -106,6 +106,23 @@ pub(super) fn qwen(at: &Surroundings) -> Recipe {
         .file(".qwen/settings.json", settings.to_string())
 }
 
+pub(crate) fn native(at: &Surroundings) -> Recipe {
+    Recipe::default()
+        .set("OPENAI_BASE_URL", openai(at))
+        .set("OPENAI_API_KEY", KEY)
+        .set("OPENAI_MODEL", MODELS[0])
+}
+
+/// A model that knows no end, with a small window: long enough to be cancelled in.
+pub(crate) fn native_tiny(at: &Surroundings) -> Recipe {
+    Recipe::default()
+        .set("OPENAI_BASE_URL", openai(at))
+        .set("OPENAI_API_KEY", KEY)
+        .set("OPENAI_MODEL", "tiny")
+        .set("OPENAI_SYSTEM_PROMPT", "Speak.")
+        .set("OPENAI_MAX_TOKENS", "1000")
+}
+
 fn opencode_config(at: &Surroundings) -> String {
     let models: serde_json::Map<String, _> =
         MODELS.iter().map(|id| ((*id).to_owned(), json!({ "name": id }))).collect();

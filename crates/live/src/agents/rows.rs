@@ -27,6 +27,10 @@ const fn named(name: &'static str, variable: &'static str) -> Launch {
     Launch::Name { name, variable }
 }
 
+/// The built-in agent needs no package.
+pub const OWN: Package =
+    Package { id: "native", version: "built in", source: Source::Own, program: "switchyard" };
+
 /// What most agents have in common; a row says only what is different.
 const USUAL: Agent = Agent {
     id: "",
@@ -45,6 +49,14 @@ const fn errors(quirk: Quirk) -> [(Check, Quirk); 3] {
 }
 
 pub const AGENTS: &[Agent] = &[
+    Agent {
+        id: "native",
+        package: OWN,
+        launch: Launch::Own("native"),
+        recipe: recipes::native,
+        has_sdk_checks: true,
+        ..USUAL
+    },
     Agent {
         id: "claude",
         package: npm("claude", "@anthropic-ai/claude-code", "2.1.325", "claude"),

@@ -24,10 +24,12 @@ pub(super) fn install(
         None => with_uv(cache, minor)?,
     };
     run("python -m venv", Command::new(python).args(["-m", "venv"]).arg(dir))?;
-    let pip = dir.join("bin/pip");
+    let mut pip = Command::new(dir.join("bin/pip"));
+    // What has to be compiled leaves the machine usable, and llama.cpp needs no pictures here.
+    pip.env("CMAKE_BUILD_PARALLEL_LEVEL", "2").env("CMAKE_ARGS", "-DLLAVA_BUILD=OFF");
     let package = format!("{name}=={version}");
     let quiet = ["install", "--quiet", "--disable-pip-version-check", &package];
-    run(&format!("pip install {package}"), Command::new(pip).args(quiet)).map(drop)
+    run(&format!("pip install {package}"), pip.args(quiet)).map(drop)
 }
 
 fn candidates(minor: u32) -> Vec<PathBuf> {
