@@ -32,13 +32,16 @@ test-live: ## Real agents through the release binary, offline; installs them int
 	$(CARGO) build --release --locked -p switchyard -p live
 	target/release/live $(LIVE)
 
-# Other daemons take a while to install: only where that part is asked for, or no other is.
-BENCH_DAEMON = $(if $(filter acp bus instructions,$(BENCH)),$(filter daemon,$(BENCH)),daemon)
+# Other daemons and agents take a while to install: only where that part is asked for, or no other is.
+BENCH_PARTS = $(filter acp bus daemon instructions native,$(BENCH))
+BENCH_DAEMON = $(if $(BENCH_PARTS),$(filter daemon,$(BENCH)),daemon)
+BENCH_NATIVE = $(if $(BENCH_PARTS),$(filter native,$(BENCH)),native)
 
-bench: ## Ratios against bare pipes, other routers and other daemons; BENCH="bus --quick" runs one part
+bench: ## Ratios against bare pipes, other routers, daemons and agents; BENCH="bus --quick" runs one part
 	$(CARGO) build --release --locked -p switchyard -p bench
 	target/release/bench target/release/switchyard --stdio-bus "$$(scripts/stdio-bus '$(TOOLS)')" \
-		$(if $(BENCH_DAEMON),--daemon-peers "$$(scripts/daemon-peers '$(TOOLS)')") $(BENCH)
+		$(if $(BENCH_DAEMON),--daemon-peers "$$(scripts/daemon-peers '$(TOOLS)')") \
+		$(if $(BENCH_NATIVE),--native-peers "$$(scripts/native-peers '$(TOOLS)')") $(BENCH)
 
 clean: ## Remove what was built
 	$(CARGO) clean

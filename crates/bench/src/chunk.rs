@@ -57,9 +57,22 @@ fn tail_of(line: &[u8]) -> usize {
     memchr::memmem::rfind(line, MARK.as_bytes()).map_or(0, |at| line.len() - at)
 }
 
+/// The text of a chunk, short like a token.
+pub fn token(number: u64) -> String {
+    format!("{MARK}{number:0DIGITS$} ")
+}
+
 /// The number of the chunk that stands in `text`, if one does.
 pub fn number_in(text: &[u8]) -> Option<u64> {
-    let at = MARK_FINDER.find(text)? + MARK.len();
+    digits_at(text, MARK_FINDER.find(text)? + MARK.len())
+}
+
+/// The numbers of all chunks in `text`: some agents put several tokens into one update.
+pub fn numbers_in(text: &[u8]) -> impl Iterator<Item = u64> {
+    MARK_FINDER.find_iter(text).filter_map(|at| digits_at(text, at + MARK.len()))
+}
+
+fn digits_at(text: &[u8], at: usize) -> Option<u64> {
     let digits = text.get(at..at + DIGITS)?;
     digits.iter().try_fold(0, |number: u64, digit| {
         digit.is_ascii_digit().then(|| number * 10 + u64::from(digit - b'0'))
@@ -82,7 +95,17 @@ impl Wish {
 
     /// Finds it anywhere in a prompt: some clients put words of their own around it.
     pub fn find_in(text: &str) -> Option<Self> {
-        let at = find(text.as_bytes(), Self::VERB.as_bytes())? + Self::VERB.len();
+        Self::read_at(text, find(text.as_bytes(), Self::VERB.as_bytes())?)
+    }
+
+    /// The last one: a model is told all earlier prompts too.
+    pub fn find_last_in(text: &str) -> Option<Self> {
+        let mut places = memchr::memmem::rfind_iter(text.as_bytes(), Self::VERB.as_bytes());
+        places.find_map(|at| Self::read_at(text, at))
+    }
+
+    fn read_at(text: &str, at: usize) -> Option<Self> {
+        let at = at + Self::VERB.len();
         let (wish, _) = text.get(at..)?.split_once('.')?;
         let (n_chunks, n_bytes) = wish.split_once(' ')?;
         Some(Self { n_chunks: n_chunks.parse().ok()?, n_bytes: n_bytes.parse().ok()? })

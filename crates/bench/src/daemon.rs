@@ -25,6 +25,9 @@ mod table;
 mod tally;
 mod through;
 
+pub(crate) use goals::{Goal, Kind};
+pub(crate) use table::end;
+
 use figures::Figures;
 use processes::Program;
 use stage::{Agent, Stage};

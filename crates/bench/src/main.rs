@@ -12,6 +12,7 @@ mod acp;
 mod bus;
 mod daemon;
 mod instructions;
+mod native;
 
 #[derive(Parser)]
 #[command(about = "Measures Switchyard")]
@@ -19,10 +20,11 @@ struct Args {
     /// The binary to measure
     switchyard: PathBuf,
     parts: Vec<Part>,
-    /// The bus in less than a minute, and the daemon in a few, less reliably
+    /// The bus in less than a minute, and the daemon and the built-in agent in a few, less
+    /// reliably
     #[arg(long)]
     quick: bool,
-    /// The bus and the daemon as JSON, instead of tables
+    /// The bus, the daemon and the built-in agent as JSON, instead of tables
     #[arg(long)]
     json: bool,
     /// How often measurements of the bus, and bursts and session starts of the daemon are
@@ -47,6 +49,9 @@ struct Args {
     /// Where other daemons are installed, to compare with
     #[arg(long, value_name = "DIRECTORY")]
     daemon_peers: Option<PathBuf>,
+    /// Where other coding agents are installed, to compare the built-in one with
+    #[arg(long, value_name = "DIRECTORY")]
+    native_peers: Option<PathBuf>,
     /// Keep today's instruction counts for comparison
     #[arg(long)]
     record: bool,
@@ -62,6 +67,9 @@ enum Part {
     Daemon,
     /// Instructions per message in the switch
     Instructions,
+    /// The built-in agent between a model server and a client, against a plain reader of the
+    /// same stream and other agents
+    Native,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -91,6 +99,14 @@ fn main() -> anyhow::Result<()> {
             is_quick: args.quick,
             is_json: args.json,
             n_rounds: args.rounds,
+        })?;
+    }
+    if is_asked(Part::Native) {
+        native::run(&native::Options {
+            switchyard: switchyard.clone(),
+            peers: args.native_peers.filter(|directory| !directory.as_os_str().is_empty()),
+            is_quick: args.quick,
+            is_json: args.json,
         })?;
     }
     if is_asked(Part::Instructions) && !args.json {

@@ -40,3 +40,17 @@ fn a_wish_is_found_among_other_words() {
         assert_eq!(Wish::find_in(text), None, "{text}");
     }
 }
+
+#[test]
+fn a_model_answers_the_last_wish_and_tokens_are_told_apart_in_one_update() {
+    let (first, last) = (Wish { n_chunks: 1, n_bytes: 2 }, Wish { n_chunks: 30, n_bytes: 4 });
+    let told = format!(
+        "stream of words. {} and then {}, a stream at last.",
+        first.prompt(),
+        last.prompt()
+    );
+    assert_eq!(Wish::find_last_in(&told), Some(last));
+    assert_eq!(Wish::find_last_in("nothing to stream here."), None);
+    let update = format!("{}{}", token(7), token(123));
+    assert_eq!(numbers_in(update.as_bytes()).collect::<Vec<_>>(), [7, 123]);
+}

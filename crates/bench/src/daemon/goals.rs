@@ -8,24 +8,24 @@ use super::switchyard::Over;
 use super::through::Through;
 
 #[derive(Debug, Serialize)]
-pub(super) struct Goal {
-    pub(super) what: String,
+pub(crate) struct Goal {
+    pub(crate) what: String,
     /// None where it was not measured.
-    pub(super) found: Option<f64>,
-    pub(super) limit: f64,
-    pub(super) kind: Kind,
-    pub(super) unit: &'static str,
+    pub(crate) found: Option<f64>,
+    pub(crate) limit: f64,
+    pub(crate) kind: Kind,
+    pub(crate) unit: &'static str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     AtLeast,
     Below,
 }
 
 impl Goal {
-    pub(super) fn mark(&self) -> &'static str {
+    pub(crate) fn mark(&self) -> &'static str {
         let is_met = match (self.found, self.kind) {
             (None, _) => return "not measured",
             (Some(found), Kind::AtLeast) => found >= self.limit,

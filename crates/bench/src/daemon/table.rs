@@ -64,7 +64,7 @@ pub(super) fn rows(all: &[Figures]) {
     }
 }
 
-pub(super) fn end(goals: &[Goal]) {
+pub(crate) fn end(goals: &[Goal]) {
     println!();
     for goal in goals {
         let limit = match goal.kind {
