@@ -129,7 +129,20 @@ fn asked(n_verbose: u8, variable: Option<String>) -> Option<Targets> {
         2 => "debug".to_owned(),
         _ => "trace".to_owned(),
     };
-    level.parse().ok()
+    match level.parse() {
+        Ok(level) => Some(quiet_libraries(level)),
+        Err(_) => level.parse().ok(),
+    }
+}
+
+/// Everything of ours from `level` on. A library that tells each step at `info` speaks only of
+/// trouble, unless somebody asked for more than that.
+fn quiet_libraries(level: tracing::Level) -> Targets {
+    let targets = Targets::new().with_default(level);
+    match level <= tracing::Level::INFO {
+        true => targets.with_target("rmcp", level.min(tracing::Level::WARN)),
+        false => targets,
+    }
 }
 
 impl Logging {
@@ -150,13 +163,13 @@ impl Logging {
             Some(level) => level
                 .parse::<Targets>()
                 .with_context(|| format!("[log] level = \"{level}\" cannot be understood"))?,
-            None => Targets::new().with_default(tracing::Level::INFO),
+            None => quiet_libraries(tracing::Level::INFO),
         };
         self.direct(table, &self.asked.clone().unwrap_or(filter))
     }
 
     fn default_level(&self, level: tracing::Level) -> Targets {
-        self.asked.clone().unwrap_or_else(|| Targets::new().with_default(level))
+        self.asked.clone().unwrap_or_else(|| quiet_libraries(level))
     }
 
     fn direct(&self, table: &LogTable, filter: &Targets) -> Result<()> {

@@ -51,6 +51,15 @@ impl Part {
     }
 }
 
+/// `parts` for somebody who reads, and sees no images.
+pub fn in_words(parts: &[Part]) -> String {
+    let texts = parts.iter().map(|part| match part {
+        Part::Text { text } => text.clone(),
+        Part::Image { mime, .. } => format!("[Image: {mime}]"),
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
 /// A model wants a tool to be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {

@@ -126,12 +126,14 @@ impl TryFrom<String> for Wait {
 
     fn try_from(text: String) -> Result<Self, String> {
         let text = text.trim();
-        let duration = match text.parse::<u64>() {
-            Ok(seconds) => return Ok(Self(Duration::from_secs(seconds))),
-            Err(_) => text.parse::<jiff::SignedDuration>().map_err(|error| error.to_string())?,
-        };
-        let duration = Duration::try_from(duration);
-        duration.map(Self).map_err(|_| "a duration cannot be negative".to_owned())
+        if let Ok(seconds) = text.parse::<u64>() {
+            return Ok(Self(Duration::from_secs(seconds)));
+        }
+        let parsed = text.parse::<jiff::SignedDuration>().ok();
+        parsed
+            .and_then(|duration| Duration::try_from(duration).ok())
+            .map(Self)
+            .ok_or_else(|| format!("`{text}` is not a time; hint: write it like `30s` or `5m`"))
     }
 }
 

@@ -34,7 +34,7 @@ use self::tool::McpTool;
 use super::tools::Tool;
 
 pub use self::spec::{
-    McpConfig, Origin, Reach, Secrets, ServerSpec, SpecError, TransportName, Wait, from_acp,
+    McpConfig, Origin, Reach, Secrets, ServerSpec, SpecError, TransportName, from_acp,
 };
 
 /// Servers that are fetched before their first start take a while.

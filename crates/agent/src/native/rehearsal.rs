@@ -11,6 +11,7 @@ use wire::{Json, RpcError};
 use super::chat::Part;
 use super::client::{Abilities, Client};
 use super::scene::{Scene, SceneOfSession, Settings};
+use super::testing::connected;
 use super::tools::{Output, Prepared};
 
 /// Far above what any condition needs on a loaded machine; reached only when a test fails.
@@ -68,20 +69,7 @@ impl Rehearsal {
         settings.cgroups = false;
         change(&mut settings);
         let limits = ConnectionLimits { max_line_bytes: 1 << 20, write_stall: DEADLINE };
-        let (ours, theirs) = tokio::io::duplex(1 << 20);
-        let (reader, writer) = tokio::io::split(ours);
-        let (connection, mut inbox) = Connection::open(reader, writer, &limits);
-        tokio::spawn(async move {
-            while let Some(batch) = inbox.next().await {
-                for incoming in batch {
-                    if let Incoming::Reply(reply) = incoming {
-                        reply.settle();
-                    }
-                }
-            }
-        });
-        let (reader, writer) = tokio::io::split(theirs);
-        let (peer, inbox) = Connection::open(reader, writer, &limits);
+        let (connection, peer, inbox) = connected(&limits);
         let client = Arc::new(Played::default());
         tokio::spawn(play(peer, inbox, Arc::clone(&client)));
         let client_of = Client::new(connection, "session".into(), can);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use bus::connection::{Connection, ConnectionLimits, Incoming};
+use bus::connection::{Connection, ConnectionLimits, Inbox, Incoming};
 use serde_json::{Value, json};
 use wire::{Json, RpcError};
 
@@ -160,14 +160,11 @@ pub(super) fn text_of(output: &Output) -> String {
     texts.collect()
 }
 
-fn connect(fake: &FakeClient, can: Abilities) -> Client {
+/// Our end of a connection, and the client's with what it hears.
+pub(super) fn connected(limits: &ConnectionLimits) -> (Connection, Connection, Inbox) {
     let (ours, theirs) = tokio::io::duplex(1 << 20);
-    let limits = ConnectionLimits {
-        max_line_bytes: 64 << 20,
-        write_stall: std::time::Duration::from_secs(60),
-    };
     let (reader, writer) = tokio::io::split(ours);
-    let (connection, mut inbox) = Connection::open(reader, writer, &limits);
+    let (connection, mut inbox) = Connection::open(reader, writer, limits);
     // Whoever reads the connection settles what was asked over it.
     tokio::spawn(async move {
         while let Some(batch) = inbox.next().await {
@@ -179,7 +176,16 @@ fn connect(fake: &FakeClient, can: Abilities) -> Client {
         }
     });
     let (reader, writer) = tokio::io::split(theirs);
-    let (their_connection, mut their_inbox) = Connection::open(reader, writer, &limits);
+    let (theirs, inbox) = Connection::open(reader, writer, limits);
+    (connection, theirs, inbox)
+}
+
+fn connect(fake: &FakeClient, can: Abilities) -> Client {
+    let limits = ConnectionLimits {
+        max_line_bytes: 64 << 20,
+        write_stall: std::time::Duration::from_secs(60),
+    };
+    let (connection, their_connection, mut their_inbox) = connected(&limits);
     let fake = fake.clone();
     tokio::spawn(async move {
         while let Some(batch) = their_inbox.next().await {

@@ -176,7 +176,8 @@ impl Turn<'_> {
                 Delta::Thought(text) => talk.say(Voice::Thought, text).await?,
                 Delta::Retrying { attempt, wait, why } => {
                     let wait = wait.as_secs_f64();
-                    let text = format!("{why} Trying again in {wait:.0} s (attempt {attempt}).");
+                    let why = why.trim_end_matches('.');
+                    let text = format!("{why}. Trying again in {wait:.0} s (attempt {attempt}).");
                     talk.remark(&text).await?;
                 }
                 Delta::Call { .. } | Delta::Usage(_) | Delta::Finish(_) => {}

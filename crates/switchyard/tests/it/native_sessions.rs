@@ -1,13 +1,13 @@
 //! Sessions of the built-in agent: their order, their past, their copies, and several at once.
 
 use crate::front::code_of;
-use crate::native::{BOTH, Stage, Way, judge, stop_reason};
+use crate::native::{BOTH, FROM_AGENT, Stage, Way, judge, stop_reason};
 use serde_json::{Value, json};
 use testkit::model_server::{Asked, calls, text};
-use testkit::process::PATIENCE;
+use testkit::process::{PATIENCE, until};
 use testkit::sdk_client::acp::{SessionId, SessionUpdate};
 use testkit::sdk_client::{Manners, SdkClient};
-use testkit::{Validator, proc};
+use testkit::{Direction, Validator, proc};
 
 /// Who said what, the system aside.
 fn told(asked: &Asked) -> Vec<(String, String)> {
@@ -193,10 +193,22 @@ async fn a_command_that_was_cancelled_is_ended_and_the_model_hears_of_it() {
 
             let results = stage.model.last_chat().tool_results();
             assert!(results[0].contains("The turn was cancelled"), "{results:?}");
+            if is_offered {
+                // The terminal is given back behind the turn.
+                let is_released = || is_answered(&client, "terminal/release");
+                assert!(until(PATIENCE, is_released).await, "the terminal is kept");
+            }
             judge(client).await;
             stage.yard.assert_empty_within(PATIENCE);
         }
     }
+}
+
+fn is_answered(client: &SdkClient, method: &str) -> bool {
+    let seen = client.transcript();
+    let asked = seen.messages(FROM_AGENT).find(|message| message["method"] == method);
+    let id = asked.map(|asked| asked["id"].clone());
+    id.is_some_and(|id| seen.messages(Direction::ClientToAgent).any(|message| message["id"] == id))
 }
 
 #[tokio::test]

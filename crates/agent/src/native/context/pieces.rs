@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::since_fresh_start;
-use crate::native::chat::{Part, ToolCall};
+use crate::native::chat::{ToolCall, in_words};
 use crate::native::journal::{Entry, Item};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(in crate::native) fn pieces_of_all(entries: &[Entry]) -> Vec<Piece> {
     for entry in entries {
         let (number, group) = (entry.seq, entry.seq);
         let (role, group, tools, text) = match &*entry.item {
-            Item::Prompt { parts, .. } => (Role::User, group, String::new(), words(parts)),
+            Item::Prompt { parts, .. } => (Role::User, group, String::new(), in_words(parts)),
             Item::Answer { text, calls: made, .. } => {
                 calls.insert(number, made);
                 if text.is_empty() && made.is_empty() {
@@ -70,7 +70,7 @@ pub(in crate::native) fn pieces_of_all(entries: &[Entry]) -> Vec<Piece> {
             Item::Called { answer, index, parts, .. } => {
                 let call = calls.get(answer).and_then(|calls| calls.get(*index));
                 let Some(call) = call else { continue };
-                (Role::Result, *answer, call.name.clone(), words(parts))
+                (Role::Result, *answer, call.name.clone(), in_words(parts))
             }
             Item::Compacted { summary } => (Role::Summary, group, String::new(), summary.clone()),
             _ => continue,
@@ -92,17 +92,6 @@ fn present(entries: &[Entry]) -> Vec<u64> {
         _ => false,
     };
     prompt.into_iter().chain(answer.filter(has_open_calls)).map(|entry| entry.seq).collect()
-}
-
-fn words(parts: &[Part]) -> String {
-    let texts: Vec<String> = parts
-        .iter()
-        .map(|part| match part {
-            Part::Text { text } => text.clone(),
-            Part::Image { mime, .. } => format!("[Image: {mime}]"),
-        })
-        .collect();
-    texts.join("\n")
 }
 
 fn said(text: &str, calls: &[ToolCall]) -> String {

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Trouble;
+use crate::native::config::Wait;
 
 /// A session with more is a mistake, and each may be a process.
 const MAX_SERVERS: usize = 64;
@@ -191,24 +192,6 @@ pub enum TransportName {
     Sse,
 }
 
-/// A time that is not nothing, as people write it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Wait(pub Duration);
-
-impl TryFrom<String> for Wait {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let parsed = text.parse::<jiff::SignedDuration>().ok();
-        let duration = parsed.and_then(|duration| Duration::try_from(duration).ok());
-        duration
-            .filter(|duration| !duration.is_zero())
-            .map(Self)
-            .ok_or_else(|| format!("`{text}` is not a time; hint: write it like `30s` or `5m`"))
-    }
-}
-
 impl McpConfig {
     /// `None` if it is switched off.
     pub fn to_spec(&self, name: &str) -> Result<Option<ServerSpec>, SpecError> {
@@ -245,13 +228,22 @@ impl McpConfig {
             }
         };
         check_command(&name, &reach)?;
+        let some_time = |wait: Option<Wait>, member| match wait.map(|wait| wait.0) {
+            Some(Duration::ZERO) => {
+                let wanted = "some time, such as `30s` or `5m`";
+                Err(SpecError::Member { name: name.clone(), member, wanted })
+            }
+            wait => Ok(wait),
+        };
+        let start_within = some_time(self.start_timeout, "start_timeout")?;
+        let call_within = some_time(self.timeout, "timeout")?;
         Ok(self.enabled.unwrap_or(true).then_some(ServerSpec {
             name,
             reach,
             origin: Origin::Configuration,
             trusted: self.trusted,
-            start_within: self.start_timeout.map(|wait| wait.0),
-            call_within: self.timeout.map(|wait| wait.0),
+            start_within,
+            call_within,
         }))
     }
 }

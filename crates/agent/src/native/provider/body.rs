@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Quirks;
 use crate::native::arguments;
-use crate::native::chat::{Message, Part, Request, ToolCall, ToolSpec};
+use crate::native::chat::{Message, Part, Request, ToolCall, ToolSpec, in_words};
 use crate::native::endpoint::Endpoint;
 
 pub(super) fn body(
@@ -112,7 +112,7 @@ impl Talk {
     fn content(&self, parts: &[Part]) -> Value {
         let has_images = parts.iter().any(|part| matches!(part, Part::Image { .. }));
         if !has_images || !self.takes_images {
-            return joined(parts).into();
+            return in_words(parts).into();
         }
         parts
             .iter()
@@ -144,12 +144,12 @@ impl Talk {
     /// The text of a result; its images are kept for the user's message after it.
     fn result(&self, call: &str, parts: &[Part], shown: &mut Vec<Part>) -> String {
         if !self.takes_images {
-            return joined(parts);
+            return in_words(parts);
         }
         let images: Vec<_> =
             parts.iter().filter(|part| matches!(part, Part::Image { .. })).cloned().collect();
         if images.is_empty() {
-            return joined(parts);
+            return in_words(parts);
         }
         shown.push(Part::text(format!("[Images of the tool call {call}]")));
         shown.extend(images);
@@ -157,20 +157,9 @@ impl Talk {
             parts.iter().filter(|part| matches!(part, Part::Text { .. })).cloned().collect();
         match texts.is_empty() {
             true => "[The image follows.]".to_owned(),
-            false => joined(&texts),
+            false => in_words(&texts),
         }
     }
-}
-
-fn joined(parts: &[Part]) -> String {
-    let texts: Vec<_> = parts
-        .iter()
-        .map(|part| match part {
-            Part::Text { text } => text.clone(),
-            Part::Image { mime, .. } => format!("[Image: {mime}]"),
-        })
-        .collect();
-    texts.join("\n")
 }
 
 fn call(call: &ToolCall) -> Value {

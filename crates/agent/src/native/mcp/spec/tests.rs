@@ -116,7 +116,7 @@ fn mistakes_in_the_configuration_are_told() {
         (json!({ "url": "http://h", "args": ["x"] }), "`args` of the MCP server `a`"),
         (json!({ "url": "http://h", "env": { "A": "b" } }), "`env` of the MCP server `a`"),
         (json!({ "command": "x", "timeout": "soon" }), "write it like `30s`"),
-        (json!({ "command": "x", "timeout": "0s" }), "write it like `30s`"),
+        (json!({ "command": "x", "timeout": "0s" }), "some time, such as `30s`"),
         (json!({ "url": "http://h", "transport": "ws" }), "unknown variant"),
         (json!({ "comand": "x" }), "unknown field `comand`"),
     ] {
