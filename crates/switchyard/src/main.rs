@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         let args: Vec<std::ffi::OsString> = args.collect();
         return agent::native::sandbox::launcher_main(&args);
     }
+    hide_environment();
     // Also before any thread: what was meant for this process alone leaves the environment.
     let inherited = activation::inherited();
     // One protocol on one pair of pipes: handing messages from thread to thread would cost
@@ -93,6 +94,13 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) => failure.report(),
     }
+}
+
+/// Agents and their commands have our user: they must not read keys from our environment.
+fn hide_environment() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    // Where it cannot be done nothing is worse than it was, and nobody listens to a log yet.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 async fn dispatch(

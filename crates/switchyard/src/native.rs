@@ -23,12 +23,6 @@ pub(crate) const NATIVE: &str = "native";
 
 /// Serves one client on stdin and stdout until it goes.
 pub(crate) async fn serve(config: Config) -> Result<ExitCode, Failure> {
-    // Commands that it runs have its user: they must not read its keys from its environment.
-    let hidden =
-        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-    if let Err(error) = hidden {
-        tracing::warn!(%error, "commands can read this process's environment");
-    }
     let dir = config.home.state.join(NATIVE);
     world::make_private_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let log = Arc::new(SqliteLog::open(&dir, config.store_options())?);
@@ -39,7 +33,7 @@ pub(crate) async fn serve(config: Config) -> Result<ExitCode, Failure> {
     let keys = resolved.endpoints.iter().map(|endpoint| endpoint.key_name.clone().into());
     tools.commands.secrets.extend(keys);
     tools.commands_dir = Some(config.home.config.with_file_name("commands"));
-    tools.sandbox = Sandbox::detect(table.sandbox()).await;
+    tools.sandbox = Sandbox::detect(table.sandbox()).await.hiding(&config.home.state);
     tools.webfetch.allow_private = table.fetch_private;
     tools.context = table.context();
     let setup = native::Setup {

@@ -123,6 +123,22 @@ pub struct Usage {
     pub cached: u64,
 }
 
+impl Usage {
+    /// What endpoints tell is not to be trusted to fit.
+    pub fn total(self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.thought = self.thought.saturating_add(other.thought);
+        self.cached = self.cached.saturating_add(other.cached);
+    }
+}
+
 /// Why a model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {

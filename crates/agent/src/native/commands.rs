@@ -14,6 +14,7 @@ mod kept;
 mod key;
 mod own;
 mod terminal;
+mod variables;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -105,10 +106,6 @@ impl From<CommandError> for ToolError {
         Self::new(error)
     }
 }
-
-/// Variables without which a command may wait for somebody to press a key.
-const UNATTENDED: [(&str, &str); 3] =
-    [("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
 
 /// Runs a command and shows its output while it runs. Dropping the future ends it.
 pub async fn run(scene: &Scene, order: Order) -> Result<Finished, CommandError> {

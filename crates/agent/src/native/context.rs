@@ -200,18 +200,45 @@ impl Told<'_> {
     }
 }
 
+/// Whether a summary would be shorter than what it stands for.
+pub(super) fn has_answers(entries: &[Entry]) -> bool {
+    let is_answer = |entry: &Entry| matches!(*entry.item, Item::Answer { .. });
+    since_fresh_start(entries).iter().any(is_answer)
+}
+
+/// How many tokens the conversation has by what the endpoint counted last, with what came after
+/// it; nothing, if it does not count.
+pub(super) fn counted(entries: &[Entry]) -> u64 {
+    let entries = since_fresh_start(entries);
+    let counted = entries.iter().enumerate().rev().find_map(|(place, entry)| match &*entry.item {
+        Item::Answer { usage: Some(usage), is_whole: true, .. } => Some((place, usage.total())),
+        _ => None,
+    });
+    let Some((place, total)) = counted else { return 0 };
+    let after = entries.get(place + 1..).unwrap_or_default().iter();
+    let bytes = after.map(|entry| match &*entry.item {
+        Item::Prompt { parts, .. } | Item::Called { parts, .. } => of_parts(parts),
+        _ => 0,
+    });
+    total.saturating_add(in_tokens(bytes.sum()))
+}
+
+fn of_parts(parts: &[Part]) -> usize {
+    let of_part = |part: &Part| match part {
+        Part::Text { text } => text.len(),
+        // What an image costs depends on its size in pixels; this is a common price.
+        Part::Image { .. } => 4 * 1000,
+    };
+    parts.iter().map(of_part).sum()
+}
+
+/// About; it depends on the model and the language.
+pub(super) fn in_tokens(n_bytes: usize) -> u64 {
+    (n_bytes as u64).div_ceil(4)
+}
+
 /// About how many tokens these are, where the endpoint does not tell.
 pub(super) fn estimate(messages: &[Message]) -> u64 {
-    let of_parts = |parts: &[Part]| -> usize {
-        parts
-            .iter()
-            .map(|part| match part {
-                Part::Text { text } => text.len(),
-                // What an image costs depends on its size in pixels; this is a common price.
-                Part::Image { .. } => 4 * 1000,
-            })
-            .sum()
-    };
     let bytes: usize = messages
         .iter()
         .map(|message| match message {
@@ -224,7 +251,7 @@ pub(super) fn estimate(messages: &[Message]) -> u64 {
             }
         })
         .sum();
-    (bytes as u64).div_ceil(4) + 4 * messages.len() as u64
+    in_tokens(bytes) + 4 * messages.len() as u64
 }
 
 #[cfg(test)]

@@ -72,6 +72,10 @@ pub enum Item {
     Threads {
         threads: Vec<Thread>,
     },
+    /// The turn broke off, and this was said about it. Not told to a model.
+    Failed {
+        message: String,
+    },
     /// What is to stay in view; nothing, if it was taken back.
     Objective {
         text: Option<String>,
@@ -261,6 +265,7 @@ fn name(item: &Item) -> &'static str {
         Item::Covered { .. } => "native_covered",
         Item::Uncovered { .. } => "native_uncovered",
         Item::Threads { .. } => "native_threads",
+        Item::Failed { .. } => "native_failed",
         Item::Objective { .. } => "native_objective",
     }
 }

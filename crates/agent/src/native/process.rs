@@ -7,10 +7,12 @@ mod methods;
 mod opening;
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bus::connection::{Connection, ConnectionLimits, Inbox, Incoming};
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use store::EventLog;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -151,7 +153,10 @@ impl Process {
     async fn go_on(self: Arc<Self>, message: Message, begun: Result<Begun, RpcError>) {
         let id = message.id();
         let outcome = match begun {
-            Ok(begun) => begun.run().await,
+            // A mistake of ours must not leave a client waiting for ever.
+            Ok(begun) => AssertUnwindSafe(begun.run()).catch_unwind().await.unwrap_or_else(|_| {
+                Err(RpcError::internal("the turn broke off by a mistake of the agent's own"))
+            }),
             Err(error) => Err(error),
         };
         self.prompts().remove(id.as_str());

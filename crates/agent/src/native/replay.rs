@@ -47,6 +47,7 @@ pub(super) fn updates(entries: &[Entry], shows_compaction: bool) -> Vec<Value> {
                     "summary": summary,
                 }));
             }
+            Item::Failed { message } => updates.extend(said("agent_message_chunk", message)),
             Item::Compacted { .. } | Item::Options { .. } | Item::Cleared => {}
             // The calls that made them are told, and what they hid was seen.
             Item::Edited { .. }

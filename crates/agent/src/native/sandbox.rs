@@ -16,7 +16,9 @@
 mod bubblewrap;
 mod filter;
 mod launcher;
+mod placeholders;
 mod places;
+mod sockets;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -28,7 +30,8 @@ pub use launcher::launcher_main;
 
 use bubblewrap::Bubblewrap;
 use launcher::Policy;
-use places::{Placeholders, Places};
+use placeholders::{Placeholders, Standing};
+use places::Places;
 
 /// The hidden verb under which a binary calls [`launcher_main`].
 pub const LAUNCHER_VERB: &str = "__sandbox";
@@ -51,6 +54,7 @@ pub struct Sandbox {
     /// Made when it is first needed.
     tmp: Arc<Mutex<Option<Arc<TempDir>>>>,
     placeholders: Placeholders,
+    hidden: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,7 +77,7 @@ pub(crate) struct Held {
     pub(crate) variables: Vec<(OsString, OsString)>,
     /// For the model, which would look for the reason elsewhere.
     pub(crate) told: Option<String>,
-    _stays: Option<(places::Standing, Arc<TempDir>)>,
+    _stays: Option<(Standing, Arc<TempDir>)>,
 }
 
 impl Sandbox {
@@ -98,7 +102,15 @@ impl Sandbox {
         landlock: Result<(), String>,
     ) -> Self {
         let (tmp, placeholders) = (Arc::default(), Placeholders::default());
-        Self { mode, bubblewrap, landlock, tmp, placeholders }
+        Self { mode, bubblewrap, landlock, tmp, placeholders, hidden: Vec::new() }
+    }
+
+    /// Commands see this directory empty, where that can be done: who can speak to our daemon
+    /// can have it run anything.
+    #[must_use]
+    pub fn hiding(mut self, directory: &Path) -> Self {
+        self.hidden.extend(directory.canonicalize());
+        self
     }
 
     /// The same for another session, with a private directory of its own.
@@ -172,7 +184,12 @@ impl Sandbox {
                     return Err(Refused::Link(link.clone()));
                 }
                 let standing = self.placeholders.put(&places.absent).map_err(not_prepared)?;
-                let inside = bubblewrap::View { roots: &roots, places: &places, tmp: tmp.path() };
+                let inside = bubblewrap::View {
+                    roots: &roots,
+                    places: &places,
+                    tmp: tmp.path(),
+                    hidden: &self.hidden,
+                };
                 let argv = bubblewrap.argv(&inside, network, cwd, argv);
                 let what = format!(
                     "only the workspace and /tmp can be written, not the configuration of git, \
@@ -199,7 +216,7 @@ impl Sandbox {
                     argv: held,
                     variables: vec![("TMPDIR".into(), tmp.path().into())],
                     told: Some(what),
-                    _stays: Some((places::Standing::default(), tmp)),
+                    _stays: Some((Standing::default(), tmp)),
                 })
             }
         }

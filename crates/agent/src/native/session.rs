@@ -1,6 +1,7 @@
 //! One session: its journal, its choices, its tools, and the turn that runs in it.
 
 mod main_talk;
+mod summary;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -145,6 +146,13 @@ impl Session {
         self.models.choose(&model).await
     }
 
+    /// How many tokens are too many to go on without making room.
+    pub(super) async fn nearly_full(&self) -> Result<u64, Failure> {
+        let window = u128::from(self.chosen().await?.context);
+        let full = window * u128::from(self.limits.compact_at_percent) / 100;
+        Ok(u64::try_from(full).unwrap_or(u64::MAX))
+    }
+
     /// Chooses something, also while a turn runs: it counts from the next request on.
     pub async fn set_option(&self, id: &str, value: &str) -> Result<bool, RpcError> {
         let offers = self.models.offers().await;
@@ -195,6 +203,10 @@ impl Session {
                 tracing::error!(category = failure.category, error = %failure, "a turn failed");
                 // The user reads it where the answer would have been.
                 self.say(&failure.message).await;
+                let message = failure.message.clone();
+                if let Err(error) = self.journal.add(Item::Failed { message }).await {
+                    tracing::error!(%error, "the failure is not kept");
+                }
                 let mut answer = answer(Stop::EndTurn, Usage::default());
                 let error = json!({ "category": failure.category, "message": failure.message });
                 answer["_meta"] = json!({ "switchyard": { "error": error } });
@@ -242,6 +254,7 @@ impl Session {
         }
         let tools = Toolbox::of(self, cancel);
         let mut talk = MainTalk::new(self);
+        talk.tools_tokens = tools.n_tokens();
         let turn = Turn { session: self, tools: &tools, cancel };
         let stop = turn.run(&mut talk).await?;
         Ok((stop, talk.usage))
@@ -345,7 +358,7 @@ fn answer(stop: Stop, usage: Usage) -> Value {
     let mut answer = json!({ "stopReason": stop.as_str() });
     if usage != Usage::default() {
         answer["usage"] = json!({
-            "totalTokens": usage.input + usage.output,
+            "totalTokens": usage.total(),
             "inputTokens": usage.input,
             "outputTokens": usage.output,
             "thoughtTokens": usage.thought,

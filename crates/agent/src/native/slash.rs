@@ -110,25 +110,30 @@ pub(super) fn available(session: &Session) -> Value {
 
 /// The commands in files; those of the project first.
 fn custom(session: &Session) -> Vec<Custom> {
-    let project = session.cwd().join(PROJECT_DIR);
+    // A link in a project leads nowhere else: what is behind it would be sent to the model.
+    let root = session.cwd().canonicalize().ok();
+    let is_inside = |path: &Path| {
+        let real = path.canonicalize().ok();
+        real.zip(root.as_ref()).is_some_and(|(real, root)| real.starts_with(root))
+    };
+    let of_project = in_dir(&session.cwd().join(PROJECT_DIR), is_inside);
+    let of_user = session.scene.settings.commands_dir.iter().flat_map(|dir| in_dir(dir, |_| true));
     let mut all: Vec<Custom> = Vec::new();
-    for dir in [Some(project), session.scene.settings.commands_dir.clone()].into_iter().flatten() {
-        for command in in_dir(&dir) {
-            let is_known = OWN.iter().any(|(name, ..)| *name == command.name)
-                || all.iter().any(|known| known.name == command.name);
-            if !is_known {
-                all.push(command);
-            }
+    for command in of_project.into_iter().chain(of_user) {
+        let is_known = OWN.iter().any(|(name, ..)| *name == command.name)
+            || all.iter().any(|known| known.name == command.name);
+        if !is_known {
+            all.push(command);
         }
     }
     all
 }
 
-fn in_dir(dir: &Path) -> Vec<Custom> {
+fn in_dir(dir: &Path, is_ours: impl Fn(&Path) -> bool) -> Vec<Custom> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.flatten().take(MAX_FILES).map(|e| e.path()).collect();
     paths.sort();
-    paths.iter().filter_map(|path| in_file(path)).collect()
+    paths.iter().filter(|path| is_ours(path)).filter_map(|path| in_file(path)).collect()
 }
 
 fn in_file(path: &Path) -> Option<Custom> {

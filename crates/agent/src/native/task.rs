@@ -141,6 +141,18 @@ struct Aside {
 }
 
 impl Aside {
+    /// The oldest results are what it needs least.
+    fn shorten_to(&mut self, n_tokens: u64) {
+        for place in 0..self.messages.len() {
+            if context::estimate(&self.messages) <= n_tokens {
+                return;
+            }
+            if let Some(Message::Tool { parts, .. }) = self.messages.get_mut(place) {
+                *parts = vec![Part::text("[left out to make room]")];
+            }
+        }
+    }
+
     /// Of what came after so many messages.
     fn last_words(&self, n_before: usize) -> String {
         let words = self.messages.iter().skip(n_before).rev().find_map(|message| match message {
@@ -217,17 +229,15 @@ impl Talk for Aside {
     }
 
     async fn make_room(&mut self, _used: u64) -> Result<(), TurnError> {
-        let window = self.session.chosen().await?.context;
-        let full = window * self.session.limits().compact_at_percent / 100;
-        // The oldest results are what it needs least.
-        let mut oldest = 0;
-        while context::estimate(&self.messages) > full && oldest < self.messages.len() {
-            if let Some(Message::Tool { parts, .. }) = self.messages.get_mut(oldest) {
-                *parts = vec![Part::text("[left out to make room]")];
-            }
-            oldest += 1;
-        }
+        let full = self.session.nearly_full().await?;
+        self.shorten_to(full);
         Ok(())
+    }
+
+    async fn was_too_much(&mut self) -> Result<bool, TurnError> {
+        let before = context::estimate(&self.messages);
+        self.shorten_to(before / 2);
+        Ok(context::estimate(&self.messages) < before)
     }
 }
 

@@ -16,6 +16,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use super::chat::{Part, ToolSpec};
+use super::context::in_tokens;
 use super::context_tools;
 use super::scene::Scene;
 use super::session::Session;
@@ -205,5 +206,13 @@ impl Toolbox {
 
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.0.values().map(|tool| tool.spec()).collect()
+    }
+
+    /// About what they take in every request.
+    pub(super) fn n_tokens(&self) -> u64 {
+        let of = |spec: ToolSpec| {
+            spec.name.len() + spec.description.len() + spec.parameters.to_string().len()
+        };
+        in_tokens(self.specs().into_iter().map(of).sum())
     }
 }

@@ -103,6 +103,9 @@ pub(super) trait Talk: Send {
     /// Makes room before the next request, if the window is nearly full. `used` is what the
     /// endpoint counted last.
     async fn make_room(&mut self, used: u64) -> Result<(), TurnError>;
+
+    /// The endpoint says that it is too much. Whether it is less now.
+    async fn was_too_much(&mut self) -> Result<bool, TurnError>;
 }
 
 /// Unique in a session, and the same when it is told again.
@@ -120,17 +123,35 @@ impl Turn<'_> {
     pub(super) async fn run(&self, talk: &mut dyn Talk) -> Result<Stop, TurnError> {
         let mut failing = calls::Failing::default();
         let mut used = 0;
+        let mut has_made_room = false;
         for _ in 0..self.session.limits().max_requests {
             tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => return Ok(Stop::Cancelled),
                 made = talk.make_room(used) => made?,
             }
-            let (said, finish) = match self.ask(talk).await? {
-                Heard::Whole(said, finish) => (said, finish),
-                Heard::Cancelled => return Ok(Stop::Cancelled),
+            let (said, finish) = match self.ask(talk).await {
+                Ok(Heard::Whole(said, finish)) => (said, finish),
+                Ok(Heard::Cancelled) => return Ok(Stop::Cancelled),
+                Err(TurnError::Model(failure)) if failure.is_too_much() && !has_made_room => {
+                    has_made_room = true;
+                    let is_less = tokio::select! {
+                        biased;
+                        () = self.cancel.cancelled() => return Ok(Stop::Cancelled),
+                        is_less = talk.was_too_much() => is_less?,
+                    };
+                    match is_less {
+                        true => continue,
+                        false => return Err(failure.into()),
+                    }
+                }
+                Err(error) => return Err(error),
             };
-            used = said.usage.map_or(0, |usage| usage.input + usage.output);
+            has_made_room = false;
+            used = said.usage.map_or(0, Usage::total);
+            if said.text.is_empty() && said.thought.is_empty() && said.calls.is_empty() {
+                talk.remark("The model answered nothing.").await?;
+            }
             let calls = said.calls.clone();
             let answer = talk.answered(said).await?;
             if calls.is_empty() {
@@ -167,7 +188,10 @@ impl Turn<'_> {
                 None => break,
                 Some(Ok(delta)) => delta,
                 Some(Err(failure)) => {
-                    talk.answered(cut_off(assembly)).await?;
+                    let said = cut_off(assembly);
+                    if said != Said::default() {
+                        talk.answered(said).await?;
+                    }
                     return Err(failure.into());
                 }
             };

@@ -35,9 +35,14 @@ pub(crate) fn asked(text: &str) -> String {
     out
 }
 
-/// As [`asked`], in one line; of a long text both ends and how long it is.
+/// As [`asked`], in one line.
+pub(crate) fn one_line(text: &str) -> String {
+    asked(text.trim()).replace('\n', " ⏎ ").replace('\t', " ")
+}
+
+/// As [`one_line`]; of a long text both ends and how long it is.
 pub(crate) fn title(text: &str) -> String {
-    let line = asked(text.trim()).replace('\n', " ⏎ ").replace('\t', " ");
+    let line = one_line(text);
     let n = line.chars().count();
     if n <= TITLE_CHARS {
         return line;

@@ -341,3 +341,14 @@ async fn with_nothing_configured_the_user_hears_what_to_set() {
     }
     judge(client).await;
 }
+
+#[tokio::test]
+async fn a_command_in_our_own_terminal_sees_no_key() {
+    let stage = Stage::new().await;
+    let line = "env | grep -F 1234567890; echo \"<$OPENAI_API_KEY>\"";
+    stage.model.answer(calls([("bash", json!({ "command": line }))]));
+    stage.model.answer("done");
+    stage.run(&["go", "--approve-all"]).await;
+    let results = stage.model.last_chat().tool_results();
+    assert!(results[0].contains("<>") && !results[0].contains("1234567890"), "{results:?}");
+}

@@ -199,7 +199,7 @@ impl Answer {
     #[must_use]
     pub fn usage(mut self, input: u64, output: u64) -> Self {
         self.usage = Some(json!({
-            "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output,
+            "prompt_tokens": input, "completion_tokens": output, "total_tokens": input.saturating_add(output),
         }));
         self
     }

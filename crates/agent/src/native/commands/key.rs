@@ -137,7 +137,8 @@ const KNOWN: [Known; 13] = [
     Known {
         program: "deno",
         subcommands: &["test", "check", "lint", "fmt"],
-        takes_words: true,
+        // A word may be an address, whose program it would run.
+        takes_words: false,
         options: &["--quiet", "-q"],
     },
     Known {

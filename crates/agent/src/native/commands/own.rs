@@ -3,8 +3,6 @@
 //! stdout and stderr are one pipe, so that their order is kept. The call ends with the main
 //! process: what it left in the background is ended by the keeper, which also ends the pipe.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +11,8 @@ use tokio::io::AsyncReadExt as _;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::kept::Kept;
-use super::{CommandError, End, Finished, Order, Settings, UNATTENDED};
+use super::variables::{Variables, variables};
+use super::{CommandError, End, Finished, Order};
 use crate::native::sandbox::Held;
 use crate::native::scene::Scene;
 use crate::native::tools::Content;
@@ -29,8 +28,6 @@ const LEFT_BEHIND: Duration = Duration::from_secs(3);
 const SHOW_EVERY: Duration = Duration::from_millis(100);
 const SHOWN_BYTES: usize = 8 << 10;
 const READ_BYTES: usize = 16 << 10;
-/// A shorter value is no key, and may be anybody's.
-const MIN_SECRET_BYTES: usize = 8;
 
 pub(super) async fn run(scene: &Scene, order: Order) -> Result<Finished, CommandError> {
     let settings = &scene.session.settings;
@@ -46,8 +43,9 @@ pub(super) async fn run(scene: &Scene, order: Order) -> Result<Finished, Command
     launch.keeper_exe.clone_from(&settings.keeper_exe);
     launch.keeper_args.clone_from(&settings.keeper_args);
     launch.cgroups = settings.cgroups;
-    launch.env.strip = secret_variables(&settings.commands, std::env::vars_os());
-    launch.env.set = UNATTENDED.map(|(name, value)| (name.into(), value.into())).into();
+    let Variables { strip, set } = variables(&settings.commands);
+    launch.env.strip = strip;
+    launch.env.set = set.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
     launch.env.set.extend(held.variables.iter().cloned());
     let held_in = held.told.clone();
 
@@ -143,20 +141,6 @@ impl Drop for Running {
     }
 }
 
-/// The variables that are keys of ours, whatever they are called.
-fn secret_variables(
-    settings: &Settings,
-    variables: impl Iterator<Item = (OsString, OsString)>,
-) -> BTreeSet<OsString> {
-    let all: Vec<_> = variables.collect();
-    let is_key = |value: &OsString| {
-        value.len() >= MIN_SECRET_BYTES
-            && all.iter().any(|(name, secret)| settings.secrets.contains(name) && secret == value)
-    };
-    let same = all.iter().filter(|(_, value)| is_key(value)).map(|(name, _)| name.clone());
-    settings.secrets.iter().cloned().chain(same).collect()
-}
-
 fn end_of(report: ExitReport) -> End {
     match (report.code, report.signal) {
         (Some(code), _) => End::Code(code),
@@ -168,30 +152,4 @@ fn end_of(report: ExitReport) -> End {
 
 fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    //! Which variables are secret.
-
-    use std::collections::BTreeSet;
-    use std::ffi::OsString;
-
-    use super::{Settings, secret_variables};
-
-    #[test]
-    fn a_key_under_another_name_is_a_key() {
-        let secrets = BTreeSet::from([OsString::from("OUR_KEY"), OsString::from("EMPTY")]);
-        let settings = Settings { secrets, ..Settings::default() };
-        let variables = [
-            ("OUR_KEY", "sk-12345678"),
-            ("COPY", "sk-12345678"),
-            ("EMPTY", ""),
-            ("HOME", "/root"),
-            ("ALSO_EMPTY", ""),
-        ];
-        let variables = variables.map(|(name, value)| (name.into(), value.into())).into_iter();
-        let stripped = secret_variables(&settings, variables);
-        assert_eq!(stripped, ["COPY", "EMPTY", "OUR_KEY"].map(OsString::from).into());
-    }
 }

@@ -10,7 +10,8 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::kept::Kept;
-use super::{CommandError, End, Finished, Order, UNATTENDED};
+use super::variables::{Variables, variables};
+use super::{CommandError, End, Finished, Order, Settings};
 use crate::native::client::Client;
 use crate::native::scene::Scene;
 use crate::native::tools::Content;
@@ -37,7 +38,7 @@ async fn live(
     let client = &scene.session.client;
     let settings = &scene.session.settings.commands;
     let began = Instant::now();
-    let env = UNATTENDED.map(|(name, value)| json!({ "name": name, "value": value }));
+    let env = environment(settings);
     let create = json!({
         "command": settings.shell, "args": ["-c", order.line], "cwd": order.cwd, "env": env,
         "outputByteLimit": settings.max_output_bytes,
@@ -70,6 +71,15 @@ async fn live(
     let (end, text) = (end?, output?);
     let took = began.elapsed();
     Ok(Finished { text, end, took, terminal: Some(id.to_owned()), held_in: None })
+}
+
+/// A client's terminal has the client's variables, and who started us has our keys among them.
+/// They cannot be taken out from here, only emptied.
+fn environment(settings: &Settings) -> Value {
+    let Variables { strip, set } = variables(settings);
+    let emptied = strip.iter().filter_map(|name| Some((name.to_str()?.to_owned(), String::new())));
+    let all = set.into_iter().chain(emptied);
+    all.map(|(name, value)| json!({ "name": name, "value": value })).collect()
 }
 
 async fn read(client: &Client, id: &str, limit: usize) -> Result<String, CommandError> {

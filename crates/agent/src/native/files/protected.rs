@@ -49,6 +49,8 @@ const NAMES: &[&str] = &[
     ".qwen",
     ".cursor",
     ".opencode",
+    "opencode.json",
+    "opencode.jsonc",
     ".kiro",
     ".vscode",
     ".idea",

@@ -147,7 +147,8 @@ impl Way {
         };
         let attempt = self.n_retries + 1;
         let wait = pace::wait(waits.retry_first, attempt, asked);
-        if attempt > waits.max_retries || self.waited + wait > pace::MAX_WAITED {
+        let is_too_long = asked.is_some_and(|asked| asked > pace::MAX_WAITED);
+        if is_too_long || attempt > waits.max_retries || self.waited + wait > pace::MAX_WAITED {
             return self.fail(failure);
         }
         tracing::warn!(attempt, ?wait, category = failure.category, "asking the model again");

@@ -23,6 +23,13 @@ pub struct Failure {
     pub message: String,
 }
 
+impl Failure {
+    /// The conversation does not fit into the model's window.
+    pub fn is_too_much(&self) -> bool {
+        self.category == "prompt_too_large"
+    }
+}
+
 /// A failure that a repetition may mend.
 #[derive(Debug)]
 pub(super) struct Trouble {

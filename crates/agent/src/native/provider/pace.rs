@@ -31,7 +31,7 @@ pub(super) fn asked(value: &str, now: Timestamp) -> Option<Duration> {
         return Duration::try_from_secs_f64(seconds).ok();
     }
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(MAX_WAIT);
+        return Some(Duration::MAX);
     }
     let date = jiff::fmt::rfc2822::parse(value).ok()?;
     // A date that has passed means: now.

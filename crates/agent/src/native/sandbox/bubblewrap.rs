@@ -1,6 +1,9 @@
 //! Holding in by bubblewrap: a view of the file system made of mounts.
 //!
 //! In: roots, protected places, an argv. Out: the argv of `bwrap`.
+//!
+//! A network of its own does not keep a command from sockets in the file system, so those are
+//! covered one by one: behind them are services that would do things for it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -8,14 +11,14 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use super::places::Places;
+use super::sockets;
 
 /// Not `PATH`: a workspace may have put a directory of its own there.
 const PROGRAMS: [&str; 4] =
     ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
 /// It takes milliseconds, or hangs.
 const TRIED_WITHIN: Duration = Duration::from_secs(5);
-/// Behind the sockets in `/run` are services that would do things for a command: containers,
-/// service managers, agents with keys.
+/// Where nearly all sockets are: of containers, service managers, agents with keys.
 const SOCKETS: &str = "/run";
 /// What of it programs are found by.
 const KEPT_OF_RUN: [&str; 2] = ["/run/current-system", "/run/wrappers"];
@@ -36,6 +39,8 @@ pub(super) struct View<'a> {
     pub(super) roots: &'a [PathBuf],
     pub(super) places: &'a Places,
     pub(super) tmp: &'a Path,
+    /// Directories that a command sees empty.
+    pub(super) hidden: &'a [PathBuf],
 }
 
 impl Bubblewrap {
@@ -43,7 +48,8 @@ impl Bubblewrap {
     pub(super) async fn find() -> Result<Self, String> {
         let program = PROGRAMS.iter().map(PathBuf::from).find(|path| path.is_file());
         let found = Self { program: program.ok_or("not installed")? };
-        let view = View { roots: &[], places: &Places::default(), tmp: Path::new("/tmp") };
+        let view =
+            View { roots: &[], places: &Places::default(), tmp: Path::new("/tmp"), hidden: &[] };
         let argv = found.argv(
             &view,
             false,
@@ -90,8 +96,16 @@ impl Bubblewrap {
             all.bind("--ro-bind-try", path, path);
         }
         all.bind("--bind", view.tmp, "/tmp");
+        let is_above_root = |path: &&PathBuf| view.roots.iter().any(|root| root.starts_with(path));
+        let (above, aside): (Vec<&PathBuf>, Vec<_>) = view.hidden.iter().partition(is_above_root);
+        for path in above {
+            all.0.extend(["--tmpfs".into(), path.into()]);
+        }
         for root in view.roots {
             all.bind("--bind", root, root);
+        }
+        for path in aside {
+            all.0.extend(["--tmpfs".into(), path.into()]);
         }
         // A directory with something mounted in it can be moved away with it; one that is
         // mounted itself cannot.
@@ -100,6 +114,9 @@ impl Bubblewrap {
         }
         for path in view.places.sealed.iter().chain(&view.places.absent) {
             all.bind("--ro-bind", path, path);
+        }
+        for socket in sockets::listening(view.hidden) {
+            all.bind("--ro-bind", "/dev/null", &socket);
         }
         all.0.extend(["--chdir".into(), cwd.into(), "--".into()]);
         all.0.extend(argv);

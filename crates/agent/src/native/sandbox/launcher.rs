@@ -20,6 +20,7 @@ use landlock::{
     RulesetStatus, Scope,
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 use super::filter::{self, Closed, FilterError};
 use super::places::Places;
@@ -68,6 +69,8 @@ enum LaunchError {
     Path { path: PathBuf, source: io::Error },
     #[error("more than {MAX_RULES} entries beside protected places")]
     TooMany,
+    #[error("capabilities: {0}")]
+    Capabilities(rustix::io::Errno),
     #[error(transparent)]
     Filter(#[from] FilterError),
     #[error("`{}`: {source}", program.display())]
@@ -102,8 +105,21 @@ fn launch(args: &[OsString]) -> Result<std::convert::Infallible, LaunchError> {
     let (program, rest) = argv.split_first().ok_or(LaunchError::Usage)?;
     let policy = Policy::from_argument(policy).ok_or(LaunchError::Policy)?;
     policy.restrict()?;
+    drop_capabilities()?;
     let source = Command::new(program).args(rest).exec();
     Err(LaunchError::Exec { program: program.clone(), source })
+}
+
+/// Root keeps what it needs to work on files of others. With the rest it could read the
+/// environment of any process, and with it our keys. What is given up does not come back:
+/// Landlock has promised that for all that is executed from here.
+fn drop_capabilities() -> Result<(), LaunchError> {
+    let kept = CapabilitySet::DAC_OVERRIDE | CapabilitySet::CHOWN | CapabilitySet::FOWNER;
+    let held = capabilities(None).map_err(LaunchError::Capabilities)?;
+    let kept = held.permitted & kept;
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: none };
+    set_capabilities(None, sets).map_err(LaunchError::Capabilities)
 }
 
 impl Policy {

@@ -4,15 +4,16 @@
 //! hook of git, a server that an editor or another agent starts. So it cannot be changed from
 //! inside, nor made where it is not there yet.
 
-use std::collections::HashMap;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+
+use super::placeholders::is_placeholder;
 
 /// Relative to a root.
-const PROTECTED: [&str; 15] = [
+const PROTECTED: [&str; 16] = [
     ".git/hooks",
     ".git/config",
+    // Leads git to another directory for its configuration.
+    ".git/commondir",
     ".git/modules",
     ".mcp.json",
     ".claude",
@@ -26,6 +27,18 @@ const PROTECTED: [&str; 15] = [
     ".idea",
     ".zed",
     ".switchyard",
+];
+
+/// Not to be changed where they are there; making them is harmless, or in vain until somebody
+/// agrees to them.
+const PROTECTED_IF_THERE: [&str; 7] = [
+    ".husky",
+    ".envrc",
+    ".gitmodules",
+    ".devcontainer",
+    ".kiro",
+    ".claude.json",
+    "switchyard.toml",
 ];
 
 /// Also protected where a root is somebody's home.
@@ -68,6 +81,11 @@ impl Places {
             for name in PROTECTED.iter().chain(at_home) {
                 places.look(root, Path::new(name));
             }
+            for name in PROTECTED_IF_THERE {
+                if root.join(name).symlink_metadata().is_ok() {
+                    places.look(root, Path::new(name));
+                }
+            }
         }
         for list in [&mut places.anchors, &mut places.sealed, &mut places.absent, &mut places.links]
         {
@@ -87,59 +105,10 @@ impl Places {
                 // Also what cannot be looked at cannot be made a mount point of; it is then
                 // refused as it is being made.
                 Err(_) => return self.absent.push(path),
+                Ok(found) if is_placeholder(&path, &found) => return self.absent.push(path),
                 Ok(found) if found.is_symlink() => return self.links.push(path),
                 Ok(found) if found.is_dir() && !is_last => self.anchors.push(path.clone()),
                 Ok(_) => return self.sealed.push(path),
-            }
-        }
-    }
-}
-
-/// Empty directories that stand where something must not be made, while commands run. Shared by
-/// all sessions of a process: a place is cleared when the last command that needs it has ended.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Placeholders(Arc<Mutex<HashMap<PathBuf, usize>>>);
-
-/// Some placeholders; they are gone when this is dropped.
-#[derive(Debug, Default)]
-pub(super) struct Standing {
-    all: Placeholders,
-    paths: Vec<PathBuf>,
-}
-
-impl Placeholders {
-    pub(super) fn put(&self, absent: &[PathBuf]) -> io::Result<Standing> {
-        let mut standing = Standing { all: self.clone(), paths: Vec::new() };
-        for path in absent {
-            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            match std::fs::create_dir(path) {
-                Ok(()) => {}
-                // By another command between the survey and now, or by somebody else, whose it
-                // then is.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    if !all.contains_key(path) {
-                        continue;
-                    }
-                }
-                Err(error) => return Err(error),
-            }
-            *all.entry(path.clone()).or_default() += 1;
-            standing.paths.push(path.clone());
-        }
-        Ok(standing)
-    }
-}
-
-impl Drop for Standing {
-    fn drop(&mut self) {
-        let mut all = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for path in &self.paths {
-            let Some(n) = all.get_mut(path) else { continue };
-            *n -= 1;
-            if *n == 0 {
-                all.remove(path);
-                // One that somebody has put something into is theirs, and stays.
-                let _ = std::fs::remove_dir(path);
             }
         }
     }

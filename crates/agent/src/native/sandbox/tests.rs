@@ -164,6 +164,9 @@ async fn what_makes_others_run_things_cannot_be_changed_or_made() {
             "echo evil >> .git/config",
             "git config core.fsmonitor evil",
             "rm -f .git/config",
+            "echo ../src > .git/commondir",
+            "rm -f .git/commondir && echo ../src > .git/commondir",
+            "mv src/main.rs .git/commondir",
             "mv .git/config .git/old",
             "mv .git/hooks .git/old",
             "mv .git .old && mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit",
@@ -376,5 +379,70 @@ fn a_launcher_without_a_policy_runs_nothing() {
         assert_eq!(output.status.code(), Some(126), "{arguments:?}");
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains("the command was not run"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn git_works_beside_what_is_held_in() {
+    for (name, sandbox) in enforcers(HELD).await {
+        let stage = workspace(&sandbox);
+        std::fs::remove_dir_all(stage.cwd().join(".git")).unwrap();
+        let made = std::process::Command::new("git")
+            .args(["init", "--quiet"])
+            .current_dir(stage.cwd())
+            .status();
+        if !made.is_ok_and(|made| made.success()) {
+            println!("SKIPPED: no git");
+            return;
+        }
+        let finished = run_line(&stage, "git status --short && git rev-parse --git-dir").await;
+        assert_eq!(finished.end, End::Code(0), "{name}: {}", finished.text);
+        assert!(finished.text.contains("?? src/"), "{name}: {}", finished.text);
+    }
+}
+
+#[tokio::test]
+async fn services_behind_files_and_what_is_hidden_cannot_be_reached() {
+    let place = tempfile::tempdir_in("/var/tmp").unwrap();
+    let socket = place.path().join("service");
+    let _service = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let hidden = tempfile::tempdir_in("/var/tmp").unwrap();
+    std::fs::write(hidden.path().join("token"), "secret").unwrap();
+    for (name, sandbox) in enforcers(HELD).await {
+        let stage = workspace(&sandbox.hiding(hidden.path()));
+        let script = format!(
+            "import socket\n\
+             try:\n\
+             \x20   socket.socket(socket.AF_UNIX).connect('{}'); print('service')\n\
+             except OSError: print('closed')\n",
+            socket.display()
+        );
+        std::fs::write(stage.cwd().join("src/try.py"), script).unwrap();
+        let finished = run_line(&stage, "python3 src/try.py").await;
+        if finished.end == End::Code(127) {
+            println!("SKIPPED: no python3");
+            continue;
+        }
+        assert_eq!(finished.text, "closed\n", "{name}");
+        if name == "bubblewrap" {
+            let line = format!("cat {}/token; ls {0}", hidden.path().display());
+            let finished = run_line(&stage, &line).await;
+            assert!(!finished.text.contains("secret"), "{name}: {}", finished.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn root_keeps_only_what_it_needs_for_files() {
+    for (name, sandbox) in enforcers(HELD).await {
+        let stage = workspace(&sandbox);
+        let line = "grep -E 'CapEff|CapPrm' /proc/self/status";
+        let finished = run_line(&stage, line).await;
+        let held = finished.text.lines().filter_map(|line| line.split_whitespace().last());
+        for set in held {
+            let set = u64::from_str_radix(set, 16).unwrap();
+            // CAP_CHOWN, CAP_DAC_OVERRIDE and CAP_FOWNER.
+            assert_eq!(set & !0b1011, 0, "{name}: {}", finished.text);
+        }
     }
 }

@@ -5,30 +5,25 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::Session;
-use crate::native::chat::{Delta, Message, Part, Request, Usage};
+use super::{Session, summary};
+use crate::native::chat::{Message, Part, Usage};
 use crate::native::context;
 use crate::native::journal::Item;
 use crate::native::mint;
-use crate::native::provider::Failure;
 use crate::native::turn::{Said, Talk, TurnError, Voice};
-
-const SUMMARISE: &str = "Summarise this whole session for yourself, so that you can go on with it \
-     knowing nothing else: what the user wants, in their own words where they matter; what was \
-     decided and why; which files were read and changed and how; commands and their results that \
-     still count; what is done, what is open, what comes next. Be complete and exact about names, \
-     paths and numbers. Answer with the summary alone.";
 
 #[derive(Debug)]
 pub(super) struct MainTalk<'a> {
     session: &'a Arc<Session>,
     /// All that this turn cost.
     pub(super) usage: Usage,
+    /// About what the descriptions of its tools take in every request.
+    pub(super) tools_tokens: u64,
 }
 
 impl<'a> MainTalk<'a> {
     pub(super) fn new(session: &'a Arc<Session>) -> Self {
-        Self { session, usage: Usage::default() }
+        Self { session, usage: Usage::default(), tools_tokens: 0 }
     }
 
     async fn tell(&self, update: Value) -> Result<(), TurnError> {
@@ -39,7 +34,8 @@ impl<'a> MainTalk<'a> {
     pub(super) async fn compact(&mut self) -> Result<(), TurnError> {
         let id = format!("compaction-{}", mint::id());
         self.tell_compaction(&id, "in_progress", None).await?;
-        match self.summarise().await {
+        let summary = summary::make(self.session, self.messages(), &mut self.usage).await;
+        match summary {
             Ok(summary) => {
                 self.session.journal.add(Item::Compacted { summary: summary.clone() }).await?;
                 self.tell_compaction(&id, "completed", Some(&summary)).await?;
@@ -47,35 +43,9 @@ impl<'a> MainTalk<'a> {
             }
             Err(error) => {
                 self.tell_compaction(&id, "failed", None).await?;
-                Err(error)
+                Err(error.into())
             }
         }
-    }
-
-    async fn summarise(&mut self) -> Result<String, TurnError> {
-        let chosen = self.session.chosen().await?;
-        let mut messages = self.messages();
-        let ask = Part::text(SUMMARISE);
-        match messages.last_mut() {
-            Some(Message::User { parts }) => parts.push(ask),
-            _ => messages.push(Message::User { parts: vec![ask] }),
-        }
-        let request = Request { model: chosen.model, messages, ..Request::default() };
-        let mut answer = chosen.provider.chat(request);
-        let mut summary = String::new();
-        while let Some(delta) = answer.next().await {
-            match delta? {
-                Delta::Text(text) => summary.push_str(&text),
-                Delta::Usage(usage) => self.usage = sum(self.usage, usage),
-                _ => {}
-            }
-        }
-        if summary.trim().is_empty() {
-            // It would stand for everything that was said.
-            let message = "The model gave an empty summary; nothing was left out.".to_owned();
-            return Err(Failure { category: "protocol", message }.into());
-        }
-        Ok(summary)
     }
 
     async fn tell_compaction(
@@ -145,11 +115,11 @@ impl Talk for MainTalk<'_> {
     async fn answered(&mut self, said: Said) -> Result<u64, TurnError> {
         let Said { text, thought, calls, usage, is_whole } = said;
         if let Some(usage) = usage {
-            self.usage = sum(self.usage, usage);
+            self.usage += usage;
         }
         let item = Item::Answer { text, thought, calls, is_whole, usage };
         let seq = self.session.journal.add(item).await?;
-        let used = usage.map(|usage| usage.input + usage.output);
+        let used = usage.map(Usage::total);
         let used = used.unwrap_or_else(|| context::estimate(&self.messages()));
         self.tell_usage(used).await?;
         Ok(seq)
@@ -171,22 +141,23 @@ impl Talk for MainTalk<'_> {
     }
 
     async fn make_room(&mut self, used: u64) -> Result<(), TurnError> {
-        // What the tools gave comes on top of what the model counted.
-        let used = used.max(context::estimate(&self.messages()));
-        let full =
-            self.session.chosen().await?.context * self.session.limits().compact_at_percent / 100;
-        if used < full {
+        // What came since is not in what the endpoint counted; nor does every endpoint count.
+        let entries = self.session.journal.all();
+        if !context::has_answers(&entries) {
             return Ok(());
         }
-        self.compact().await
+        let counted = context::counted(&entries);
+        let estimated = context::estimate(&self.messages()).saturating_add(self.tools_tokens);
+        match used.max(counted).max(estimated) < self.session.nearly_full().await? {
+            true => Ok(()),
+            false => self.compact().await,
+        }
     }
-}
 
-fn sum(a: Usage, b: Usage) -> Usage {
-    Usage {
-        input: a.input + b.input,
-        output: a.output + b.output,
-        thought: a.thought + b.thought,
-        cached: a.cached + b.cached,
+    async fn was_too_much(&mut self) -> Result<bool, TurnError> {
+        if !context::has_answers(&self.session.journal.all()) {
+            return Ok(false);
+        }
+        self.compact().await.map(|()| true)
     }
 }

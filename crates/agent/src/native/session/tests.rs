@@ -122,3 +122,92 @@ async fn an_empty_summary_takes_nothing_away() {
     play.prompt("who am I?").await;
     assert_eq!(play.server.last_chat().roles(), ["system", "user", "assistant", "user"]);
 }
+
+#[tokio::test]
+async fn what_was_counted_in_the_turn_before_counts_in_the_next() {
+    let play = Play::with(Cast { window: Some(10_000), ..Cast::default() }).await;
+    play.server.answer(text("Hello.").usage(8500, 10));
+    play.server.answer(text("They said hello."));
+    play.server.answer(text("Done."));
+    play.prompt("hello").await;
+    play.prompt("go").await;
+    assert_eq!(summaries(&play), ["They said hello."]);
+    assert!(play.server.last_chat().last_user().ends_with("go"));
+}
+
+#[tokio::test]
+async fn numbers_that_nobody_can_add_break_nothing() {
+    let play = Play::with(Cast { window: Some(u64::MAX), ..Cast::default() }).await;
+    play.server.answer(text("One.").usage(u64::MAX, u64::MAX));
+    play.server.answer(text("Summed up."));
+    play.server.answer(text("Two.").usage(u64::MAX, 1));
+    assert_eq!(play.prompt("one").await["usage"]["totalTokens"], u64::MAX);
+    assert_eq!(play.prompt("two").await["stopReason"], "end_turn");
+}
+
+#[tokio::test]
+async fn a_summary_without_its_end_takes_nothing_away() {
+    let play = Play::with(Cast { can: with_compaction(), ..Cast::default() }).await;
+    play.server.answer(text("Hello Ann."));
+    play.server.answer(text("Half a sum").finish("length"));
+    play.prompt("I am Ann").await;
+    play.prompt("/compact").await;
+    assert_eq!(told(&play), ["in_progress", "failed"]);
+    assert!(summaries(&play).is_empty());
+}
+
+/// An endpoint that takes so many bytes.
+fn narrow(play: &Play, n_bytes: usize) {
+    play.server.brain(move |asked| {
+        let bytes = serde_json::to_string(asked.messages()).unwrap().len();
+        let is_summary = asked.last_user().contains("Summarise this whole session");
+        match (bytes > n_bytes, is_summary) {
+            (true, _) => status(400).json(&json!({
+                "error": { "message": "too long", "code": "context_length_exceeded" }
+            })),
+            (false, true) => text("They read a long file."),
+            (false, false) => match asked.roles().len() {
+                2 if asked.last_user().ends_with("read it") => {
+                    calls([("read", json!({ "path": "a" }))])
+                }
+                _ => text("Done."),
+            },
+        }
+    });
+}
+
+#[tokio::test]
+async fn what_is_too_much_for_the_endpoint_is_summarised_and_asked_again() {
+    let play = Play::with(Cast { can: with_compaction(), ..Cast::default() }).await;
+    std::fs::write(play.stage.cwd().join("a"), "many words\n".repeat(2000)).unwrap();
+    narrow(&play, 6000);
+
+    let ended = play.prompt("read it").await;
+
+    assert!(ended["_meta"].is_null(), "{ended}");
+    assert_eq!(summaries(&play), ["They read a long file."]);
+    assert_eq!(told(&play), ["in_progress", "completed"]);
+    assert!(play.server.last_chat().last_user().contains("They read a long file."));
+}
+
+#[tokio::test]
+async fn a_prompt_that_is_too_much_by_itself_fails_at_once() {
+    let play = Play::new().await;
+    narrow(&play, 6000);
+    let ended = play.prompt(&"many words ".repeat(1000)).await;
+    let error = &ended["_meta"]["switchyard"]["error"];
+    assert_eq!(error["category"], "prompt_too_large", "{ended}");
+    assert_eq!(play.server.chats().len(), 1);
+}
+
+#[tokio::test]
+async fn a_failure_is_told_again_when_the_session_is_loaded_and_never_to_the_model() {
+    let play = Play::new().await;
+    play.server.answer(status(400).json(&json!({ "error": { "message": "no such luck" } })));
+    play.server.answer(text("Better now."));
+    play.prompt("one").await;
+    play.prompt("two").await;
+    let replayed = json!(crate::native::replay::updates(&play.items(), false)).to_string();
+    assert!(replayed.contains("no such luck"), "{replayed}");
+    assert!(!json!(play.server.last_chat().messages()).to_string().contains("no such luck"));
+}

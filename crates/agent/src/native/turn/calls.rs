@@ -16,6 +16,7 @@ use crate::native::chat::{Part, ToolCall};
 use crate::native::gate::Verdict;
 use crate::native::scene::Scene;
 use crate::native::tools::{Content, Kind, Location, Need, Output, Prepared, ToolError};
+use crate::native::visible;
 
 /// The same call that fails so often is not run again.
 const MAX_SAME_FAILURES: u32 = 3;
@@ -230,7 +231,7 @@ impl Batch<'_> {
 
     fn describe(&mut self, index: usize, prepared: &Prepared) {
         let shown = self.shown_mut(index);
-        shown["title"] = json!(prepared.shown.title);
+        shown["title"] = json!(visible::one_line(&prepared.shown.title));
         put(shown, &prepared.shown.content, &prepared.shown.locations);
     }
 

@@ -1,0 +1,124 @@
+//! A summary of a conversation, by the model that has it.
+//!
+//! Always true: what stands for a whole session is a whole answer. A conversation that is too
+//! much for the endpoint is summarised with its long parts cut in the middle.
+
+use super::Session;
+use crate::native::chat::{Delta, Finish, Message, Part, Request, Usage};
+use crate::native::models::Chosen;
+use crate::native::provider::Failure;
+
+const ASK: &str = "Summarise this whole session for yourself, so that you can go on with it \
+     knowing nothing else: what the user wants, in their own words where they matter; what was \
+     decided and why; which files were read and changed and how; commands and their results that \
+     still count; what is done, what is open, what comes next. Be complete and exact about names, \
+     paths and numbers. Answer with the summary alone.";
+/// How much of each part is told, one after the other, until the endpoint takes it.
+const CHARS_OF_PART: [usize; 4] = [usize::MAX, 4000, 1000, 200];
+/// A longer one saves nothing.
+const MAX_BYTES: usize = 256 << 10;
+const LEFT_OUT: &str = "\n[… left out …]\n";
+
+pub(super) async fn make(
+    session: &Session,
+    messages: Vec<Message>,
+    usage: &mut Usage,
+) -> Result<String, Failure> {
+    let chosen = session.chosen().await?;
+    let mut last = None;
+    for n_chars in CHARS_OF_PART {
+        match ask(&chosen, shortened(&messages, n_chars), usage).await {
+            Err(failure) if failure.is_too_much() => last = Some(failure),
+            summary => return summary,
+        }
+    }
+    Err(last.unwrap_or_else(|| Failure {
+        category: "internal",
+        message: "The session cannot be summarised.".to_owned(),
+    }))
+}
+
+async fn ask(
+    chosen: &Chosen,
+    mut messages: Vec<Message>,
+    usage: &mut Usage,
+) -> Result<String, Failure> {
+    match messages.last_mut() {
+        Some(Message::User { parts }) => parts.push(Part::text(ASK)),
+        _ => messages.push(Message::User { parts: vec![Part::text(ASK)] }),
+    }
+    let request = Request { model: chosen.model.clone(), messages, ..Request::default() };
+    let mut answer = chosen.provider.chat(request);
+    let (mut summary, mut is_cut) = (String::new(), false);
+    while let Some(delta) = answer.next().await {
+        match delta? {
+            Delta::Text(text) => summary.push_str(&text),
+            Delta::Usage(counted) => *usage += counted,
+            Delta::Finish(finish) => is_cut = finish == Finish::Length,
+            _ => {}
+        }
+        is_cut |= summary.len() > MAX_BYTES;
+        if is_cut {
+            break;
+        }
+    }
+    let useless = |how| {
+        let message = format!("The model gave a summary that {how}; nothing was left out.");
+        Err(Failure { category: "protocol", message })
+    };
+    match summary.trim() {
+        "" => useless("is empty"),
+        _ if is_cut => useless("has no end"),
+        _ => Ok(summary),
+    }
+}
+
+fn shortened(messages: &[Message], n_chars: usize) -> Vec<Message> {
+    let mut messages = messages.to_vec();
+    for message in &mut messages {
+        match message {
+            // Without it the rest makes no sense, and it does not grow.
+            Message::System { .. } => {}
+            Message::User { parts } | Message::Tool { parts, .. } => {
+                for part in parts {
+                    if let Part::Text { text } = part {
+                        shorten(text, n_chars);
+                    }
+                }
+            }
+            Message::Assistant { text, thought, .. } => {
+                shorten(text, n_chars);
+                shorten(thought, n_chars);
+            }
+        }
+    }
+    messages
+}
+
+/// Keeps the beginning and the end.
+fn shorten(text: &mut String, n_chars: usize) {
+    let n_all = text.chars().count();
+    if n_all <= n_chars {
+        return;
+    }
+    let half = n_chars / 2;
+    let begin: String = text.chars().take(half).collect();
+    let end: String = text.chars().skip(n_all - half).collect();
+    *text = format!("{begin}{LEFT_OUT}{end}");
+}
+
+#[cfg(test)]
+mod tests {
+    //! What is left of long parts.
+
+    use super::{LEFT_OUT, shorten};
+
+    #[test]
+    fn beginning_and_end_stay() {
+        let mut text = "Änderung am Ende".to_owned();
+        shorten(&mut text, 16);
+        assert_eq!(text, "Änderung am Ende");
+        shorten(&mut text, 8);
+        assert_eq!(text, format!("Ände{LEFT_OUT}Ende"));
+    }
+}
