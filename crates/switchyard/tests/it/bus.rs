@@ -38,6 +38,8 @@ pub(crate) struct Bus {
     yard: Yard,
     child: Child,
     said: Arc<Mutex<Vec<String>>>,
+    /// When it was ready: how large a binary is does not matter to what it keeps.
+    kib_at_first: u64,
 }
 
 /// A home with a configuration in it, and a bus that has not been started.
@@ -140,14 +142,15 @@ impl Bus {
                 kept.lock().unwrap().push(line);
             }
         });
-        Self { yard, child, said }
+        Self { yard, child, said, kib_at_first: 0 }
     }
 
     /// Waits until it listens on the unix socket of its [`Stage`] and on TCP.
     #[track_caller]
-    pub(crate) fn ready(self) -> Self {
+    pub(crate) fn ready(mut self) -> Self {
         self.listens("unix");
         self.listens("tcp");
+        self.kib_at_first = self.peak_kib();
         self
     }
 
@@ -220,8 +223,13 @@ impl Bus {
         std::fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
     }
 
-    pub(crate) fn peak_kib(&self) -> u64 {
+    fn peak_kib(&self) -> u64 {
         proc::memory(self.pid()).expect("the bus lives").peak_kib
+    }
+
+    /// How much memory it needed at any time on top of what it began with.
+    pub(crate) fn grown_kib(&self) -> u64 {
+        self.peak_kib() - self.kib_at_first
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
