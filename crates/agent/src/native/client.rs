@@ -22,6 +22,8 @@ pub struct Abilities {
     pub reads_files: bool,
     pub writes_files: bool,
     pub has_terminals: bool,
+    /// Runs commands in its terminals, but shows them to nobody.
+    pub hides_terminals: bool,
     /// Shows `compaction_update`.
     pub shows_compaction: bool,
     /// Shows `notice`.
@@ -37,6 +39,7 @@ impl Abilities {
             reads_files: is(&capabilities["fs"]["readTextFile"]),
             writes_files: is(&capabilities["fs"]["writeTextFile"]),
             has_terminals: is(&capabilities["terminal"]),
+            hides_terminals: is(&capabilities["_meta"]["switchyard"]["hidesTerminals"]),
             shows_compaction: has(&capabilities["session"]["compaction"]),
             shows_notices: has(&capabilities["session"]["notices"]),
         }

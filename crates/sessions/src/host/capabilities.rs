@@ -83,6 +83,8 @@ pub fn own_client_capabilities(can_ask_user: bool) -> Json {
     let mut capabilities = json!({
         "fs": { "readTextFile": true, "writeTextFile": true },
         "terminal": true,
+        // Nobody sees them: an agent that can tell itself what its command prints should.
+        "_meta": { "switchyard": { "hidesTerminals": true } },
         "session": { "configOptions": { "boolean": {} }, "notices": {}, "compaction": {} },
     });
     if can_ask_user {
