@@ -1,0 +1,121 @@
+// The frame around every view: where one can go, how the connection stands, what waits.
+import { useEffect, useState } from "react";
+import { retryLive, startLive, stopLive, useLive } from "./api/live";
+import { onUnauthorized } from "./api/request";
+import { ConnectionBadge } from "./parts/ConnectionBadge";
+import { IconButton } from "./parts/Button";
+import { Icon, type IconName } from "./parts/Icon";
+import { KeysDialog } from "./parts/KeysDialog";
+import { listenToKeys, useKeys } from "./parts/keys";
+import { useTheme, type Theme } from "./parts/theme";
+import { Link, navigate, useRoute, type Route } from "./router";
+import { AgentsView } from "./views/Agents";
+import { ApprovalsView } from "./views/Approvals";
+import { LoginView } from "./views/Login";
+import { NothingView } from "./views/Nothing";
+import { SessionView } from "./views/Session";
+import { SessionsView } from "./views/Sessions";
+
+export function App() {
+  const route = useRoute();
+  const [isShutOut, setShutOut] = useState(false);
+  const [areKeysShown, setKeysShown] = useState(false);
+  const isLogin = route.view === "login" || isShutOut;
+
+  useEffect(() => onUnauthorized(() => setShutOut(true)), []);
+  useEffect(listenToKeys, []);
+  useEffect(() => {
+    if (isLogin) return;
+    startLive();
+    return stopLive;
+  }, [isLogin]);
+  useKeys([
+    { keys: "g s", label: "Go to sessions", run: () => navigate("/") },
+    { keys: "g a", label: "Go to agents", run: () => navigate("/agents") },
+    { keys: "g p", label: "Go to approvals", run: () => navigate("/approvals") },
+    { keys: "?", label: "Show these keys", run: () => setKeysShown(true) },
+  ]);
+
+  if (isLogin) {
+    return (
+      <LoginView
+        onLoggedIn={() => {
+          setShutOut(false);
+          if (route.view === "login") navigate("/", "replace");
+        }}
+      />
+    );
+  }
+  return (
+    <div className="shell">
+      <a className="skip" href="#main">
+        Skip to the content
+      </a>
+      <Rail route={route} onKeys={() => setKeysShown(true)} />
+      <main id="main" tabIndex={-1}>
+        <View route={route} />
+      </main>
+      {areKeysShown && <KeysDialog onClose={() => setKeysShown(false)} />}
+    </div>
+  );
+}
+
+function View({ route }: { route: Route }) {
+  switch (route.view) {
+    case "sessions":
+      return <SessionsView />;
+    case "agents":
+      return <AgentsView />;
+    case "approvals":
+      return <ApprovalsView />;
+    case "session":
+      // Another session is another conversation: nothing of the one before may stay.
+      return <SessionView key={route.id} id={route.id} />;
+    default:
+      return <NothingView />;
+  }
+}
+
+function Rail({ route, onKeys }: { route: Route; onKeys: () => void }) {
+  const { connection, questions } = useLive();
+  return (
+    <nav className="rail" aria-label="Main">
+      <Link href="/" className="brand" aria-label="Switchyard, sessions">
+        <Icon name="switch" size={20} />
+        <span>Switchyard</span>
+      </Link>
+      <Place href="/" icon="sessions" label="Sessions" isHere={route.view === "sessions" || route.view === "session"} />
+      <Place href="/agents" icon="agents" label="Agents" isHere={route.view === "agents"} />
+      <Place href="/approvals" icon="approvals" label="Approvals" isHere={route.view === "approvals"} count={questions.length} />
+      <div className="rail-end">
+        <ConnectionBadge connection={connection} onRetry={retryLive} />
+        <div className="rail-tools">
+          <ThemeSwitch />
+          <IconButton icon="keys" label="Keys (?)" onClick={onKeys} className="wide-only" />
+        </div>
+      </div>
+    </nav>
+  );
+}
+
+function Place({ href, icon, label, isHere, count = 0 }: { href: string; icon: IconName; label: string; isHere: boolean; count?: number }) {
+  return (
+    <Link href={href} className="place" aria-current={isHere ? "page" : undefined}>
+      <Icon name={icon} />
+      <span>{label}</span>
+      {count > 0 && (
+        <span className="count" aria-label={`${count} waiting`}>
+          {count}
+        </span>
+      )}
+    </Link>
+  );
+}
+
+const NEXT: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
+const THEME_ICON: Record<Theme, IconName> = { system: "half", light: "sun", dark: "moon" };
+
+function ThemeSwitch() {
+  const [theme, setTheme] = useTheme();
+  return <IconButton icon={THEME_ICON[theme]} label={`Theme: ${theme}`} onClick={() => setTheme(NEXT[theme])} />;
+}

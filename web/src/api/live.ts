@@ -1,0 +1,114 @@
+// What the whole page knows of all sessions: how the connection stands, which questions wait,
+// and that something in the list has changed.
+//
+// `/v1/events` has no cursors: the stream is opened first, then the lists are read, and read
+// again after every reconnect. One store for the page, started once.
+import { useEffect, useSyncExternalStore } from "react";
+import { Follower, type Connection } from "./connection";
+import { requestJson } from "./request";
+import type { ListChange, Permission } from "./types";
+
+export interface Live {
+  connection: Connection;
+  /** Questions that wait for a person, oldest first. */
+  questions: Permission[];
+}
+
+let live: Live = { connection: { phase: "connecting", resyncs: 0 }, questions: [] };
+const readers = new Set<() => void>();
+const changeListeners = new Set<(change: ListChange | "all") => void>();
+let follower: Follower | undefined;
+
+export function useLive(): Live {
+  return useSyncExternalStore(subscribe, () => live);
+}
+
+/**
+ * Calls back for every change in the list of sessions, and with `all` when changes may have
+ * been missed and the list must be read again.
+ */
+export function useListChanges(listener: (change: ListChange | "all") => void): void {
+  useEffect(() => {
+    changeListeners.add(listener);
+    return () => void changeListeners.delete(listener);
+  }, [listener]);
+}
+
+/** Starts to listen; does nothing if it does already. */
+export function startLive(): void {
+  follower ??= new Follower({
+    path: "/v1/events",
+    query: () => ({}),
+    onFrames: (frames) => {
+      for (const frame of frames) {
+        if (frame.event === "revoked") return { end: "the login of this browser was revoked" };
+        if (frame.event === "session") tell(JSON.parse(frame.data) as ListChange);
+      }
+    },
+    onConnection: (connection) => {
+      const isNew = connection.phase === "live" && live.connection.phase !== "live";
+      set({ connection });
+      if (isNew) {
+        tellAll("all");
+        void readQuestions();
+      }
+    },
+  });
+}
+
+export function stopLive(): void {
+  follower?.close();
+  follower = undefined;
+  set({ connection: { phase: "connecting", resyncs: 0 }, questions: [] });
+}
+
+export function retryLive(): void {
+  follower?.retry();
+}
+
+/** Takes a question off the list at once, before the daemon says that it is decided. */
+export function forgetQuestion(requestId: string): void {
+  set({ questions: live.questions.filter((question) => question.requestId !== requestId) });
+}
+
+function tell(change: ListChange): void {
+  tellAll(change);
+  if (change.kind === "pending" || change.kind === "deleted" || change.kind === "status") void readQuestions();
+}
+
+function tellAll(change: ListChange | "all"): void {
+  for (const listener of changeListeners) listener(change);
+}
+
+let isReading = false;
+let readAgain = false;
+
+/** Reads the questions; one request at a time, and one more if something happened meanwhile. */
+export async function readQuestions(): Promise<void> {
+  if (isReading) {
+    readAgain = true;
+    return;
+  }
+  isReading = true;
+  try {
+    do {
+      readAgain = false;
+      const { permissions } = await requestJson<{ permissions: Permission[] }>("/v1/permissions");
+      set({ questions: permissions.sort((a, b) => a.since - b.since) });
+    } while (readAgain);
+  } catch {
+    // The stream notices too when the daemon is away, and the list is read again after it.
+  } finally {
+    isReading = false;
+  }
+}
+
+function set(change: Partial<Live>): void {
+  live = { ...live, ...change };
+  for (const reader of readers) reader();
+}
+
+function subscribe(reader: () => void): () => void {
+  readers.add(reader);
+  return () => readers.delete(reader);
+}

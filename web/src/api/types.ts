@@ -1,0 +1,43 @@
+// Short names for what the daemon's OpenAPI document describes, and the shapes that the
+// document leaves open because they come from agents.
+import type { components } from "./schema";
+
+type Schemas = components["schemas"];
+
+export type Session = Schemas["Session"];
+export type SessionPage = Schemas["SessionPage"];
+export type SessionStatus = Schemas["SessionStatus"];
+export type SessionLimits = Schemas["SessionLimits"];
+export type NewSession = Schemas["NewSession"];
+export type Changes = Schemas["Changes"];
+export type AgentOptions = Schemas["AgentOptions"];
+export type Choosable = Schemas["Choosable"];
+export type Permission = Schemas["Permission"];
+export type PermissionAnswer = Schemas["PermissionAnswer"];
+export type PermissionOption = Schemas["PermissionOption"];
+export type Decision = Schemas["Decision"];
+export type Attachment = Schemas["Attachment"];
+export type Accepted = Schemas["Accepted"];
+export type Queue = Schemas["Queue"];
+export type Health = Schemas["Health"];
+export type Capabilities = Schemas["Capabilities"];
+export type ProblemBody = Schemas["Problem"];
+
+/** One entry of a session's log. */
+export interface LogEvent {
+  seq: number;
+  time: number;
+  turn?: string;
+  kind: string;
+  payload: unknown;
+}
+
+/** A change in the list of sessions, told by `/v1/events`. */
+export interface ListChange {
+  session: string;
+  kind: "created" | "status" | "pending" | "title" | "deleted";
+  seq?: number;
+  status?: SessionStatus;
+  title?: string | null;
+  pending?: number;
+}

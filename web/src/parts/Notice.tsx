@@ -1,0 +1,23 @@
+// Something to be told: an error with its remedy, a warning, a fact.
+import type { ReactNode } from "react";
+import type { Problem } from "../api/problem";
+import { Icon } from "./Icon";
+
+export function Notice({ tone = "info", children }: { tone?: "info" | "warning" | "error"; children: ReactNode }) {
+  return (
+    <div className={`notice ${tone}`} role={tone === "error" ? "alert" : "status"}>
+      <Icon name={tone === "info" ? "info" : "warning"} />
+      <div>{children}</div>
+    </div>
+  );
+}
+
+export function ProblemNotice({ problem }: { problem: Problem }) {
+  return (
+    <Notice tone="error">
+      <p>{problem.message}</p>
+      {problem.detail && problem.detail !== problem.message && <p>{problem.detail}</p>}
+      {problem.remedy && <p className="muted">{problem.remedy}</p>}
+    </Notice>
+  );
+}

@@ -1,0 +1,45 @@
+// Light, dark, or as the system has it; kept in this browser.
+import { useSyncExternalStore } from "react";
+
+export type Theme = "system" | "light" | "dark";
+const KEY = "switchyard.theme";
+const readers = new Set<() => void>();
+
+export function useTheme(): [Theme, (theme: Theme) => void] {
+  const theme = useSyncExternalStore(
+    (reader) => {
+      readers.add(reader);
+      return () => readers.delete(reader);
+    },
+    readTheme,
+  );
+  return [theme, setTheme];
+}
+
+/** Puts the kept choice into effect; called before anything is drawn. */
+export function applyTheme(): void {
+  const theme = readTheme();
+  if (theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+}
+
+function readTheme(): Theme {
+  try {
+    const kept = localStorage.getItem(KEY);
+    return kept === "light" || kept === "dark" ? kept : "system";
+  } catch {
+    return "system"; // storage may be forbidden
+  }
+}
+
+function setTheme(theme: Theme): void {
+  try {
+    if (theme === "system") localStorage.removeItem(KEY);
+    else localStorage.setItem(KEY, theme);
+  } catch {
+    // Then it holds until the page is left.
+  }
+  applyTheme();
+  if (theme !== "system") document.documentElement.dataset.theme = theme;
+  for (const reader of readers) reader();
+}

@@ -1,0 +1,12 @@
+// The window's title: how many questions wait anywhere, what this view is about.
+import { useEffect } from "react";
+import { useLive } from "../api/live";
+
+/** `attention` comes first, so that a narrow tab still shows it. */
+export function useTitle(view: string, attention?: string): void {
+  const waiting = useLive().questions.length;
+  useEffect(() => {
+    const parts = [attention, view, "Switchyard"].filter((part) => part);
+    document.title = (waiting > 0 ? `(${waiting}) ` : "") + parts.join(" · ");
+  }, [view, attention, waiting]);
+}

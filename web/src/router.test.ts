@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { pathOf, routeOf } from "./router";
+
+test("every path leads to its view and back", () => {
+  for (const path of ["/", "/agents", "/approvals", "/login", "/sessions/a%2Fb"]) {
+    expect(pathOf(routeOf(path))).toBe(path);
+  }
+});
+
+test("what is no path of the page leads nowhere", () => {
+  for (const path of ["/agents/x", "/sessions/a/b", "/what", "/sessions/%zz"]) {
+    expect(routeOf(path)).toEqual({ view: "nothing" });
+  }
+});

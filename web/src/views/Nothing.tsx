@@ -1,0 +1,17 @@
+// A path that leads nowhere.
+import { useTitle } from "../parts/title";
+import { Link } from "../router";
+
+export function NothingView() {
+  useTitle("Not found");
+  return (
+    <div className="view">
+      <header className="view-head">
+        <h1>Nothing here</h1>
+      </header>
+      <p>
+        This address is none of the page's. <Link href="/">To the sessions</Link>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,30 @@
+// How the page is built, served while it is worked on, and tested.
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vitest/config";
+
+// The daemon that `npm run dev` talks to. It only answers pages of its own origin, so the
+// proxy speaks in its name.
+const daemon = process.env.SWITCHYARD_URL ?? "http://127.0.0.1:7433";
+
+export default defineConfig({
+  plugins: [react()],
+  build: {
+    outDir: "dist",
+    assetsDir: "assets",
+    // A data: URL for a small file would need a looser Content-Security-Policy.
+    assetsInlineLimit: 0,
+    // Every browser with trusted types and <dialog> preloads modules by itself.
+    modulePreload: { polyfill: false },
+    target: "es2022",
+  },
+  server: {
+    port: Number(process.env.PORT ?? 5173),
+    proxy: {
+      "/v1": { target: daemon, changeOrigin: true, headers: { origin: daemon } },
+    },
+  },
+  test: {
+    environment: "jsdom",
+    include: ["src/**/*.test.{ts,tsx}"],
+  },
+});
