@@ -19,6 +19,7 @@ export class SseParser {
 
   feed(text: string): Frame[] {
     const frames: Frame[] = [];
+    if (text === "") return frames;
     // A line may end with \r\n, and the cut may fall between the two.
     if (this.#afterReturn && text.startsWith("\n")) text = text.slice(1);
     this.#afterReturn = text.endsWith("\r");
