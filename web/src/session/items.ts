@@ -1,0 +1,182 @@
+// What a conversation is made of, as it is shown. Items are values: a change makes a new one,
+// so that a row whose item is the same need not be drawn again.
+import type { Json } from "./read";
+
+interface Base {
+  /** Stays the same for as long as the item is there. */
+  key: string;
+  /** The event that began it. */
+  seq: number;
+  time: number;
+  turn?: string;
+}
+
+export interface PromptItem extends Base {
+  type: "prompt";
+  by?: string;
+  blocks: Json[];
+}
+
+export interface AnswerItem extends Base {
+  type: "answer";
+  text: string;
+}
+
+export interface ThoughtItem extends Base {
+  type: "thought";
+  text: string;
+  /** Time of its last chunk. */
+  until: number;
+}
+
+/** A picture, a file or a link that the agent answered with. */
+export interface ContentItem extends Base {
+  type: "content";
+  block: Json;
+}
+
+export type ToolStatus = "pending" | "in_progress" | "completed" | "failed" | "abandoned";
+
+export interface ToolItem extends Base {
+  type: "tool";
+  id: string;
+  title: string;
+  kind: string;
+  status: ToolStatus;
+  input?: unknown;
+  output?: unknown;
+  content: Json[];
+  locations: { path: string; line?: number }[];
+  /** What its terminals have printed, where the agent tells it with its updates. */
+  terminal: string;
+  exit?: { code?: number; signal?: string };
+  /** The call that this one is a part of. */
+  parent?: string;
+  until?: number;
+}
+
+export interface PlanEntry {
+  content: string;
+  status: string;
+  priority?: string;
+}
+
+export interface PlanItem extends Base {
+  type: "plan";
+  entries: PlanEntry[];
+}
+
+export interface QuestionOption {
+  optionId: string;
+  name: string;
+  kind: string;
+}
+
+export interface Resolution {
+  who: string;
+  detail?: string;
+  allowed?: boolean;
+  /** What was chosen, in the option's words. */
+  choice?: string;
+  /** Of a form. */
+  response?: Json;
+  waitedMs?: number;
+  rule?: { file?: string; index?: number };
+}
+
+export interface QuestionItem extends Base {
+  type: "question";
+  requestId: string;
+  form: "permission" | "elicitation";
+  /** False where a rule or the mode decides. */
+  isForPerson: boolean;
+  /** The limit that the session has reached, if that is what it is about. */
+  limit?: string;
+  title: string;
+  request: Json;
+  options: QuestionOption[];
+  toolCallId?: string;
+  resolution?: Resolution;
+}
+
+export interface NoticeItem extends Base {
+  type: "notice";
+  tone: "info" | "warning" | "error";
+  title: string;
+  detail?: string;
+  /** Long or technical; shown folded. */
+  more?: string;
+}
+
+export interface EndItem extends Base {
+  type: "end";
+  stopReason: string;
+  usage?: Json;
+  tookMs?: number;
+  error?: { category?: string; message: string; remedy?: string };
+}
+
+export type Item =
+  | PromptItem
+  | AnswerItem
+  | ThoughtItem
+  | ContentItem
+  | ToolItem
+  | PlanItem
+  | QuestionItem
+  | NoticeItem
+  | EndItem;
+
+export interface QueuedPrompt {
+  turn: string;
+  by?: string;
+  time: number;
+  seq: number;
+  blocks: Json[];
+}
+
+export interface SlashCommand {
+  name: string;
+  description: string;
+  hint?: string;
+}
+
+export interface Usage {
+  used?: number;
+  size?: number;
+  cost?: { amount: number; currency: string };
+}
+
+/** A session as its log tells it up to `seq`. */
+export interface Conversation {
+  readonly seq: number;
+  readonly items: readonly Item[];
+  readonly queue: readonly QueuedPrompt[];
+  readonly running?: { turn: string; since: number; isCancelling: boolean };
+  readonly plan?: PlanItem;
+  readonly commands: readonly SlashCommand[];
+  readonly usage: Usage;
+  readonly title?: string;
+  /** Questions that wait for a person, oldest first. */
+  readonly waiting: readonly QuestionItem[];
+  /** Grows with everything that may change what the agent offers to set. */
+  readonly settings: number;
+  /** Places of items that later events speak of. */
+  readonly places: {
+    readonly tools: ReadonlyMap<string, number>;
+    readonly openTools: ReadonlySet<string>;
+    readonly questions: ReadonlyMap<string, number>;
+    readonly plan?: number;
+  };
+}
+
+export const EMPTY: Conversation = {
+  seq: 0,
+  items: [],
+  queue: [],
+  commands: [],
+  usage: {},
+  waiting: [],
+  settings: 0,
+  places: { tools: new Map(), openTools: new Set(), questions: new Map() },
+};
