@@ -1,0 +1,56 @@
+// A block of code with its language and a button that copies it.
+import { useState } from "react";
+import { IconButton } from "../parts/Button";
+import { Cut } from "./Cut";
+import { useHighlighted } from "./highlight";
+import { visible } from "./visible";
+
+interface Props {
+  text: string;
+  language?: string;
+  isLive?: boolean;
+}
+
+export function Code({ text, language, isLive = false }: Props) {
+  // Whatever follows the first word is for other programs.
+  const name = language?.trim().split(/\s+/)[0]?.toLowerCase().replace(/[^a-z0-9+#_.-]/g, "") || undefined;
+  return (
+    <div className="code">
+      <div className="code-head">
+        <span>{name ?? "text"}</span>
+        <CopyButton text={text} />
+      </div>
+      <Cut text={text}>{(part) => <Coloured text={part} language={name} isLive={isLive} />}</Cut>
+    </div>
+  );
+}
+
+function Coloured({ text, language, isLive }: { text: string; language: string | undefined; isLive: boolean }) {
+  const drawn = useHighlighted(text, language, isLive);
+  return (
+    <pre tabIndex={0}>
+      <code>{drawn ?? visible(text)}</code>
+    </pre>
+  );
+}
+
+export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
+  const [isDone, setDone] = useState(false);
+  return (
+    <IconButton
+      icon={isDone ? "check" : "copy"}
+      label={isDone ? "Copied" : label}
+      className="small-button"
+      onClick={() => {
+        // There is no clipboard on pages without TLS beyond this machine.
+        navigator.clipboard?.writeText(text).then(
+          () => {
+            setDone(true);
+            setTimeout(() => setDone(false), 1500);
+          },
+          () => undefined,
+        );
+      }}
+    />
+  );
+}

@@ -1,0 +1,61 @@
+// A content block of ACP: text, a picture, a file, a link.
+import { object, text, type Json } from "../session/read";
+import { bytes } from "../parts/numbers";
+import { Icon } from "../parts/Icon";
+import { Code } from "./Code";
+import { languageOf } from "./highlight";
+import { Markdown } from "./Markdown";
+import { SafeLink } from "./Spans";
+import { visible } from "./visible";
+
+// Pictures that are nothing but pictures; an SVG is a document.
+const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+export function Content({ block }: { block: Json }) {
+  switch (block.type) {
+    case "text":
+      return <Markdown text={text(block.text) ?? ""} />;
+    case "image":
+      return <Picture block={block} />;
+    case "resource":
+      return <Resource resource={object(block.resource)} />;
+    case "resource_link":
+      return <FileChip name={text(block.title) ?? text(block.name) ?? text(block.uri) ?? "file"} uri={text(block.uri)} size={block.size} />;
+    default:
+      return <FileChip name={`${text(block.type) ?? "unknown"} ${text(block.mimeType) ?? ""}`} />;
+  }
+}
+
+function Picture({ block }: { block: Json }) {
+  const mimeType = text(block.mimeType) ?? "";
+  const data = text(block.data);
+  if (!data || !PICTURES.includes(mimeType) || !/^[A-Za-z0-9+/=\s]*$/.test(data)) {
+    return <FileChip name={`picture ${mimeType}`} uri={text(block.uri)} />;
+  }
+  return <img className="picture" src={`data:${mimeType};base64,${data}`} alt="Picture in the conversation" />;
+}
+
+function Resource({ resource }: { resource: Json }) {
+  const uri = text(resource.uri) ?? "resource";
+  const name = uri.slice(uri.lastIndexOf("/") + 1) || uri;
+  const words = text(resource.text);
+  if (words === undefined) return <FileChip name={name} uri={uri} />;
+  return (
+    <details className="resource">
+      <summary>
+        <Icon name="file" /> {visible(name)} <span className="faint">{bytes(words.length)}</span>
+      </summary>
+      <Code text={words} language={languageOf(uri)} />
+    </details>
+  );
+}
+
+export function FileChip({ name, uri, size }: { name: string; uri?: string; size?: unknown }) {
+  return (
+    <span className="chip" title={uri === undefined ? undefined : visible(uri).slice(0, 300)}>
+      <Icon name="file" />
+      {uri === undefined ? visible(name) : <SafeLink href={uri}>{visible(name)}</SafeLink>}
+      {typeof size === "number" && <span className="faint">{bytes(size)}</span>}
+    </span>
+  );
+}

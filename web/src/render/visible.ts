@@ -1,0 +1,29 @@
+// Text of an agent as it may be shown: what would be invisible, or would change the direction
+// of what stands around it, is made visible.
+
+// C0 without tab and newline, DEL, C1; marks that reorder or hide text; byte order mark.
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+
+export function visible(text: string): string {
+  return text.replace(/\r\n/g, "\n").replace(HIDDEN, show);
+}
+
+function show(char: string): string {
+  const code = char.codePointAt(0) ?? 0;
+  // Unicode has pictures of the first control characters.
+  if (code < 0x20) return String.fromCharCode(0x2400 + code);
+  if (code === 0x7f) return "\u2421";
+  return `‹U+${code.toString(16).toUpperCase().padStart(4, "0")}›`;
+}
+
+const SCHEMES = ["http:", "https:", "mailto:"];
+
+/** The address, if following it is harmless; relative ones lead nowhere and are none. */
+export function safeHref(href: string): string | undefined {
+  try {
+    const url = new URL(href.trim());
+    return SCHEMES.includes(url.protocol) ? url.href : undefined;
+  } catch {
+    return undefined;
+  }
+}

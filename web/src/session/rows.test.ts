@@ -1,0 +1,25 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { EMPTY } from "./items";
+import { reduce } from "./reduce";
+import { Rows } from "./rows";
+import { arbitraryLog } from "./samples";
+
+test("rows that were made step by step are those of the whole, and the old ones stay the same", () => {
+  fc.assert(
+    fc.property(arbitraryLog, fc.array(fc.nat(60)), (events, cuts) => {
+      const rows = new Rows();
+      let now = EMPTY;
+      for (const cut of [...cuts.sort((a, b) => a - b), events.length]) {
+        const before = now;
+        const old = rows.of(before.items);
+        now = reduce(now, events.slice(0, cut));
+        const made = rows.of(now.items);
+        before.items.forEach((item, i) => {
+          if (now.items[i] === item) expect(made[i]).toBe(old[i]);
+        });
+      }
+      expect(rows.of(now.items)).toEqual(new Rows().of(now.items));
+    }),
+  );
+});

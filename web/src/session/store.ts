@@ -1,0 +1,162 @@
+// A session that is open in this page: its events as they come, the conversation made of them,
+// and what the daemon knows beside the log. Views read snapshots; nothing else is mutable.
+import { Follower, type Connection } from "../api/connection";
+import { followSession } from "../api/events";
+import { asProblem, isAbort, type Problem } from "../api/problem";
+import { path, requestJson } from "../api/request";
+import type { LogEvent, Session } from "../api/types";
+import { EMPTY, type Conversation } from "./items";
+import { reduce } from "./reduce";
+
+export interface Open {
+  conversation: Conversation;
+  connection: Connection;
+  /** What the list knows of it; missing until it was read. */
+  session?: Session;
+  problem?: Problem;
+  /** The last event when the stream was opened; until it is there we are still reading. */
+  head?: number;
+  /** Everything known at the time of opening was read. */
+  isRead: boolean;
+  /** Why everything was read anew, if it was. */
+  resynced?: string;
+}
+
+// The raw view is for what happened lately; a whole log is what the export is for.
+const RAW_EVENTS = 5_000;
+// Several changes in a row are one request.
+const REREAD_AFTER = 120;
+// A hidden page draws no frames, and still has to change its title.
+const HIDDEN_FLUSH = 250;
+
+export class SessionStore {
+  readonly id: string;
+  #open: Open = { conversation: EMPTY, connection: { phase: "connecting", resyncs: 0 }, isRead: false };
+  #raw: LogEvent[] = [];
+  #pending: LogEvent[] = [];
+  #readers = new Set<() => void>();
+  #follower: Follower | undefined;
+  #stop = new AbortController();
+  #flushing: (() => void) | undefined;
+  #reread: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  start(): void {
+    this.#stop = new AbortController();
+    this.#follower = followSession(this.id, {
+      onEvents: (events) => this.#take(events),
+      onReset: (reason) => this.#reset(reason),
+      onConnection: (connection) => {
+        this.#set({ connection });
+        if (connection.phase === "live") void this.readSession();
+      },
+      onHead: (head) => this.#set({ head, isRead: this.#open.isRead || head === 0 }),
+    });
+    void this.readSession();
+  }
+
+  stop(): void {
+    this.#follower?.close();
+    this.#stop.abort();
+    this.#flushing?.();
+    clearTimeout(this.#reread);
+    // What was read and not yet shown must not be skipped when the store is started again.
+    this.#pending = [];
+    this.#raw = [];
+    this.#open = { conversation: EMPTY, connection: { phase: "connecting", resyncs: 0 }, isRead: false };
+  }
+
+  retry = (): void => this.#follower?.retry();
+
+  snapshot = (): Open => this.#open;
+
+  subscribe = (reader: () => void): (() => void) => {
+    this.#readers.add(reader);
+    return () => this.#readers.delete(reader);
+  };
+
+  /** The last events as they came. */
+  get raw(): readonly LogEvent[] {
+    return this.#raw;
+  }
+
+  /** Reads what is not in the log: title, options, status. */
+  async readSession(): Promise<void> {
+    try {
+      const session = await requestJson<Session>(path`/v1/sessions/${this.id}`, { signal: this.#stop.signal });
+      this.#set({ session, problem: undefined });
+    } catch (error) {
+      if (isAbort(error)) return;
+      const problem = asProblem(error);
+      // That the daemon is away is said by the connection.
+      if (!problem.isUnreachable) this.#set({ problem });
+    }
+  }
+
+  setSession(session: Session): void {
+    this.#set({ session: { ...this.#open.session, ...session } });
+  }
+
+  readSessionSoon = (): void => {
+    clearTimeout(this.#reread);
+    this.#reread = setTimeout(() => void this.readSession(), REREAD_AFTER);
+  };
+
+  #take(events: LogEvent[]): void {
+    for (const event of events) this.#pending.push(event);
+    this.#flushing ??= onNextFrame(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#flushing = undefined;
+    const events = this.#pending;
+    this.#pending = [];
+    const before = this.#open.conversation;
+    const conversation = reduce(before, events);
+    this.#keepRaw(events);
+    const isRead = this.#open.isRead || conversation.seq >= (this.#open.head ?? Infinity);
+    this.#set({ conversation, isRead });
+    if (conversation.settings !== before.settings || conversation.running !== before.running || conversation.title !== before.title) {
+      this.readSessionSoon();
+    }
+  }
+
+  #keepRaw(events: LogEvent[]): void {
+    // A new array only now and then: the view reads it when it draws.
+    for (const event of events) this.#raw.push(event);
+    if (this.#raw.length > RAW_EVENTS * 2) this.#raw = this.#raw.slice(-RAW_EVENTS);
+  }
+
+  #reset(reason: string): void {
+    this.#pending = [];
+    this.#raw = [];
+    this.#set({ conversation: EMPTY, isRead: false, resynced: reason });
+  }
+
+  #set(change: Partial<Open>): void {
+    this.#open = { ...this.#open, ...change };
+    for (const reader of this.#readers) reader();
+  }
+}
+
+/** Events that come within one frame are drawn once. Returns what cancels it. */
+function onNextFrame(run: () => void): () => void {
+  let isDone = false;
+  const once = () => {
+    if (isDone) return;
+    isDone = true;
+    cancelAnimationFrame(frame);
+    clearTimeout(timer);
+    run();
+  };
+  const frame = requestAnimationFrame(once);
+  const timer = setTimeout(once, HIDDEN_FLUSH);
+  return () => {
+    isDone = true;
+    cancelAnimationFrame(frame);
+    clearTimeout(timer);
+  };
+}
