@@ -5,6 +5,8 @@ import { defineConfig } from "vitest/config";
 // The daemon that `npm run dev` talks to. It only answers pages of its own origin, so the
 // proxy speaks in its name.
 const daemon = process.env.SWITCHYARD_URL ?? "http://127.0.0.1:7433";
+// With a token the page needs no login while it is worked on.
+const token = process.env.SWITCHYARD_TOKEN;
 
 export default defineConfig({
   plugins: [react()],
@@ -20,7 +22,7 @@ export default defineConfig({
   server: {
     port: Number(process.env.PORT ?? 5173),
     proxy: {
-      "/v1": { target: daemon, changeOrigin: true, headers: { origin: daemon } },
+      "/v1": { target: daemon, changeOrigin: true, headers: { origin: daemon, ...(token && { authorization: `Bearer ${token}` }) } },
     },
   },
   test: {

@@ -538,7 +538,7 @@ export interface components {
         };
         AgentOptions: {
             /** @description All that the agent lets one set, as it says it. */
-            configOptions: Record<string, never>[];
+            configOptions: Record<string, unknown>[];
             effort?: components["schemas"]["Choosable"] | null;
             mode?: components["schemas"]["Choosable"] | null;
             model?: components["schemas"]["Choosable"] | null;
@@ -548,7 +548,7 @@ export interface components {
              * @description What is known of each: `id`, `name`, whether it is `available`, its version, models and
              *     more.
              */
-            agents: Record<string, never>[];
+            agents: Record<string, unknown>[];
             /** @description False while some are still being looked at. */
             isComplete: boolean;
         };
@@ -577,7 +577,7 @@ export interface components {
             /** @description Asks for the next page; there is none without it. */
             nextCursor?: string | null;
             /** @description In the order of time: who decided what about which call, and by which rule. */
-            rows: Record<string, never>[];
+            rows: Record<string, unknown>[];
         };
         Capabilities: {
             /** @description Ask for a word, not for a version. */
@@ -610,12 +610,12 @@ export interface components {
         /** @description Who decided what. */
         Decision: {
             /** @description `{who, detail?}` */
-            by: Record<string, never>;
+            by: Record<string, unknown>;
             /** @description What was chosen; of a permission. */
-            outcome?: Record<string, never> | null;
+            outcome?: Record<string, unknown> | null;
             requestId: string;
             /** @description Of an elicitation. */
-            response?: Record<string, never> | null;
+            response?: Record<string, unknown> | null;
         };
         Fork: {
             /**
@@ -696,7 +696,7 @@ export interface components {
             } | null;
             limits?: components["schemas"]["SessionLimits"];
             /** @description As in ACP's `session/new`. Those that are commands are for the daemon's own user. */
-            mcpServers?: Record<string, never>[];
+            mcpServers?: Record<string, unknown>[];
             mode?: string | null;
             model?: string | null;
             /** @description `ask`, `accept-edits`, `auto`, `read-only` or `deny-all`. */
@@ -713,7 +713,7 @@ export interface components {
             kind: string;
             options: components["schemas"]["PermissionOption"][];
             /** @description The agent's question as it came. */
-            request: Record<string, never>;
+            request: Record<string, unknown>;
             requestId: string;
             /**
              * Format: int64
@@ -743,7 +743,7 @@ export interface components {
             optionId?: string | null;
             outcome?: components["schemas"]["Refusal"] | null;
             /** @description ACP's answer to an elicitation, such as `{"action": "accept", "content": {…}}`. */
-            response?: Record<string, never> | null;
+            response?: Record<string, unknown> | null;
         };
         PermissionOption: {
             /** @description `allow_once`, `allow_always`, `reject_once` or `reject_always`. */
@@ -809,7 +809,7 @@ export interface components {
             head: number;
             id: string;
             /** @description What it may use, if it has limits. */
-            limits?: Record<string, never> | null;
+            limits?: Record<string, unknown> | null;
             /** @description Whose token made it. */
             madeBy?: string | null;
             options?: components["schemas"]["AgentOptions"] | null;
@@ -823,7 +823,7 @@ export interface components {
              */
             updated: number;
             /** @description What it has used, as far as the agent tells. */
-            usage?: Record<string, never> | null;
+            usage?: Record<string, unknown> | null;
         };
         /**
          * @description What a session may use over its whole life before it pauses and asks. A limit that is
@@ -898,7 +898,7 @@ export interface components {
             role: string;
         };
         /** @description Text, or ACP's content blocks. */
-        Words: string | Record<string, never>[];
+        Words: string | Record<string, unknown>[];
     };
     responses: never;
     parameters: never;

@@ -62,6 +62,7 @@ export class SessionStore {
     this.#follower?.close();
     this.#stop.abort();
     this.#flushing?.();
+    this.#flushing = undefined;
     clearTimeout(this.#reread);
     // What was read and not yet shown must not be skipped when the store is started again.
     this.#pending = [];

@@ -1,7 +1,211 @@
-// One session.
+// One session: its conversation as it grows, its questions, and where to write to it.
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore, type DragEvent } from "react";
+import { useListChanges } from "../api/live";
+import { asProblem, type Problem } from "../api/problem";
+import type { ListChange } from "../api/types";
+import { useKeys } from "../parts/keys";
+import { Notice, ProblemNotice } from "../parts/Notice";
 import { useTitle } from "../parts/title";
+import { Link, navigate } from "../router";
+import { answerQuestion, cancelTurn, forkSession } from "../session/actions";
+import type { QuestionItem } from "../session/items";
+import { Rows } from "../session/rows";
+import { SessionStore, type Open } from "../session/store";
+import { useAnnouncement } from "./session/announce";
+import { Composer } from "./session/Composer";
+import { InSession, type SessionContext } from "./session/context";
+import { Head } from "./session/Head";
+import { QueueList } from "./session/QueueList";
+import { RawEvents } from "./session/RawEvents";
+import { Stream } from "./session/Stream";
+import { useAttachments } from "./session/useAttachments";
+import { Waiting } from "./session/Waiting";
+import "../style/session.css";
+import "../style/render.css";
 
 export function SessionView({ id }: { id: string }) {
-  useTitle("Session");
-  return <div className="view">{id}</div>;
+  const [store] = useState(() => new SessionStore(id));
+  useEffect(() => {
+    store.start();
+    return () => store.stop();
+  }, [store]);
+  const open = useSyncExternalStore(store.subscribe, store.snapshot);
+  useListChanges(
+    useCallback(
+      (change: ListChange | "all") => {
+        if (change === "all" || change.session === id) store.readSessionSoon();
+      },
+      [store, id],
+    ),
+  );
+  if (open.problem?.status === 404) return <Gone id={id} />;
+  return <OpenSession store={store} open={open} />;
+}
+
+function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
+  const { conversation, session, connection } = open;
+  const [isRaw, setRaw] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  const [isStopping, setStopping] = useState(false);
+  const [isDropping, setDropping] = useState(false);
+  const [rowsMaker] = useState(() => new Rows());
+  const input = useRef<HTMLTextAreaElement>(null);
+  const attachments = useAttachments(store.id);
+  const announcement = useAnnouncement(conversation, open.isRead);
+  const title = session?.title ?? conversation.title ?? firstWords(open) ?? "Session";
+  const [question] = conversation.waiting;
+  useTitle(title, question && `Question: ${question.title.slice(0, 60)}`);
+
+  const fork = useCallback(
+    (upTo?: number) => {
+      forkSession(store.id, upTo).then(
+        (made) => navigate(`/sessions/${encodeURIComponent(made.id)}`),
+        (error: unknown) => setProblem(asProblem(error)),
+      );
+    },
+    [store],
+  );
+  const stop = () => {
+    setStopping(true);
+    cancelTurn(store.id)
+      .catch((error: unknown) => setProblem(asProblem(error)))
+      .finally(() => setStopping(false));
+  };
+  useSessionKeys({ store, question, isRunning: conversation.running !== undefined, stop, toggleRaw: () => setRaw(!isRaw), input, onProblem: setProblem });
+
+  // A conversation of thousands of events is drawn once it is there, not thousands of times.
+  const rows = useMemo(() => (open.isRead ? rowsMaker.of(conversation.items) : []), [rowsMaker, conversation.items, open.isRead]);
+  const last = rows.at(-1)?.item;
+  const liveKey = conversation.running && last && last.type !== "end" ? last.key : undefined;
+  const [folds] = useState(() => new Map<string, boolean>());
+  const cwd = session?.cwd ?? "";
+  const context = useMemo<SessionContext>(() => ({ id: store.id, cwd, liveKey, folds, fork }), [store, cwd, liveKey, folds, fork]);
+  const drop = {
+    onDragOver: (event: DragEvent) => {
+      if (!event.dataTransfer.types.includes("Files")) return;
+      event.preventDefault();
+      setDropping(true);
+    },
+    onDragLeave: (event: DragEvent) => {
+      if (event.currentTarget === event.target) setDropping(false);
+    },
+    onDrop: (event: DragEvent) => {
+      if (event.dataTransfer.files.length === 0) return;
+      event.preventDefault();
+      setDropping(false);
+      attachments.add(event.dataTransfer.files);
+    },
+  };
+
+  return (
+    <InSession.Provider value={context}>
+      <div className={isDropping ? "session dropping" : "session"} {...drop}>
+        <Head open={open} store={store} title={title} isRaw={isRaw} onRaw={() => setRaw(!isRaw)} onFork={() => fork()} />
+        <States open={open} />
+        {problem && <ProblemNotice problem={problem} />}
+        {isRaw ? (
+          <RawEvents events={store.raw} seq={conversation.seq} />
+        ) : open.isRead ? (
+          <Stream rows={rows} liveKey={liveKey} />
+        ) : (
+          <Reading open={open} />
+        )}
+        <div className="session-foot">
+          <Waiting questions={conversation.waiting} onShow={() => document.querySelector<HTMLElement>(".question-card button, .question-card input")?.focus()} />
+          <QueueList session={store.id} queue={conversation.running ? conversation.queue : conversation.queue.slice(0)} />
+          <Composer
+            session={store.id}
+            commands={conversation.commands}
+            attachments={attachments}
+            isRunning={conversation.running !== undefined || conversation.queue.length > 0}
+            isStopping={isStopping || (conversation.running?.isCancelling ?? false)}
+            isDisabled={connection.phase === "ended"}
+            input={input}
+            onStop={stop}
+          />
+        </div>
+        <div className="sr-only" role="status" aria-live="polite">
+          {announcement}
+        </div>
+      </div>
+    </InSession.Provider>
+  );
+}
+
+interface Keyed {
+  store: SessionStore;
+  question: QuestionItem | undefined;
+  isRunning: boolean;
+  stop: () => void;
+  toggleRaw: () => void;
+  input: React.RefObject<HTMLTextAreaElement | null>;
+  onProblem: (problem: Problem) => void;
+}
+
+function useSessionKeys({ store, question, isRunning, stop, toggleRaw, input, onProblem }: Keyed): void {
+  const answer = (optionId: string) => {
+    if (question) answerQuestion(store.id, question.requestId, { optionId }).catch((error: unknown) => onProblem(asProblem(error)));
+  };
+  const yes = question?.options.find((option) => option.kind === "allow_once");
+  const no = question?.options.find((option) => option.kind === "reject_once");
+  const numbered = (question?.options ?? []).slice(0, 9).flatMap((option, i) => [
+    { keys: String(i + 1), label: `Answer: ${option.name}`, run: () => answer(option.optionId) },
+    { keys: `alt+${i + 1}`, label: `Answer while typing: ${option.name}`, run: () => answer(option.optionId), inText: true },
+  ]);
+  useKeys([
+    ...numbered,
+    ...(yes ? [{ keys: "y", label: `Answer: ${yes.name}`, run: () => answer(yes.optionId) }] : []),
+    ...(no ? [{ keys: "n", label: `Answer: ${no.name}`, run: () => answer(no.optionId) }] : []),
+    { keys: "i", label: "Write a prompt", run: () => input.current?.focus() },
+    ...(isRunning ? [{ keys: "mod+.", label: "Stop the running turn", run: stop, inText: true }] : []),
+    { keys: "e", label: "Show or hide the raw events", run: toggleRaw },
+  ]);
+}
+
+/** What is not as usual, said once and plainly. */
+function States({ open }: { open: Open }) {
+  const { connection, session, resynced } = open;
+  return (
+    <>
+      {(connection.phase === "offline" || connection.phase === "evicted" || connection.phase === "ended") && (
+        <Notice tone={connection.phase === "ended" ? "error" : "warning"}>
+          {connection.phase === "offline" && <p>Offline: {connection.reason}. What is shown here may be out of date; it goes on by itself.</p>}
+          {connection.phase === "evicted" && <p>Evicted: {connection.reason}.</p>}
+          {connection.phase === "ended" && <p>{connection.reason ?? "The stream is over"}</p>}
+        </Notice>
+      )}
+      {resynced && connection.phase === "live" && <Notice>Resynchronised: {resynced}.</Notice>}
+      {session?.status === "damaged" && <Notice tone="error">Events of this session are damaged; what can be read is shown.</Notice>}
+    </>
+  );
+}
+
+function Reading({ open }: { open: Open }) {
+  const { head, conversation, connection } = open;
+  return (
+    <div className="reading" role="status">
+      {connection.phase !== "ended" && <span className="spinner" aria-hidden="true" />}
+      {head === undefined ? "Opening the session" : `Reading ${conversation.seq} of ${head} events`}
+    </div>
+  );
+}
+
+function Gone({ id }: { id: string }) {
+  useTitle("No such session");
+  return (
+    <div className="view">
+      <header className="view-head">
+        <h1>There is no such session</h1>
+      </header>
+      <p>
+        <code>{id}</code> does not exist, was deleted, or is not yours. <Link href="/">To the sessions</Link>
+      </p>
+    </div>
+  );
+}
+
+function firstWords(open: Open): string | undefined {
+  const prompt = open.conversation.items.find((item) => item.type === "prompt");
+  const block = prompt?.type === "prompt" ? prompt.blocks[0] : undefined;
+  return typeof block?.text === "string" ? block.text.slice(0, 60) : undefined;
 }

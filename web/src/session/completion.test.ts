@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { accept, fileSuggestion, matchCommands, wantedAt } from "./completion";
+
+test("a slash is a command only at the very beginning", () => {
+  expect(wantedAt("/he", 3)).toMatchObject({ kind: "command", words: "he" });
+  expect(wantedAt("say /he", 7)).toBeUndefined();
+  expect(wantedAt("/help me", 8)).toBeUndefined();
+});
+
+test("an at-sign is a file after a space, and no part of an address", () => {
+  expect(wantedAt("look at @src/ma", 15)).toMatchObject({ kind: "file", words: "src/ma", from: 8 });
+  expect(wantedAt("me@example", 10)).toBeUndefined();
+});
+
+test("what begins so comes first", () => {
+  const commands = ["reload", "load"].map((name) => ({ name, description: "" }));
+  expect(matchCommands(commands, "lo").map((each) => each.label)).toEqual(["/load", "/reload"]);
+});
+
+test("accepting replaces the words and nothing else", () => {
+  const text = "see @ma and go";
+  const wanted = wantedAt(text, 7);
+  expect(wanted && accept(text, wanted, fileSuggestion("src/main.rs"))).toEqual({ text: "see @src/main.rs and go", cursor: 16 });
+});

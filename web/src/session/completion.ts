@@ -1,0 +1,48 @@
+// What a person may mean while typing: a slash command at the beginning, a file after `@`.
+import type { SlashCommand } from "./items";
+
+export type Wanted = { kind: "command"; words: string; from: number; to: number } | { kind: "file"; words: string; from: number; to: number };
+
+export interface Suggestion {
+  /** What replaces the words. */
+  insert: string;
+  label: string;
+  detail?: string;
+}
+
+/** What is being typed at the cursor, if it can be completed. */
+export function wantedAt(text: string, cursor: number): Wanted | undefined {
+  const before = text.slice(0, cursor);
+  const command = /^\/([^\s/]*)$/.exec(before);
+  if (command) return { kind: "command", words: command[1] ?? "", from: 0, to: cursor };
+  const mention = /(?:^|\s)@([^\s@]*)$/.exec(before);
+  if (mention) {
+    const words = mention[1] ?? "";
+    return { kind: "file", words, from: cursor - words.length - 1, to: cursor };
+  }
+  return undefined;
+}
+
+export function matchCommands(commands: readonly SlashCommand[], words: string): Suggestion[] {
+  const wanted = words.toLowerCase();
+  const found = commands.filter((command) => command.name.toLowerCase().includes(wanted));
+  // What begins so is more likely meant than what merely contains it.
+  found.sort((a, b) => Number(!a.name.toLowerCase().startsWith(wanted)) - Number(!b.name.toLowerCase().startsWith(wanted)));
+  return found.slice(0, 30).map((command) => ({
+    insert: `/${command.name} `,
+    label: `/${command.name}`,
+    detail: [command.hint, command.description].filter(Boolean).join(" · "),
+  }));
+}
+
+export function fileSuggestion(path: string): Suggestion {
+  const slash = path.lastIndexOf("/");
+  return { insert: `@${path} `, label: path.slice(slash + 1), detail: slash < 0 ? undefined : path.slice(0, slash) };
+}
+
+/** The text with the suggestion in place, and where the cursor goes. */
+export function accept(text: string, wanted: Wanted, suggestion: Suggestion): { text: string; cursor: number } {
+  const rest = text.slice(wanted.to);
+  const insert = rest.startsWith(" ") ? suggestion.insert.trimEnd() : suggestion.insert;
+  return { text: text.slice(0, wanted.from) + insert + rest, cursor: wanted.from + insert.length };
+}

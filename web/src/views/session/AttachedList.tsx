@@ -1,0 +1,22 @@
+// The files that go with the next prompt.
+import { IconButton } from "../../parts/Button";
+import { Icon } from "../../parts/Icon";
+import { bytes } from "../../parts/numbers";
+import { visible } from "../../render/visible";
+import type { Attached } from "./useAttachments";
+
+export function AttachedList({ files, onRemove }: { files: Attached[]; onRemove: (file: Attached) => void }) {
+  if (files.length === 0) return null;
+  return (
+    <ul className="attached" aria-label="Attachments">
+      {files.map((file) => (
+        <li key={file.key} className={file.problem ? "chip bad" : "chip"} title={file.problem?.detail ?? file.problem?.message}>
+          {file.preview ? <img src={file.preview} alt="" /> : <Icon name="file" />}
+          <span className="attached-name">{visible(file.name)}</span>
+          <span className="faint">{file.problem ? "not uploaded" : file.id === undefined ? "uploading" : bytes(file.size)}</span>
+          <IconButton icon="close" label={`Remove ${file.name}`} className="small-button" onClick={() => onRemove(file)} />
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,54 @@
+// How a turn ended: why, how long it took, what it used.
+import { useContext } from "react";
+import { IconButton } from "../../parts/Button";
+import { Notice } from "../../parts/Notice";
+import { count, money } from "../../parts/numbers";
+import { Ago, duration } from "../../parts/Time";
+import { visible } from "../../render/visible";
+import type { EndItem } from "../../session/items";
+import { number, object, type Json } from "../../session/read";
+import { InSession } from "./context";
+
+const REASONS: Record<string, string> = {
+  end_turn: "Done",
+  cancelled: "Stopped",
+  max_tokens: "Ended: the answer reached the model's length",
+  max_turn_requests: "Ended: too many requests in one turn",
+  refusal: "The agent refused to go on",
+  error: "Failed",
+};
+
+export function EndRow({ item }: { item: EndItem }) {
+  const { fork } = useContext(InSession);
+  const parts = [item.tookMs === undefined ? undefined : duration(item.tookMs), item.usage && usageWords(item.usage)].filter(Boolean);
+  return (
+    <>
+      {item.error && (
+        <Notice tone="error">
+          <p>{visible(item.error.message)}</p>
+          {item.error.remedy && <p className="muted">{visible(item.error.remedy)}</p>}
+        </Notice>
+      )}
+      <div className="end-line">
+        <span className={item.stopReason === "end_turn" ? "" : "strong"}>{REASONS[item.stopReason] ?? `Ended: ${visible(item.stopReason)}`}</span>
+        {parts.map((part) => (
+          <span key={part}>{part}</span>
+        ))}
+        <Ago time={item.time} />
+        <IconButton icon="fork" label="Fork the session from here" className="small-button" onClick={() => fork(item.seq)} />
+      </div>
+    </>
+  );
+}
+
+function usageWords(usage: Json): string | undefined {
+  const input = number(usage.inputTokens) ?? number(usage.input_tokens);
+  const output = number(usage.outputTokens) ?? number(usage.output_tokens);
+  const total = number(usage.totalTokens) ?? number(usage.total_tokens);
+  const cost = number(object(usage.cost).amount) ?? number(usage.costUsd);
+  const words = [];
+  if (input !== undefined && output !== undefined) words.push(`${count(input)} in, ${count(output)} out`);
+  else if (total !== undefined) words.push(`${count(total)} tokens`);
+  if (cost !== undefined) words.push(money(cost));
+  return words.length > 0 ? words.join(" · ") : undefined;
+}

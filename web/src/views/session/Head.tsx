@@ -1,0 +1,124 @@
+// The bar above a session: its title, how it stands, what can be set, what it has used.
+import { useState } from "react";
+import { asProblem, type Problem } from "../../api/problem";
+import type { Changes, Choosable, Session } from "../../api/types";
+import { ConnectionBadge } from "../../parts/ConnectionBadge";
+import { IconButton } from "../../parts/Button";
+import { Menu } from "../../parts/Menu";
+import { ProblemNotice } from "../../parts/Notice";
+import { StatusBadge } from "../../parts/Status";
+import { visible } from "../../render/visible";
+import { changeSession, closeSession, exportPath } from "../../session/actions";
+import type { Open, SessionStore } from "../../session/store";
+import { UsageView } from "./Usage";
+
+interface Props {
+  open: Open;
+  store: SessionStore;
+  title: string;
+  isRaw: boolean;
+  onRaw: () => void;
+  onFork: () => void;
+}
+
+export function Head({ open, store, title, isRaw, onRaw, onFork }: Props) {
+  const { session, conversation, connection } = open;
+  const [problem, setProblem] = useState<Problem>();
+  const [isRenaming, setRenaming] = useState(false);
+  const run = (work: Promise<Session>) => {
+    setProblem(undefined);
+    work.then(
+      (changed) => store.setSession(changed),
+      (error: unknown) => setProblem(asProblem(error)),
+    );
+  };
+  const change = (changes: Changes) => run(changeSession(store.id, changes));
+  return (
+    <header className="session-head">
+      <div className="session-title">
+        {isRenaming ? (
+          <Rename
+            title={session?.title ?? ""}
+            onDone={(next) => {
+              setRenaming(false);
+              if (next !== undefined) change({ title: next || null });
+            }}
+          />
+        ) : (
+          <h1 title={title} onDoubleClick={() => setRenaming(true)}>
+            {visible(title)}
+          </h1>
+        )}
+        {session && <StatusBadge status={conversation.waiting.length > 0 ? "requires_action" : conversation.running ? "running" : session.status} />}
+        <span className="head-end">
+          <ConnectionBadge connection={connection} onRetry={store.retry} />
+          <IconButton icon="code" label="Raw events (e)" aria-pressed={isRaw} onClick={onRaw} />
+          <Menu
+            label="More"
+            items={[
+              { label: "Rename", icon: "edit", run: () => setRenaming(true) },
+              { label: "Fork", icon: "fork", run: onFork },
+              { label: "Export the log", icon: "download", run: () => location.assign(exportPath(store.id)) },
+              { label: "Close", icon: "close", detail: "ends the agent; it can be prompted again", run: () => run(closeSession(store.id)) },
+            ]}
+          />
+        </span>
+      </div>
+      <div className="session-facts">
+        {session && (
+          <>
+            <span className="badge">{session.agent}</span>
+            <span className="mono cwd" title={session.cwd}>
+              {visible(session.cwd)}
+            </span>
+            <Choice label="Model" choosable={session.options?.model} onChoose={(model) => change({ model })} />
+            <Choice label="Mode" choosable={session.options?.mode} onChoose={(mode) => change({ mode })} />
+            <Choice label="Effort" choosable={session.options?.effort} onChoose={(effort) => change({ effort })} />
+          </>
+        )}
+        <UsageView conversation={conversation} session={session} />
+      </div>
+      {problem && <ProblemNotice problem={problem} />}
+    </header>
+  );
+}
+
+function Choice({ label, choosable, onChoose }: { label: string; choosable: Choosable | null | undefined; onChoose: (id: string) => void }) {
+  if (!choosable || choosable.values.length === 0) return null;
+  const current = choosable.values.find((value) => value.id === choosable.current);
+  return (
+    <Menu
+      label={label}
+      text={visible(current?.name ?? choosable.current ?? label)}
+      items={choosable.values.map((value) => ({
+        label: visible(value.name),
+        isChosen: value.id === choosable.current,
+        run: () => onChoose(value.id),
+      }))}
+    />
+  );
+}
+
+function Rename({ title, onDone }: { title: string; onDone: (title?: string) => void }) {
+  const [value, setValue] = useState(title);
+  return (
+    <form
+      className="rename"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onDone(value.trim());
+      }}
+    >
+      <input
+        className="input"
+        aria-label="Title"
+        autoFocus
+        maxLength={200}
+        value={value}
+        onChange={(event) => setValue(event.target.value)}
+        onKeyDown={(event) => event.key === "Escape" && onDone()}
+        onBlur={() => onDone(value.trim() === title ? undefined : value.trim())}
+      />
+    </form>
+  );
+}

@@ -1,0 +1,83 @@
+// The conversation as a list that holds only what is on the screen, and stays at its end for
+// as long as one does not look further up.
+import { useCallback, useLayoutEffect, useRef, useState } from "react";
+import { VList, type VListHandle } from "virtua";
+import { Button } from "../../parts/Button";
+import { useKeys } from "../../parts/keys";
+import type { Row } from "../../session/rows";
+import { RowView } from "./RowView";
+
+// So near to the end one still wants to follow.
+const NEAR = 48;
+
+interface Props {
+  rows: Row[];
+  liveKey: string | undefined;
+}
+
+export function Stream({ rows, liveKey }: Props) {
+  const list = useRef<VListHandle>(null);
+  const isFollowing = useRef(true);
+  const lastOffset = useRef(0);
+  const [isAway, setAway] = useState(false);
+  const [seen, setSeen] = useState(rows.length);
+  const last = rows.length - 1;
+
+  const toEnd = useCallback(() => {
+    isFollowing.current = true;
+    setAway(false);
+    if (last >= 0) list.current?.scrollToIndex(last, { align: "end" });
+  }, [last]);
+
+  const follow = useCallback(() => {
+    if (isFollowing.current && last >= 0) list.current?.scrollToIndex(last, { align: "end" });
+  }, [last]);
+
+  useLayoutEffect(follow, [rows, follow]);
+
+  const onScroll = (offset: number) => {
+    const handle = list.current;
+    if (!handle) return;
+    const isNear = offset + handle.viewportSize >= handle.scrollSize - NEAR;
+    // Only a person scrolls up: what comes new makes the list longer, never the way shorter.
+    if (isNear) isFollowing.current = true;
+    else if (offset < lastOffset.current - 2) {
+      if (isFollowing.current) setSeen(rows.length);
+      isFollowing.current = false;
+    }
+    lastOffset.current = offset;
+    setAway(!isFollowing.current);
+  };
+
+  useKeys([
+    { keys: "End", label: "Jump to the latest", run: toEnd },
+    { keys: "Home", label: "Jump to the beginning", run: () => {
+      isFollowing.current = false;
+      setAway(true);
+      list.current?.scrollToIndex(0);
+    } },
+  ]);
+
+  return (
+    <div className="stream">
+      <VList
+        ref={list}
+        data={rows}
+        className="stream-list"
+        role="region"
+        aria-label="Conversation"
+        tabIndex={0}
+        bufferSize={600}
+        onScroll={onScroll}
+        onResize={follow}
+      >
+        {(row) => <RowView key={row.key} row={row} isLive={row.item.key === liveKey && (row.piece === undefined || row.isLast)} />}
+      </VList>
+      {isAway && (
+        <Button className="to-end" icon="down" onClick={toEnd}>
+          {rows.length > seen ? `Latest, ${rows.length - seen} new` : "Latest"}
+        </Button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,33 @@
+// What the rows of a session need to know beside their item.
+import { createContext, useContext, useState } from "react";
+
+export interface SessionContext {
+  id: string;
+  cwd: string;
+  /** The key of the row that still grows. */
+  liveKey: string | undefined;
+  isLogin?: string;
+  /** Which folds are open; kept here since rows come and go as one scrolls. */
+  folds: Map<string, boolean>;
+  fork: (upTo: number) => void;
+}
+
+export const InSession = createContext<SessionContext>({ id: "", cwd: "", liveKey: undefined, folds: new Map(), fork: () => undefined });
+
+export function useFold(key: string, isOpenAtFirst: boolean): [boolean, () => void] {
+  const { folds } = useContext(InSession);
+  const [, redraw] = useState(0);
+  const isOpen = folds.get(key) ?? isOpenAtFirst;
+  return [
+    isOpen,
+    () => {
+      folds.set(key, !isOpen);
+      redraw((n) => n + 1);
+    },
+  ];
+}
+
+/** A path as short as the session's directory allows. */
+export function shortPath(path: string, cwd: string): string {
+  return cwd && path.startsWith(`${cwd}/`) ? path.slice(cwd.length + 1) : path;
+}

@@ -1,0 +1,20 @@
+// What was written and not yet sent, kept over a reload of this tab.
+
+const key = (session: string) => `switchyard.draft.${session}`;
+
+export function draftOf(session: string): string {
+  try {
+    return sessionStorage.getItem(key(session)) ?? "";
+  } catch {
+    return ""; // storage may be forbidden
+  }
+}
+
+export function keepDraft(session: string, text: string): void {
+  try {
+    if (text === "") sessionStorage.removeItem(key(session));
+    else sessionStorage.setItem(key(session), text);
+  } catch {
+    // Forbidden or full: then it lives as long as the page.
+  }
+}

@@ -1,0 +1,43 @@
+// Suggestions for what is being typed. Files are asked of the daemon, a moment after the last
+// key; a daemon that cannot tell is not asked again.
+import { useEffect, useMemo, useState } from "react";
+import { isAbort, Problem } from "../../api/problem";
+import { findFiles } from "../../session/actions";
+import { fileSuggestion, matchCommands, wantedAt, type Suggestion, type Wanted } from "../../session/completion";
+import type { SlashCommand } from "../../session/items";
+
+const AFTER_TYPING = 120;
+let canFindFiles = true;
+
+export function useSuggestions(session: string, text: string, cursor: number, commands: readonly SlashCommand[]): { wanted?: Wanted; suggestions: Suggestion[] } {
+  const wanted = useMemo(() => wantedAt(text, cursor), [text, cursor]);
+  const [files, setFiles] = useState<{ words: string; suggestions: Suggestion[] }>();
+  const fileWords = wanted?.kind === "file" ? wanted.words : undefined;
+
+  useEffect(() => {
+    if (fileWords === undefined || !canFindFiles) return;
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      findFiles(session, fileWords, stop.signal).then(
+        (paths) => setFiles({ words: fileWords, suggestions: paths.map(fileSuggestion) }),
+        (error: unknown) => {
+          if (isAbort(error)) return;
+          if (error instanceof Problem && [404, 405, 501].includes(error.status)) canFindFiles = false;
+          setFiles(undefined);
+        },
+      );
+    }, AFTER_TYPING);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [session, fileWords]);
+
+  const suggestions = useMemo(() => {
+    if (wanted?.kind === "command") return matchCommands(commands, wanted.words);
+    // While the next answer is under way the last one is better than nothing.
+    if (wanted?.kind === "file" && files) return files.suggestions;
+    return [];
+  }, [wanted, commands, files]);
+  return { wanted, suggestions };
+}
