@@ -8,6 +8,19 @@ const daemon = process.env.SWITCHYARD_URL ?? "http://127.0.0.1:7433";
 // With a token the page needs no login while it is worked on.
 const token = process.env.SWITCHYARD_TOKEN;
 
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' blob: data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join("; ");
+
 export default defineConfig({
   plugins: [react()],
   build: {
@@ -24,6 +37,11 @@ export default defineConfig({
     proxy: {
       "/v1": { target: daemon, changeOrigin: true, headers: { origin: daemon, ...(token && { authorization: `Bearer ${token}` }) } },
     },
+  },
+  preview: {
+    port: Number(process.env.PORT ?? 5174),
+    // As strict as the daemon is, so that what it would refuse is seen here.
+    headers: { "Content-Security-Policy": POLICY },
   },
   test: {
     environment: "jsdom",

@@ -23,21 +23,29 @@ export class SseParser {
     // A line may end with \r\n, and the cut may fall between the two.
     if (this.#afterReturn && text.startsWith("\n")) text = text.slice(1);
     this.#afterReturn = text.endsWith("\r");
-    // A large event comes in many pieces; looking through all of them each time adds up.
-    if (!/[\r\n]/.test(text)) {
-      this.#rest += text;
-      return frames;
+    // The daemon ends its lines with \n alone; whatever else the standard allows is made so.
+    if (text.includes("\r")) text = text.replace(/\r\n?/g, "\n");
+    let start = 0;
+    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
+      const line = text.slice(start, end);
+      start = end + 1;
+      if (this.#rest === "") this.#line(line, frames);
+      else {
+        // A large event comes in many pieces, which are put together once.
+        const whole = this.#rest + line;
+        this.#rest = "";
+        this.#line(whole, frames);
+      }
     }
-    const lines = (this.#rest + text).split(/\r\n|\n|\r/);
-    this.#rest = lines.pop() ?? "";
-    for (const line of lines) this.#line(line, frames);
+    this.#rest += text.slice(start);
     return frames;
   }
 
   #line(line: string, frames: Frame[]): void {
     if (line === "") {
       if (this.#data.length > 0) {
-        frames.push({ id: this.#id, event: this.#event || "message", data: this.#data.join("\n") });
+        const data = this.#data.length === 1 ? (this.#data[0] ?? "") : this.#data.join("\n");
+        frames.push({ id: this.#id, event: this.#event || "message", data });
       }
       this.#id = undefined;
       this.#event = "";

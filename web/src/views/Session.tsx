@@ -17,7 +17,7 @@ import { InSession, type SessionContext } from "./session/context";
 import { Head } from "./session/Head";
 import { QueueList } from "./session/QueueList";
 import { RawEvents } from "./session/RawEvents";
-import { Stream } from "./session/Stream";
+import { Stream, type StreamHandle } from "./session/Stream";
 import { useAttachments } from "./session/useAttachments";
 import { Waiting } from "./session/Waiting";
 import "../style/session.css";
@@ -50,6 +50,7 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
   const [isDropping, setDropping] = useState(false);
   const [rowsMaker] = useState(() => new Rows());
   const input = useRef<HTMLTextAreaElement>(null);
+  const stream = useRef<StreamHandle>(null);
   const attachments = useAttachments(store.id);
   const announcement = useAnnouncement(conversation, open.isRead);
   const title = session?.title ?? conversation.title ?? firstWords(open) ?? "Session";
@@ -79,7 +80,8 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
   const liveKey = conversation.running && last && last.type !== "end" ? last.key : undefined;
   const [folds] = useState(() => new Map<string, boolean>());
   const cwd = session?.cwd ?? "";
-  const context = useMemo<SessionContext>(() => ({ id: store.id, cwd, liveKey, folds, fork }), [store, cwd, liveKey, folds, fork]);
+  const [onScreen, noteOnScreen] = useOnScreenSet();
+  const context = useMemo<SessionContext>(() => ({ id: store.id, cwd, folds, fork, noteOnScreen }), [store, cwd, folds, fork, noteOnScreen]);
   const drop = {
     onDragOver: (event: DragEvent) => {
       if (!event.dataTransfer.types.includes("Files")) return;
@@ -106,13 +108,17 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
         {isRaw ? (
           <RawEvents events={store.raw} seq={conversation.seq} />
         ) : open.isRead ? (
-          <Stream rows={rows} liveKey={liveKey} />
+          <Stream ref={stream} rows={rows} liveKey={liveKey} />
         ) : (
           <Reading open={open} />
         )}
         <div className="session-foot">
-          <Waiting questions={conversation.waiting} onShow={() => document.querySelector<HTMLElement>(".question-card button, .question-card input")?.focus()} />
-          <QueueList session={store.id} queue={conversation.running ? conversation.queue : conversation.queue.slice(0)} />
+          <Waiting questions={isRaw ? conversation.waiting : conversation.waiting.filter((each) => !onScreen.has(each.requestId))} total={conversation.waiting.length} onShow={(each) => {
+              setRaw(false);
+              // The list is only there once the raw events are gone.
+              requestAnimationFrame(() => stream.current?.show(each.key));
+            }} />
+          <QueueList session={store.id} queue={conversation.queue} />
           <Composer
             session={store.id}
             commands={conversation.commands}
@@ -130,6 +136,21 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
       </div>
     </InSession.Provider>
   );
+}
+
+/** The questions whose cards can be seen: they need no bar of their own. */
+function useOnScreenSet(): [ReadonlySet<string>, (requestId: string, isThere: boolean) => void] {
+  const [onScreen, setOnScreen] = useState<ReadonlySet<string>>(new Set());
+  const note = useCallback((requestId: string, isThere: boolean) => {
+    setOnScreen((before) => {
+      if (before.has(requestId) === isThere) return before;
+      const after = new Set(before);
+      if (isThere) after.add(requestId);
+      else after.delete(requestId);
+      return after;
+    });
+  }, []);
+  return [onScreen, note];
 }
 
 interface Keyed {

@@ -69,7 +69,7 @@ export function Head({ open, store, title, isRaw, onRaw, onFork }: Props) {
           <>
             <span className="badge">{session.agent}</span>
             <span className="mono cwd" title={session.cwd}>
-              {visible(session.cwd)}
+              <bdi>{visible(session.cwd)}</bdi>
             </span>
             <Choice label="Model" choosable={session.options?.model} onChoose={(model) => change({ model })} />
             <Choice label="Mode" choosable={session.options?.mode} onChoose={(mode) => change({ mode })} />

@@ -14,16 +14,24 @@ import type { QuestionItem, QuestionOption, Resolution } from "../../session/ite
 import { list, object, text } from "../../session/read";
 import { InSession, shortPath } from "./context";
 import { Form } from "./Form";
-import { commandOf } from "./ToolCard";
+import { commandOf, TitleText } from "./ToolCard";
+import { useOnScreen } from "./useOnScreen";
 
 export function QuestionCard({ item }: { item: QuestionItem }) {
   if (item.resolution) return <Resolved item={item} resolution={item.resolution} />;
-  if (!item.isForPerson) return null;
+  return item.isForPerson ? <Asking item={item} /> : null;
+}
+
+function Asking({ item }: { item: QuestionItem }) {
+  const { noteOnScreen } = useContext(InSession);
+  const ref = useOnScreen<HTMLElement>((isThere) => noteOnScreen(item.requestId, isThere));
   return (
-    <section className="card question-card" aria-label={`Question: ${item.title}`}>
+    <section ref={ref} className="card question-card" aria-label={`Question: ${item.title}`}>
       <h3>
         <Icon name={item.limit ? "pause" : "question"} />
-        <span>{visible(item.title).slice(0, 1000)}</span>
+        <span>
+          <TitleText text={item.title.slice(0, 1000)} />
+        </span>
       </h3>
       <About item={item} />
       <Answers item={item} />
@@ -138,7 +146,9 @@ function Resolved({ item, resolution }: { item: QuestionItem; resolution: Resolu
   return (
     <p className={`line-notice ${isYes ? "info" : "warning"} resolved`}>
       <Icon name={isYes ? "check" : "close"} size={13} />
-      <span className="notice-title">{visible(item.title).slice(0, 300)}</span>
+      <span className="notice-title">
+        <TitleText text={item.title.slice(0, 300)} />
+      </span>
       <span>
         {visible(words)}, {visible(who + which)}
         {resolution.waitedMs !== undefined && <span className="faint"> after {duration(resolution.waitedMs)}</span>}

@@ -1,5 +1,5 @@
 // One row of the conversation.
-import { Component, memo, useContext, type ReactNode } from "react";
+import { Component, memo, type ReactNode } from "react";
 import { Icon } from "../../parts/Icon";
 import { Ago, duration } from "../../parts/Time";
 import { Content } from "../../render/Content";
@@ -10,7 +10,6 @@ import { visible } from "../../render/visible";
 import type { ContentItem, NoticeItem, PromptItem, ThoughtItem } from "../../session/items";
 import { text } from "../../session/read";
 import type { Row } from "../../session/rows";
-import { InSession } from "./context";
 import { EndRow } from "./EndRow";
 import { Fold } from "./Fold";
 import { PlanCard } from "./Plan";
@@ -19,7 +18,7 @@ import { ToolCard } from "./ToolCard";
 
 export const RowView = memo(function RowView({ row, isLive }: { row: Row; isLive: boolean }) {
   return (
-    <div className={`row ${row.item.type}`}>
+    <div className={`row row-${row.item.type}`}>
       <Guard>
         <ItemView row={row} isLive={isLive} />
       </Guard>
@@ -143,8 +142,4 @@ class Guard extends Component<{ children: ReactNode }, { error?: string }> {
       </p>
     );
   }
-}
-
-export function useIsLive(key: string): boolean {
-  return useContext(InSession).liveKey === key;
 }

@@ -1,6 +1,6 @@
 // The conversation as a list that holds only what is on the screen, and stays at its end for
 // as long as one does not look further up.
-import { useCallback, useLayoutEffect, useRef, useState } from "react";
+import { useCallback, useImperativeHandle, useLayoutEffect, useRef, useState, type Ref } from "react";
 import { VList, type VListHandle } from "virtua";
 import { Button } from "../../parts/Button";
 import { useKeys } from "../../parts/keys";
@@ -10,12 +10,19 @@ import { RowView } from "./RowView";
 // So near to the end one still wants to follow.
 const NEAR = 48;
 
+/** What others may ask of the list. */
+export interface StreamHandle {
+  /** Brings an item on the screen. */
+  show: (key: string) => void;
+}
+
 interface Props {
   rows: Row[];
   liveKey: string | undefined;
+  ref?: Ref<StreamHandle>;
 }
 
-export function Stream({ rows, liveKey }: Props) {
+export function Stream({ rows, liveKey, ref }: Props) {
   const list = useRef<VListHandle>(null);
   const isFollowing = useRef(true);
   const lastOffset = useRef(0);
@@ -49,13 +56,16 @@ export function Stream({ rows, liveKey }: Props) {
     setAway(!isFollowing.current);
   };
 
+  const show = (place: number) => {
+    if (place < 0) return;
+    isFollowing.current = false;
+    setAway(true);
+    list.current?.scrollToIndex(place, { align: place === 0 ? "start" : "center" });
+  };
+  useImperativeHandle(ref, () => ({ show: (key) => show(rows.findIndex((row) => row.key === key)) }));
   useKeys([
     { keys: "End", label: "Jump to the latest", run: toEnd },
-    { keys: "Home", label: "Jump to the beginning", run: () => {
-      isFollowing.current = false;
-      setAway(true);
-      list.current?.scrollToIndex(0);
-    } },
+    { keys: "Home", label: "Jump to the beginning", run: () => show(0) },
   ]);
 
   return (

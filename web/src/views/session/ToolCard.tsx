@@ -48,7 +48,7 @@ export function ToolCard({ item, isLive }: { item: ToolItem; isLive: boolean }) 
       summary={
         <>
           <span className="tool-title" title={visible(title).slice(0, 500)}>
-            {visible(cwd ? title.replaceAll(`${cwd}/`, "") : title).slice(0, 300)}
+            <TitleText text={(cwd ? title.replaceAll(`${cwd}/`, "") : title).slice(0, 300)} />
           </span>
           {item.until !== undefined && item.until - item.time >= 1000 && <span className="faint">{duration(item.until - item.time)}</span>}
           <Status status={item.status} />
@@ -83,7 +83,7 @@ function ToolBody({ item }: { item: ToolItem }) {
           <code>{visible(command)}</code>
         </pre>
       )}
-      {item.locations.length > 0 && (
+      {item.locations.length > 0 && !item.content.some((part) => part.type === "diff") && (
         <ul className="locations" aria-label="Places">
           {item.locations.map((place, i) => (
             <li key={i} className="mono" title={visible(place.path)}>
@@ -97,8 +97,7 @@ function ToolBody({ item }: { item: ToolItem }) {
       {!hasTerminal && item.terminal !== "" && <Terminal text={item.terminal} />}
       {output !== undefined && (item.content.length === 0 || hasTerminal) && item.terminal === "" && <Terminal text={output} />}
       {item.exit && <p className="faint small">Exit {item.exit.signal ? `by ${item.exit.signal}` : `code ${item.exit.code ?? "?"}`}</p>}
-      <Raw name={`${item.key}.in`} label="Input" value={item.input} />
-      <Raw name={`${item.key}.out`} label="Output as it came" value={item.output} />
+      <Raw item={item} />
     </div>
   );
 }
@@ -119,13 +118,25 @@ function Part({ part, item }: { part: Json; item: ToolItem }): ReactNode {
   return <Content block={block} />;
 }
 
-function Raw({ name, label, value }: { name: string; label: string; value: unknown }) {
-  if (value === undefined) return null;
+/** Input and output as they came, for whoever wants to see exactly. */
+function Raw({ item }: { item: ToolItem }) {
+  const parts = [item.input, item.output].filter((value) => value !== undefined);
+  if (parts.length === 0) return null;
+  const label = parts.length === 2 ? "Input and output as they came" : item.input === undefined ? "Output as it came" : "Input as it came";
   return (
-    <Fold name={name} summary={<span className="faint">{label}</span>} className="raw-fold">
-      {() => (typeof value === "string" ? <Code text={value} /> : <Code text={JSON.stringify(value, null, 2)} language="json" />)}
+    <Fold name={`${item.key}.raw`} summary={<span className="faint">{label}</span>} className="raw-fold">
+      {() =>
+        parts.map((value, i) =>
+          typeof value === "string" ? <Code key={i} text={value} /> : <Code key={i} text={JSON.stringify(value, null, 2)} language="json" />,
+        )
+      }
     </Fold>
   );
+}
+
+/** A title with what stands between backticks as code. */
+export function TitleText({ text: words }: { text: string }): ReactNode {
+  return words.split(/`([^`]+)`/).map((part, i) => (i % 2 === 1 ? <code key={i}>{visible(part)}</code> : visible(part)));
 }
 
 export function commandOf(input: unknown): string | undefined {

@@ -5,11 +5,13 @@ import type { QuestionItem } from "../../session/items";
 import { Answers } from "./Question";
 
 interface Props {
+  /** Those whose cards cannot be seen. */
   questions: readonly QuestionItem[];
+  total: number;
   onShow: (question: QuestionItem) => void;
 }
 
-export function Waiting({ questions, onShow }: Props) {
+export function Waiting({ questions, total, onShow }: Props) {
   const [first] = questions;
   if (!first) return null;
   return (
@@ -18,7 +20,7 @@ export function Waiting({ questions, onShow }: Props) {
       <button type="button" className="link waiting-title" onClick={() => onShow(first)}>
         {visible(first.title).slice(0, 200)}
       </button>
-      {questions.length > 1 && <span className="badge warn">1 of {questions.length}</span>}
+      {total > 1 && <span className="badge warn">1 of {total}</span>}
       <Answers key={first.requestId} item={first} isShort />
     </section>
   );

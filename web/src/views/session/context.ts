@@ -4,15 +4,16 @@ import { createContext, useContext, useState } from "react";
 export interface SessionContext {
   id: string;
   cwd: string;
-  /** The key of the row that still grows. */
-  liveKey: string | undefined;
-  isLogin?: string;
   /** Which folds are open; kept here since rows come and go as one scrolls. */
   folds: Map<string, boolean>;
   fork: (upTo: number) => void;
+  /** A question's card came on the screen or left it. */
+  noteOnScreen: (requestId: string, isThere: boolean) => void;
 }
 
-export const InSession = createContext<SessionContext>({ id: "", cwd: "", liveKey: undefined, folds: new Map(), fork: () => undefined });
+const NOWHERE: SessionContext = { id: "", cwd: "", folds: new Map(), fork: () => undefined, noteOnScreen: () => undefined };
+
+export const InSession = createContext(NOWHERE);
 
 export function useFold(key: string, isOpenAtFirst: boolean): [boolean, () => void] {
   const { folds } = useContext(InSession);
