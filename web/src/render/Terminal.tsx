@@ -28,31 +28,33 @@ export const Terminal = memo(function Terminal({ text, label = "Output" }: { tex
       )}
       {isCut && isWhole && <p className="faint small">The last {ALL_LINES} of {lines.length} lines</p>}
       <pre tabIndex={0} aria-label={label}>
-        {shown.map((line, i) => (
-          <Line key={lines.length - shown.length + i} line={isWhole ? line : cut(line)} />
-        ))}
+        {runsOf(isWhole ? shown : shown.map(cut)).map((run, i) =>
+          run.name ? (
+            <span key={i} className={run.name}>
+              {run.text}
+            </span>
+          ) : (
+            run.text
+          ),
+        )}
       </pre>
     </div>
   );
 });
 
-function Line({ line }: { line: AnsiLine }) {
-  return (
-    <>
-      {line.map((span, i) => {
-        const name = classOf(span.style);
-        const text = visible(span.text);
-        return name ? (
-          <span key={i} className={name}>
-            {text}
-          </span>
-        ) : (
-          text
-        );
-      })}
-      {"\n"}
-    </>
-  );
+/** Text of one look, also over several lines: thousands of plain lines are one piece of text. */
+function runsOf(lines: AnsiLine[]): { name: string; text: string }[] {
+  const runs: { name: string; text: string }[] = [];
+  const add = (name: string, text: string) => {
+    const last = runs[runs.length - 1];
+    if (last && last.name === name) last.text += text;
+    else runs.push({ name, text });
+  };
+  for (const line of lines) {
+    for (const span of line) add(classOf(span.style), visible(span.text));
+    add("", "\n");
+  }
+  return runs;
 }
 
 function lengthOf(line: AnsiLine): number {

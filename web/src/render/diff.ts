@@ -27,12 +27,14 @@ export interface FileDiff {
 }
 
 const CONTEXT = 3;
-// Comparing takes time with the square of what differs; this much is a fraction of a second.
-const LONGEST_EDIT = 2_000;
+// Comparing takes time with the square of what differs. Where it takes longer than a person
+// notices, one text replaces the other.
+const LONGEST_EDIT = 1_000;
+const LONGEST_MS = 250;
 const LONGEST_WORDS = 400;
 
 export function diffOf(before: string, after: string): FileDiff {
-  const changes = diffLines(before, after, { maxEditLength: LONGEST_EDIT });
+  const changes = diffLines(before, after, { maxEditLength: LONGEST_EDIT, timeout: LONGEST_MS });
   const lines: DiffLine[] = [];
   let [b, a, added, removed] = [0, 0, 0, 0];
   for (const change of changes ?? whole(before, after)) {

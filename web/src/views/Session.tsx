@@ -55,6 +55,7 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
   const announcement = useAnnouncement(conversation, open.isRead);
   const title = session?.title ?? conversation.title ?? firstWords(open) ?? "Session";
   const [question] = conversation.waiting;
+  const isRunning = conversation.running !== undefined || conversation.queue.length > 0;
   useTitle(title, question && `Question: ${question.title.slice(0, 60)}`);
 
   const fork = useCallback(
@@ -72,7 +73,7 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
       .catch((error: unknown) => setProblem(asProblem(error)))
       .finally(() => setStopping(false));
   };
-  useSessionKeys({ store, question, isRunning: conversation.running !== undefined, stop, toggleRaw: () => setRaw(!isRaw), input, onProblem: setProblem });
+  useSessionKeys({ store, question, isRunning, stop, toggleRaw: () => setRaw(!isRaw), input, onProblem: setProblem });
 
   // A conversation of thousands of events is drawn once it is there, not thousands of times.
   const rows = useMemo(() => (open.isRead ? rowsMaker.of(conversation.items) : []), [rowsMaker, conversation.items, open.isRead]);
@@ -123,7 +124,7 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
             session={store.id}
             commands={conversation.commands}
             attachments={attachments}
-            isRunning={conversation.running !== undefined || conversation.queue.length > 0}
+            isRunning={isRunning}
             isStopping={isStopping || (conversation.running?.isCancelling ?? false)}
             isDisabled={connection.phase === "ended"}
             input={input}

@@ -29,6 +29,7 @@ export function Composer({ session, commands, attachments, isRunning, isStopping
   const [cursor, setCursor] = useState(0);
   const [chosen, setChosen] = useState(0);
   const [isClosed, setClosed] = useState(false);
+  const [hasFocus, setFocus] = useState(false);
   const [isSending, setSending] = useState(false);
   const [problem, setProblem] = useState<Problem>();
   // The same prompt sent again after a lost answer is one prompt.
@@ -36,7 +37,7 @@ export function Composer({ session, commands, attachments, isRunning, isStopping
   const picker = useRef<HTMLInputElement>(null);
   const listId = useId();
   const { wanted, suggestions } = useSuggestions(session, text, cursor, commands);
-  const areShown = !isClosed && wanted !== undefined && suggestions.length > 0;
+  const areShown = hasFocus && !isClosed && wanted !== undefined && suggestions.length > 0;
 
   useEffect(() => keepDraft(session, text), [session, text]);
   useEffect(() => fit(input.current), [text, input]);
@@ -130,6 +131,8 @@ export function Composer({ session, commands, attachments, isRunning, isStopping
           onSelect={(event) => setCursor(event.currentTarget.selectionStart)}
           onKeyDown={onKeyDown}
           onPaste={onPaste}
+          onFocus={() => setFocus(true)}
+          onBlur={() => setFocus(false)}
         />
         <div className="composer-tools">
           <IconButton icon="attach" label="Attach files" disabled={isDisabled} onClick={() => picker.current?.click()} />
@@ -144,14 +147,16 @@ export function Composer({ session, commands, attachments, isRunning, isStopping
             }}
           />
           <span className="faint small hint wide-only">Enter sends, Shift+Enter is a new line</span>
-          {isRunning && (
-            <Button icon="stop" look="danger" isBusy={isStopping} onClick={onStop}>
-              Stop
+          <span className="composer-end">
+            {isRunning && (
+              <Button icon="stop" look="danger" isBusy={isStopping} onClick={onStop}>
+                Stop
+              </Button>
+            )}
+            <Button icon="send" look="primary" isBusy={isSending} disabled={!canSend} onClick={send}>
+              {isRunning ? "Queue" : "Send"}
             </Button>
-          )}
-          <Button icon="send" look="primary" isBusy={isSending} disabled={!canSend} onClick={send}>
-            {isRunning ? "Queue" : "Send"}
-          </Button>
+          </span>
         </div>
       </div>
     </div>
