@@ -35,7 +35,15 @@ export default defineConfig({
   server: {
     port: Number(process.env.PORT ?? 5173),
     proxy: {
-      "/v1": { target: daemon, changeOrigin: true, headers: { origin: daemon, ...(token && { authorization: `Bearer ${token}` }) } },
+      "/v1": {
+        target: daemon,
+        changeOrigin: true,
+        headers: { origin: daemon, ...(token && { authorization: `Bearer ${token}` }) },
+        configure: (proxy) => {
+          // Left to itself the proxy keeps a stream open that the daemon has lost.
+          proxy.on("proxyRes", (from, _, to) => from.on("close", () => from.complete || to.destroy()));
+        },
+      },
     },
   },
   preview: {

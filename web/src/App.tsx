@@ -104,8 +104,9 @@ function Place({ href, icon, label, isHere, count = 0 }: { href: string; icon: I
       <Icon name={icon} />
       <span>{label}</span>
       {count > 0 && (
-        <span className="count" aria-label={`${count} waiting`}>
+        <span className="count">
           {count}
+          <span className="sr-only"> waiting</span>
         </span>
       )}
     </Link>

@@ -4,7 +4,7 @@
 // `/v1/events` has no cursors: the stream is opened first, then the lists are read, and read
 // again after every reconnect. One store for the page, started once.
 import { useEffect, useSyncExternalStore } from "react";
-import { Follower, type Connection } from "./connection";
+import { Follower, UNCONNECTED, type Connection } from "./connection";
 import { requestJson } from "./request";
 import type { ListChange, Permission } from "./types";
 
@@ -14,7 +14,7 @@ export interface Live {
   questions: Permission[];
 }
 
-let live: Live = { connection: { phase: "connecting", resyncs: 0 }, questions: [] };
+let live: Live = { connection: UNCONNECTED, questions: [] };
 const readers = new Set<() => void>();
 const changeListeners = new Set<(change: ListChange | "all") => void>();
 let follower: Follower | undefined;
@@ -59,7 +59,7 @@ export function startLive(): void {
 export function stopLive(): void {
   follower?.close();
   follower = undefined;
-  set({ connection: { phase: "connecting", resyncs: 0 }, questions: [] });
+  set({ connection: UNCONNECTED, questions: [] });
 }
 
 export function retryLive(): void {

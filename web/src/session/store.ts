@@ -1,6 +1,6 @@
 // A session that is open in this page: its events as they come, the conversation made of them,
 // and what the daemon knows beside the log. Views read snapshots; nothing else is mutable.
-import { Follower, type Connection } from "../api/connection";
+import { UNCONNECTED, type Connection, type Follower } from "../api/connection";
 import { followSession } from "../api/events";
 import { asProblem, isAbort, type Problem } from "../api/problem";
 import { path, requestJson } from "../api/request";
@@ -31,7 +31,7 @@ const HIDDEN_FLUSH = 250;
 
 export class SessionStore {
   readonly id: string;
-  #open: Open = { conversation: EMPTY, connection: { phase: "connecting", resyncs: 0 }, isRead: false };
+  #open: Open = { conversation: EMPTY, connection: UNCONNECTED, isRead: false };
   #raw: LogEvent[] = [];
   #pending: LogEvent[] = [];
   #readers = new Set<() => void>();
@@ -67,7 +67,7 @@ export class SessionStore {
     // What was read and not yet shown must not be skipped when the store is started again.
     this.#pending = [];
     this.#raw = [];
-    this.#open = { conversation: EMPTY, connection: { phase: "connecting", resyncs: 0 }, isRead: false };
+    this.#open = { conversation: EMPTY, connection: UNCONNECTED, isRead: false };
   }
 
   retry = (): void => this.#follower?.retry();
@@ -88,7 +88,7 @@ export class SessionStore {
   async readSession(): Promise<void> {
     try {
       const session = await requestJson<Session>(path`/v1/sessions/${this.id}`, { signal: this.#stop.signal });
-      this.#set({ session, problem: undefined });
+      this.setSession(session);
     } catch (error) {
       if (isAbort(error)) return;
       const problem = asProblem(error);
@@ -98,7 +98,9 @@ export class SessionStore {
   }
 
   setSession(session: Session): void {
-    this.#set({ session: { ...this.#open.session, ...session } });
+    // Options are only told while the agent runs; they are still those that it will have.
+    const options = session.options ?? this.#open.session?.options;
+    this.#set({ session: { ...session, options }, problem: undefined });
   }
 
   readSessionSoon = (): void => {

@@ -187,6 +187,13 @@ function useSessionKeys({ store, question, isRunning, stop, toggleRaw, input, on
 /** What is not as usual, said once and plainly. */
 function States({ open }: { open: Open }) {
   const { connection, session, resynced } = open;
+  const [seen, setSeen] = useState({ resyncs: 0, evictions: 0 });
+  const isLive = connection.phase === "live";
+  const dismiss = (
+    <button type="button" className="link" onClick={() => setSeen(connection)}>
+      Dismiss
+    </button>
+  );
   return (
     <>
       {(connection.phase === "offline" || connection.phase === "evicted" || connection.phase === "ended") && (
@@ -196,7 +203,14 @@ function States({ open }: { open: Open }) {
           {connection.phase === "ended" && <p>{connection.reason ?? "The stream is over"}</p>}
         </Notice>
       )}
-      {resynced && connection.phase === "live" && <Notice>Resynchronised: {resynced}.</Notice>}
+      {isLive && resynced && connection.resyncs > seen.resyncs && (
+        <Notice>
+          Resynchronised: {resynced}. {dismiss}
+        </Notice>
+      )}
+      {isLive && connection.evictions > seen.evictions && (
+        <Notice>This page was too slow, lost its place and came back; nothing is missing. {dismiss}</Notice>
+      )}
       {session?.status === "damaged" && <Notice tone="error">Events of this session are damaged; what can be read is shown.</Notice>}
     </>
   );

@@ -122,9 +122,8 @@ export function Composer({ session, commands, attachments, isRunning, isStopping
           disabled={isDisabled}
           placeholder={isRunning ? "Queue a further prompt" : "Write a prompt; / for commands, @ for files"}
           aria-label="Prompt"
-          role="combobox"
-          aria-expanded={areShown}
-          aria-controls={listId}
+          aria-haspopup="listbox"
+          aria-controls={areShown ? listId : undefined}
           aria-autocomplete="list"
           aria-activedescendant={areShown ? `${listId}-${chosen}` : undefined}
           onChange={(event) => change(event.target.value, event.target.selectionStart)}

@@ -9,7 +9,9 @@ import { ProblemNotice } from "../../parts/Notice";
 import { StatusBadge } from "../../parts/Status";
 import { visible } from "../../render/visible";
 import { changeSession, closeSession, exportPath } from "../../session/actions";
+import type { PlanEntry } from "../../session/items";
 import type { Open, SessionStore } from "../../session/store";
+import { progress } from "./Plan";
 import { UsageView } from "./Usage";
 
 interface Props {
@@ -76,10 +78,23 @@ export function Head({ open, store, title, isRaw, onRaw, onFork }: Props) {
             <Choice label="Effort" choosable={session.options?.effort} onChoose={(effort) => change({ effort })} />
           </>
         )}
+        {conversation.running && conversation.plan && <PlanBadge entries={conversation.plan.entries} />}
         <UsageView conversation={conversation} session={session} />
       </div>
       {problem && <ProblemNotice problem={problem} />}
     </header>
+  );
+}
+
+/** How far the plan is, wherever one has scrolled to. */
+function PlanBadge({ entries }: { entries: readonly PlanEntry[] }) {
+  const { done, total, now } = progress(entries);
+  if (total === 0) return null;
+  return (
+    <span className="badge accent plan-badge" title={now && visible(now)}>
+      Plan {done} of {total}
+      {now && `: ${visible(now)}`}
+    </span>
   );
 }
 

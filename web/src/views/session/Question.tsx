@@ -49,7 +49,7 @@ function About({ item }: { item: QuestionItem }) {
   return (
     <>
       {command !== undefined && (
-        <pre className="command" tabIndex={0} aria-label="Command">
+        <pre className="command" tabIndex={0} role="group" aria-label="Command">
           <code>{visible(command)}</code>
         </pre>
       )}

@@ -79,7 +79,7 @@ function ToolBody({ item }: { item: ToolItem }) {
   return (
     <div className="tool-body">
       {command !== undefined && (
-        <pre className="command" tabIndex={0} aria-label="Command">
+        <pre className="command" tabIndex={0} role="group" aria-label="Command">
           <code>{visible(command)}</code>
         </pre>
       )}
