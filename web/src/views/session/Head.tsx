@@ -60,7 +60,7 @@ export function Head({ open, store, title, isRaw, onRaw, onFork }: Props) {
             items={[
               { label: "Rename", icon: "edit", run: () => setRenaming(true) },
               { label: "Fork", icon: "fork", run: onFork },
-              { label: "Export the log", icon: "download", run: () => location.assign(exportPath(store.id)) },
+              { label: "Export the log", icon: "download", run: () => download(exportPath(store.id)) },
               { label: "Close", icon: "close", detail: "ends the agent; it can be prompted again", run: () => run(closeSession(store.id)) },
             ]}
           />
@@ -84,6 +84,14 @@ export function Head({ open, store, title, isRaw, onRaw, onFork }: Props) {
       {problem && <ProblemNotice problem={problem} />}
     </header>
   );
+}
+
+/** Saved, not shown: a log would take the page's place. */
+function download(href: string): void {
+  const link = document.createElement("a");
+  link.href = href;
+  link.download = "";
+  link.click();
 }
 
 /** How far the plan is, wherever one has scrolled to. */

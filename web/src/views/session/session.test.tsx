@@ -1,0 +1,223 @@
+// @vitest-environment jsdom
+import { cleanup, fireEvent, render, screen, waitFor } from "@testing-library/react";
+import { createRef } from "react";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { LogEvent } from "../../api/types";
+import { EMPTY, type Item } from "../../session/items";
+import { reduce } from "../../session/reduce";
+import { Rows } from "../../session/rows";
+import { log, update } from "../../session/samples";
+import { Composer } from "./Composer";
+import { InSession } from "./context";
+import { QueueList } from "./QueueList";
+import { RowView } from "./RowView";
+import { useAttachments } from "./useAttachments";
+
+interface Asked {
+  method: string;
+  path: string;
+  body: unknown;
+}
+
+let asked: Asked[];
+let answer: (asked: Asked) => Response | Promise<Response>;
+
+beforeEach(() => {
+  // jsdom lays nothing out.
+  Element.prototype.scrollIntoView = () => undefined;
+  asked = [];
+  sessionStorage.clear();
+  answer = () => Response.json({});
+  vi.stubGlobal("fetch", (path: string, init: RequestInit) => {
+    const one = { method: init.method ?? "GET", path, body: typeof init.body === "string" ? (JSON.parse(init.body) as unknown) : init.body };
+    asked.push(one);
+    return Promise.resolve().then(() => answer(one));
+  });
+});
+
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+});
+
+function draw(events: LogEvent[]) {
+  const { items } = reduce(EMPTY, events);
+  const context = { id: "s1", cwd: "/home/me", folds: new Map<string, boolean>(), fork: () => undefined, noteOnScreen: () => undefined };
+  return render(
+    <InSession.Provider value={context}>
+      {new Rows().of(items).map((row) => (
+        <RowView key={row.key} row={row} isLive={false} />
+      ))}
+    </InSession.Provider>,
+  );
+}
+
+const REQUEST = {
+  toolCall: { toolCallId: "c", title: "Run `rm -rf build`", rawInput: { command: "rm -rf build" } },
+  options: [
+    { optionId: "yes", name: "Allow once", kind: "allow_once" },
+    { optionId: "no", name: "Reject", kind: "reject_once" },
+  ],
+};
+const ASKED = log(["permission_requested", { requestId: "q1", ask: true, request: REQUEST }, "t1"]);
+
+test("a question shows what would be done, and its options answer it", async () => {
+  draw(ASKED);
+  expect(screen.getByLabelText("Command").textContent).toBe("rm -rf build");
+  fireEvent.click(screen.getByRole("button", { name: /Reject/ }));
+  await waitFor(() => expect(asked).toHaveLength(1));
+  expect(asked[0]).toEqual({ method: "POST", path: "/v1/sessions/s1/permissions/q1", body: { optionId: "no" } });
+  // Nobody answers twice while the first answer is under way.
+  expect(screen.getByRole<HTMLButtonElement>("button", { name: /Allow once/ }).disabled).toBe(true);
+});
+
+test("an answer that was refused says why and can be given again", async () => {
+  answer = () => Response.json({ type: "urn:switchyard:problem:forbidden", title: "not allowed", status: 403, remedy: "ask an operator" }, { status: 403 });
+  draw(ASKED);
+  fireEvent.click(screen.getByRole("button", { name: /Allow once/ }));
+  await screen.findByText("ask an operator");
+  expect(screen.getByRole<HTMLButtonElement>("button", { name: /Allow once/ }).disabled).toBe(false);
+});
+
+test("an answered question says who answered how", () => {
+  const answered = log(
+    ["permission_requested", { requestId: "q1", ask: true, request: REQUEST }, "t1"],
+    ["permission_resolved", { requestId: "q1", by: { who: "client", detail: "token:eve http" }, allowed: false, outcome: { name: "Reject" }, waitedMs: 2000 }, "t1"],
+  );
+  const { container } = draw(answered);
+  expect(container.textContent).toContain("Reject, eve after 2.0 s");
+  expect(screen.queryByRole("button")).toBeNull();
+});
+
+test("a form is sent as its fields say", async () => {
+  const requestedSchema = {
+    type: "object",
+    properties: { name: { type: "string", title: "Your name" }, age: { type: "integer" }, colour: { type: "string", oneOf: [{ const: "red", title: "Red" }] }, sure: { type: "boolean" } },
+    required: ["name"],
+  };
+  draw(log(["elicitation_requested", { requestId: "q2", ask: true, request: { message: "Who?", requestedSchema } }, "t1"]));
+  fireEvent.change(screen.getByLabelText(/Your name/), { target: { value: "Ada" } });
+  fireEvent.change(screen.getByLabelText("age"), { target: { value: "36" } });
+  fireEvent.click(screen.getByLabelText("sure"));
+  fireEvent.click(screen.getByRole("button", { name: "Send" }));
+  await waitFor(() => expect(asked).toHaveLength(1));
+  expect(asked[0]?.body).toEqual({ response: { action: "accept", content: { name: "Ada", age: 36, sure: true } } });
+});
+
+test("every kind of item can be drawn, folded and open", () => {
+  const every = log(
+    ["session_created", { agent: "demo", cwd: "/" }],
+    ["prompt_received", { by: "me", prompt: [{ type: "text", text: "hi" }, { type: "resource_link", name: "a.txt", uri: "file:///a.txt" }] }, "t1"],
+    ["turn_started", {}, "t1"],
+    update("agent_thought_chunk", { content: { type: "text", text: "hm" } }),
+    update("agent_message_chunk", { content: { type: "text", text: "**yes**" } }),
+    update("agent_message_chunk", { content: { type: "audio", mimeType: "audio/wav", data: "" } }),
+    update("tool_call", { toolCallId: "1", title: "Edit", kind: "edit", status: "completed", rawInput: { a: 1 }, content: [{ type: "diff", path: "/home/me/a", oldText: "x", newText: "y" }] }),
+    update("tool_call", { toolCallId: "2", title: "Run", kind: "execute", status: "completed", rawOutput: { output: "\u001b[32mok\u001b[0m" } }),
+    update("tool_call", { toolCallId: "3", title: "Odd", content: [{}, { type: "terminal" }, { type: "content" }], locations: [{ path: "/home/me/b", line: 3 }] }),
+    update("plan", { entries: [{ content: "look", status: "in_progress" }] }),
+    ["agent_stderr", { text: "warning" }, "t1"],
+    ["turn_ended", { stopReason: "error", error: { message: "no money", remedy: "earn some" } }, "t1"],
+  );
+  const { container } = draw(every);
+  for (const fold of screen.getAllByRole("button", { expanded: false })) fireEvent.click(fold);
+  expect(container.textContent).not.toContain("cannot be shown");
+  for (const words of ["yes", "hm", "ok", "b:3", "look", "warning", "no money", "earn some", "a.txt"]) expect(container.textContent).toContain(words);
+  const types = new Set(reduce(EMPTY, every).items.map((item: Item) => item.type));
+  expect(types).toEqual(new Set(["notice", "prompt", "thought", "answer", "content", "tool", "plan", "end"]));
+});
+
+function Writing({ isRunning = false, onStop = () => undefined }) {
+  const attachments = useAttachments("s1");
+  return (
+    <Composer
+      session="s1"
+      commands={[{ name: "help", description: "list" }]}
+      attachments={attachments}
+      isRunning={isRunning}
+      isStopping={false}
+      isDisabled={false}
+      input={createRef<HTMLTextAreaElement>()}
+      onStop={onStop}
+    />
+  );
+}
+
+function write(text: string): HTMLTextAreaElement {
+  const field = screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Prompt" });
+  fireEvent.focus(field);
+  fireEvent.change(field, { target: { value: text, selectionStart: text.length } });
+  return field;
+}
+
+test("Enter sends, Shift+Enter does not", async () => {
+  render(<Writing />);
+  const field = write("hello");
+  fireEvent.keyDown(field, { key: "Enter", shiftKey: true });
+  expect(asked).toHaveLength(0);
+  fireEvent.keyDown(field, { key: "Enter" });
+  await waitFor(() => expect(field.value).toBe(""));
+  expect(asked[0]).toMatchObject({ method: "POST", path: "/v1/sessions/s1/prompt", body: { prompt: "hello", attachments: [] } });
+});
+
+test("a prompt whose answer was lost is sent again under the same name, and is not lost itself", async () => {
+  answer = () => Promise.reject(new TypeError("network"));
+  render(<Writing />);
+  const field = write("hello");
+  fireEvent.keyDown(field, { key: "Enter" });
+  await screen.findByRole("alert");
+  expect(field.value).toBe("hello");
+  answer = () => Response.json({ turnId: "t" });
+  fireEvent.keyDown(field, { key: "Enter" });
+  await waitFor(() => expect(field.value).toBe(""));
+  const names = asked.map((one) => (one.body as { clientRequestId: string }).clientRequestId);
+  expect(names[0]).toBe(names[1]);
+});
+
+test("what was not sent is there again after a reload", () => {
+  const first = render(<Writing />);
+  write("half a thought");
+  first.unmount();
+  render(<Writing />);
+  expect(screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Prompt" }).value).toBe("half a thought");
+});
+
+test("a slash offers the agent's commands, Enter takes one instead of sending", () => {
+  render(<Writing />);
+  const field = write("/he");
+  expect(screen.getByRole("option", { name: /\/help/ })).toBeTruthy();
+  fireEvent.keyDown(field, { key: "Enter" });
+  expect(field.value).toBe("/help ");
+  expect(asked).toHaveLength(0);
+});
+
+test("pasted files are uploaded and go with the prompt; one that is removed does not", async () => {
+  let made = 0;
+  answer = ({ path, method }) => (method === "POST" && path.includes("/attachments") ? Response.json({ id: `a${++made}`, name: "n", size: 1, mimeType: "text/plain", by: "me", created: 0 }) : Response.json({ turnId: "t" }));
+  render(<Writing />);
+  const field = write("look");
+  fireEvent.paste(field, { clipboardData: { files: [new File(["x"], "x.txt"), new File(["y"], "y.txt")] } });
+  await waitFor(() => expect(screen.getAllByRole("listitem").every((item) => !item.textContent?.includes("uploading"))).toBe(true));
+  const [removal] = screen.getAllByRole("button", { name: /^Remove/ });
+  if (removal) fireEvent.click(removal);
+  fireEvent.keyDown(field, { key: "Enter" });
+  await waitFor(() => expect(field.value).toBe(""));
+  const prompt = asked.find((one) => one.path.endsWith("/prompt"));
+  expect((prompt?.body as { attachments: string[] }).attachments).toHaveLength(1);
+  expect(asked.some((one) => one.method === "DELETE")).toBe(true);
+});
+
+test("while a turn runs one can stop it, and prompts wait", () => {
+  const onStop = vi.fn();
+  render(<Writing isRunning onStop={onStop} />);
+  fireEvent.click(screen.getByRole("button", { name: "Stop" }));
+  expect(onStop).toHaveBeenCalledOnce();
+  expect(screen.getByRole("button", { name: "Queue" })).toBeTruthy();
+});
+
+test("a waiting prompt can be dropped", async () => {
+  render(<QueueList session="s1" queue={[{ turn: "t9", time: 0, seq: 1, blocks: [{ type: "text", text: "later" }], by: "eve" }]} />);
+  expect(screen.getByText("later")).toBeTruthy();
+  fireEvent.click(screen.getByRole("button", { name: "Drop this prompt" }));
+  await waitFor(() => expect(asked).toEqual([{ method: "DELETE", path: "/v1/sessions/s1/queue/t9", body: undefined }]));
+});
