@@ -1,0 +1,48 @@
+// Coming in and going out: the code of a login link is traded for a cookie that scripts
+// cannot read.
+import { askWhoIAm, forgetMe } from "./me";
+import { request } from "./request";
+
+// Where somebody wanted to go when they were sent to log in. The link opens a tab of its own,
+// so it must be kept where both tabs see it.
+const WANTED = "switchyard.wanted";
+/** As long as a login link works; older wishes are forgotten. */
+const WANTED_FOR = 10 * 60_000;
+
+export async function logIn(code: string): Promise<void> {
+  await request("/v1/login", { method: "POST", json: { code } });
+  await askWhoIAm();
+}
+
+export async function logOut(): Promise<void> {
+  await request("/v1/logout", { method: "POST" });
+  forgetMe();
+}
+
+/** The code in what a person pasted: the link, its end, or the code alone. */
+export function codeIn(text: string): string {
+  const found = /code=([^&\s]+)/.exec(text);
+  return (found?.[1] ?? text).trim();
+}
+
+export function rememberWanted(path: string, now = Date.now()): void {
+  try {
+    if (path !== "/" && !path.startsWith("/login")) localStorage.setItem(WANTED, JSON.stringify({ path, at: now }));
+  } catch {
+    // Then the login leads to the sessions.
+  }
+}
+
+/** Where to go after the login; asked once. Only ever a path of this page. */
+export function takeWanted(now = Date.now()): string {
+  try {
+    const kept: unknown = JSON.parse(localStorage.getItem(WANTED) ?? "null");
+    localStorage.removeItem(WANTED);
+    if (typeof kept !== "object" || kept === null) return "/";
+    const { path, at } = kept as { path?: unknown; at?: unknown };
+    if (typeof path !== "string" || typeof at !== "number" || now - at > WANTED_FOR) return "/";
+    return /^\/(?![/\\])/.test(path) ? path : "/";
+  } catch {
+    return "/";
+  }
+}

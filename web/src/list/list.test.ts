@@ -1,0 +1,188 @@
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { Problem } from "../api/problem";
+import type { Session, SessionPage } from "../api/types";
+import { failureIn } from "./failure";
+import { nothing, recentDirectories, withChange, without, withSessions } from "./known";
+import { everything, matches, queryFrom, searchOf, standingOf, type Query } from "./query";
+import { failureOf, PAGE, REREAD_AFTER, rowsOf, SessionStore, type Source } from "./store";
+
+function session(id: string, more: Partial<Session> = {}): Session {
+  return { id, agent: "demo", cwd: "/src", title: id, status: "idle", created: 0, updated: 0, head: 1, epoch: "e", bytes: 0, clients: 0, ...more };
+}
+
+const ids = (sessions: Session[]) => sessions.map((each) => each.id);
+const asking = (more: Partial<Query>): Query => ({ ...everything, ...more });
+
+describe("a query", () => {
+  it("finds words in the title, the directory and the agent, in any order and case", () => {
+    const it = session("s", { title: "Fix the LOGIN test", cwd: "/home/me/yard", agent: "codex" });
+    expect(matches(it, asking({ words: "test login" }), false)).toBe(true);
+    expect(matches(it, asking({ words: "codex yard" }), false)).toBe(true);
+    expect(matches(it, asking({ words: "login nowhere" }), false)).toBe(false);
+  });
+
+  it("tells failed from idle, and counts damaged as failed", () => {
+    expect(standingOf(session("s"), true)).toBe("failed");
+    expect(standingOf(session("s", { status: "running" }), true)).toBe("running");
+    expect(matches(session("s"), asking({ standing: "idle" }), true)).toBe(false);
+    expect(matches(session("s"), asking({ standing: "failed" }), true)).toBe(true);
+    expect(matches(session("s", { status: "damaged" }), asking({ standing: "failed" }), false)).toBe(true);
+  });
+
+  it("survives the address", () => {
+    const query = asking({ words: "a & b", standing: "failed", agent: "demo" });
+    expect(queryFrom(searchOf(query))).toEqual(query);
+    expect(searchOf(everything)).toBe("");
+    expect(queryFrom("?status=nonsense")).toEqual(everything);
+  });
+});
+
+describe("what is known", () => {
+  it("is not made older by a page that was asked for before", () => {
+    const known = withSessions(nothing, [session("a", { head: 9, status: "running" })]);
+    expect(withSessions(known, [session("a", { head: 5 })]).sessions.get("a")?.status).toBe("running");
+    expect(withSessions(known, [session("a", { head: 5, epoch: "other" })]).sessions.get("a")?.head).toBe(5);
+  });
+
+  it("takes changes in at once", () => {
+    const known = withSessions(nothing, [session("a")]);
+    const after = withChange(known, { session: "a", kind: "status", status: "running", seq: 4 }, 77).sessions.get("a");
+    expect(after).toMatchObject({ status: "running", head: 4, updated: 77, title: "a" });
+    expect(withChange(known, { session: "a", kind: "title", title: null }, 77).sessions.get("a")?.title).toBeNull();
+    expect(withChange(known, { session: "b", kind: "status", status: "idle" }, 77)).toBe(known);
+  });
+
+  it("does not bring a deleted session back", () => {
+    const known = without(withSessions(nothing, [session("a")]), "a");
+    expect(withSessions(known, [session("a", { head: 99 })]).sessions.size).toBe(0);
+  });
+
+  it("offers directories once each, those of the agent first", () => {
+    const known = withSessions(nothing, [
+      session("a", { cwd: "/old", updated: 1 }),
+      session("b", { cwd: "/new", updated: 9 }),
+      session("c", { cwd: "/old", updated: 5 }),
+      session("d", { cwd: "/other", updated: 2, agent: "codex" }),
+    ]);
+    expect(recentDirectories(known)).toEqual(["/new", "/old", "/other"]);
+    expect(recentDirectories(known, "codex")[0]).toBe("/other");
+  });
+});
+
+describe("a failure", () => {
+  const ended = (payload: object) => ({ kind: "turn_ended", payload });
+  it("is what the last turn ended with", () => {
+    const broken = ended({ stopReason: "error", error: { message: "it crashed", remedy: "prompt again" } });
+    expect(failureIn([broken, { kind: "session_closed", payload: {} }])).toEqual({ message: "it crashed", remedy: "prompt again" });
+    expect(failureIn([broken, ended({ stopReason: "end_turn" })])).toEqual({});
+    expect(failureIn([ended({ stopReason: "cancelled" })])).toEqual({});
+    expect(failureIn([undefined, 3, {}])).toEqual({});
+  });
+});
+
+describe("the store", () => {
+  let all: Session[];
+  const source = {
+    page: vi.fn<Source["page"]>(),
+    one: vi.fn<Source["one"]>(),
+    failure: vi.fn<Source["failure"]>(),
+  };
+  let store: SessionStore;
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    all = Array.from({ length: 250 }, (_, i) => session(`s${i}`, { updated: 1000 - i }));
+    source.page.mockReset().mockImplementation(async (query, cursor, limit): Promise<SessionPage> => {
+      const from = cursor === undefined ? 0 : Number(cursor.split(".")[1]);
+      const found = all.filter((each) => matches(each, query, false)).slice(from, from + limit);
+      const more = from + limit < all.length;
+      return { sessions: found, nextCursor: more ? `${found.at(-1)?.updated}.${from + limit}` : undefined };
+    });
+    source.one.mockReset().mockImplementation(async (id) => {
+      const found = all.find((each) => each.id === id);
+      if (!found) throw new Problem({ title: "gone", status: 404 });
+      return found;
+    });
+    source.failure.mockReset().mockImplementation(async (each) => ({ head: each.head }));
+    store = new SessionStore(source);
+  });
+
+  it("reads page after page, and each once", async () => {
+    store.open(everything);
+    store.open(everything);
+    await vi.waitFor(() => expect(rowsOf(store.state, everything)).toHaveLength(PAGE));
+    await store.more(everything);
+    await store.more(everything);
+    await store.more(everything);
+    expect(ids(rowsOf(store.state, everything))).toEqual(ids(all));
+    expect(source.page).toHaveBeenCalledTimes(3);
+  });
+
+  it("shows nothing below what was read without gaps", async () => {
+    const far = asking({ words: "s249" });
+    await store.more(far);
+    expect(ids(rowsOf(store.state, far))).toEqual(["s249"]);
+    await store.more(everything);
+    expect(ids(rowsOf(store.state, everything))).not.toContain("s249");
+  });
+
+  it("moves a session up when it changes, and reads it once for many changes", async () => {
+    await store.more(everything);
+    all[50] = session("s50", { updated: 5000, head: 3, status: "running" });
+    store.take({ session: "s50", kind: "status", status: "running", seq: 2 }, 4000);
+    store.take({ session: "s50", kind: "title", title: "New name", seq: 3 }, 4000);
+    expect(rowsOf(store.state, everything)[0]).toMatchObject({ id: "s50", title: "New name", status: "running" });
+    await vi.advanceTimersByTimeAsync(REREAD_AFTER);
+    expect(source.one).toHaveBeenCalledTimes(1);
+    expect(rowsOf(store.state, everything)[0]?.updated).toBe(5000);
+  });
+
+  it("learns of new sessions, and forgets deleted ones", async () => {
+    await store.more(everything);
+    all.unshift(session("new", { updated: 9000 }));
+    store.take({ session: "new", kind: "created", seq: 1 });
+    await vi.advanceTimersByTimeAsync(REREAD_AFTER);
+    expect(rowsOf(store.state, everything)[0]?.id).toBe("new");
+    store.take({ session: "new", kind: "deleted" });
+    expect(rowsOf(store.state, everything)[0]?.id).toBe("s0");
+  });
+
+  it("drops what was deleted while the connection was lost, and keeps what came meanwhile", async () => {
+    store.open(everything);
+    await vi.advanceTimersByTimeAsync(0);
+    all.splice(0, 1);
+    let answer: (page: SessionPage) => void = () => undefined;
+    source.page.mockImplementationOnce(() => new Promise((resolve) => (answer = resolve)));
+    store.take("all");
+    store.put(session("made", { updated: 9000 }));
+    answer({ sessions: all.slice(0, PAGE), nextCursor: "1.100" });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(ids(rowsOf(store.state, everything)).slice(0, 2)).toEqual(["made", "s1"]);
+  });
+
+  it("says what went wrong and tries again when asked", async () => {
+    source.page.mockRejectedValueOnce(new Problem({ title: "away" }));
+    await store.more(everything);
+    expect(store.state.listings.values().next().value?.problem?.message).toBe("away");
+  });
+
+  it("asks for failures once per state, a few at a time", async () => {
+    await store.more(everything);
+    let open = 0;
+    let most = 0;
+    source.failure.mockImplementation(async (each) => {
+      most = Math.max(most, ++open);
+      await Promise.resolve();
+      open -= 1;
+      return { head: each.head, message: each.id === "s1" ? "it crashed" : undefined };
+    });
+    store.lookAt(all.slice(0, 10));
+    store.lookAt(all.slice(0, 10));
+    await vi.advanceTimersByTimeAsync(10);
+    expect(source.failure).toHaveBeenCalledTimes(10);
+    expect(most).toBe(3);
+    expect(failureOf(store.state, session("s1"))?.message).toBe("it crashed");
+    expect(failureOf(store.state, session("s2"))).toBeUndefined();
+    expect(failureOf(store.state, session("s1", { status: "running" }))).toBeUndefined();
+  });
+});

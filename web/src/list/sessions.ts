@@ -1,0 +1,48 @@
+// The page's one list of sessions, joined to the daemon.
+import { useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
+import { useListChanges } from "../api/live";
+import { path, requestJson } from "../api/request";
+import type { ListChange, Session, SessionPage } from "../api/types";
+import { readFailure } from "./failure";
+import { askedFor, keyOf, type Query } from "./query";
+import { rowsOf, SessionStore, type Listing, type State } from "./store";
+
+export const sessions = new SessionStore({
+  page: (query, cursor, limit) =>
+    requestJson<SessionPage>("/v1/sessions", { query: { ...askedFor(query), cursor, limit } }),
+  one: (id) => requestJson<Session>(path`/v1/sessions/${id}`),
+  failure: readFailure,
+});
+
+/** How often the newest are read once more while somebody looks. */
+const REFRESH_EVERY = 15_000;
+
+export interface Rows {
+  rows: Session[];
+  listing: Listing | undefined;
+  state: State;
+}
+
+export function useKnown(): State {
+  return useSyncExternalStore(sessions.subscribe, sessions.read);
+}
+
+/** Keeps the list true, whatever view is shown. */
+export function useSessionChanges(): void {
+  useListChanges(useCallback((change: ListChange | "all") => sessions.take(change), []));
+}
+
+/** The sessions of a query, as they change. */
+export function useSessions(query: Query): Rows {
+  const state = useKnown();
+  const key = keyOf(query);
+  useEffect(() => sessions.open(query), [key, state.listings.has(key)]);
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (document.visibilityState === "visible") void sessions.refresh();
+    }, REFRESH_EVERY);
+    return () => clearInterval(timer);
+  }, []);
+  const rows = useMemo(() => rowsOf(state, query), [state, key]);
+  return { rows, listing: state.listings.get(key), state };
+}
