@@ -1,13 +1,19 @@
 // The frame around every view: where one can go, how the connection stands, what waits.
 import { useEffect, useState } from "react";
 import { retryLive, startLive, stopLive, useLive } from "./api/live";
+import { takeWanted } from "./api/login";
+import { askWhoIAm, forgetMe, useMe } from "./api/me";
 import { onUnauthorized } from "./api/request";
+import { useSessionChanges } from "./list/sessions";
+import { AccountMenu } from "./parts/AccountMenu";
 import { ConnectionBadge } from "./parts/ConnectionBadge";
+import { ConnectionBanner } from "./parts/ConnectionBanner";
 import { IconButton } from "./parts/Button";
 import { Icon, type IconName } from "./parts/Icon";
 import { KeysDialog } from "./parts/KeysDialog";
 import { listenToKeys, useKeys } from "./parts/keys";
 import { useTheme, type Theme } from "./parts/theme";
+import { Toasts } from "./parts/Toasts";
 import { Link, navigate, useRoute, type Route } from "./router";
 import { AgentsView } from "./views/Agents";
 import { ApprovalsView } from "./views/Approvals";
@@ -18,17 +24,34 @@ import { SessionsView } from "./views/Sessions";
 
 export function App() {
   const route = useRoute();
-  const [isShutOut, setShutOut] = useState(false);
+  const me = useMe();
+  const { connection } = useLive();
   const [areKeysShown, setKeysShown] = useState(false);
-  const isLogin = route.view === "login" || isShutOut;
+  const isLogin = route.view === "login" || me.state === "stranger";
+  const isIn = !isLogin && me.state !== "asking";
 
-  useEffect(() => onUnauthorized(() => setShutOut(true)), []);
+  const [cameWithCode] = useState(() => location.hash.includes("code="));
+
+  useEffect(() => {
+    if (!cameWithCode) void askWhoIAm();
+    return onUnauthorized(forgetMe);
+  }, []);
+  useEffect(() => {
+    if (route.view === "login" && me.state === "known") navigate(takeWanted(), "replace");
+  }, [route.view, me.state]);
   useEffect(listenToKeys, []);
   useEffect(() => {
-    if (isLogin) return;
+    if (!isIn) return;
     startLive();
     return stopLive;
-  }, [isLogin]);
+  }, [isIn]);
+  useEffect(() => {
+    // A daemon that was away when the page was opened has answered, or one that was there
+    // does not know this browser any more.
+    if (connection.phase === "live" && me.state === "unknown") void askWhoIAm();
+    if (connection.phase === "ended") void askWhoIAm();
+  }, [connection.phase, me.state]);
+  useSessionChanges();
   useKeys([
     { keys: "g s", label: "Go to sessions", run: () => navigate("/") },
     { keys: "g a", label: "Go to agents", run: () => navigate("/agents") },
@@ -36,26 +59,23 @@ export function App() {
     { keys: "?", label: "Show these keys", run: () => setKeysShown(true) },
   ]);
 
-  if (isLogin) {
-    return (
-      <LoginView
-        onLoggedIn={() => {
-          setShutOut(false);
-          if (route.view === "login") navigate("/", "replace");
-        }}
-      />
-    );
-  }
+  if (isLogin) return <LoginView />;
+  // Who is not logged in should not see the frame flash by.
+  if (!isIn) return <p className="sr-only">Asking the daemon …</p>;
   return (
     <div className="shell">
       <a className="skip" href="#main">
         Skip to the content
       </a>
       <Rail route={route} onKeys={() => setKeysShown(true)} />
-      <main id="main" tabIndex={-1}>
-        <View route={route} />
-      </main>
+      <div className="stage">
+        <ConnectionBanner connection={connection} onRetry={retryLive} />
+        <main id="main" tabIndex={-1}>
+          <View route={route} />
+        </main>
+      </div>
       {areKeysShown && <KeysDialog onClose={() => setKeysShown(false)} />}
+      <Toasts />
     </div>
   );
 }
@@ -90,6 +110,7 @@ function Rail({ route, onKeys }: { route: Route; onKeys: () => void }) {
       <div className="rail-end">
         <ConnectionBadge connection={connection} onRetry={retryLive} />
         <div className="rail-tools">
+          <AccountMenu onKeys={onKeys} />
           <ThemeSwitch />
           <IconButton icon="keys" label="Keys (?)" onClick={onKeys} className="wide-only" />
         </div>
@@ -118,5 +139,5 @@ const THEME_ICON: Record<Theme, IconName> = { system: "half", light: "sun", dark
 
 function ThemeSwitch() {
   const [theme, setTheme] = useTheme();
-  return <IconButton icon={THEME_ICON[theme]} label={`Theme: ${theme}`} onClick={() => setTheme(NEXT[theme])} />;
+  return <IconButton className="wide-only" icon={THEME_ICON[theme]} label={`Theme: ${theme}`} onClick={() => setTheme(NEXT[theme])} />;
 }

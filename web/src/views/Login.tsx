@@ -1,9 +1,113 @@
-// How one comes in: the link of the daemon brings a code in the fragment, which is traded for
-// a cookie.
-export function LoginView({ onLoggedIn: _ }: { onLoggedIn: () => void }) {
+// How one comes in: the daemon's link brings a code in the fragment, which is sent to nobody
+// by browsers; it is taken out of the address and traded for a cookie.
+import "../style/login.css";
+import { useCallback, useEffect, useRef, useState, type FormEvent } from "react";
+import { codeIn, logIn, rememberWanted } from "../api/login";
+import { asProblem, type Problem } from "../api/problem";
+import { Button } from "../parts/Button";
+import { Command } from "../parts/Copy";
+import { Icon } from "../parts/Icon";
+import { Notice } from "../parts/Notice";
+import { sentenceOf } from "../parts/toasts";
+
+export function LoginView() {
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  const [text, setText] = useState("");
+  const field = useRef<HTMLInputElement>(null);
+
+  const tryCode = useCallback(async (code: string) => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await logIn(code);
+    } catch (error) {
+      setProblem(asProblem(error));
+      setText("");
+      field.current?.focus();
+    } finally {
+      setBusy(false);
+    }
+  }, []);
+  useEffect(() => {
+    document.title = "Log in · Switchyard";
+    rememberWanted(location.pathname + location.search);
+    // A link that is opened while this page is open changes only the fragment.
+    const land = () => {
+      const code = takeCode();
+      if (code) void tryCode(code);
+    };
+    land();
+    addEventListener("hashchange", land);
+    return () => removeEventListener("hashchange", land);
+  }, [tryCode]);
+
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const code = codeIn(text);
+    if (code) void tryCode(code);
+    else field.current?.focus();
+  };
+
   return (
-    <main className="view">
-      <h1>Log in</h1>
+    <main className="login" data-testid="login">
+      <div className="login-card">
+        <p className="brand">
+          <Icon name="switch" size={22} />
+          <span>Switchyard</span>
+        </p>
+        <h1>{isBusy ? "Logging in …" : "Log in with a link"}</h1>
+        {problem && <Trouble problem={problem} />}
+        <ol>
+          <li>
+            On the machine where the daemon runs, type
+            <Command text="switchyard token login" />
+          </li>
+          <li>
+            Open the link that it prints in this browser. It works once, within ten minutes.
+            <br />
+            <span className="muted small">
+              <code>switchyard serve</code> prints one too when it starts.
+            </span>
+          </li>
+        </ol>
+        <form onSubmit={submit}>
+          <label className="field">
+            <span>Or paste the link or its code here</span>
+            <input
+              ref={field}
+              className="input mono"
+              name="code"
+              value={text}
+              autoComplete="off"
+              autoCapitalize="none"
+              spellCheck={false}
+              onChange={(event) => setText(event.target.value)}
+            />
+          </label>
+          <Button type="submit" look="primary" isBusy={isBusy}>
+            Log in
+          </Button>
+        </form>
+      </div>
     </main>
   );
+}
+
+function Trouble({ problem }: { problem: Problem }) {
+  const isWrong = problem.status === 401;
+  return (
+    <Notice tone="error">
+      <p>{isWrong ? "This link is wrong, was used before, or is older than ten minutes." : sentenceOf(problem)}</p>
+      <p className="muted">{isWrong ? "A new one comes from the command below." : problem.remedy}</p>
+    </Notice>
+  );
+}
+
+/** The code behind the `#`; it is left neither in the address bar nor in the history. */
+function takeCode(): string | undefined {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (!code) return undefined;
+  history.replaceState(null, "", location.pathname);
+  return code;
 }
