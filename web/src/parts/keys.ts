@@ -11,6 +11,8 @@ export interface Binding {
   run: (event: KeyboardEvent) => void;
   /** Also while a person types. */
   inText?: boolean;
+  /** Another key for something that is listed already. */
+  isSilent?: boolean;
 }
 
 const layers: { current: Binding[] }[] = [];
@@ -51,7 +53,7 @@ export function listenToKeys(): () => void {
 }
 
 function relist(): void {
-  listed = layers.flatMap((layer) => layer.current);
+  listed = layers.flatMap((layer) => layer.current).filter((binding) => !binding.isSilent);
   for (const reader of readers) reader();
 }
 

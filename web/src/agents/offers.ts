@@ -1,0 +1,71 @@
+// What can be chosen for a new session of an agent: what its detection found, and what a
+// session of the same agent says that it offers. Agents tell their modes, and some of them
+// their models, only once they run.
+import { useEffect, useState } from "react";
+import { path, requestJson } from "../api/request";
+import type { AgentOptions, Choosable, Session } from "../api/types";
+import type { Agent } from "./agent";
+
+export interface Choice {
+  id: string;
+  name: string;
+}
+
+export interface Offers {
+  models: Choice[];
+  modes: Choice[];
+  efforts: Choice[];
+  defaults: { model?: string };
+}
+
+export function offersOf(agent: Agent | undefined, options: AgentOptions | undefined, model: string): Offers {
+  const models = agent?.models ?? [];
+  const named = models.map(({ id, name }) => ({ id, name: name ?? id }));
+  const ownEfforts = models.find((each) => each.id === (model || agent?.defaultModel))?.efforts ?? [];
+  const efforts = ownEfforts.length > 0 ? ownEfforts : (agent?.efforts ?? []);
+  return {
+    models: named.length > 0 ? named : valuesOf(options?.model),
+    modes: valuesOf(options?.mode),
+    efforts: efforts.length > 0 ? efforts.map((id) => ({ id, name: id })) : valuesOf(options?.effort),
+    defaults: { model: named.find((each) => each.id === agent?.defaultModel)?.name },
+  };
+}
+
+// Sessions that were asked: an agent offers the same to its next one.
+const heard = new Map<string, AgentOptions>();
+const MAX_ASKED = 3;
+
+/** What the newest sessions of the agent say, if one of them runs. */
+export function useHeardOptions(agent: string, sessions: Session[]): AgentOptions | undefined {
+  const [options, setOptions] = useState(() => heard.get(agent));
+  const ids = sessions
+    .filter((session) => session.agent === agent && session.status !== "closed" && session.status !== "damaged")
+    .sort((a, b) => b.updated - a.updated)
+    .slice(0, MAX_ASKED)
+    .map((session) => session.id)
+    .join(" ");
+  useEffect(() => {
+    setOptions(heard.get(agent));
+    if (heard.has(agent) || ids === "") return;
+    let isOver = false;
+    const ask = async () => {
+      for (const id of ids.split(" ")) {
+        const session = await requestJson<Session>(path`/v1/sessions/${id}`);
+        if (!session.options) continue;
+        heard.set(agent, session.options);
+        if (!isOver) setOptions(session.options);
+        return;
+      }
+    };
+    // Without an answer the values are typed instead of chosen.
+    ask().catch(() => undefined);
+    return () => {
+      isOver = true;
+    };
+  }, [agent, ids]);
+  return options;
+}
+
+function valuesOf(choosable: Choosable | null | undefined): Choice[] {
+  return choosable?.values ?? [];
+}

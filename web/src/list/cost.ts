@@ -1,0 +1,23 @@
+// What a session has used. The API leaves the shape open, so every number is looked at.
+import type { Session } from "../api/types";
+
+export interface Used {
+  costUsd?: number;
+  tokens?: number;
+  turns?: number;
+}
+
+export function usedBy(session: Session): Used {
+  const usage = (session.usage ?? {}) as Record<string, unknown>;
+  // What earlier lives of the agent cost, and what its present one says of itself.
+  const cost = (number(usage.costBefore) ?? 0) + (number(usage.costTold) ?? 0);
+  return {
+    costUsd: cost > 0 ? cost : undefined,
+    tokens: number(usage.tokens) || undefined,
+    turns: number(usage.turns) || undefined,
+  };
+}
+
+function number(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+}

@@ -1,0 +1,83 @@
+// Making a session, and its first prompt. Both are named, so that asking again after a lost
+// answer makes nothing twice.
+import { path, requestJson } from "../api/request";
+import type { NewSession, Session } from "../api/types";
+
+export interface Draft {
+  agent: string;
+  cwd: string;
+  model: string;
+  mode: string;
+  effort: string;
+  permissions: string;
+  title: string;
+  prompt: string;
+}
+
+export const PERMISSIONS = [
+  { id: "", name: "As the daemon has it" },
+  { id: "ask", name: "Ask" },
+  { id: "accept-edits", name: "Accept edits in the directory" },
+  { id: "auto", name: "Allow everything" },
+  { id: "read-only", name: "Read only" },
+  { id: "deny-all", name: "Deny everything" },
+];
+
+const LAST = "switchyard.new-session";
+
+/** What the request says; what was left empty is the agent's to decide. */
+export function wishOf(draft: Draft): NewSession {
+  const said = (text: string) => text.trim() || undefined;
+  return {
+    agent: draft.agent,
+    cwd: draft.cwd.trim(),
+    model: said(draft.model),
+    mode: said(draft.mode),
+    effort: said(draft.effort),
+    permissions: said(draft.permissions),
+    title: said(draft.title),
+  };
+}
+
+/** What is wrong with it, before the daemon is asked. */
+export function objectionTo(draft: Draft): string | undefined {
+  if (!draft.agent) return "Choose an agent.";
+  if (!draft.cwd.trim()) return "Say in which directory the agent works.";
+  if (!/^(\/|[A-Za-z]:[\\/])/.test(draft.cwd.trim())) return "The directory is a whole path, such as /home/me/project.";
+  return undefined;
+}
+
+export async function createSession(draft: Draft, name: string): Promise<Session> {
+  const session = await requestJson<Session>("/v1/sessions", { method: "POST", json: { ...wishOf(draft), clientRequestId: name } });
+  rememberChoice(draft);
+  return session;
+}
+
+export async function firstPrompt(session: Session, prompt: string, name: string): Promise<void> {
+  await requestJson(path`/v1/sessions/${session.id}/prompt`, { method: "POST", json: { prompt, clientRequestId: name } });
+}
+
+/** A name for a request that nobody else uses. Not randomUUID: plain http to another machine has none. */
+export function newRequestName(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  return `page-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** Agent and directory of the last session that this browser made. */
+export function lastChoice(): { agent?: string; cwd?: string } {
+  try {
+    const kept: unknown = JSON.parse(localStorage.getItem(LAST) ?? "{}");
+    const { agent, cwd } = (kept ?? {}) as Record<string, unknown>;
+    return { agent: typeof agent === "string" ? agent : undefined, cwd: typeof cwd === "string" ? cwd : undefined };
+  } catch {
+    return {};
+  }
+}
+
+function rememberChoice({ agent, cwd }: Draft): void {
+  try {
+    localStorage.setItem(LAST, JSON.stringify({ agent, cwd: cwd.trim() }));
+  } catch {
+    // It is only a convenience.
+  }
+}

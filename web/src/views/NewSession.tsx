@@ -1,0 +1,171 @@
+// The dialog that makes a session.
+import "../style/new-session.css";
+import { useEffect, useId, useMemo, useState, type FormEvent } from "react";
+import { inOrder } from "../agents/agent";
+import { offersOf, useHeardOptions } from "../agents/offers";
+import { useAgents } from "../agents/search";
+import { asProblem, type Problem } from "../api/problem";
+import type { Session } from "../api/types";
+import { createSession, firstPrompt, lastChoice, newRequestName, objectionTo, PERMISSIONS, type Draft } from "../list/create";
+import { recentDirectories } from "../list/known";
+import { everything } from "../list/query";
+import { sessions, useKnown } from "../list/sessions";
+import { Button } from "../parts/Button";
+import { Dialog } from "../parts/Dialog";
+import { Notice, ProblemNotice } from "../parts/Notice";
+import { navigate, pathOf } from "../router";
+import { ChoiceField } from "./NewSessionChoice";
+
+const RECENT_SHOWN = 4;
+
+export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose: () => void }) {
+  const { agents, isLooking } = useAgents();
+  const { known } = useKnown();
+  const id = useId();
+  const [names] = useState(() => [newRequestName(), newRequestName()] as const);
+  const [draft, setDraft] = useState<Draft>(() => {
+    const last = lastChoice();
+    return { agent: wanted ?? last.agent ?? "", cwd: last.cwd ?? "", model: "", mode: "", effort: "", permissions: "", title: "", prompt: "" };
+  });
+  const [made, setMade] = useState<Session>();
+  const [isBusy, setBusy] = useState(false);
+  const [objection, setObjection] = useState<string>();
+  const [problem, setProblem] = useState<Problem>();
+  useEffect(() => {
+    // For the directories; whoever comes from elsewhere has not read the list.
+    if (sessions.state.listings.size === 0) void sessions.more(everything);
+  }, []);
+
+  const usable = useMemo(() => inOrder(agents).filter((agent) => agent.isUsable), [agents]);
+  // The choice of last time may not be there any more.
+  const isThere = usable.some((agent) => agent.id === draft.agent);
+  const agentId = isThere || isLooking ? draft.agent || (usable[0]?.id ?? "") : (usable[0]?.id ?? "");
+  const agent = agents.find((each) => each.id === agentId);
+  const options = useHeardOptions(agentId, useMemo(() => [...known.sessions.values()], [known]));
+  const offers = offersOf(agent, options, draft.model);
+  const recent = recentDirectories(known, agentId);
+  const cwd = draft.cwd;
+
+  const change = (part: Partial<Draft>) => {
+    setDraft({ ...draft, ...part });
+    setObjection(undefined);
+  };
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const whole = { ...draft, agent: agentId };
+    const wrong = objectionTo(whole);
+    setObjection(wrong);
+    setProblem(undefined);
+    if (wrong) return;
+    setBusy(true);
+    try {
+      const session = made ?? (await createSession(whole, names[0]));
+      setMade(session);
+      sessions.put(session);
+      if (draft.prompt.trim()) await firstPrompt(session, draft.prompt, names[1]);
+      onClose();
+      navigate(pathOf({ view: "session", id: session.id }));
+    } catch (error) {
+      setProblem(asProblem(error));
+      setBusy(false);
+    }
+  };
+
+  return (
+    <Dialog title="New session" onClose={onClose} className="new-session">
+      <form onSubmit={(event) => void submit(event)} noValidate data-testid="new-session">
+        <div className="pair">
+          <label className="field">
+            <span>Agent</span>
+            <select className="input" name="agent" value={agentId} disabled={!!made} onChange={(event) => change({ agent: event.target.value, model: "", mode: "", effort: "" })}>
+              {usable.length === 0 && <option value={agentId}>{isLooking ? agentId || "Looking for agents …" : "No agent is ready"}</option>}
+              {usable.map((each) => (
+                <option key={each.id} value={each.id}>
+                  {each.name}
+                  {each.auth.state === "missing" ? " (not logged in)" : ""}
+                </option>
+              ))}
+            </select>
+          </label>
+          <ChoiceField label="Model" name="model" value={draft.model} choices={offers.models} standard={offers.defaults.model} isDisabled={!!made} onChange={(model) => change({ model, effort: "" })} />
+        </div>
+        <div className="field">
+          <label htmlFor={id}>Directory</label>
+          <input
+            id={id}
+            className="input mono"
+            name="cwd"
+            list={`${id}-recent`}
+            value={cwd}
+            disabled={!!made}
+            placeholder="/home/me/project"
+            autoComplete="off"
+            autoCapitalize="none"
+            spellCheck={false}
+            aria-invalid={objection ? true : undefined}
+            onChange={(event) => change({ cwd: event.target.value })}
+          />
+          <datalist id={`${id}-recent`}>
+            {recent.map((path) => (
+              <option key={path} value={path} />
+            ))}
+          </datalist>
+          {recent.length > 0 && !made && (
+            <div className="recent" role="group" aria-label="Recently used">
+              {recent.slice(0, RECENT_SHOWN).map((path) => (
+                <button key={path} type="button" className="recent-path mono" aria-pressed={path === cwd} title={path} onClick={() => change({ cwd: path })}>
+                  <bdi>{path}</bdi>
+                </button>
+              ))}
+            </div>
+          )}
+        </div>
+        <label className="field">
+          <span>First prompt (optional)</span>
+          <textarea
+            className="input"
+            name="prompt"
+            rows={4}
+            autoFocus
+            value={draft.prompt}
+            onChange={(event) => change({ prompt: event.target.value })}
+            onKeyDown={(event) => {
+              if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
+            }}
+          />
+        </label>
+        <details className="more-options">
+          <summary>Mode, effort, permissions, title</summary>
+          <div className="pair">
+            <ChoiceField label="Mode" name="mode" value={draft.mode} choices={offers.modes} isDisabled={!!made} onChange={(mode) => change({ mode })} />
+            <ChoiceField label="Effort" name="effort" value={draft.effort} choices={offers.efforts} isDisabled={!!made} onChange={(effort) => change({ effort })} />
+            <label className="field">
+              <span>Permissions</span>
+              <select className="input" name="permissions" value={draft.permissions} disabled={!!made} onChange={(event) => change({ permissions: event.target.value })}>
+                {PERMISSIONS.map((each) => (
+                  <option key={each.id} value={each.id}>
+                    {each.name}
+                  </option>
+                ))}
+              </select>
+            </label>
+            <label className="field">
+              <span>Title</span>
+              <input className="input" name="title" value={draft.title} maxLength={200} disabled={!!made} placeholder="From the first prompt" onChange={(event) => change({ title: event.target.value })} />
+            </label>
+          </div>
+        </details>
+        {objection && <Notice tone="error">{objection}</Notice>}
+        {problem && <ProblemNotice problem={problem} />}
+        {made && problem && <Notice>The session was made; only its first prompt is missing.</Notice>}
+        <div className="dialog-foot">
+          {isBusy && <span className="muted small foot-note">{made ? "Sending the prompt …" : "Starting the agent …"}</span>}
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" isBusy={isBusy} title="Ctrl+Enter">
+            {made ? "Send the prompt again" : draft.prompt.trim() ? "Create and send" : "Create"}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,73 @@
+// One session in the list.
+import { memo } from "react";
+import type { Session } from "../api/types";
+import { titleOf, useSessionActions } from "../list/actions";
+import { usedBy } from "../list/cost";
+import type { Failure } from "../list/failure";
+import { standingOf, type Standing } from "../list/query";
+import { Icon, type IconName } from "../parts/Icon";
+import { Menu } from "../parts/Menu";
+import { count, money } from "../parts/numbers";
+import { Ago } from "../parts/Time";
+import { visible } from "../render/visible";
+import { Link, pathOf } from "../router";
+
+const LOOK: Record<Standing, { word: string; tone: string; icon: IconName }> = {
+  running: { word: "Running", tone: "accent", icon: "clock" },
+  requires_action: { word: "Waiting for you", tone: "warn", icon: "question" },
+  idle: { word: "Idle", tone: "", icon: "pause" },
+  failed: { word: "Failed", tone: "bad", icon: "warning" },
+  damaged: { word: "Damaged", tone: "bad", icon: "warning" },
+  closed: { word: "Closed", tone: "", icon: "stop" },
+};
+
+interface Props {
+  session: Session;
+  failure: Failure | undefined;
+  pending: number;
+  isChosen: boolean;
+}
+
+export const SessionRow = memo(function SessionRow({ session, failure, pending, isChosen }: Props) {
+  const standing = standingOf(session, failure !== undefined);
+  const { items, dialog } = useSessionActions(session);
+  const used = usedBy(session);
+  return (
+    <div role="listitem" className={isChosen ? "row chosen" : "row"} data-session={session.id} data-standing={standing}>
+      <div className="row-main">
+        <Link href={pathOf({ view: "session", id: session.id })} className={session.title ? "row-title" : "row-title untitled"}>
+          {titleOf(session)}
+        </Link>
+        <div className="row-sub">
+          <span className="row-agent">{session.agent}</span>
+          <span className="row-cwd mono" title={session.cwd}>
+            <bdi>{visible(session.cwd)}</bdi>
+          </span>
+          {failure?.message && (
+            <span className="row-failure" title={failure.remedy}>
+              {visible(failure.message)}
+            </span>
+          )}
+        </div>
+      </div>
+      <StandingBadge standing={standing} pending={pending} />
+      <span className="row-cost" title={used.tokens ? `${count(used.tokens)} tokens in ${used.turns ?? 0} turns` : undefined}>
+        {used.costUsd !== undefined ? money(used.costUsd) : used.tokens !== undefined ? `${count(used.tokens)} tok` : ""}
+      </span>
+      <span className="row-time">{standing === "running" ? "now" : <Ago time={session.updated} />}</span>
+      <Menu label={`Actions of ${titleOf(session)}`} items={items} />
+      {dialog}
+    </div>
+  );
+});
+
+export function StandingBadge({ standing, pending = 0 }: { standing: Standing; pending?: number }) {
+  const { word, tone, icon } = LOOK[standing] ?? { word: standing, tone: "", icon: "info" };
+  return (
+    <span className={`badge standing ${tone}`}>
+      {standing === "running" ? <span className="dot-running" aria-hidden="true" /> : <Icon name={icon} size={12} />}
+      {word}
+      {pending > 1 && <strong>{pending}</strong>}
+    </span>
+  );
+}
