@@ -117,7 +117,7 @@ function RenameDialog({ session, onClose }: { session: Session; onClose: () => v
       <form onSubmit={(event) => void save(event)}>
         <label className="field">
           <span>Title</span>
-          <input className="input" name="title" autoFocus value={title} maxLength={200} onChange={(event) => setTitle(event.target.value)} />
+          <input className="input" name="title" data-first value={title} maxLength={200} onChange={(event) => setTitle(event.target.value)} />
         </label>
         <div className="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>
@@ -155,7 +155,7 @@ function RemoveDialog({ session, onClose, onRemoved }: { session: Session; onClo
         agent changed stay as they are.
       </p>
       <div className="dialog-foot">
-        <Button autoFocus onClick={onClose}>
+        <Button data-first onClick={onClose}>
           Keep it
         </Button>
         <Button look="danger" icon="trash" isBusy={isBusy} onClick={() => void remove()}>

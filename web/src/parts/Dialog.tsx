@@ -17,6 +17,8 @@ export function Dialog({ title, onClose, children, className }: Props) {
     const dialog = ref.current;
     const before = document.activeElement;
     dialog?.showModal();
+    // The browser would choose the first button, which closes the dialog again.
+    dialog?.querySelector<HTMLElement>("[data-first]")?.focus();
     return () => {
       dialog?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();

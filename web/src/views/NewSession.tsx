@@ -126,7 +126,7 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
             className="input"
             name="prompt"
             rows={4}
-            autoFocus
+            data-first
             value={draft.prompt}
             onChange={(event) => change({ prompt: event.target.value })}
             onKeyDown={(event) => {
