@@ -55,6 +55,14 @@ export function inOrder(agents: Agent[]): Agent[] {
   return [...agents].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
 }
 
+/** The command that installs it, without what its definition says beside it. */
+export function installOf(agent: Agent): { command?: string; note?: string } {
+  const whole = agent.install ?? "";
+  if (whole === "" || /^see /.test(whole)) return { note: whole || undefined };
+  const [, command = whole, note] = /^(.*?)(?: \(([^()]*)\)|, or (.*))?$/.exec(whole) ?? [];
+  return { command, note };
+}
+
 /** Reads what the daemon said; undefined if it is no agent. */
 export function readAgent(value: unknown): Agent | undefined {
   if (!isObject(value) || typeof value.id !== "string") return undefined;

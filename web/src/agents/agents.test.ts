@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Frame } from "../api/sse";
 import { Problem } from "../api/problem";
-import { inOrder, readAgent, standingOf, type Agent } from "./agent";
+import { inOrder, installOf, readAgent, standingOf, type Agent } from "./agent";
 import { begun, failed, nothingYet, withFrames } from "./search";
 
 function agent(id: string, more: object = {}): Agent {
@@ -29,6 +29,13 @@ describe("an agent", () => {
   it("has its remedy also where the daemon put it into the message", () => {
     const [diagnosis] = agent("a", { diagnoses: [{ message: "no endpoint\nhint: set one" }] }).diagnoses;
     expect(diagnosis).toMatchObject({ message: "no endpoint", remedy: "set one" });
+  });
+
+  it("is installed by a command that can be typed as it is", () => {
+    expect(installOf(agent("a", { install: "npm i -g a (Node 22 or later)" }))).toEqual({ command: "npm i -g a", note: "Node 22 or later" });
+    expect(installOf(agent("a", { install: "brew install a, or see the documentation" })).command).toBe("brew install a");
+    expect(installOf(agent("a", { install: "curl -fsS https://a.example | bash" })).command).toBe("curl -fsS https://a.example | bash");
+    expect(installOf(agent("a", { install: "see the documentation" })).command).toBeUndefined();
   });
 
   it("stands as its login and its problems say", () => {

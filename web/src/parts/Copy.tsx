@@ -5,7 +5,7 @@ import { tellProblem } from "./toasts";
 
 export function Command({ text }: { text: string }) {
   return (
-    <span className="command">
+    <span className="copyable">
       <code>{text}</code>
       <CopyButton text={text} />
     </span>

@@ -41,11 +41,11 @@ export function AgentsView() {
         </Button>
       </header>
       {problem && <ProblemNotice problem={problem} />}
-      <div className="cards">
+      <div className="agent-cards">
         {present.map((agent) => (
           <AgentCard key={agent.id} agent={agent} isLooking={unseen.has(agent.id)} onNew={mayMake ? () => setChosen(agent.id) : undefined} />
         ))}
-        {isLooking && agents.length === 0 && Array.from({ length: 4 }, (_, i) => <div key={i} className="card pending" aria-hidden="true" />)}
+        {isLooking && agents.length === 0 && Array.from({ length: 4 }, (_, i) => <div key={i} className="agent-card pending" aria-hidden="true" />)}
       </div>
       {absent.length > 0 && (
         <section className="absent">

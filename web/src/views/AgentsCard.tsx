@@ -1,6 +1,6 @@
 // One agent: as a card where it is installed, as a line where it is not.
 import type { ReactNode } from "react";
-import { standingOf, type Agent, type Diagnosis, type Standing } from "../agents/agent";
+import { installOf, standingOf, type Agent, type Diagnosis, type Standing } from "../agents/agent";
 import { Button } from "../parts/Button";
 import { Command, CopyButton } from "../parts/Copy";
 import { Icon } from "../parts/Icon";
@@ -19,7 +19,7 @@ export function AgentCard({ agent, isLooking, onNew }: { agent: Agent; isLooking
   const standing = standingOf(agent);
   const [word, tone] = LOOK[standing];
   return (
-    <article className="card" aria-label={agent.name} aria-busy={isLooking || undefined} data-agent={agent.id} data-standing={standing}>
+    <article className="agent-card" aria-label={agent.name} aria-busy={isLooking || undefined} data-agent={agent.id} data-standing={standing}>
       <header>
         <h2>{visible(agent.name)}</h2>
         <span className={`badge ${tone}`}>{word}</span>
@@ -51,10 +51,7 @@ export function AgentCard({ agent, isLooking, onNew }: { agent: Agent; isLooking
           <Models agent={agent} />
         </Fact>
       </dl>
-      {agent.diagnoses.map((diagnosis, i) => (
-        <Problem key={i} diagnosis={diagnosis} isGrave={!agent.isUsable} />
-      ))}
-      {agent.unfinished.length > 0 && <p className="muted small">Not found out in time: {agent.unfinished.map(visible).join("; ")}</p>}
+      <Problems agent={agent} />
       {agent.notes.length > 0 && (
         <details className="notes">
           <summary>Good to know</summary>
@@ -78,19 +75,15 @@ export function AgentCard({ agent, isLooking, onNew }: { agent: Agent; isLooking
 }
 
 export function AbsentAgent({ agent }: { agent: Agent }) {
-  // Some are installed by a command, others by reading.
-  const isCommand = agent.install && !/^see /.test(agent.install);
+  const { command, note } = installOf(agent);
   return (
     <li data-agent={agent.id} data-standing="absent">
       <strong>{visible(agent.name)}</strong>
-      {isCommand ? (
-        <span className="install">
-          <code title={agent.install}>{agent.install}</code>
-          <CopyButton text={agent.install ?? ""} label={`Copy how to install ${agent.name}`} />
-        </span>
-      ) : (
-        <span className="install muted">{agent.diagnoses[0]?.remedy}</span>
-      )}
+      <span className="install">
+        {command && <code title={command}>{command}</code>}
+        {command && <CopyButton text={command} label={`Copy how to install ${agent.name}`} />}
+        <span className="muted">{note ?? (command ? "" : agent.diagnoses[0]?.remedy)}</span>
+      </span>
       {agent.docs && <Docs agent={agent} />}
     </li>
   );
@@ -127,6 +120,26 @@ function Models({ agent }: { agent: Agent }) {
         </details>
       )}
     </>
+  );
+}
+
+/** What keeps an agent from being used is open; what one may want to know is folded. */
+function Problems({ agent }: { agent: Agent }) {
+  const { diagnoses, unfinished } = agent;
+  const problems = diagnoses.map((diagnosis, i) => <Problem key={i} diagnosis={diagnosis} isGrave={!agent.isUsable} />);
+  const open = unfinished.length > 0 && <p className="muted small">Not found out: {unfinished.map(visible).join("; ")}</p>;
+  if (problems.length === 0 && !open) return null;
+  if (!agent.isUsable) return [...problems, open];
+  const n = problems.length;
+  return (
+    <details className="warnings">
+      <summary>
+        {n > 0 && <Icon name="warning" size={13} />}
+        {n > 0 ? `${n} ${n === 1 ? "warning" : "warnings"}` : "Not everything was found out"}
+      </summary>
+      {problems}
+      {open}
+    </details>
   );
 }
 

@@ -23,9 +23,9 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
   const { known } = useKnown();
   const id = useId();
   const [names] = useState(() => [newRequestName(), newRequestName()] as const);
-  const [draft, setDraft] = useState<Draft>(() => {
+  const [draft, setDraft] = useState<Omit<Draft, "cwd"> & { cwd?: string }>(() => {
     const last = lastChoice();
-    return { agent: wanted ?? last.agent ?? "", cwd: last.cwd ?? "", model: "", mode: "", effort: "", permissions: "", title: "", prompt: "" };
+    return { agent: wanted ?? last.agent ?? "", cwd: last.cwd, model: "", mode: "", effort: "", permissions: "", title: "", prompt: "" };
   });
   const [made, setMade] = useState<Session>();
   const [isBusy, setBusy] = useState(false);
@@ -44,7 +44,8 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
   const options = useHeardOptions(agentId, useMemo(() => [...known.sessions.values()], [known]));
   const offers = offersOf(agent, options, draft.model);
   const recent = recentDirectories(known, agentId);
-  const cwd = draft.cwd;
+  // Most sessions go on where the last one was.
+  const cwd = draft.cwd ?? recent[0] ?? "";
 
   const change = (part: Partial<Draft>) => {
     setDraft({ ...draft, ...part });
@@ -52,7 +53,7 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
   };
   const submit = async (event: FormEvent) => {
     event.preventDefault();
-    const whole = { ...draft, agent: agentId };
+    const whole = { ...draft, cwd, agent: agentId };
     const wrong = objectionTo(whole);
     setObjection(wrong);
     setProblem(undefined);
