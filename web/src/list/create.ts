@@ -57,12 +57,6 @@ export async function firstPrompt(session: Session, prompt: string, name: string
   await requestJson(path`/v1/sessions/${session.id}/prompt`, { method: "POST", json: { prompt, clientRequestId: name } });
 }
 
-/** A name for a request that nobody else uses. Not randomUUID: plain http to another machine has none. */
-export function newRequestName(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(12));
-  return `page-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-}
-
 /** Agent and directory of the last session that this browser made. */
 export function lastChoice(): { agent?: string; cwd?: string } {
   try {

@@ -36,12 +36,14 @@ let now = Date.now();
 const readers = new Set<() => void>();
 let ticking: ReturnType<typeof setInterval> | undefined;
 
-function useNow(): number {
+export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }
 
 function subscribe(reader: () => void): () => void {
   readers.add(reader);
+  // Nobody looked for a while: the clock stood still.
+  if (!ticking) now = Date.now();
   ticking ??= setInterval(() => {
     now = Date.now();
     for (const each of readers) each();

@@ -1,13 +1,121 @@
-// The view of approvals.
+// All questions of all sessions that wait for a person, the oldest first.
+import "../style/approvals.css";
+import { useEffect, useRef, useState } from "react";
+import { chosenAfter, stepFrom } from "../approvals/waiting";
+import { forgetQuestion, readQuestions, useLive } from "../api/live";
+import { useMay } from "../api/me";
+import { asProblem } from "../api/problem";
+import type { Permission } from "../api/types";
+import { Icon } from "../parts/Icon";
+import { Notice } from "../parts/Notice";
+import { useKeys, type Binding } from "../parts/keys";
 import { useTitle } from "../parts/title";
+import { tellProblem } from "../parts/toasts";
+import { navigate, pathOf } from "../router";
+import { answerQuestion } from "../session/actions";
+import { ApprovalCard } from "./ApprovalsCard";
+
+// A key pressed this soon after another question took the chosen one's place was meant for
+// the one before.
+const SETTLE = 600;
 
 export function ApprovalsView() {
   useTitle("Approvals");
+  const { questions } = useLive();
+  const mayAnswer = useMay("operator");
+  const ids = questions.map((question) => question.requestId);
+  const { chosen, choose, isSettled } = useChosen(ids);
+  const place = useRef<HTMLDivElement>(null);
+  const current = questions.find((question) => question.requestId === chosen);
+
+  const step = (by: 1 | -1) => {
+    const next = stepFrom(ids, chosen, by);
+    if (next === undefined) return;
+    choose(next);
+    cardOf(place.current, next)?.focus();
+  };
+  const answer = (event: KeyboardEvent, index: number) => {
+    // A key that is held down must not run through all questions.
+    if (event.repeat || !current || !isSettled()) return;
+    const option = current.options[index];
+    if (option) void answerBy(current, option.optionId);
+  };
+  const answers: Binding[] = (current?.options ?? []).slice(0, 9).map((option, i) => ({
+    keys: String(i + 1),
+    label: `Answer: ${option.name}`,
+    run: (event) => answer(event, i),
+  }));
+  useKeys([
+    { keys: "ArrowDown", label: "Next question", run: () => step(1) },
+    { keys: "ArrowUp", label: "Previous question", run: () => step(-1) },
+    { keys: "j", label: "Next question", run: () => step(1), isSilent: true },
+    { keys: "k", label: "Previous question", run: () => step(-1), isSilent: true },
+    { keys: "o", label: "Open its session", run: () => current && navigate(pathOf({ view: "session", id: current.sessionId })) },
+    ...(mayAnswer ? answers : []),
+  ]);
+
+  useEffect(() => {
+    // The button that was pressed is gone with its question; the keyboard goes on from here.
+    if (chosen !== undefined && document.activeElement === document.body) cardOf(place.current, chosen)?.focus({ preventScroll: true });
+  }, [chosen, ids.length]);
+
   return (
-    <div className="view">
+    <div className="view approvals" data-testid="approvals">
       <header className="view-head">
         <h1>Approvals</h1>
+        <span className="muted small" role="status">
+          {questions.length === 0 ? "" : questions.length === 1 ? "1 question waits" : `${questions.length} questions wait`}
+        </span>
       </header>
+      {questions.length > 0 && !mayAnswer && <Notice>You are an observer here: others answer these.</Notice>}
+      <div ref={place} className="approval-list">
+        {questions.map((question) => (
+          <ApprovalCard
+            key={question.requestId}
+            question={question}
+            isChosen={question.requestId === chosen}
+            mayAnswer={mayAnswer}
+            onChoose={() => choose(question.requestId)}
+          />
+        ))}
+      </div>
+      {questions.length === 0 && (
+        <div className="empty">
+          <Icon name="approvals" size={28} />
+          <h2>Nothing waits for you</h2>
+          <p className="muted">When an agent asks for permission, or for anything else, in any session, the question is here to be answered.</p>
+        </div>
+      )}
     </div>
   );
+}
+
+/** Which question the keys are about; it follows what happens to the list. */
+function useChosen(ids: string[]) {
+  const [chosen, setChosen] = useState<string>();
+  const before = useRef<string[]>([]);
+  const movedAt = useRef(0);
+  const next = chosenAfter(before.current, ids, chosen);
+  useEffect(() => {
+    before.current = ids;
+    if (next === chosen) return;
+    movedAt.current = performance.now();
+    setChosen(next);
+  }, [ids.join(" "), next, chosen]);
+  return { chosen: next, choose: setChosen, isSettled: () => performance.now() - movedAt.current > SETTLE };
+}
+
+async function answerBy(question: Permission, optionId: string): Promise<void> {
+  forgetQuestion(question.requestId);
+  try {
+    await answerQuestion(question.sessionId, question.requestId, { optionId });
+  } catch (error) {
+    const isDecided = asProblem(error).code === "already-decided";
+    tellProblem(isDecided ? "Somebody was faster" : "The question was not answered", error);
+    void readQuestions();
+  }
+}
+
+function cardOf(place: HTMLElement | null, id: string): HTMLElement | undefined {
+  return place?.querySelector<HTMLElement>(`[data-request="${CSS.escape(id)}"]`) ?? undefined;
 }

@@ -6,7 +6,7 @@ import { offersOf, useHeardOptions } from "../agents/offers";
 import { useAgents } from "../agents/search";
 import { asProblem, type Problem } from "../api/problem";
 import type { Session } from "../api/types";
-import { createSession, firstPrompt, lastChoice, newRequestName, objectionTo, PERMISSIONS, type Draft } from "../list/create";
+import { createSession, firstPrompt, lastChoice, objectionTo, PERMISSIONS, type Draft } from "../list/create";
 import { recentDirectories } from "../list/known";
 import { everything } from "../list/query";
 import { sessions, useKnown } from "../list/sessions";
@@ -14,6 +14,7 @@ import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
 import { Notice, ProblemNotice } from "../parts/Notice";
 import { navigate, pathOf } from "../router";
+import { requestName } from "../session/actions";
 import { ChoiceField } from "./NewSessionChoice";
 
 const RECENT_SHOWN = 4;
@@ -22,7 +23,7 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
   const { agents, isLooking } = useAgents();
   const { known } = useKnown();
   const id = useId();
-  const [names] = useState(() => [newRequestName(), newRequestName()] as const);
+  const [names] = useState(() => [requestName(), requestName()] as const);
   const [draft, setDraft] = useState<Omit<Draft, "cwd"> & { cwd?: string }>(() => {
     const last = lastChoice();
     return { agent: wanted ?? last.agent ?? "", cwd: last.cwd, model: "", mode: "", effort: "", permissions: "", title: "", prompt: "" };

@@ -1,0 +1,68 @@
+// One question among all: whose it is, since when it waits, and the question itself as the
+// session shows it.
+import { memo, useEffect, useMemo } from "react";
+import { deadline, itemOf } from "../approvals/waiting";
+import type { Permission } from "../api/types";
+import { titleOf } from "../list/actions";
+import { sessions, useKnown } from "../list/sessions";
+import { Ago, useNow } from "../parts/Time";
+import { visible } from "../render/visible";
+import { Link, pathOf } from "../router";
+import { InSession, type SessionContext } from "./session/context";
+import { QuestionCard } from "./session/Question";
+import "../style/session.css";
+import "../style/render.css";
+
+interface Props {
+  question: Permission;
+  isChosen: boolean;
+  mayAnswer: boolean;
+  onChoose: () => void;
+}
+
+export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, mayAnswer, onChoose }: Props) {
+  const { known } = useKnown();
+  const session = known.sessions.get(question.sessionId);
+  const now = useNow();
+  useEffect(() => {
+    if (!session) void sessions.reread(question.sessionId);
+  }, [question.sessionId, session === undefined]);
+  const cwd = session?.cwd ?? "";
+  const item = useMemo(() => itemOf(question), [question]);
+  const context = useMemo<SessionContext>(
+    () => ({ id: question.sessionId, cwd, liveKey: undefined, folds: new Map(), fork: () => undefined }),
+    [question.sessionId, cwd],
+  );
+  const until = deadline(question.until, now);
+  return (
+    <article
+      className={isChosen ? "approval chosen" : "approval"}
+      data-request={question.requestId}
+      tabIndex={-1}
+      aria-label={`Question of ${session ? titleOf(session) : question.agent}`}
+      aria-current={isChosen || undefined}
+      onFocus={onChoose}
+      onMouseDown={onChoose}
+    >
+      <p className="approval-from">
+        <Link href={pathOf({ view: "session", id: question.sessionId })}>{session ? titleOf(session) : "Session"}</Link>
+        <span className="badge">{visible(question.agent)}</span>
+        {cwd && (
+          <span className="mono approval-cwd" title={cwd}>
+            <bdi>{visible(cwd)}</bdi>
+          </span>
+        )}
+        <span className="approval-when">
+          asked <Ago time={question.since} />
+          {until && `, ${until}`}
+        </span>
+      </p>
+      <InSession.Provider value={context}>
+        {/* Who may not answer sees the question, and no buttons that would be refused. */}
+        <fieldset disabled={!mayAnswer}>
+          <QuestionCard item={item} />
+        </fieldset>
+      </InSession.Provider>
+    </article>
+  );
+});
