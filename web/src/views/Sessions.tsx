@@ -101,7 +101,7 @@ export function SessionsView() {
         {isFirstLoad ? "Reading the sessions" : `${rows.length}${hasMore ? " or more" : ""} sessions`}
       </p>
       {rows.length > 0 ? (
-        <div ref={place} className="rows" role="list" aria-label="Sessions" onFocus={(event) => setChosen(idOf(event.target) ?? chosen)}>
+        <div ref={place} className="session-rows" role="list" aria-label="Sessions" onFocus={(event) => setChosen(idOf(event.target) ?? chosen)}>
           <VList ref={list} data={rows} onScroll={look} keepMounted={here < 0 ? undefined : [here]}>
             {(row) => (
               <SessionRow
@@ -132,9 +132,9 @@ export function SessionsView() {
 
 function Skeleton() {
   return (
-    <div className="rows skeleton" aria-hidden="true">
+    <div className="session-rows skeleton" aria-hidden="true">
       {Array.from({ length: 8 }, (_, i) => (
-        <div key={i} className="row" />
+        <div key={i} className="session-row" />
       ))}
     </div>
   );

@@ -33,28 +33,28 @@ export const SessionRow = memo(function SessionRow({ session, failure, pending, 
   const { items, dialog } = useSessionActions(session);
   const used = usedBy(session);
   return (
-    <div role="listitem" className={isChosen ? "row chosen" : "row"} data-session={session.id} data-standing={standing}>
-      <div className="row-main">
-        <Link href={pathOf({ view: "session", id: session.id })} className={session.title ? "row-title" : "row-title untitled"}>
+    <div role="listitem" className={isChosen ? "session-row chosen" : "session-row"} data-session={session.id} data-standing={standing}>
+      <div className="session-row-main">
+        <Link href={pathOf({ view: "session", id: session.id })} className={session.title ? "session-row-title" : "session-row-title untitled"}>
           {titleOf(session)}
         </Link>
-        <div className="row-sub">
-          <span className="row-agent">{session.agent}</span>
-          <span className="row-cwd mono" title={session.cwd}>
+        <div className="session-row-sub">
+          <span className="session-row-agent">{session.agent}</span>
+          <span className="session-row-cwd mono" title={session.cwd}>
             <bdi>{visible(session.cwd)}</bdi>
           </span>
           {failure?.message && (
-            <span className="row-failure" title={failure.remedy}>
+            <span className="session-row-failure" title={failure.remedy}>
               {visible(failure.message)}
             </span>
           )}
         </div>
       </div>
       <StandingBadge standing={standing} pending={pending} />
-      <span className="row-cost" title={used.tokens ? `${count(used.tokens)} tokens in ${used.turns ?? 0} turns` : undefined}>
+      <span className="session-row-cost" title={used.tokens ? `${count(used.tokens)} tokens in ${used.turns ?? 0} turns` : undefined}>
         {used.costUsd !== undefined ? money(used.costUsd) : used.tokens !== undefined ? `${count(used.tokens)} tok` : ""}
       </span>
-      <span className="row-time">{standing === "running" ? "now" : <Ago time={session.updated} />}</span>
+      <span className="session-row-time">{standing === "running" ? "now" : <Ago time={session.updated} />}</span>
       <Menu label={`Actions of ${titleOf(session)}`} items={items} />
       {dialog}
     </div>
