@@ -1,11 +1,11 @@
-// Where the page begins.
-import { createRoot } from "react-dom/client";
-import { App } from "./App";
-import { applyTheme } from "./parts/theme";
+// Where the page begins. The general styles come first, so that views can be more exact.
 import "./style/tokens.css";
 import "./style/base.css";
 import "./style/shell.css";
 import "./style/parts.css";
+import { createRoot } from "react-dom/client";
+import { App } from "./App";
+import { applyTheme } from "./parts/theme";
 
 applyTheme();
 const place = document.getElementById("page");

@@ -25,5 +25,5 @@ export function KeysDialog({ onClose }: { onClose: () => void }) {
 export function Keys({ keys }: { keys: string }) {
   return keys
     .split(" ")
-    .map((key, i) => <kbd key={i}>{key.replace("mod+", isMac ? "⌘" : "Ctrl+").replace("Escape", "Esc")}</kbd>);
+    .map((key, i) => <kbd key={i}>{key.replace("mod+", isMac ? "⌘" : "Ctrl+").replace("Escape", "Esc").replace("ArrowUp", "↑").replace("ArrowDown", "↓")}</kbd>);
 }

@@ -162,7 +162,7 @@ function Problem({ diagnosis, isGrave }: { diagnosis: Diagnosis; isGrave: boolea
 
 function Docs({ agent }: { agent: Agent }) {
   return (
-    <a href={agent.docs} target="_blank" rel="noopener noreferrer" aria-label={`Documentation of ${agent.name}`}>
+    <a href={agent.docs} target="_blank" rel="noopener noreferrer" aria-label={`Docs of ${agent.name}`}>
       Docs
     </a>
   );

@@ -44,8 +44,10 @@ export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, may
       onFocus={onChoose}
       onMouseDown={onChoose}
     >
-      <p className="approval-from">
-        <Link href={pathOf({ view: "session", id: question.sessionId })}>{session ? titleOf(session) : "Session"}</Link>
+      <div className="approval-from">
+        <h2>
+          <Link href={pathOf({ view: "session", id: question.sessionId })}>{session ? titleOf(session) : "Session"}</Link>
+        </h2>
         <span className="badge">{visible(question.agent)}</span>
         {cwd && (
           <span className="mono approval-cwd" title={cwd}>
@@ -56,7 +58,7 @@ export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, may
           asked <Ago time={question.since} />
           {until && `, ${until}`}
         </span>
-      </p>
+      </div>
       <InSession.Provider value={context}>
         {/* Who may not answer sees the question, and no buttons that would be refused. */}
         <fieldset disabled={!mayAnswer}>
