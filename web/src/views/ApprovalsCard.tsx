@@ -61,9 +61,9 @@ export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, may
       </div>
       <InSession.Provider value={context}>
         {/* Who may not answer sees the question, and no buttons that would be refused. */}
-        <fieldset disabled={!mayAnswer}>
+        <div className={mayAnswer ? undefined : "only-shown"}>
           <QuestionCard item={item} />
-        </fieldset>
+        </div>
       </InSession.Provider>
     </article>
   );

@@ -1,14 +1,14 @@
 // The dialog that makes a session.
 import "../style/new-session.css";
 import { useEffect, useId, useMemo, useState, type FormEvent } from "react";
-import { inOrder } from "../agents/agent";
+import { inOrder, type Agent } from "../agents/agent";
 import { offersOf, useHeardOptions } from "../agents/offers";
 import { useAgents } from "../agents/search";
 import { asProblem, type Problem } from "../api/problem";
 import type { Session } from "../api/types";
 import { createSession, firstPrompt, lastChoice, objectionTo, PERMISSIONS, type Draft } from "../list/create";
-import { recentDirectories } from "../list/known";
-import { everything } from "../list/query";
+import { recentDirectories, type Known } from "../list/known";
+import { byActivity, everything } from "../list/query";
 import { sessions, useKnown } from "../list/sessions";
 import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
@@ -38,9 +38,7 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
   }, []);
 
   const usable = useMemo(() => inOrder(agents).filter((agent) => agent.isUsable), [agents]);
-  // The choice of last time may not be there any more.
-  const isThere = usable.some((agent) => agent.id === draft.agent);
-  const agentId = isThere || isLooking ? draft.agent || (usable[0]?.id ?? "") : (usable[0]?.id ?? "");
+  const agentId = agentFor(draft.agent, usable, known, isLooking);
   const agent = agents.find((each) => each.id === agentId);
   const options = useHeardOptions(agentId, useMemo(() => [...known.sessions.values()], [known]));
   const offers = offersOf(agent, options, draft.model);
@@ -170,4 +168,13 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
       </form>
     </Dialog>
   );
+}
+
+/** What was wanted, if it can be had; else what was used last; else the first. */
+function agentFor(wanted: string, usable: Agent[], known: Known, isLooking: boolean): string {
+  const isThere = (id: string) => usable.some((agent) => agent.id === id);
+  // It may still be found.
+  if (wanted && (isLooking || isThere(wanted))) return wanted;
+  const used = [...known.sessions.values()].sort(byActivity).find((session) => isThere(session.agent));
+  return used?.agent ?? usable[0]?.id ?? "";
 }
