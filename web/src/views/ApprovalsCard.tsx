@@ -30,7 +30,7 @@ export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, may
   const cwd = session?.cwd ?? "";
   const item = useMemo(() => itemOf(question), [question]);
   const context = useMemo<SessionContext>(
-    () => ({ id: question.sessionId, cwd, liveKey: undefined, folds: new Map(), fork: () => undefined }),
+    () => ({ id: question.sessionId, cwd, folds: new Map(), fork: () => undefined, noteOnScreen: () => undefined }),
     [question.sessionId, cwd],
   );
   const until = deadline(question.until, now);

@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { readAgent } from "../agents/agent";
+import { offersOf } from "../agents/offers";
+import { fileName } from "./actions";
+import { usedBy } from "./cost";
+import { objectionTo, wishOf, type Draft } from "./create";
+
+const draft: Draft = { agent: "demo", cwd: " /src ", model: "", mode: "", effort: "high", permissions: "", title: " ", prompt: "hi" };
+
+describe("a new session", () => {
+  it("asks for what was chosen and leaves the rest to the agent", () => {
+    expect(JSON.parse(JSON.stringify(wishOf(draft)))).toEqual({ agent: "demo", cwd: "/src", effort: "high" });
+  });
+
+  it("is objected to before the daemon is asked", () => {
+    expect(objectionTo(draft)).toBeUndefined();
+    expect(objectionTo({ ...draft, cwd: "" })).toMatch(/directory/);
+    expect(objectionTo({ ...draft, cwd: "src" })).toMatch(/whole path/);
+    expect(objectionTo({ ...draft, agent: "" })).toMatch(/agent/);
+  });
+
+  it("offers what detection found, and else what a running session offers", () => {
+    const found = readAgent({ id: "a", models: [{ id: "m1", name: "One", efforts: ["low"] }, { id: "m2" }], defaultModel: "m1", efforts: ["high"] });
+    const options = { model: { values: [{ id: "x", name: "X" }] }, mode: { values: [{ id: "ask", name: "Ask" }] }, configOptions: [] };
+    const offers = offersOf(found, options, "");
+    expect(offers.models.map((each) => each.name)).toEqual(["One", "m2"]);
+    expect(offers.modes).toEqual([{ id: "ask", name: "Ask" }]);
+    expect(offers.efforts.map((each) => each.id)).toEqual(["low"]);
+    expect(offersOf(found, options, "m2").efforts.map((each) => each.id)).toEqual(["high"]);
+    expect(offers.defaults.model).toBe("One");
+    expect(offersOf(undefined, options, "").models).toEqual([{ id: "x", name: "X" }]);
+    expect(offersOf(undefined, undefined, "").models).toEqual([]);
+  });
+});
+
+describe("a session's facts", () => {
+  it("cost what all lives of its agent cost together", () => {
+    const used = usedBy({ usage: { costBefore: 1, costTold: 0.5, tokens: 12, turns: 2 } } as never);
+    expect(used).toEqual({ costUsd: 1.5, tokens: 12, turns: 2 });
+    expect(usedBy({ usage: { costTold: "x" } } as never).costUsd).toBeUndefined();
+    expect(usedBy({} as never).costUsd).toBeUndefined();
+  });
+
+  it("make a file name that every system takes", () => {
+    expect(fileName({ id: "abcdefghij", title: "Fix: the/..\\ “login” tést" }, "json")).toBe("fix-the-login-tést-abcdefgh.ndjson");
+    expect(fileName({ id: "abcdefghij", title: null }, "text")).toBe("abcdefgh.txt");
+  });
+});
