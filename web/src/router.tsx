@@ -59,6 +59,11 @@ export function usePathname(): string {
   return useSyncExternalStore(subscribe, () => location.pathname);
 }
 
+/** What stands behind the path: `?q=…`. */
+export function useSearch(): string {
+  return useSyncExternalStore(subscribe, () => location.search);
+}
+
 export function useRoute(): Route {
   return routeOf(usePathname());
 }

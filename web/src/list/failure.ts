@@ -15,6 +15,8 @@ export interface Failure {
 const TAIL = 12;
 
 export function canHaveFailed(session: Session): boolean {
+  const usage = session.usage as { turns?: unknown } | null | undefined;
+  if (usage?.turns === 0) return false;
   return (session.status === "idle" || session.status === "closed") && session.head > 0;
 }
 

@@ -4,7 +4,7 @@ import type { Session, SessionPage } from "../api/types";
 import { failureIn } from "./failure";
 import { nothing, recentDirectories, withChange, without, withSessions } from "./known";
 import { everything, matches, queryFrom, searchOf, standingOf, type Query } from "./query";
-import { failureOf, PAGE, REREAD_AFTER, rowsOf, SessionStore, type Source } from "./store";
+import { failureOf, PAGE, REREAD_AFTER, rowsOf, SessionStore, unsureOf, type Source } from "./store";
 
 function session(id: string, more: Partial<Session> = {}): Session {
   return { id, agent: "demo", cwd: "/src", title: id, status: "idle", created: 0, updated: 0, head: 1, epoch: "e", bytes: 0, clients: 0, ...more };
@@ -176,11 +176,14 @@ describe("the store", () => {
       open -= 1;
       return { head: each.head, message: each.id === "s1" ? "it crashed" : undefined };
     });
+    expect(unsureOf(store.state)).toBe(PAGE);
     store.lookAt(all.slice(0, 10));
     store.lookAt(all.slice(0, 10));
+    expect(source.failure.mock.calls[0]?.[0].id).toBe("s0");
     await vi.advanceTimersByTimeAsync(10);
     expect(source.failure).toHaveBeenCalledTimes(10);
     expect(most).toBe(3);
+    expect(unsureOf(store.state)).toBe(PAGE - 10);
     expect(failureOf(store.state, session("s1"))?.message).toBe("it crashed");
     expect(failureOf(store.state, session("s2"))).toBeUndefined();
     expect(failureOf(store.state, session("s1", { status: "running" }))).toBeUndefined();

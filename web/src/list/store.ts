@@ -148,7 +148,8 @@ export class SessionStore {
 
   /** Finds out whether sessions that are looked at have failed. */
   lookAt(sessions: Session[]): void {
-    for (const session of sessions) {
+    // The last in line is asked for first; the newest are wanted most.
+    for (const session of sessions.toReversed()) {
       if (!canHaveFailed(session) || this.#asked.get(session.id) === session.head) continue;
       this.#asked.set(session.id, session.head);
       this.#toAsk.push(session.id);
@@ -211,6 +212,15 @@ export function failureOf(state: State, session: Session): Failure | undefined {
   const failure = state.failures.get(session.id);
   // What was found for an older state holds until another turn has begun.
   return failure?.message !== undefined && canHaveFailed(session) ? failure : undefined;
+}
+
+/** How many sessions may have failed without anybody having looked. */
+export function unsureOf(state: State): number {
+  let n = 0;
+  for (const session of state.known.sessions.values()) {
+    if (canHaveFailed(session) && !state.failures.has(session.id)) n += 1;
+  }
+  return n;
 }
 
 function listed(query: Query, page: SessionPage, before: number): Listing {

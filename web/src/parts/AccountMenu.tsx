@@ -20,7 +20,12 @@ export function AccountMenu({ onKeys }: { onKeys: () => void }) {
   const me = useMe();
   const [theme, setTheme] = useTheme();
   const [next, name] = THEMES[theme];
-  const leave = () => logOut().catch((error: unknown) => tellProblem("You are still logged in", error));
+  // Loaded anew, so that nothing that was read stays in this tab.
+  const leave = () =>
+    logOut().then(
+      () => location.replace("/login"),
+      (error: unknown) => tellProblem("You are still logged in", error),
+    );
   const items: MenuItem[] = [
     {
       label: "This browser",

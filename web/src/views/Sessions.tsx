@@ -8,12 +8,12 @@ import type { Permission, Session } from "../api/types";
 import { useSessionActions } from "../list/actions";
 import { everything, isEverything, queryFrom, searchOf, type Query } from "../list/query";
 import { sessions, useSessions } from "../list/sessions";
-import { failureOf } from "../list/store";
+import { failureOf, unsureOf } from "../list/store";
 import { Button } from "../parts/Button";
 import { ProblemNotice } from "../parts/Notice";
 import { useKeys } from "../parts/keys";
 import { useTitle } from "../parts/title";
-import { navigate, pathOf } from "../router";
+import { navigate, pathOf, useSearch } from "../router";
 import { NewSession } from "./NewSession";
 import { SessionRow } from "./SessionsRow";
 import { SessionsFilters } from "./SessionsFilters";
@@ -78,7 +78,10 @@ export function SessionsView() {
     return () => cancelAnimationFrame(frame);
   }, [rows, listing]);
 
+  const nUnsure = query.standing === "failed" ? unsureOf(state) : 0;
   const isFirstLoad = !listing?.hasBegun;
+  // Where there is nothing at all, there is nothing to look for.
+  const isBare = rows.length === 0 && !isFirstLoad && !hasMore && !listing.problem && isEverything(query);
   return (
     <div className="view list-view" data-testid="sessions">
       <header className="view-head">
@@ -89,14 +92,8 @@ export function SessionsView() {
           </Button>
         )}
       </header>
-      <SessionsFilters
-        query={query}
-        onChange={setQuery}
-        search={search}
-        onLeave={() => go(0)}
-        waiting={waiting.size}
-      />
-      {listing?.problem && <ProblemNotice problem={listing.problem} />}
+      {!isBare && <SessionsFilters query={query} onChange={setQuery} search={search} onLeave={() => go(0)} waiting={waiting.size} />}
+      {listing?.problem && !listing.problem.isUnreachable && <ProblemNotice problem={listing.problem} />}
       <p className="sr-only" role="status">
         {isFirstLoad ? "Reading the sessions" : `${rows.length}${hasMore ? " or more" : ""} sessions`}
       </p>
@@ -117,8 +114,9 @@ export function SessionsView() {
       ) : isFirstLoad ? (
         <Skeleton />
       ) : (
-        !listing.isLoading && <NoSessions isFiltered={!isEverything(query)} onClear={() => setQuery(everything)} onNew={mayMake ? () => setMaking(true) : undefined} />
+        !listing.isLoading && nUnsure === 0 && <NoSessions isFiltered={!isEverything(query)} onClear={() => setQuery(everything)} onNew={mayMake ? () => setMaking(true) : undefined} />
       )}
+      {nUnsure > 0 && <p className="muted small list-note">Looking at how {nUnsure} more ended …</p>}
       {hasMore && rows.length < AHEAD && !listing?.isLoading && (
         <Button look="quiet" onClick={() => void sessions.more(query)}>
           Look further back
@@ -142,16 +140,9 @@ function Skeleton() {
 
 /** The query in the address bar: it survives a reload and can be sent to somebody. */
 function useAddressQuery(): [Query, (query: Query) => void] {
-  const [query, setQuery] = useState(() => queryFrom(location.search));
-  useEffect(() => {
-    const reread = () => setQuery(queryFrom(location.search));
-    addEventListener("popstate", reread);
-    return () => removeEventListener("popstate", reread);
-  }, []);
-  const change = useCallback((next: Query) => {
-    setQuery(next);
-    navigate(location.pathname + searchOf(next), "replace");
-  }, []);
+  const search = useSearch();
+  const query = useMemo(() => queryFrom(search), [search]);
+  const change = useCallback((next: Query) => navigate(location.pathname + searchOf(next), "replace"), []);
   return [query, change];
 }
 
