@@ -13,11 +13,13 @@ export interface Failure {
 
 // After a turn's end come at most its worker's end, a closing and changed options.
 const TAIL = 12;
+// The session's beginning, a prompt, the beginning of its turn and its end.
+const SHORTEST_WITH_A_TURN = 4;
 
 export function canHaveFailed(session: Session): boolean {
   const usage = session.usage as { turns?: unknown } | null | undefined;
   if (usage?.turns === 0) return false;
-  return (session.status === "idle" || session.status === "closed") && session.head > 0;
+  return (session.status === "idle" || session.status === "closed") && session.head >= SHORTEST_WITH_A_TURN;
 }
 
 export async function readFailure(session: Session): Promise<Failure> {

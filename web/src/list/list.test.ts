@@ -7,7 +7,7 @@ import { everything, matches, queryFrom, searchOf, standingOf, type Query } from
 import { failureOf, PAGE, REREAD_AFTER, rowsOf, SessionStore, unsureOf, type Source } from "./store";
 
 function session(id: string, more: Partial<Session> = {}): Session {
-  return { id, agent: "demo", cwd: "/src", title: id, status: "idle", created: 0, updated: 0, head: 1, epoch: "e", bytes: 0, clients: 0, ...more };
+  return { id, agent: "demo", cwd: "/src", title: id, status: "idle", created: 0, updated: 0, head: 4, epoch: "e", bytes: 0, clients: 0, ...more };
 }
 
 const ids = (sessions: Session[]) => sessions.map((each) => each.id);
@@ -46,8 +46,8 @@ describe("what is known", () => {
 
   it("takes changes in at once", () => {
     const known = withSessions(nothing, [session("a")]);
-    const after = withChange(known, { session: "a", kind: "status", status: "running", seq: 4 }, 77).sessions.get("a");
-    expect(after).toMatchObject({ status: "running", head: 4, updated: 77, title: "a" });
+    const after = withChange(known, { session: "a", kind: "status", status: "running", seq: 5 }, 77).sessions.get("a");
+    expect(after).toMatchObject({ status: "running", head: 5, updated: 77, title: "a" });
     expect(withChange(known, { session: "a", kind: "title", title: null }, 77).sessions.get("a")?.title).toBeNull();
     expect(withChange(known, { session: "b", kind: "status", status: "idle" }, 77)).toBe(known);
   });
@@ -128,9 +128,9 @@ describe("the store", () => {
 
   it("moves a session up when it changes, and reads it once for many changes", async () => {
     await store.more(everything);
-    all[50] = session("s50", { updated: 5000, head: 3, status: "running" });
-    store.take({ session: "s50", kind: "status", status: "running", seq: 2 }, 4000);
-    store.take({ session: "s50", kind: "title", title: "New name", seq: 3 }, 4000);
+    all[50] = session("s50", { updated: 5000, head: 6, status: "running" });
+    store.take({ session: "s50", kind: "status", status: "running", seq: 5 }, 4000);
+    store.take({ session: "s50", kind: "title", title: "New name", seq: 6 }, 4000);
     expect(rowsOf(store.state, everything)[0]).toMatchObject({ id: "s50", title: "New name", status: "running" });
     await vi.advanceTimersByTimeAsync(REREAD_AFTER);
     expect(source.one).toHaveBeenCalledTimes(1);
