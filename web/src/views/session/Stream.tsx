@@ -70,6 +70,7 @@ export function Stream({ rows, liveKey, ref }: Props) {
 
   return (
     <div className="stream">
+      <h2 className="sr-only">Conversation</h2>
       <VList
         ref={list}
         data={rows}
