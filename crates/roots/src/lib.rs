@@ -17,6 +17,7 @@ use cap_std::fs::Dir;
 
 mod folder;
 mod place;
+pub mod walk;
 
 pub use folder::{Entry, Facts, Folder, Kind};
 pub use place::{Place, resolve_path};

@@ -27,7 +27,6 @@ mod missing;
 pub(super) mod protected;
 mod seen;
 pub(super) mod text;
-pub(super) mod walk;
 
 pub(super) use changing::Change;
 use seen::Seen;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use roots::{Kind, Place, Roots};
 
-use super::walk::{Bounds, Stop, walk};
+use roots::walk::{Bounds, Stop, walk};
 
 const MAX_NAMES: usize = 3;
 /// Of the directory that is looked into.

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::{Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError, arguments, search};
 use crate::native::chat::ToolSpec;
-use crate::native::files::walk::{Bounds, End, Stop, stoppable, walk};
 use crate::native::scene::Scene;
+use roots::walk::{Bounds, End, Stop, stoppable, walk};
 
 const MAX_SHOWN: usize = 200;
 /// Kept while the newest are looked for.

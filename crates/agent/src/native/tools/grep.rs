@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::{Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError, arguments, search};
 use crate::native::chat::ToolSpec;
-use crate::native::files::walk::stoppable;
 use crate::native::scene::Scene;
+use roots::walk::stoppable;
 
 mod scanning;
 

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::{Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError, arguments};
 use crate::native::chat::ToolSpec;
-use crate::native::files::walk::{Bounds, End, stoppable, walk};
 use crate::native::scene::Scene;
+use roots::walk::{Bounds, End, stoppable, walk};
 
 const DEFAULT_DEPTH: usize = 2;
 const MAX_DEPTH: usize = 10;

@@ -19,7 +19,7 @@ use grep_searcher::{
 use roots::{Kind, Place, Roots};
 use serde::Deserialize;
 
-use crate::native::files::walk::{Bounds, End, Stop, walk};
+use roots::walk::{Bounds, End, Stop, walk};
 
 const MAX_CHARS: usize = 30_000;
 const MAX_LINE_CHARS: usize = 500;

@@ -5,8 +5,8 @@ use roots::Roots;
 use serde_json::json;
 
 use super::*;
-use crate::native::files::walk::Stop;
 use crate::native::testing::{Stage, text_of};
+use roots::walk::Stop;
 
 fn stage() -> Stage {
     let stage = Stage::new();

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::{Entry, Folder, Kind, Place, Roots};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use roots::{Entry, Folder, Kind, Place, Roots};
 
 /// Deeper trees are made by accident, and each level holds a handle.
 const MAX_DEPTH: usize = 64;
@@ -24,7 +24,7 @@ const NEVER: &[&str] = &[".git", ".hg", ".svn", ".jj"];
 
 /// How far a walk goes.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::native) struct Bounds {
+pub struct Bounds {
     pub max_entries: usize,
     /// 1 is the directory itself.
     pub depth: usize,
@@ -38,17 +38,17 @@ impl Default for Bounds {
 
 /// When to give up: after a while, or when nobody waits any more.
 #[derive(Debug, Clone)]
-pub(in crate::native) struct Stop {
+pub struct Stop {
     is_dropped: Arc<AtomicBool>,
     at: Instant,
 }
 
 impl Stop {
-    pub(in crate::native) fn after(while_: Duration) -> Self {
+    pub fn after(while_: Duration) -> Self {
         Self { is_dropped: Arc::default(), at: Instant::now() + while_ }
     }
 
-    pub(in crate::native) fn is_now(&self) -> bool {
+    pub fn is_now(&self) -> bool {
         self.is_dropped.load(Ordering::Relaxed) || Instant::now() >= self.at
     }
 }
@@ -64,7 +64,7 @@ impl Drop for StopOnDrop {
 }
 
 /// Runs what takes its time. It is told to stop when the future is dropped.
-pub(in crate::native) async fn stoppable<T: Send + 'static>(
+pub async fn stoppable<T: Send + 'static>(
     within: Duration,
     work: impl AsyncFnOnce(Stop) -> T,
 ) -> T {
@@ -75,7 +75,7 @@ pub(in crate::native) async fn stoppable<T: Send + 'static>(
 
 /// What a walk comes by.
 #[derive(Debug)]
-pub(in crate::native) struct Found<'a> {
+pub struct Found<'a> {
     /// Below where the walk began.
     pub path: &'a Path,
     pub name: &'a OsStr,
@@ -85,7 +85,7 @@ pub(in crate::native) struct Found<'a> {
 
 /// How a walk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::native) enum End {
+pub enum End {
     Whole,
     /// The visitor had enough.
     Enough,
@@ -96,13 +96,13 @@ pub(in crate::native) enum End {
 
 /// Shows everything below the directory `from` to `visit`, each directory before what is in it,
 /// in the order of names.
-pub(in crate::native) fn walk(
+pub fn walk(
     roots: &Roots,
     from: &Place,
     bounds: Bounds,
     stop: &Stop,
     visit: &mut dyn FnMut(&Found<'_>) -> ControlFlow<()>,
-) -> Result<End, roots::Error> {
+) -> Result<End, crate::Error> {
     let folder = roots.folder(from)?;
     let ignores = ignores_above(roots, from);
     let mut walk = Walk { bounds, stop, visit, ignores, n_entries: 0, is_cut: false };
