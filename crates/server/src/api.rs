@@ -10,6 +10,7 @@ mod audit;
 mod caller;
 mod document;
 mod enclosed;
+mod files;
 mod health;
 pub(crate) mod input;
 mod limits;
@@ -45,6 +46,7 @@ pub(crate) struct Memory {
     started: Instant,
     pub(crate) agents: agents::Known,
     made: made::Made,
+    searches: files::Searches,
     pub(crate) attachments: Attachments,
 }
 
@@ -54,6 +56,7 @@ impl Memory {
             started: Instant::now(),
             agents: agents::Known::default(),
             made: made::Made::default(),
+            searches: files::Searches::default(),
             attachments: Attachments::below(settings.sessions_dir.clone()),
         }
     }
@@ -83,6 +86,7 @@ pub(crate) fn router(
         .routes(routes!(audit::audit))
         .routes(routes!(transcript::transcript))
         .routes(routes!(transcript::export))
+        .routes(routes!(files::find))
         .routes(routes!(attachments::list, attachments::upload))
         .routes(routes!(attachments::get, attachments::delete))
         .with_state(daemon.clone())

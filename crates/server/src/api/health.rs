@@ -12,6 +12,7 @@ use super::caller::Observer;
 use super::document::Refused;
 use crate::attachments;
 use crate::daemon::Daemon;
+use crate::principal::Role;
 
 /// What this daemon can do, as plain words. A word is never taken back and never changes its
 /// meaning; new ones are added.
@@ -39,6 +40,7 @@ const FEATURES: &[&str] = &[
     "sessions",
     "sessions.close",
     "sessions.delete",
+    "sessions.files",
     "sessions.fork",
     "sessions.idempotent",
     "sessions.options",
@@ -124,6 +126,20 @@ pub(crate) struct Capabilities {
     /// Ask for a word, not for a version.
     features: &'static [&'static str],
     limits: Limits,
+    you: You,
+}
+
+/// Whoever asks.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct You {
+    /// The token's name.
+    name: String,
+    /// `observer`, `operator` or `admin`.
+    #[schema(value_type = String)]
+    role: Role,
+    /// Sees only the sessions that it made itself.
+    own_sessions: bool,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -134,11 +150,11 @@ pub(crate) struct Limits {
     queued_prompts: usize,
 }
 
-/// What this daemon can do.
+/// What this daemon can do, and what the one who asks may.
 #[utoipa::path(get, path = "/v1/capabilities", operation_id = "getCapabilities", tag = "daemon",
     responses((status = 200, description = "Its features and limits", body = Capabilities), Refused))]
 pub(crate) async fn capabilities(
-    _: Observer,
+    Observer(principal): Observer,
     State(daemon): State<Arc<Daemon>>,
 ) -> Json<Capabilities> {
     Json(Capabilities {
@@ -148,6 +164,11 @@ pub(crate) async fn capabilities(
             attachment_bytes: attachments::MAX_FILE_BYTES,
             session_attachment_bytes: attachments::MAX_SESSION_BYTES,
             queued_prompts: daemon.desk.yard().settings.max_queued_prompts,
+        },
+        you: You {
+            name: principal.name,
+            role: principal.role,
+            own_sessions: principal.own_sessions,
         },
     })
 }

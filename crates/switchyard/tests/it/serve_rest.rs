@@ -5,6 +5,7 @@
 
 mod attachments;
 mod document;
+mod files;
 mod once;
 mod questions;
 mod refusals;
