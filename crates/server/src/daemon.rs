@@ -82,7 +82,7 @@ pub fn router(daemon: &Arc<Daemon>, guard: &Arc<Guard>, login: &Login) -> Router
         .merge(crate::acp::router(daemon))
         .merge(crate::open_design::router(daemon))
         .merge(login)
-        .merge(crate::login::home())
+        .merge(crate::page::router())
         .fallback(crate::api::no_such_route)
         .method_not_allowed_fallback(crate::api::no_such_method)
 }
@@ -90,7 +90,7 @@ pub fn router(daemon: &Arc<Daemon>, guard: &Arc<Guard>, login: &Login) -> Router
 /// What the guard has to know about them.
 pub fn guarded_routes() -> Routes {
     let upload = BodyRule { kind: BodyKind::Upload, max_bytes: Some(attachments::MAX_FILE_BYTES) };
-    Routes::default().body("/v1/sessions/{id}/attachments", upload)
+    crate::page::opened(Routes::default()).body("/v1/sessions/{id}/attachments", upload)
 }
 
 impl Daemon {

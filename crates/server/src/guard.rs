@@ -23,12 +23,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, StatusCode, Version};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Version};
 
 use crate::metrics::Metrics;
 use crate::principal::Principal;
 use crate::problem::Problem;
-use crate::tokens::Tokens;
+use crate::tokens::{self, Tokens};
 pub use arrival::{Activity, Arrival, Busy, Peer};
 pub(crate) use caller::CookieName;
 use credentials::Presented;
@@ -40,6 +40,8 @@ pub use service::Guarded;
 
 /// The cookie that a login leaves in the browser; `_` and the port follow, where there is one.
 pub const COOKIE: &str = "switchyard_session";
+/// Where our page shows the secret that the login gave to it, beside the cookie.
+pub const PAGE_SECRET: HeaderName = HeaderName::from_static("x-switchyard-page");
 /// How a browser's WebSocket, which cannot send headers, shows its token: as a subprotocol.
 pub const WS_TOKEN: &str = "switchyard-token.";
 /// More than any client of ours sends; HTTP/1.1 has this limit in its parser already.
@@ -141,7 +143,8 @@ impl Guard {
             None => Page::None,
             Some(local) => {
                 let host = allowed.hosts.check(parts, local, arrival.is_tls)?;
-                allowed.origins.check(parts, host, arrival.is_tls)?
+                let is_document = self.routes.is_document(parts.uri.path());
+                allowed.origins.check(parts, host, arrival.is_tls, is_document)?
             }
         };
         let readable_by = match &page {
@@ -197,17 +200,21 @@ impl Guard {
             Presented::Nothing => self.admit_local(&arrival.peer).ok_or_else(Problem::unauthorized),
             Presented::Nonsense => Err(self.note_failure(&arrival.peer, "malformed credentials")),
             Presented::Token(token) => self.evaluate(&[token], &arrival.peer),
-            Presented::Cookies(cookies) => {
+            Presented::Cookies { cookies, secret } => {
                 check_cookie_use(parts, page)?;
-                self.evaluate(&cookies, &arrival.peer)
+                // Other programs of this host are sent the cookie too. They have not got the
+                // secret, which the browser keeps for our page alone.
+                let secret = secret.ok_or_else(without_secret)?;
+                let pairs: Vec<_> = cookies.iter().map(|one| tokens::pair(one, secret)).collect();
+                self.evaluate(&pairs, &arrival.peer)
             }
         }
     }
 
     /// A good token is let in however many bad ones came from its address: all clients of a
     /// machine share one, and a token cannot be guessed.
-    fn evaluate(&self, presented: &[&str], peer: &Peer) -> Result<Principal, Problem> {
-        let found = presented.iter().find_map(|token| self.tokens.check(token));
+    fn evaluate(&self, presented: &[impl AsRef<str>], peer: &Peer) -> Result<Principal, Problem> {
+        let found = presented.iter().find_map(|token| self.tokens.check(token.as_ref()));
         found.ok_or_else(|| self.note_failure(peer, "wrong token"))
     }
 
@@ -263,6 +270,12 @@ fn check_cookie_use(parts: &Parts, page: &Page) -> Result<(), Problem> {
             Err(Problem::forbidden("pages of other origins must use a token, not the cookie"))
         }
     }
+}
+
+fn without_secret() -> Problem {
+    Problem::unauthorized()
+        .detail("a login's cookie is taken from its page only, which shows its secret beside it")
+        .remedy("log in by a new link; `switchyard token login` prints one")
 }
 
 pub(crate) fn is_upgrade(parts: &Parts) -> bool {

@@ -16,6 +16,7 @@ pub mod listen;
 pub mod login;
 pub mod metrics;
 mod open_design;
+pub mod page;
 pub mod principal;
 pub mod problem;
 pub mod secrets;

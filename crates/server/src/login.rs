@@ -1,20 +1,20 @@
-//! The way in for browsers: a link with a one-time code becomes a cookie.
+//! The way in for browsers: a link with a one-time code becomes a cookie and a secret.
 //!
 //! The code stands behind the `#`, which browsers send to nobody; the page takes it out of
-//! the address bar and trades it for the cookie. The cookie is a token of its own in the
-//! table, so it can be listed and revoked like any other, and scripts cannot read it.
+//! the address bar and trades it in. The cookie cannot be read by scripts, but browsers send it
+//! to every port of our host; the secret is kept by our page, for its origin alone. Together
+//! they are a token of their own in the table, listed and revoked like any other.
 
 mod codes;
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
-use axum::routing::get;
-use axum::{Json, Router};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -24,10 +24,6 @@ use crate::problem::Problem;
 use crate::tokens::TokensError;
 use codes::Codes;
 
-const PAGE: &str = include_str!("../assets/login.html");
-const SCRIPT: &str = include_str!("../assets/login.js");
-const STYLE: &str = include_str!("../assets/login.css");
-const HOME: &str = include_str!("../assets/home.html");
 /// As long as the token itself lives.
 const COOKIE_SECONDS: u32 = 7 * 24 * 3600;
 
@@ -54,24 +50,9 @@ impl Login {
     }
 }
 
-/// The login page and what it calls. All but the logout is open to everybody.
+/// What the page calls to come in and to leave. Coming in is open to everybody.
 pub fn routes(login: Login) -> OpenApiRouter {
-    OpenApiRouter::new()
-        .routes(routes!(log_in))
-        .routes(routes!(log_out))
-        .route("/login", get(|| async { file("text/html; charset=utf-8", PAGE) }))
-        .route("/login.js", get(|| async { file("text/javascript; charset=utf-8", SCRIPT) }))
-        .route("/login.css", get(|| async { file("text/css; charset=utf-8", STYLE) }))
-        .with_state(login)
-}
-
-/// What stands at `/` where no web page is built in.
-pub fn home() -> Router {
-    Router::new().route("/", get(|| async { file("text/html; charset=utf-8", HOME) }))
-}
-
-fn file(kind: &'static str, text: &'static str) -> Response {
-    ([(header::CONTENT_TYPE, kind)], text).into_response()
+    OpenApiRouter::new().routes(routes!(log_in)).routes(routes!(log_out)).with_state(login)
 }
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
@@ -80,14 +61,21 @@ struct LoginRequest {
     code: String,
 }
 
-/// Trades a one-time code for a cookie.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct LoggedIn {
+    /// To be sent as `X-Switchyard-Page` with every request that comes with the cookie.
+    page_secret: String,
+}
+
+/// Trades a one-time code for a cookie, and a secret to be shown beside it.
 #[utoipa::path(
     post,
     path = "/v1/login",
     tag = "access",
     request_body = LoginRequest,
     responses(
-        (status = 204, description = "The cookie is set."),
+        (status = 200, description = "The cookie is set.", body = LoggedIn),
         (status = 401, description = "The code is wrong, used or too old.", body = Problem),
         (status = 429, description = "Too many wrong codes.", body = Problem),
     )
@@ -106,11 +94,12 @@ async fn log_in(
     }
     let tokens = login.guard.tokens().clone();
     let made = tokio::task::spawn_blocking(move || tokens.add_browser()).await;
-    let token = made
+    let made = made
         .map_err(|error| Problem::internal(error.to_string()))?
         .map_err(|error| Problem::internal(error.to_string()))?;
     tracing::info!(peer = %arrival.peer, "a browser logged in");
-    cookie(&name, &token, COOKIE_SECONDS, arrival.is_tls)
+    let line = cookie(&name, &made.cookie, COOKIE_SECONDS, arrival.is_tls)?;
+    Ok((line, Json(LoggedIn { page_secret: made.page })).into_response())
 }
 
 /// Ends the login that the request came with.
@@ -134,7 +123,10 @@ async fn log_out(
         if is_browser { tokens.revoke(&principal.name) } else { Ok(()) }
     };
     match tokio::task::spawn_blocking(revoking).await {
-        Ok(Ok(()) | Err(TokensError::NoSuch(_))) => cookie(&name, "", 0, arrival.is_tls),
+        Ok(Ok(()) | Err(TokensError::NoSuch(_))) => {
+            let line = cookie(&name, "", 0, arrival.is_tls)?;
+            Ok((StatusCode::NO_CONTENT, line).into_response())
+        }
         Ok(Err(error)) => Err(Problem::internal(error.to_string())),
         Err(error) => Err(Problem::internal(error.to_string())),
     }
@@ -145,14 +137,14 @@ fn cookie(
     token: &str,
     max_age: u32,
     is_tls: bool,
-) -> Result<Response, Problem> {
+) -> Result<AppendHeaders<[(HeaderName, HeaderValue); 1]>, Problem> {
     let secure = if is_tls { "; Secure" } else { "" };
     let line =
         format!("{name}={token}; HttpOnly; SameSite=Strict; Path=/; Max-Age={max_age}{secure}");
     let mut line =
         HeaderValue::try_from(line).map_err(|error| Problem::internal(error.to_string()))?;
     line.set_sensitive(true);
-    Ok((StatusCode::NO_CONTENT, AppendHeaders([(header::SET_COOKIE, line)])).into_response())
+    Ok(AppendHeaders([(header::SET_COOKIE, line)]))
 }
 
 #[cfg(test)]

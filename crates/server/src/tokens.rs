@@ -83,6 +83,15 @@ pub struct NewToken {
     pub own_sessions: bool,
 }
 
+/// What a browser gets when it logs in; shown this once.
+#[derive(Debug, Clone)]
+pub struct BrowserLogin {
+    /// Sent by the browser, to whatever listens on our host.
+    pub cookie: String,
+    /// Kept and shown by our page.
+    pub page: String,
+}
+
 /// The table; a clone is the same table.
 #[derive(Debug, Clone)]
 pub struct Tokens {
@@ -155,10 +164,10 @@ impl Tokens {
         Ok(secret)
     }
 
-    /// Makes the token of a browser that has logged in: an admin's, as the person who holds
-    /// the login link is.
-    pub fn add_browser(&self) -> Result<String, TokensError> {
-        let secret = new_secret()?;
+    /// Makes the two halves of a token for a browser that has logged in: an admin's, as the
+    /// person who holds the login link is. Neither half opens anything by itself.
+    pub fn add_browser(&self) -> Result<BrowserLogin, TokensError> {
+        let login = BrowserLogin { cookie: new_secret()?, page: new_secret()? };
         let now = Timestamp::now();
         let mut tail = [0_u8; 6];
         getrandom::fill(&mut tail).map_err(TokensError::Entropy)?;
@@ -173,7 +182,7 @@ impl Tokens {
             }
             records.push(Record {
                 name,
-                digest: sum(&secret),
+                digest: sum(&pair(&login.cookie, &login.page)),
                 role: Role::Admin,
                 created: now,
                 expires: now.checked_add(BROWSER_LIFE).ok(),
@@ -181,7 +190,7 @@ impl Tokens {
             });
             Ok(())
         })?;
-        Ok(secret)
+        Ok(login)
     }
 
     /// Ends a token; connections that it opened are cut.
@@ -356,6 +365,11 @@ fn new_secret() -> Result<String, TokensError> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(TokensError::Entropy)?;
     Ok(format!("{MARK}{}", URL_SAFE_NO_PAD.encode(bytes)))
+}
+
+/// The token that both halves of a login are together.
+pub(crate) fn pair(cookie: &str, page: &str) -> String {
+    format!("{cookie}.{page}")
 }
 
 pub(crate) fn sum(secret: &str) -> Sum {

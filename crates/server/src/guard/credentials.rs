@@ -1,7 +1,7 @@
 //! Where a request may carry its token.
 //!
 //! `Authorization: Bearer`; on a WebSocket upgrade also a subprotocol; else the cookie of a
-//! login. Never the address: addresses end up in logs, histories and `Referer`. The first
+//! login together with the secret of its page. Never the address: addresses end up in logs, histories and `Referer`. The first
 //! that is present decides; a bad one is not made good by another.
 //!
 //! Browsers do not tell the ports of a host apart when they keep and send cookies. So the
@@ -11,7 +11,7 @@ use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 
-use super::{COOKIE, WS_TOKEN, is_upgrade};
+use super::{COOKIE, PAGE_SECRET, WS_TOKEN, is_upgrade};
 
 /// A page of another port may leave cookies of our name beside ours, and browsers send those
 /// of narrower paths first. This many do not keep a user out; more are not worth hashing.
@@ -22,7 +22,11 @@ pub(super) enum Presented<'a> {
     Nothing,
     Nonsense,
     Token(&'a str),
-    Cookies(Vec<&'a str>),
+    Cookies {
+        cookies: Vec<&'a str>,
+        /// What the page shows; said once, or not at all.
+        secret: Option<&'a str>,
+    },
 }
 
 pub(super) fn find(parts: &Parts) -> Presented<'_> {
@@ -42,7 +46,10 @@ pub(super) fn find(parts: &Parts) -> Presented<'_> {
     }
     let name = cookie_name(headers, &parts.uri);
     let cookies: Vec<_> = cookies(headers, &name).take(MAX_COOKIES).collect();
-    if cookies.is_empty() { Presented::Nothing } else { Presented::Cookies(cookies) }
+    match cookies.is_empty() {
+        true => Presented::Nothing,
+        false => Presented::Cookies { cookies, secret: only(headers, &PAGE_SECRET) },
+    }
 }
 
 /// The name of the login's cookie for whoever calls us as this request does.
@@ -62,6 +69,7 @@ pub(super) fn cookie_name(headers: &HeaderMap, uri: &Uri) -> String {
 pub(super) fn strip(headers: &mut HeaderMap) {
     headers.remove(header::AUTHORIZATION);
     headers.remove(header::COOKIE);
+    headers.remove(PAGE_SECRET);
     if !protocols(headers).any(|name| name.starts_with(WS_TOKEN)) {
         return;
     }

@@ -5,13 +5,15 @@
 //! no browsers send neither and are known by their token.
 
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, Method, header};
 
 use super::GuardError;
 use super::host::{is_host, split_port};
 use crate::problem::Problem;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
 #[derive(Debug)]
 pub(super) struct Origins {
@@ -35,8 +37,15 @@ impl Origins {
         Ok(Self { allowed: parsed.collect::<Result<_, _>>()? })
     }
 
-    /// `host` is the name that the request was sent to, already known to be ours.
-    pub(super) fn check(&self, parts: &Parts, host: &str, is_tls: bool) -> Result<Page, Problem> {
+    /// `host` is the name that the request was sent to, already known to be ours. What is a
+    /// document for people may be the target of a link on somebody else's page.
+    pub(super) fn check(
+        &self,
+        parts: &Parts,
+        host: &str,
+        is_tls: bool,
+        is_document: bool,
+    ) -> Result<Page, Problem> {
         let page = match single(parts, &header::ORIGIN)? {
             None => Page::None,
             Some(origin) => self.recognise(origin, host, is_tls).ok_or_else(|| {
@@ -46,7 +55,8 @@ impl Origins {
         };
         let site = single(parts, &SEC_FETCH_SITE)?.map(HeaderValue::as_bytes);
         let is_ours = matches!(site, None | Some(b"same-origin" | b"none"));
-        if is_ours || matches!(page, Page::Allowed(_)) {
+        let is_visit = is_document && page == Page::None && is_visit(parts)?;
+        if is_ours || is_visit || matches!(page, Page::Allowed(_)) {
             return Ok(page);
         }
         Err(Problem::forbidden("requests from pages of other sites are not served"))
@@ -61,6 +71,14 @@ impl Origins {
         let is_allowed = self.allowed.iter().any(|allowed| allowed == text);
         is_allowed.then(|| Page::Allowed(origin.clone()))
     }
+}
+
+/// Whether a person is led here with a whole tab: not a frame, not a script that asks.
+fn is_visit(parts: &Parts) -> Result<bool, Problem> {
+    let mode = single(parts, &SEC_FETCH_MODE)?.map(HeaderValue::as_bytes);
+    let dest = single(parts, &SEC_FETCH_DEST)?.map(HeaderValue::as_bytes);
+    let is_navigation = mode == Some(b"navigate") && dest == Some(b"document");
+    Ok(parts.method == Method::GET && is_navigation)
 }
 
 fn single<'a>(parts: &'a Parts, name: &HeaderName) -> Result<Option<&'a HeaderValue>, Problem> {

@@ -1,5 +1,5 @@
-//! What the guard must know of routes: which are open to all, and which take other bodies
-//! than JSON.
+//! What the guard must know of routes: which are open to all, which of these other sites may
+//! lead to, and which take other bodies than JSON.
 //!
 //! A route that nobody named here needs a token and takes JSON. Patterns are those of the
 //! router: `{name}` is one segment, `{*rest}` at the end is all that follows. Paths are
@@ -10,6 +10,7 @@ use axum::http::Method;
 #[derive(Debug, Clone)]
 pub struct Routes {
     open: Vec<(Method, String)>,
+    documents: Vec<String>,
     bodies: Vec<(String, BodyRule)>,
 }
 
@@ -30,10 +31,9 @@ pub struct BodyRule {
 impl Default for Routes {
     /// What can be asked for without a token: whether the daemon lives, and the way in.
     fn default() -> Self {
-        let get = ["/", "/healthz", "/login", "/login.js", "/login.css"];
-        let mut open: Vec<_> = get.map(|path| (Method::GET, path.to_owned())).into();
-        open.push((Method::POST, "/v1/login".to_owned()));
-        Self { open, bodies: Vec::new() }
+        let open = [(Method::GET, "/healthz"), (Method::POST, "/v1/login")];
+        let open = open.map(|(method, path)| (method, path.to_owned())).into();
+        Self { open, documents: Vec::new(), bodies: Vec::new() }
     }
 }
 
@@ -43,6 +43,13 @@ impl Routes {
     pub fn open(mut self, method: Method, pattern: impl Into<String>) -> Self {
         self.open.push((method, pattern.into()));
         self
+    }
+
+    /// Opens a document of the page to all, and lets pages of other sites lead to it.
+    #[must_use]
+    pub fn document(mut self, pattern: &str) -> Self {
+        self.documents.push(pattern.to_owned());
+        self.open(Method::GET, pattern)
     }
 
     /// Lets a route take another body than JSON of the usual size.
@@ -55,6 +62,10 @@ impl Routes {
     pub(super) fn is_open(&self, method: &Method, path: &str) -> bool {
         let method = if *method == Method::HEAD { &Method::GET } else { method };
         self.open.iter().any(|(open, pattern)| open == method && fits(pattern, path))
+    }
+
+    pub(super) fn is_document(&self, path: &str) -> bool {
+        self.documents.iter().any(|pattern| fits(pattern, path))
     }
 
     pub(super) fn body_rule(&self, path: &str) -> BodyRule {

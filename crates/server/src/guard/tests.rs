@@ -2,12 +2,13 @@ use axum::http::Request;
 
 use super::*;
 use crate::principal::Role;
-use crate::tokens::NewToken;
+use crate::tokens::{BrowserLogin, NewToken};
 
 struct Case {
     _dir: tempfile::TempDir,
     guard: Guard,
     token: String,
+    login: BrowserLogin,
 }
 
 fn case() -> Case {
@@ -16,10 +17,11 @@ fn case() -> Case {
     let new =
         NewToken { name: "ci".into(), role: Role::Observer, expires: None, own_sessions: true };
     let token = tokens.add(new).unwrap();
+    let login = tokens.add_browser().unwrap();
     let settings =
         Settings { allow_origins: vec!["https://app.example".into()], ..Settings::default() };
     let guard = Guard::new(tokens, Routes::default(), &settings).unwrap();
-    Case { _dir: dir, guard, token }
+    Case { _dir: dir, guard, token, login }
 }
 
 fn arrival() -> Arrival {
@@ -58,22 +60,69 @@ fn a_token_is_taken_from_the_header_the_subprotocol_or_the_cookie() {
     assert!(case.admit("GET", &upgrade).is_ok());
     assert_eq!(case.admit("GET", &upgrade[1..]).unwrap_err(), 401, "only on an upgrade");
 
+    let page = ("x-switchyard-page", case.login.page.as_str());
     let others = format!("{COOKIE}_7433=wrong; ").repeat(20);
-    let cookie = format!("a=b; {others}{COOKIE}_7433={}", case.token);
-    assert!(case.admit("GET", &[("cookie", &cookie)]).is_ok());
+    let cookie = format!("a=b; {others}{COOKIE}_7433={}", case.login.cookie);
+    assert!(case.admit("GET", &[("cookie", &cookie), page]).is_ok());
     for other in ["", "_", "_7434", "_7433_", "_07433"] {
-        let cookie = format!("{COOKIE}{other}={}", case.token);
-        assert_eq!(case.admit("GET", &[("cookie", &cookie)]).unwrap_err(), 401, "{other}");
+        let cookie = format!("{COOKIE}{other}={}", case.login.cookie);
+        assert_eq!(case.admit("GET", &[("cookie", &cookie), page]).unwrap_err(), 401, "{other}");
     }
+}
+
+#[test]
+fn neither_half_of_a_login_opens_anything() {
+    let case = case();
+    let other = case.guard.tokens().add_browser().unwrap();
+    let BrowserLogin { cookie, page } = &case.login;
+    let line = |cookie: &str| format!("{COOKIE}_7433={cookie}");
+    let own = ("origin", "http://127.0.0.1:7433");
+    let both = [("cookie", &*line(cookie)), ("x-switchyard-page", page), own];
+    assert!(case.admit("POST", &both).is_ok());
+
+    // So many that some are no longer looked at.
+    let is_refused =
+        |method, headers: &[(&str, &str)]| matches!(case.admit(method, headers), Err(401 | 429));
+    for (cookie, pages) in [
+        (cookie, [].as_slice()),
+        (cookie, &[""]),
+        (cookie, &["wrong"]),
+        (cookie, &[cookie]),
+        (cookie, &[&other.page]),
+        (cookie, &[page, page]),
+        (page, &[cookie]),
+        (page, &[page]),
+        (&other.cookie, &[page]),
+        (&case.token, &[page]),
+        (&format!("{cookie}.{page}"), &[""]),
+        (&format!("{cookie}.{page}"), &[]),
+    ] {
+        let line = line(cookie);
+        let mut headers = vec![("cookie", line.as_str()), own];
+        headers.extend(pages.iter().map(|page| ("x-switchyard-page", *page)));
+        assert!(is_refused("GET", &headers) && is_refused("POST", &headers), "{headers:?}");
+    }
+    // Whoever was sent the cookie cannot show it as a token either.
+    for half in [cookie, page] {
+        let bearer = format!("Bearer {half}");
+        assert!(is_refused("GET", &[("authorization", &bearer)]));
+        assert!(case.guard.admit_token(half, &arrival().peer).is_err());
+        let offered = format!("{WS_TOKEN}{half}");
+        let upgrade = [("upgrade", "websocket"), ("sec-websocket-protocol", offered.as_str())];
+        assert!(is_refused("GET", &upgrade));
+    }
+    assert!(is_refused("GET", &[("x-switchyard-page", page)]));
+    assert!(case.admit("POST", &both).is_ok());
 }
 
 #[test]
 fn a_bad_credential_is_not_made_good_by_another() {
     let case = case();
     let bearer = format!("Bearer {}", case.token);
-    let cookie = format!("{COOKIE}_7433={}", case.token);
+    let cookie = format!("{COOKIE}_7433={}", case.login.cookie);
+    let page = ("x-switchyard-page", case.login.page.as_str());
     for bad in ["Bearer wrong", "Basic x", "Bearer", "Bearer ", "", case.token.as_str()] {
-        let both = [("authorization", bad), ("cookie", &cookie)];
+        let both = [("authorization", bad), ("cookie", &cookie), page];
         assert_eq!(case.admit("GET", &both).unwrap_err(), 401, "{bad}");
     }
     let twice = [("authorization", bearer.as_str()), ("authorization", bearer.as_str())];
@@ -90,21 +139,23 @@ fn a_bad_credential_is_not_made_good_by_another() {
 #[test]
 fn a_cookie_changes_something_for_our_own_page_only() {
     let case = case();
-    let cookie = format!("{COOKIE}_7433={}", case.token);
+    let cookie = format!("{COOKIE}_7433={}", case.login.cookie);
     let cookie = ("cookie", cookie.as_str());
+    let page = ("x-switchyard-page", case.login.page.as_str());
     let own = ("origin", "http://127.0.0.1:7433");
     let allowed = ("origin", "https://app.example");
     let upgrade = ("upgrade", "websocket");
 
     for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"] {
-        assert_eq!(case.admit(method, &[cookie]).unwrap_err(), 403, "{method}");
-        assert_eq!(case.admit(method, &[cookie, allowed]).unwrap_err(), 403, "{method}");
-        assert!(case.admit(method, &[cookie, own]).is_ok(), "{method}");
+        assert_eq!(case.admit(method, &[cookie, page]).unwrap_err(), 403, "{method}");
+        assert_eq!(case.admit(method, &[cookie, page, allowed]).unwrap_err(), 403, "{method}");
+        assert!(case.admit(method, &[cookie, page, own]).is_ok(), "{method}");
     }
-    assert!(case.admit("GET", &[cookie]).is_ok());
-    assert!(case.admit("GET", &[cookie, own, upgrade]).is_ok());
-    assert_eq!(case.admit("GET", &[cookie, upgrade]).unwrap_err(), 403);
-    assert_eq!(case.admit("GET", &[cookie, allowed]).unwrap_err(), 403);
+    assert!(case.admit("GET", &[cookie, page]).is_ok());
+    assert!(case.admit("GET", &[cookie, page, own, upgrade]).is_ok());
+    assert_eq!(case.admit("GET", &[cookie, own, upgrade]).unwrap_err(), 401);
+    assert_eq!(case.admit("GET", &[cookie, page, upgrade]).unwrap_err(), 403);
+    assert_eq!(case.admit("GET", &[cookie, page, allowed]).unwrap_err(), 403);
 
     let bearer = format!("Bearer {}", case.token);
     assert!(case.admit("POST", &[("authorization", &bearer), allowed]).is_ok());
@@ -180,6 +231,7 @@ fn secrets_are_taken_out_of_what_handlers_see() {
     let request = Request::builder()
         .header("authorization", "Bearer x")
         .header("cookie", "a=b")
+        .header("x-switchyard-page", "x")
         .header("sec-websocket-protocol", "acp.v1, switchyard-token.x")
         .header("sec-websocket-protocol", "other")
         .header("accept", "*/*");

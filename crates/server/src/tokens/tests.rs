@@ -314,6 +314,8 @@ fn the_table_has_an_end() {
 fn logins_live_a_week_and_the_oldest_makes_room() {
     let (_dir, tokens) = table();
     let first = tokens.add_browser().unwrap();
+    assert!(tokens.check(&first.cookie).is_none() && tokens.check(&first.page).is_none());
+    let first = pair(&first.cookie, &first.page);
     let principal = tokens.check(&first).unwrap();
     assert!(principal.name.starts_with("browser ") && principal.role == Role::Admin);
     let info = tokens.list().into_iter().find(|token| token.is_browser).unwrap();

@@ -15,7 +15,7 @@ fn check(headers: &[(&str, &str)]) -> Result<Page, u16> {
         request = request.header(*name, *value);
     }
     let parts = request.body(()).unwrap().into_parts().0;
-    origins().check(&parts, HOST, false).map_err(|problem| problem.status)
+    origins().check(&parts, HOST, false, false).map_err(|problem| problem.status)
 }
 
 #[test]

@@ -3,16 +3,12 @@ use super::*;
 #[test]
 fn the_open_routes_are_a_short_list() {
     let routes = Routes::default();
-    for path in ["/", "/healthz", "/login", "/login.js", "/login.css"] {
-        assert!(
-            routes.is_open(&Method::GET, path) && routes.is_open(&Method::HEAD, path),
-            "{path}"
-        );
-        assert!(!routes.is_open(&Method::POST, path), "{path}");
-    }
+    assert!(routes.is_open(&Method::GET, "/healthz") && routes.is_open(&Method::HEAD, "/healthz"));
+    assert!(!routes.is_open(&Method::POST, "/healthz"));
     assert!(routes.is_open(&Method::POST, "/v1/login"));
     for path in [
         "",
+        "/",
         "//",
         "/v1/health",
         "/v1/sessions",
@@ -25,9 +21,18 @@ fn the_open_routes_are_a_short_list() {
         "/%68ealthz",
         "/healthz%2f",
         "/v1/login",
-        "/login/x",
+        "/login",
     ] {
         assert!(!routes.is_open(&Method::GET, path), "{path}");
+    }
+}
+
+#[test]
+fn only_documents_may_be_led_to() {
+    let routes = Routes::default().document("/sessions/{id}").open(Method::GET, "/assets/{*file}");
+    assert!(routes.is_open(&Method::GET, "/sessions/x") && routes.is_document("/sessions/x"));
+    for path in ["/sessions/", "/sessions/x/y", "/assets/x", "/healthz", "/v1/login", "/"] {
+        assert!(!routes.is_document(path), "{path}");
     }
 }
 

@@ -1,0 +1,173 @@
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use axum::response::Response;
+use tower::ServiceExt as _;
+
+use super::*;
+use crate::guard::{Arrival, Guard, Guarded, Peer, Settings};
+use crate::limits::HttpLimits;
+use crate::tokens::Tokens;
+
+struct Case {
+    _dir: tempfile::TempDir,
+    guarded: Guarded,
+}
+
+fn case() -> Case {
+    let dir = tempfile::tempdir().unwrap();
+    let tokens = Tokens::open(dir.path()).unwrap();
+    let routes = opened(Routes::default());
+    let guard = Arc::new(Guard::new(tokens, routes, &Settings::default()).unwrap());
+    let router = router().fallback(no_such_route);
+    Case { _dir: dir, guarded: Guarded::new(guard, router, HttpLimits::default()) }
+}
+
+impl Case {
+    async fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
+        let at = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
+        let mut request = Request::builder().method(method).uri(path);
+        request = request.header("host", "127.0.0.1:7433");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let arrival = Arrival::new(Peer::Net(at(50_000)), Some(at(7433)), false);
+        let request = request.extension(arrival).body(Body::empty()).unwrap();
+        self.guarded.clone().oneshot(request).await.unwrap()
+    }
+}
+
+async fn text(response: Response) -> String {
+    let body = axum::body::to_bytes(response.into_body(), 8 << 20).await.unwrap();
+    String::from_utf8(body.to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn every_path_of_the_page_is_its_document_and_needs_no_token() {
+    let case = case();
+    let home = text(case.ask("GET", "/", &[]).await).await;
+    assert!(home.contains("Switchyard"), "{home}");
+    for path in ["/agents", "/approvals", "/sessions/0123abc", "/login"] {
+        let response = case.ask("GET", path, &[]).await;
+        assert_eq!(response.status(), StatusCode::OK, "{path}");
+        assert_eq!(response.headers()["content-type"], "text/html; charset=utf-8");
+        assert_eq!(response.headers()["cache-control"], "no-cache");
+        let length = response.headers()["content-length"].clone();
+        assert_eq!(text(response).await, home, "{path}");
+        let head = case.ask("HEAD", path, &[]).await;
+        assert_eq!((head.status(), &head.headers()["content-length"]), (StatusCode::OK, &length));
+        assert!(text(head).await.is_empty());
+        assert_eq!(case.ask("POST", path, &[]).await.status(), 401, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_document_asks_for_nothing_but_its_own_assets_which_are_there() {
+    let case = case();
+    let home = text(case.ask("GET", "/", &[]).await).await;
+    assert!(!home.contains("<style") && !home.contains(" style="), "{home}");
+    assert!(!home.contains("http://") && !home.contains("https://"), "{home}");
+    for script in home.split("<script").skip(1) {
+        assert!(script.contains("src=\"/assets/"), "inline script in {home}");
+    }
+    let assets: Vec<_> =
+        home.split(['"', '\'']).filter(|one| one.starts_with("/assets/")).collect();
+    assert!(!assets.is_empty(), "{home}");
+    for asset in assets {
+        let response = case.ask("GET", asset, &[]).await;
+        assert_eq!(response.status(), StatusCode::OK, "{asset}");
+        assert_ne!(response.headers()["content-type"], "application/octet-stream", "{asset}");
+        let tag = response.headers()["etag"].to_str().unwrap().to_owned();
+        let again = case.ask("GET", asset, &[("if-none-match", &tag)]).await;
+        assert_eq!(again.status(), StatusCode::NOT_MODIFIED, "{asset}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_in_the_table_is_not_served() {
+    let case = case();
+    for path in [
+        "/assets/nothing.js",
+        "/assets/../index.html",
+        "/assets/..%2f..%2fCargo.toml",
+        "/assets/%2e%2e/index.html",
+        "/assets/no-page.css/",
+        "/assets/index.html",
+    ] {
+        assert_eq!(case.ask("GET", path, &[]).await.status(), 404, "{path}");
+    }
+    // Everything else is the API's, where nobody learns what there is.
+    let others = ["/index.html", "/assets", "/assets/", "/assets//etc/passwd", "/sessions"];
+    for path in others.into_iter().chain(["/sessions/a/b", "/agents/"]) {
+        assert_eq!(case.ask("GET", path, &[]).await.status(), 401, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn every_answer_of_the_page_has_the_strict_headers() {
+    let case = case();
+    for path in ["/", "/login", "/sessions/x", "/assets/nothing.js"] {
+        let response = case.ask("GET", path, &[]).await;
+        let said = |name: &str| response.headers()[name].to_str().unwrap();
+        let policy = said("content-security-policy");
+        for part in [
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "img-src 'self' blob: data:",
+            "font-src 'self'",
+            "connect-src 'self'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+            "require-trusted-types-for 'script'",
+        ] {
+            assert!(policy.split("; ").any(|one| one == part), "{part}: {policy}");
+        }
+        assert!(!policy.contains("unsafe") && !policy.contains('*'), "{policy}");
+        assert_eq!(said("x-content-type-options"), "nosniff");
+        assert_eq!(said("referrer-policy"), "no-referrer");
+        assert_eq!(said("cross-origin-opener-policy"), "same-origin");
+        assert_eq!(said("cross-origin-resource-policy"), "same-origin");
+        assert_eq!(said("x-frame-options"), "DENY");
+        assert!(said("permissions-policy").contains("camera=()"));
+    }
+}
+
+#[tokio::test]
+async fn other_sites_may_link_to_the_page_and_do_nothing_else() {
+    let case = case();
+    let visit = [
+        ("sec-fetch-site", "cross-site"),
+        ("sec-fetch-mode", "navigate"),
+        ("sec-fetch-dest", "document"),
+    ];
+    for path in ["/", "/sessions/x", "/login"] {
+        assert_eq!(case.ask("GET", path, &visit).await.status(), 200, "{path}");
+        assert_eq!(case.ask("POST", path, &visit).await.status(), 403, "{path}");
+        let with = |name: &'static str, value: &'static str| {
+            let mut headers = visit.to_vec();
+            headers.retain(|(one, _)| *one != name);
+            headers.push((name, value));
+            headers
+        };
+        for headers in [
+            with("sec-fetch-dest", "iframe"),
+            with("sec-fetch-dest", "object"),
+            with("sec-fetch-dest", "empty"),
+            with("sec-fetch-mode", "no-cors"),
+            with("sec-fetch-mode", "cors"),
+            with("origin", "http://evil.test"),
+            with("origin", "null"),
+            with("host", "evil.test"),
+            visit[..1].to_vec(),
+        ] {
+            let status = case.ask("GET", path, &headers).await.status();
+            assert!(status == 403 || status == 400, "{path} {headers:?}: {status}");
+        }
+    }
+    for path in ["/assets/no-page.css", "/v1/sessions", "/healthz", "/metrics"] {
+        assert_eq!(case.ask("GET", path, &visit).await.status(), 403, "{path}");
+    }
+}
