@@ -11,7 +11,8 @@ use clap::Args;
 [serve] of the configuration; the command line wins.
 
 Examples:
-  switchyard serve                                    HTTP on 127.0.0.1:7433
+  switchyard serve                                    HTTP and the page on 127.0.0.1:7433
+  switchyard serve --open                             and the page in the browser
   switchyard serve --tcp 127.0.0.1:7434               and ACP as lines over TCP
   switchyard serve --host 0.0.0.0:7433 --tls-cert c.pem --tls-key k.pem
   curl -H \"Authorization: Bearer $(switchyard token show)\" http://127.0.0.1:7433/v1/sessions
@@ -46,6 +47,9 @@ pub(crate) struct ServeArgs {
     /// The agent of clients that name none
     #[arg(long, value_name = "AGENT", env = "SWITCHYARD_AGENT")]
     pub(crate) agent: Option<String>,
+    /// Open the page in the browser, logged in
+    #[arg(long)]
+    pub(crate) open: bool,
     /// Leave the terminal that it was started from
     #[arg(long, hide = true)]
     pub(crate) detached: bool,

@@ -6,6 +6,7 @@
 mod agents;
 pub(crate) mod announce;
 mod doors;
+mod opening;
 pub(crate) mod presence;
 
 use std::path::PathBuf;
@@ -28,9 +29,10 @@ use crate::config::Config;
 use crate::config_serve::Wanted;
 use crate::outcome::Failure;
 use crate::service::{Drained, Service};
-use crate::{config, control, format, world};
+use crate::{config, control, format, terminal, world};
 use announce::Announcing;
 use doors::Doors;
+use opening::Opening;
 use presence::Presence;
 
 /// After the last turn, connections and workers have this long to go.
@@ -65,6 +67,10 @@ pub(crate) async fn serve(
     presence.announce(&doors)?;
     let link = login.new_link(&doors.base()).context("cannot make a login link")?;
     format::print(&format!("switchyard serve: {} · log in: {link}\n", doors.base()))?;
+    if !server::page::is_built() {
+        terminal::say("this build has no web page; `make web` and building again puts it in");
+    }
+    let _opening = args.open.then(|| Opening::start(&config.home.run, &link));
     let status = doors.base();
     let router = router(&daemon, &guard, &login)
         .merge(metrics::router(&metrics))

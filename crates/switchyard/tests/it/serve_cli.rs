@@ -183,3 +183,47 @@ fn a_daemon_that_stands_still_keeps_nobody_waiting() {
     assert!(said.contains("does not answer") && said.contains("--no-daemon"), "{said}");
     assert!(text(&run(&yard, &["run", "demo", "echo again"])).contains("again"));
 }
+
+/// `serve --open` with this in the place of what opens files on the machine.
+fn open_with(yard: &Yard, opener: &str) -> Daemon {
+    let bin = yard.home().join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let path = bin.join("xdg-open");
+    std::fs::write(&path, format!("#!/bin/sh\n{opener}\n")).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut command = yard.command(["serve", "--host", "127.0.0.1:0", "--open"]);
+    command.env("PATH", path);
+    Daemon::start_command(yard, command)
+}
+
+#[test]
+fn the_browser_is_given_the_link_in_a_private_file_and_not_on_its_command_line() {
+    let yard = yard();
+    let opened = yard.home().join("opened");
+    let note = format!("echo \"$@\" > {0}.new; mv {0}.new {0}", opened.display());
+    let daemon = open_with(&yard, &note);
+    assert!(wait_until(PATIENCE, || opened.exists()), "{}", daemon.stderr());
+
+    let words = std::fs::read_to_string(&opened).unwrap();
+    assert!(!words.contains("code="), "everybody can read {words}");
+    let file = std::path::Path::new(words.trim()).to_owned();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let link = daemon.line().rsplit(' ').next().unwrap();
+    assert!(link.contains("/login#code="), "{link}");
+    assert!(std::fs::read_to_string(&file).unwrap().contains(&format!("url={link}\"")));
+
+    daemon.stop();
+    assert!(!file.exists(), "the link is left behind");
+}
+
+#[test]
+fn a_daemon_that_cannot_open_a_browser_says_so_and_runs() {
+    let yard = yard();
+    let daemon = open_with(&yard, "exit 3");
+    let is_said = || daemon.stderr().contains("open the link above");
+    assert!(wait_until(PATIENCE, is_said), "{}", daemon.stderr());
+    assert!(daemon.stderr().contains("`xdg-open` ended with"), "{}", daemon.stderr());
+    assert!(run(&yard, &["daemon", "status"]).status.success());
+}

@@ -1,0 +1,99 @@
+//! `serve --open`: the login link in the user's browser.
+//!
+//! In: the link. Out: a browser that shows the page, logged in; or a line that says why not.
+//!
+//! Command lines can be read by every user of the machine, and whoever has the link first is
+//! logged in. So the browser is given a private file that leads to the link, not the link.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::Command;
+
+use crate::terminal;
+
+/// What opens a file or an address the way the user wants it.
+#[cfg(target_os = "macos")]
+const OPENER: &str = "open";
+#[cfg(not(target_os = "macos"))]
+const OPENER: &str = "xdg-open";
+
+/// Some openers stay for as long as the browser does; what they have to say, they say by then.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+
+#[derive(Debug, thiserror::Error)]
+enum OpenError {
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+    #[error("cannot start `{OPENER}`: {0}")]
+    Start(std::io::Error),
+    #[error("`{OPENER}` ended with {0}")]
+    Failed(std::process::ExitStatus),
+}
+
+/// The file that leads to the link; gone with the value.
+#[derive(Debug)]
+pub(super) struct Opening {
+    path: PathBuf,
+}
+
+impl Opening {
+    /// Opens the browser, and says so when that fails. Does not wait for it.
+    pub(super) fn start(run: &Path, link: &str) -> Self {
+        let path = run.join("open.html");
+        let written = write(&path, link);
+        let opened = path.clone();
+        tokio::spawn(async move {
+            let outcome = match written {
+                Ok(()) => open(&opened).await,
+                Err(source) => Err(OpenError::Write { path: opened, source }),
+            };
+            if let Err(error) = outcome {
+                terminal::say(&format!("{error}\nhint: open the link above in a browser"));
+            }
+        });
+        Self { path }
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn write(path: &Path, link: &str) -> std::io::Result<()> {
+    // One that a killed daemon left behind; it may be somebody's with another mode.
+    let _ = std::fs::remove_file(path);
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    // The link has no letter that means anything in HTML.
+    file.write_all(
+        format!(
+            "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Switchyard</title>\n\
+             <meta name=\"referrer\" content=\"no-referrer\">\n\
+             <meta http-equiv=\"refresh\" content=\"0; url={link}\">\n\
+             <p><a href=\"{link}\">Switchyard</a></p>\n"
+        )
+        .as_bytes(),
+    )
+}
+
+async fn open(path: &Path) -> Result<(), OpenError> {
+    let mut opener = Command::new(OPENER)
+        .arg(path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // A browser that it starts is not ours: Ctrl-C here must not end it.
+        .process_group(0)
+        .spawn()
+        .map_err(OpenError::Start)?;
+    match tokio::time::timeout(ANSWERS_WITHIN, opener.wait()).await {
+        Ok(Ok(status)) if !status.success() => Err(OpenError::Failed(status)),
+        _ => Ok(()),
+    }
+}
