@@ -37,7 +37,8 @@ export function App() {
     return onUnauthorized(forgetMe);
   }, []);
   useEffect(() => {
-    if (route.view === "login" && me.state === "known") navigate(takeWanted(), "replace");
+    // A document of its own: this one's address, which the browser remembers, had the code.
+    if (route.view === "login" && me.state === "known") location.replace(takeWanted());
   }, [route.view, me.state]);
   useEffect(listenToKeys, []);
   useEffect(() => {

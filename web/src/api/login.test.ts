@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { codeIn, rememberWanted, takeWanted } from "./login";
+import { codeIn, logIn, logOut, rememberWanted, takeWanted } from "./login";
 import { askWhoIAm, forgetMe, may, type Me } from "./me";
 
 describe("a pasted code", () => {
@@ -35,11 +35,27 @@ describe("where somebody wanted to go", () => {
   });
 });
 
+describe("coming in and going out", () => {
+  it("keeps the secret of this page, shows it with every request, and forgets it", async () => {
+    const shown: (string | null)[] = [];
+    vi.stubGlobal("fetch", async (path: string, order: RequestInit) => {
+      shown.push(new Headers(order.headers).get("X-Switchyard-Page"));
+      const body = path === "/v1/login" ? { pageSecret: "sy_x" } : { you: { role: "admin" } };
+      return new Response(path === "/v1/logout" ? null : JSON.stringify(body), { status: path === "/v1/logout" ? 204 : 200 });
+    });
+    await logIn("code");
+    await logOut();
+    await askWhoIAm();
+    expect(shown).toEqual([null, "sy_x", "sy_x", null]);
+  });
+});
+
 describe("who I am", () => {
-  const answers = (byPath: Record<string, number>) =>
-    vi.stubGlobal("fetch", async (path: string) => new Response("[]", { status: byPath[path] ?? 500 }));
-  const roleAfter = async (byPath: Record<string, number>) => {
-    answers(byPath);
+  const roleAfter = async (status: number, role?: string) => {
+    vi.stubGlobal("fetch", async (path: string) => {
+      expect(path).toBe("/v1/capabilities");
+      return new Response(JSON.stringify({ you: { role } }), { status });
+    });
     forgetMe();
     await askWhoIAm();
     const { useMe } = await import("./me");
@@ -47,12 +63,12 @@ describe("who I am", () => {
     return renderHook(() => useMe()).result.current;
   };
 
-  it("follows from what is refused", async () => {
-    expect(await roleAfter({ "/v1/tokens": 200 })).toEqual({ state: "known", role: "admin" });
-    expect(await roleAfter({ "/v1/tokens": 403, "/v1/sessions": 400 })).toEqual({ state: "known", role: "operator" });
-    expect(await roleAfter({ "/v1/tokens": 403, "/v1/sessions": 403 })).toEqual({ state: "known", role: "observer" });
-    expect(await roleAfter({ "/v1/tokens": 401 })).toEqual({ state: "stranger" });
-    expect((await roleAfter({ "/v1/tokens": 503 })).state).toBe("unknown");
+  it("is what the daemon says", async () => {
+    for (const role of ["observer", "operator", "admin"]) {
+      expect(await roleAfter(200, role)).toEqual({ state: "known", role });
+    }
+    expect(await roleAfter(401)).toEqual({ state: "stranger" });
+    expect((await roleAfter(503)).state).toBe("unknown");
   });
 
   it("allows what the role allows, and nothing before it is known", () => {

@@ -1,7 +1,8 @@
 // Coming in and going out: the code of a login link is traded for a cookie that scripts
-// cannot read.
+// cannot read, and the secret that this page shows beside it.
 import { askWhoIAm, forgetMe } from "./me";
-import { request } from "./request";
+import { request, requestJson } from "./request";
+import { forgetPageSecret, keepPageSecret } from "./secret";
 
 // Where somebody wanted to go when they were sent to log in. The link opens a tab of its own,
 // so it must be kept where both tabs see it.
@@ -10,12 +11,14 @@ const WANTED = "switchyard.wanted";
 const WANTED_FOR = 10 * 60_000;
 
 export async function logIn(code: string): Promise<void> {
-  await request("/v1/login", { method: "POST", json: { code } });
+  const { pageSecret } = await requestJson<{ pageSecret: string }>("/v1/login", { method: "POST", json: { code } });
+  keepPageSecret(pageSecret);
   await askWhoIAm();
 }
 
 export async function logOut(): Promise<void> {
   await request("/v1/logout", { method: "POST" });
+  forgetPageSecret();
   forgetMe();
 }
 

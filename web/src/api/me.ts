@@ -1,11 +1,7 @@
 // Who this browser is to the daemon, and what it may do.
-//
-// The API has no way to ask for one's own role. So we look at what is refused: listing tokens
-// is for admins, and a session without a directory is refused to observers for their role and
-// to everybody else for its body. Neither question changes anything.
 import { useSyncExternalStore } from "react";
 import { asProblem, type Problem } from "./problem";
-import { request } from "./request";
+import { requestJson } from "./request";
 
 export type Role = "observer" | "operator" | "admin";
 
@@ -37,7 +33,8 @@ export function may(who: Me, role: Role): boolean {
 export async function askWhoIAm(): Promise<void> {
   if (me.state !== "known") set({ state: "asking" });
   try {
-    set({ state: "known", role: await findRole() });
+    const { you } = await requestJson<{ you: { role: Role } }>("/v1/capabilities");
+    set({ state: "known", role: you.role });
   } catch (error) {
     const problem = asProblem(error);
     if (problem.status === 401) set({ state: "stranger" });
@@ -48,23 +45,6 @@ export async function askWhoIAm(): Promise<void> {
 /** Nobody is logged in here any more. */
 export function forgetMe(): void {
   set({ state: "stranger" });
-}
-
-async function findRole(): Promise<Role> {
-  if (!(await isRefused("/v1/tokens"))) return "admin";
-  return (await isRefused("/v1/sessions", {})) ? "observer" : "operator";
-}
-
-async function isRefused(path: string, json?: object): Promise<boolean> {
-  try {
-    await request(path, json ? { method: "POST", json } : {});
-    return false;
-  } catch (error) {
-    const problem = asProblem(error);
-    if (problem.status === 403) return true;
-    if (problem.status === 400) return false;
-    throw error;
-  }
 }
 
 function set(next: Me): void {

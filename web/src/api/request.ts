@@ -1,6 +1,7 @@
 // The one door to the daemon: every request of the page goes through `request`, so that a
 // header, a prefix or a way to log in is added in one place.
 import { problemOf, unreachable, isAbort } from "./problem";
+import { pageSecret } from "./secret";
 
 export interface Asking {
   method?: "GET" | "POST" | "PATCH" | "DELETE";
@@ -25,6 +26,8 @@ export function onUnauthorized(listener: Listener): () => void {
 /** Asks the daemon; resolves with a success, throws a `Problem` otherwise. */
 export async function request(path: string, asking: Asking = {}): Promise<Response> {
   const headers = new Headers(asking.headers);
+  const secret = pageSecret();
+  if (secret) headers.set("X-Switchyard-Page", secret);
   let body: BodyInit | undefined;
   if (asking.json !== undefined) {
     headers.set("Content-Type", "application/json");

@@ -79,7 +79,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What this daemon can do. */
+        /** What this daemon can do, and what the one who asks may. */
         get: operations["getCapabilities"];
         put?: never;
         post?: never;
@@ -132,7 +132,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Trades a one-time code for a cookie. */
+        /** Trades a one-time code for a cookie, and a secret to be shown beside it. */
         post: operations["log_in"];
         delete?: never;
         options?: never;
@@ -347,6 +347,23 @@ export interface paths {
         };
         /** A session's whole log as a file: one JSON value a line, or text. */
         get: operations["exportSession"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Files below the session's directory whose paths fit some letters. */
+        get: operations["findFiles"];
         put?: never;
         post?: never;
         delete?: never;
@@ -584,6 +601,7 @@ export interface components {
             features: string[];
             limits: components["schemas"]["Limits"];
             version: string;
+            you: components["schemas"]["You"];
         };
         /** @description What is to be changed; what is left out stays. */
         Changes: {
@@ -616,6 +634,16 @@ export interface components {
             requestId: string;
             /** @description Of an elicitation. */
             response?: Record<string, unknown> | null;
+        };
+        FileList: {
+            /** @description The best first. */
+            files: components["schemas"]["FileName"][];
+            /** @description Whether all of the directory was looked at. */
+            isComplete: boolean;
+        };
+        FileName: {
+            /** @description Below the session's directory. */
+            path: string;
         };
         Fork: {
             /**
@@ -657,6 +685,10 @@ export interface components {
         /** @description A link that logs one browser in, once, within ten minutes. */
         Link: {
             link: string;
+        };
+        LoggedIn: {
+            /** @description To be sent as `X-Switchyard-Page` with every request that comes with the cookie. */
+            pageSecret: string;
         };
         LoginRequest: {
             /** @description From the link that `switchyard serve` printed. */
@@ -899,6 +931,15 @@ export interface components {
         };
         /** @description Text, or ACP's content blocks. */
         Words: string | Record<string, unknown>[];
+        /** @description Whoever asks. */
+        You: {
+            /** @description The token's name. */
+            name: string;
+            /** @description Sees only the sessions that it made itself. */
+            ownSessions: boolean;
+            /** @description `observer`, `operator` or `admin`. */
+            role: string;
+        };
     };
     responses: never;
     parameters: never;
@@ -1143,11 +1184,13 @@ export interface operations {
         };
         responses: {
             /** @description The cookie is set. */
-            204: {
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["LoggedIn"];
+                };
             };
             /** @description The code is wrong, used or too old. */
             401: {
@@ -1702,6 +1745,43 @@ export interface operations {
                 };
                 content: {
                     "application/x-ndjson": unknown;
+                };
+            };
+            /** @description Not done */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    findFiles: {
+        parameters: {
+            query?: {
+                /** @description Letters of the path, in their order; without them, what is nearest to the top. */
+                query?: string;
+                /** @description 1 to 200 [default: 20]. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What fits best */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileList"];
                 };
             };
             /** @description Not done */

@@ -76,7 +76,7 @@ async function shut(session: Session): Promise<void> {
 }
 
 /** Through `request` like everything else, so a link could not bear what it may need. */
-async function download(session: Session, format: "json" | "text"): Promise<void> {
+export async function download(session: Pick<Session, "id" | "title">, format: "json" | "text"): Promise<void> {
   try {
     const response = await request(path`/v1/sessions/${session.id}/export`, { query: { format } });
     const address = URL.createObjectURL(await response.blob());

@@ -31,10 +31,6 @@ export function forkSession(session: string, upTo?: number): Promise<Session> {
   return requestJson(path`/v1/sessions/${session}/fork`, { method: "POST", json: upTo === undefined ? {} : { upTo } });
 }
 
-export function exportPath(session: string): string {
-  return path`/v1/sessions/${session}/export`;
-}
-
 export function uploadFile(session: string, file: File, signal?: AbortSignal): Promise<Attachment> {
   return requestJson(path`/v1/sessions/${session}/attachments`, { method: "POST", query: { name: file.name || "pasted" }, bytes: file, signal });
 }

@@ -2,13 +2,14 @@
 import { useState } from "react";
 import { asProblem, type Problem } from "../../api/problem";
 import type { Changes, Choosable, Session } from "../../api/types";
+import { download } from "../../list/actions";
 import { ConnectionBadge } from "../../parts/ConnectionBadge";
 import { IconButton } from "../../parts/Button";
 import { Menu } from "../../parts/Menu";
 import { ProblemNotice } from "../../parts/Notice";
 import { StatusBadge } from "../../parts/Status";
 import { visible } from "../../render/visible";
-import { changeSession, closeSession, exportPath } from "../../session/actions";
+import { changeSession, closeSession } from "../../session/actions";
 import type { PlanEntry } from "../../session/items";
 import type { Open, SessionStore } from "../../session/store";
 import { progress } from "./Plan";
@@ -60,7 +61,7 @@ export function Head({ open, store, title, isRaw, onRaw, onFork }: Props) {
             items={[
               { label: "Rename", icon: "edit", run: () => setRenaming(true) },
               { label: "Fork", icon: "fork", run: onFork },
-              { label: "Export the log", icon: "download", run: () => download(exportPath(store.id)) },
+              { label: "Export the log", icon: "download", run: () => void download(session ?? { id: store.id, title }, "json") },
               { label: "Close", icon: "close", detail: "ends the agent; it can be prompted again", run: () => run(closeSession(store.id)) },
             ]}
           />
@@ -84,14 +85,6 @@ export function Head({ open, store, title, isRaw, onRaw, onFork }: Props) {
       {problem && <ProblemNotice problem={problem} />}
     </header>
   );
-}
-
-/** Saved, not shown: a log would take the page's place. */
-function download(href: string): void {
-  const link = document.createElement("a");
-  link.href = href;
-  link.download = "";
-  link.click();
 }
 
 /** How far the plan is, wherever one has scrolled to. */
