@@ -4,19 +4,39 @@ CARGO ?= cargo
 TOOLS := $(CURDIR)/.tools
 DENY_VERSION := 0.20.2
 
-.PHONY: help run test test-live lint fmt deny bench build clean
+.PHONY: help run web build test web-test test-live lint fmt deny bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-run: ## A streamed turn with the built-in demo agent
-	$(CARGO) run --locked -p switchyard -- run demo "say hello"
+run: web ## The page and the daemon, opened in the browser; Ctrl-C ends it
+	@echo 'opens the page; if no browser comes up, open the link that is printed · Ctrl-C ends the daemon'
+	$(CARGO) run --locked -p switchyard -- serve --open
 
-build: ## The release binary, target/release/switchyard
-	$(CARGO) build --release -p switchyard
+build: web ## The release binary, target/release/switchyard, with the page in it
+	$(CARGO) build --release --locked -p switchyard
 
-test: tools lint deny ## Everything: lints, licences, all tests
+# What the page is made of; whatever changes here has it made anew.
+PAGE_SOURCES = $(shell find web/src web/public web/scripts -type f 2>/dev/null) \
+	web/index.html web/package.json web/vite.config.ts web/tsconfig.json
+
+web: web/dist/index.html ## The page, web/dist, for the next build of the binary
+
+web/dist/index.html: web/node_modules/.package-lock.json $(PAGE_SOURCES)
+	npm --prefix web run --silent build
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	@command -v npm >/dev/null || { echo 'the page needs Node 20 or newer with npm; `cargo build` alone makes a binary without it' >&2; exit 1; }
+	npm --prefix web ci --no-audit --no-fund
+	@touch $@
+
+# The page comes before the binary, which contains it.
+test: tools web web-test lint deny ## Everything: the page, lints, licences, all tests
 	$(CARGO) test --workspace --locked
+
+web-test: web/node_modules/.package-lock.json ## The page's types, and its own tests
+	npm --prefix web run --silent check
+	npm --prefix web run --silent test
 
 lint: ## Formatting and clippy, warnings are errors
 	$(CARGO) fmt --all --check
@@ -45,7 +65,7 @@ bench: ## Ratios against bare pipes, other routers, daemons and agents; BENCH="b
 
 clean: ## Remove what was built
 	$(CARGO) clean
-	rm -rf $(TOOLS)
+	rm -rf $(TOOLS) web/dist web/node_modules
 
 .PHONY: tools
 tools: ## Install what the tests need and the machine lacks
