@@ -164,6 +164,12 @@ impl Browser {
         self.session.post("window", &json!({ "handle": tab })).await.expect("a tab");
     }
 
+    /// Opens an empty tab; turn to it then.
+    pub async fn new_tab(&self) -> String {
+        let made = self.session.post("window/new", &json!({ "type": "tab" })).await.expect("a tab");
+        made["handle"].as_str().expect("a tab has a name").to_owned()
+    }
+
     /// Closes the tab; turn to another one then.
     pub async fn close_tab(&self) {
         self.session.delete("window").await.expect("a tab");
@@ -180,12 +186,47 @@ impl Browser {
         self.session.delete("cookie").await.expect("no cookies");
     }
 
+    /// Sends a header with every request from now on, whoever asks; none takes it back.
+    pub async fn send_always(&self, name: &str, value: Option<&str>) {
+        let headers = value.map_or_else(|| json!({}), |value| json!({ name: value }));
+        self.devtools("Network.enable", json!({})).await;
+        self.devtools("Network.setExtraHTTPHeaders", json!({ "headers": headers })).await;
+    }
+
+    /// Calls what `WebDriver` has no word for, in the words of Chromium's developer tools.
+    pub async fn devtools(&self, command: &str, params: Value) -> Value {
+        let order = json!({ "cmd": command, "params": params });
+        self.session.post("goog/cdp/execute", &order).await.expect(command)
+    }
+
     /// What the console has said since it was asked last.
     pub async fn console(&self) -> Vec<String> {
         let log = self.session.post("se/log", &json!({ "type": "browser" })).await;
         let entries = log.unwrap_or_default();
         let entries = entries.as_array().into_iter().flatten();
         entries.filter_map(|entry| Some(entry["message"].as_str()?.to_owned())).collect()
+    }
+
+    /// Makes the window as large as a device's, and lets pages know how its user likes colours:
+    /// `light` or `dark`.
+    pub async fn look_like(&self, width: u32, height: u32, scheme: &str) {
+        let is_phone = width < 600;
+        let size = json!({
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone
+        });
+        self.devtools("Emulation.setDeviceMetricsOverride", size).await;
+        let scheme = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        self.devtools("Emulation.setEmulatedMedia", scheme).await;
+    }
+
+    /// Presses keys on the page itself; `\u{e007}` is Enter, `\u{e00c}` Escape.
+    pub async fn press(&self, keys: &str) {
+        let strokes = keys.chars().flat_map(|key| {
+            ["keyDown", "keyUp"].map(|kind| json!({ "type": kind, "value": key.to_string() }))
+        });
+        let strokes: Vec<Value> = strokes.collect();
+        let actions = json!({ "actions": [{ "type": "key", "id": "keys", "actions": strokes }] });
+        self.session.post("actions", &actions).await.expect("keys");
     }
 
     /// Writes a picture of what can be seen of the page, as PNG.

@@ -141,7 +141,8 @@ async fn our_own_names_are_served() {
 async fn a_socket_opens_for_a_token_or_for_our_own_page() {
     let stage = Stage::start().await;
     let own = format!("http://{}", stage.host());
-    let cookie = stage.cookie();
+    let (cookie, secret) = stage.login();
+    let page = ("x-switchyard-page", secret.as_str());
     let bearer = format!("Bearer {}", stage.token);
     let protocol = format!("acp.v1, switchyard-token.{}", stage.token);
     let open = async |lines: &[(&'static str, &str)]| {
@@ -153,16 +154,17 @@ async fn a_socket_opens_for_a_token_or_for_our_own_page() {
     };
 
     assert!(open(&[("authorization", &bearer)]).await.is_ok());
-    assert!(open(&[("cookie", &cookie), ("origin", &own)]).await.is_ok());
+    assert!(open(&[("cookie", &cookie), page, ("origin", &own)]).await.is_ok());
     let (_socket, answer) =
         open(&[("sec-websocket-protocol", &protocol), ("origin", &own)]).await.unwrap();
     assert_eq!(answer.headers()["sec-websocket-protocol"], "acp.v1", "the token is not echoed");
     assert_eq!(stage.counts.n_reached(), 3);
 
     for lines in [
-        &[("cookie", cookie.as_str())][..],
-        &[("cookie", &cookie), ("origin", "http://evil.test")],
-        &[("cookie", &cookie), ("origin", "null")],
+        &[("cookie", cookie.as_str()), page][..],
+        &[("cookie", &cookie), ("origin", &own)],
+        &[("cookie", &cookie), page, ("origin", "http://evil.test")],
+        &[("cookie", &cookie), page, ("origin", "null")],
         &[("authorization", &bearer), ("origin", "http://evil.test")],
         &[("authorization", &bearer), ("sec-fetch-site", "cross-site")],
         &[("sec-websocket-protocol", &protocol), ("origin", "http://evil.test")],

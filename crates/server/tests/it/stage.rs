@@ -131,10 +131,17 @@ impl Stage {
         self.address.to_string()
     }
 
-    /// What a login leaves in the browser.
-    pub(crate) fn cookie(&self) -> String {
-        let token = self.tokens.add_browser().unwrap();
-        format!("switchyard_session_{}={token}", self.address.port())
+    /// What a login leaves in the browser: the cookie, and the secret of the page.
+    pub(crate) fn login(&self) -> (String, String) {
+        let login = self.tokens.add_browser().unwrap();
+        let cookie = format!("switchyard_session_{}={}", self.address.port(), login.cookie);
+        (cookie, login.page)
+    }
+
+    /// Both as lines of a request's head.
+    pub(crate) fn login_lines(&self) -> String {
+        let (cookie, secret) = self.login();
+        format!("Cookie: {cookie}\r\nX-Switchyard-Page: {secret}")
     }
 
     pub(crate) async fn tcp(&self) -> TcpStream {

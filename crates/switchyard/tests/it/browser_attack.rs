@@ -6,9 +6,10 @@
 
 mod embedding;
 mod login;
+mod neighbour;
 mod rebinding;
 mod requests;
-mod site;
+pub(crate) mod site;
 mod streams;
 mod words;
 
@@ -57,12 +58,16 @@ impl Scene {
         scene
     }
 
-    /// Opens the link that the daemon printed.
+    /// Logs in by the link that the daemon printed.
     async fn log_in(&self) {
-        self.browser.open(link(self.daemon.line())).await;
-        self.browser.until("location.pathname === '/'").await;
-        let status = "return (await fetch('/v1/sessions')).status";
-        assert_eq!(self.browser.run(status, Value::Null).await, 200, "not logged in");
+        enter(&self.browser, link(self.daemon.line())).await;
+        assert_eq!(self.status().await, 200, "not logged in");
+    }
+
+    /// What the daemon says to the page that is open, if it is the daemon's.
+    async fn status(&self) -> Value {
+        let ask = with_secret("return (await fetch('/v1/sessions')).status");
+        self.browser.run(&ask, Value::Null).await
     }
 
     /// The attacker under all names that make a difference: of the daemon's own host, so that
@@ -80,7 +85,7 @@ impl Scene {
     /// Runs a script in the daemon's own page.
     async fn at_home(&self, script: &str, args: Value) -> Value {
         self.browser.open(&self.daemon.url("/")).await;
-        self.browser.run(script, args).await
+        self.browser.run(&with_secret(script), args).await
     }
 
     async fn get(&self, path: &str) -> Value {
@@ -123,8 +128,37 @@ impl Scene {
     }
 }
 
+/// A script whose `fetch` shows the secret of the page, as the page's own requests do.
+pub(crate) fn with_secret(script: &str) -> String {
+    let fetch = "const fetch = (url, order = {}) => {
+      const headers = new Headers(order.headers);
+      headers.set('X-Switchyard-Page', localStorage.getItem('switchyard.page') ?? '');
+      return window.fetch(url, { ...order, headers });
+    };";
+    format!("{fetch}\n{script}")
+}
+
+/// Does what the page does with a login link, in binaries without the page too.
+pub(crate) async fn enter(browser: &Browser, link: &str) {
+    let (page, code) = link.split_once("/login#code=").expect("a link");
+    browser.open(&format!("{page}/healthz")).await;
+    let enter = "const headers = { 'Content-Type': 'application/json' };
+      const body = JSON.stringify({ code: args });
+      const answer = await fetch('/v1/login', { method: 'POST', headers, body });
+      if (!answer.ok) throw new Error(await answer.text());
+      localStorage.setItem('switchyard.page', (await answer.json()).pageSecret);";
+    browser.run(enter, json!(code)).await;
+}
+
+/// The files that the daemon's page consists of.
+async fn assets(daemon: &Daemon) -> Vec<String> {
+    let page = daemon.client().get(daemon.url("/")).send().await.unwrap().text().await.unwrap();
+    let quoted = page.split('"').filter(|one| one.starts_with("/assets/"));
+    quoted.map(str::to_owned).collect()
+}
+
 /// The link in what the daemon printed.
-fn link(line: &str) -> &str {
+pub(crate) fn link(line: &str) -> &str {
     line.split_whitespace().find(|word| word.contains("/login#code=")).expect("a link")
 }
 

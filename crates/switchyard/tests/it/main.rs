@@ -41,6 +41,7 @@ mod native_mcp;
 mod native_sessions;
 mod native_speech;
 mod native_task;
+mod page;
 mod schema_run;
 mod serve_acp;
 mod serve_cli;

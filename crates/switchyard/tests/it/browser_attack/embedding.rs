@@ -1,9 +1,11 @@
 //! What a page sees of somebody else whom it shows: in frames, as scripts and pictures, in tabs.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
-use super::Scene;
 use super::site::SECRET;
+use super::{Scene, assets};
 
 /// Puts every address into every kind of element; returns what became of each, and all that a
 /// script could then read.
@@ -26,18 +28,21 @@ const size = image.naturalWidth;
 return { told, leak: String(window.leak), style, size };
 ";
 
-fn paths(scene: &Scene) -> Vec<String> {
+async fn paths(scene: &Scene) -> Vec<String> {
     let of = |rest: &str| format!("/v1/sessions/{}{rest}", scene.session);
-    let known = ["/v1/sessions", "/healthz", "/", "/login", "/login.js", "/login.css"];
+    let page = format!("/sessions/{}", scene.session);
+    let known = ["/v1/sessions", "/healthz", "/", "/login", "/agents", &page];
     let mut paths: Vec<_> = known.map(str::to_owned).into();
     paths.extend([of(""), of("/transcript?format=text"), of("/export")]);
+    paths.extend(assets(&scene.daemon).await);
     paths
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_element_of_a_foreign_page_gets_anything_or_learns_who_is_logged_in() {
     let scene = Scene::start_logged_out().await;
-    let at = |base: &str| json!({ "base": base, "paths": paths(&scene) });
+    let paths = paths(&scene).await;
+    let at = |base: &str| json!({ "base": base, "paths": paths });
     let mut as_nobody = Vec::new();
     for origin in scene.origins() {
         as_nobody.push(scene.attack(&origin, EMBED, at(scene.daemon.base())).await);
@@ -61,11 +66,14 @@ async fn no_element_of_a_foreign_page_gets_anything_or_learns_who_is_logged_in()
     }
     assert_eq!(scene.picture().await, before);
 
-    // The same elements in the page that may: its own script and style.
-    let own = "const script = document.createElement('script'); script.src = args.path; \
-        const ended = new Promise((done) => { script.onload = () => done('load'); \
-        script.onerror = () => done('error'); }); document.body.append(script); return await ended";
-    assert_eq!(scene.at_home(own, json!({ "path": "/login.js" })).await, "load");
+    // The same elements in the page that may: its own style.
+    let own = "const style = document.createElement('link'); style.rel = 'stylesheet'; \
+        const ended = new Promise((done) => { style.onload = () => done('load'); \
+        style.onerror = () => done('error'); }); style.href = args.path; \
+        document.head.append(style); return await ended";
+    let is_style = |path: &&String| Path::new(path).extension().is_some_and(|end| end == "css");
+    let style = paths.iter().find(is_style).expect("a style of the page");
+    assert_eq!(scene.at_home(own, json!({ "path": style })).await, "load");
     assert_eq!(scene.at_home(own, json!({ "path": scene.site.at("evil.test") })).await, "error");
 }
 
@@ -87,7 +95,7 @@ return seen;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_daemon_is_shown_in_no_frame() {
     let scene = Scene::start().await;
-    let paths = paths(&scene);
+    let paths = paths(&scene).await;
     let at = |base: &str| json!({ "base": base, "paths": &paths[..4] });
     let before = scene.picture().await;
 
@@ -134,7 +142,7 @@ return tab.closed ? 'out of reach' : isForeign() ? 'foreign' : 'own';
 ";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tab_that_a_foreign_page_opens_is_out_of_its_reach_and_empty() {
+async fn a_tab_that_a_foreign_page_opens_is_out_of_its_reach() {
     let scene = Scene::start().await;
     let transcript = format!("/v1/sessions/{}/transcript?format=text", scene.session);
     let patience = u64::try_from(testkit::process::PATIENCE.as_millis()).unwrap();
@@ -154,7 +162,7 @@ async fn a_tab_that_a_foreign_page_opens_is_out_of_its_reach_and_empty() {
         }
         scene.browser.turn_to(&home[0]).await;
 
-        for path in ["/", &transcript, "/login#code=guess"] {
+        for (path, is_page) in [("/", true), (&transcript, false), ("/login#code=guess", true)] {
             let url = scene.daemon.url(path);
             let args = json!({ "url": url, "patience": patience, "isFrank": false });
             let got = scene.attack(&origin, OPEN_TAB, args).await;
@@ -164,7 +172,8 @@ async fn a_tab_that_a_foreign_page_opens_is_out_of_its_reach_and_empty() {
             scene.browser.turn_to(&tabs[1]).await;
             scene.browser.until("document.readyState === 'complete' && location.host").await;
             let text = scene.browser.text().await;
-            assert!(text.contains("urn:switchyard:problem:forbidden"), "{path}: {text}");
+            let is_refused = text.contains("urn:switchyard:problem:forbidden");
+            assert_eq!(is_refused, !is_page, "{path}: {text}");
             assert_eq!(scene.browser.run("return opener", Value::Null).await, Value::Null);
             scene.browser.close_tab().await;
             scene.browser.turn_to(&tabs[0]).await;
@@ -172,6 +181,7 @@ async fn a_tab_that_a_foreign_page_opens_is_out_of_its_reach_and_empty() {
     }
     assert_eq!(scene.picture().await, before);
 
-    scene.browser.open(&scene.daemon.url(&transcript)).await;
-    assert!(scene.browser.text().await.contains(SECRET), "whoever types the address may read");
+    let read = "return await (await fetch(args)).text()";
+    let read = scene.at_home(read, json!(transcript)).await;
+    assert!(read.as_str().unwrap().contains(SECRET), "the page itself may read: {read}");
 }

@@ -15,22 +15,22 @@ use axum::response::{IntoResponse as _, Response};
 use axum::{Router, body};
 
 /// What the attacker wants to read.
-pub(super) const SECRET: &str = "sesame";
+pub(crate) const SECRET: &str = "sesame";
 
 const MAX_BODY_BYTES: usize = 1 << 20;
 
 /// One request.
 #[derive(Debug, Clone)]
-pub(super) struct Heard {
-    pub(super) method: Method,
+pub(crate) struct Heard {
+    pub(crate) method: Method,
     /// With the query.
-    pub(super) target: String,
-    pub(super) headers: HeaderMap,
-    pub(super) body: String,
+    pub(crate) target: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
 }
 
 impl Heard {
-    pub(super) fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 }
@@ -38,14 +38,14 @@ impl Heard {
 type Ears = Arc<Mutex<Vec<Heard>>>;
 
 #[derive(Debug)]
-pub(super) struct Site {
-    pub(super) address: SocketAddr,
+pub(crate) struct Site {
+    pub(crate) address: SocketAddr,
     ears: Ears,
     serving: tokio::task::JoinHandle<()>,
 }
 
 impl Site {
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let ears = Ears::default();
@@ -55,20 +55,20 @@ impl Site {
     }
 
     /// An origin under which it is reached.
-    pub(super) fn at(&self, host: &str) -> String {
+    pub(crate) fn at(&self, host: &str) -> String {
         format!("http://{host}:{}", self.address.port())
     }
 
-    pub(super) fn heard(&self) -> Vec<Heard> {
+    pub(crate) fn heard(&self) -> Vec<Heard> {
         self.ears.lock().unwrap().clone()
     }
 
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.ears.lock().unwrap().clear();
     }
 
     /// Leaves its port to somebody else.
-    pub(super) async fn close(mut self) {
+    pub(crate) async fn close(mut self) {
         self.serving.abort();
         let _ = (&mut self.serving).await;
     }

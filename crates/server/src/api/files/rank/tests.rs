@@ -4,7 +4,9 @@ use super::*;
 
 fn best(query: &str, limit: usize, paths: &[&str]) -> Vec<String> {
     let mut best = Best::new(query, limit);
-    paths.iter().for_each(|path| best.offer(path));
+    for path in paths {
+        best.offer(path);
+    }
     best.into_paths()
 }
 

@@ -1,0 +1,86 @@
+//! Leaving and coming back: nothing is lost, nothing is there twice.
+
+use testkit::daemon::Daemon;
+
+use super::Visit;
+use super::talking::assert_clean;
+
+/// Slow enough to be in the middle of, short enough to be on one screen.
+const STORY: &str = "slow 40 100";
+
+async fn assert_whole(visit: &Visit, session: &str) {
+    visit.until_text(".row-end", "Done").await;
+    let logged = visit.logged_answer(session).await;
+    assert!(logged.contains("chunk40"), "{logged}");
+    assert_eq!(visit.answer().await, logged);
+    assert_eq!(visit.count(".row-prompt").await, 1);
+    assert_eq!(visit.count(".row-end").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reload_in_the_middle_of_an_answer_changes_nothing() {
+    let visit = Visit::start().await;
+    let session = visit.session().await;
+    visit.say(STORY).await;
+    for n in [3, 8, 15] {
+        visit.until_text(".row-answer", &format!("chunk {n}")).await;
+        visit.open_session(&session).await;
+    }
+    assert_whole(&visit, &session).await;
+    assert_clean(&visit).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_tabs_show_the_same() {
+    let visit = Visit::start().await;
+    let session = visit.session().await;
+    let first = visit.browser.tabs().await[0].clone();
+    visit.say(STORY).await;
+    visit.until_text(".row-answer", "chunk 5").await;
+    let second = visit.browser.new_tab().await;
+    visit.browser.turn_to(&second).await;
+    visit.open_session(&session).await;
+    visit.until_text(".row-prompt", STORY).await;
+    assert_whole(&visit, &session).await;
+    visit.browser.turn_to(&first).await;
+    assert_whole(&visit, &session).await;
+
+    // What is asked in one is answered in the other.
+    visit.say("permission execute ls ; echo allowed").await;
+    visit.until_there(".question-card .answers button").await;
+    visit.browser.turn_to(&second).await;
+    visit.until_there(".question-card .answers button").await;
+    visit.browser.click(".question-card .answers .button.primary").await;
+    visit.until_text(".row-answer", "allowed").await;
+    visit.browser.turn_to(&first).await;
+    visit.until_text(".row-answer", "allowed").await;
+    visit.until_gone(".question-card").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_daemon_that_ends_and_comes_back_is_waited_for() {
+    let visit = Visit::start().await;
+    let session = visit.session().await;
+    visit.say("slow 1000000 20").await;
+    visit.until_text(".row-answer", "chunk 9").await;
+
+    let Visit { yard, daemon, browser } = visit;
+    let address = daemon.address().to_owned();
+    daemon.kill9();
+    let lost =
+        "/reconnecting|offline|lost|not answer|cannot be reached/i.test(document.body.innerText)";
+    browser.until(lost).await;
+    let daemon = Daemon::start_command(&yard, yard.command(["serve", "--host", address.as_str()]));
+    let visit = Visit { yard, daemon, browser };
+
+    // The page finds it by itself, and what has become of the turn.
+    visit.until_there(".row-end").await;
+    visit.browser.until(&format!("!({lost})")).await;
+    visit.say("echo after the crash").await;
+    visit.until_text(".row-answer", "after the crash").await;
+    visit.until_idle(&session).await;
+    let logged = visit.logged_answer(&session).await;
+    assert_eq!(visit.answer().await, logged);
+    assert_eq!(visit.count(".row-prompt").await, 2);
+    assert_eq!(visit.count(".row-end").await, 2);
+}

@@ -1,0 +1,129 @@
+//! A conversation: prompts, answers as they come, tools, questions, and the stop button.
+
+use serde_json::{Value, json};
+
+use super::{STOP, Visit};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_is_seen_as_it_comes_and_tools_and_changes_with_it() {
+    let visit = Visit::start().await;
+    let session = visit.session().await;
+    visit.say("slow 1000000 20").await;
+    visit.until_text(".row-prompt", "slow 1000000 20").await;
+
+    // More and more of it, while the turn runs.
+    visit.until_text(".row-answer", "chunk 1").await;
+    visit.until_text(".row-answer", "chunk 5").await;
+    assert_eq!(visit.get(&format!("/v1/sessions/{session}")).await["status"], "running");
+    visit.browser.click(STOP).await;
+    visit.until_text(".row-end", "Stopped").await;
+    visit.until_idle(&session).await;
+
+    visit.say("think let me see ; tool read ; diff src/main.rs ; plan ; usage ; markdown").await;
+    visit.until_text(".row-end", "Done").await;
+    visit.until_text(".row-thought", "Thought").await;
+    visit.until_text(".row-tool .tool-status", "Done").await;
+    assert!(visit.count("figure.diff tr").await > 1);
+    visit.until_text("figure.diff", "main.rs").await;
+    assert!(visit.count(".row-plan").await > 0);
+    assert!(visit.count(".row-answer table").await > 0, "Markdown is drawn");
+    assert!(visit.count(".row-answer pre code").await > 0);
+    visit.picture("session").await;
+    assert_clean(&visit).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_is_answered_by_click_and_by_key_also_one_from_before() {
+    let visit = Visit::start().await;
+    let session = visit.session().await;
+    visit.say("permission execute ls ; echo went on").await;
+    visit.until_there(".question-card .answers button").await;
+    visit.browser.until("document.title.match(/\\(1\\)|waiting|question|\\?/i)").await;
+    visit.picture("question").await;
+    let buttons = visit.texts(".question-card .answers button").await;
+    assert!(buttons.iter().any(|one| one.starts_with("Allow")), "{buttons:?}");
+    visit.browser.click(".question-card .answers .button.primary").await;
+    visit.until_text(".row-question", "llow").await;
+    visit.until_text(".row-answer", "went on").await;
+    visit.until_idle(&session).await;
+
+    // Asked while nobody looks, and rejected.
+    visit.browser.open("about:blank").await;
+    crate::serve_events::prompt(&visit.daemon, &session, "permission execute rm -rf build").await;
+    visit.browser.open(&visit.daemon.url("/approvals")).await;
+    visit.until_text("main", "rm -rf build").await;
+    visit.picture("approvals").await;
+    visit.open_session(&session).await;
+    visit.until_there(".question-card").await;
+    // The third option rejects; keys are for the question where nobody writes.
+    visit.browser.run("document.activeElement?.blur()", Value::Null).await;
+    visit.browser.press("3").await;
+    visit.until_gone(".question-card").await;
+    visit.until_idle(&session).await;
+    assert_eq!(decisions(&visit, &session).await, [true, false]);
+    assert_clean(&visit).await;
+}
+
+/// Whether each question was answered with yes.
+async fn decisions(visit: &Visit, session: &str) -> Vec<bool> {
+    let page = visit.get(&format!("/v1/sessions/{session}/transcript?limit=1000")).await;
+    let events = page["items"].as_array().unwrap().iter().map(|item| &item["data"]);
+    let resolved = events.filter(|event| event["kind"] == "permission_resolved");
+    resolved.map(|event| event["payload"]["allowed"] == true).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_goes_with_a_prompt() {
+    let visit = Visit::start().await;
+    let session = visit.session().await;
+    let file = visit.yard.work().join("notes.txt");
+    std::fs::write(&file, "milk and honey").unwrap();
+    visit.browser.type_into("input[type=file]", file.to_str().unwrap()).await;
+    visit.until_text(".composer", "notes.txt").await;
+    visit.say("echo-prompt").await;
+    visit.until_idle(&session).await;
+    visit.until_text(".row-answer", "milk and honey").await;
+    visit.until_text(".row-prompt", "notes.txt").await;
+    assert_clean(&visit).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prompts_wait_in_a_queue_while_a_turn_runs() {
+    let visit = Visit::start().await;
+    let session = visit.session().await;
+    visit.say("permission execute ls ; echo the first").await;
+    visit.until_there(".question-card .answers button").await;
+    visit.say("echo the second").await;
+    let path = format!("/v1/sessions/{session}/queue");
+    let deadline = std::time::Instant::now() + testkit::process::PATIENCE;
+    while visit.get(&path).await.to_string().matches("the second").count() == 0 {
+        assert!(std::time::Instant::now() < deadline, "never queued");
+        tokio::task::yield_now().await;
+    }
+    visit.until_text(".session-foot", "echo the second").await;
+    visit.browser.click(".question-card .answers .button.primary").await;
+    visit.until_text(".row-answer", "the second").await;
+    visit.until_idle(&session).await;
+    let answer = visit.answer().await;
+    assert!(answer.find("thefirst") < answer.find("thesecond"), "{answer}");
+}
+
+/// The page has done nothing that its policy forbids, and has thrown nothing.
+pub(super) async fn assert_clean(visit: &Visit) {
+    let said = visit.browser.console().await;
+    let is_bad = |line: &&String| {
+        line.contains("Content Security Policy")
+            || line.contains("Trusted")
+            || line.contains("Uncaught")
+            || line.contains("Warning:")
+    };
+    let bad: Vec<_> = said.iter().filter(is_bad).collect();
+    assert!(bad.is_empty(), "{bad:#?}");
+    let entries = "return performance.getEntriesByType('resource').map((one) => one.name)";
+    let asked = visit.browser.run(entries, Value::Null).await;
+    let home = visit.daemon.base();
+    for url in asked.as_array().unwrap() {
+        let url = url.as_str().unwrap();
+        assert!(url.starts_with(home) || url.starts_with("blob:"), "{}", json!(asked));
+    }
+}
