@@ -169,7 +169,7 @@ pub(crate) async fn ask<A: DeserializeOwned>(
 }
 
 /// Connects to a socket, however long its path is.
-pub(crate) async fn connect(socket: &Path) -> Result<UnixStream> {
+async fn connect(socket: &Path) -> Result<UnixStream> {
     let (dir, name) = (socket.parent(), socket.file_name().and_then(|name| name.to_str()));
     let (dir, name) = dir.zip(name).context("this is no socket")?;
     let dir = open_dir(dir)?;

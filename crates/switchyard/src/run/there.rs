@@ -1,7 +1,6 @@
 //! `switchyard run` with a session of the daemon.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
@@ -63,7 +62,7 @@ async fn session(
         let wishes = wishes(args);
         if wishes.as_object().is_some_and(|wishes| !wishes.is_empty()) {
             let path = format!("/v1/sessions/{}", record.id);
-            daemon.call::<Value>(hyper::Method::PATCH, &path, Some(&wishes)).await?;
+            daemon.patch::<Value>(&path, &wishes).await?;
         }
         return Ok(record.id);
     }
@@ -119,25 +118,9 @@ async fn upload(args: &RunArgs, daemon: &Daemon, id: SessionId) -> Result<Vec<St
             Failure::usage(format!("cannot attach {}: {error}", path.display()))
         })?;
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        let name = encoded(&name);
+        let name = client::encoded(&name);
         let path = format!("/v1/sessions/{id}/attachments?name={name}");
         ids.push(daemon.upload::<Made>(&path, bytes).await?.id);
     }
     Ok(ids)
-}
-
-/// A name as it may stand in a query.
-fn encoded(name: &str) -> String {
-    use std::fmt::Write as _;
-    let mut out = String::new();
-    for byte in Path::new(name).as_os_str().as_encoded_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(char::from(*byte));
-            }
-            // Writing to a String cannot fail.
-            other => _ = write!(out, "%{other:02X}"),
-        }
-    }
-    out
 }

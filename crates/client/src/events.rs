@@ -1,0 +1,96 @@
+//! The events of one session, as the daemon tells them.
+//!
+//! In: the body of an answer. Out: events of the log, and remarks about the stream. Silence
+//! is broken by the daemon every few seconds; a stream that is silent for longer is dead.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio_util::task::AbortOnDropHandle;
+use wire::{Event, Json, Kind, Millis, Seq, TurnId};
+
+use crate::{ClientError, Frame, Frames};
+
+/// Several of the daemon's heartbeats.
+const SILENT_FOR: Duration = Duration::from_secs(60);
+
+/// What a stream tells.
+#[derive(Debug)]
+pub enum Told {
+    /// An event, and the cursor behind it.
+    Event(Box<Event>, String),
+    /// Something about the stream itself, by its name.
+    Remark(String, Value),
+}
+
+#[derive(Debug)]
+pub struct Events {
+    body: Incoming,
+    /// Ends the connection with the stream.
+    _carrying: AbortOnDropHandle<hyper::Result<()>>,
+    frames: Frames,
+    ready: VecDeque<Frame>,
+}
+
+impl Events {
+    pub(crate) fn new(body: Incoming, carrying: AbortOnDropHandle<hyper::Result<()>>) -> Self {
+        Self { body, _carrying: carrying, frames: Frames::default(), ready: VecDeque::new() }
+    }
+
+    /// What is told next; nothing when the daemon has ended the stream.
+    pub async fn next(&mut self) -> Result<Option<Told>, ClientError> {
+        loop {
+            if let Some(frame) = self.ready.pop_front() {
+                return told(frame).map(Some);
+            }
+            let waiting = tokio::time::timeout(SILENT_FOR, self.body.frame());
+            let Some(part) = waiting.await.map_err(|_| ClientError::Silent)? else {
+                return Ok(None);
+            };
+            let Ok(bytes) = part?.into_data() else { continue };
+            let mut frames = Vec::new();
+            self.frames.push(&bytes, &mut frames).map_err(|_| ClientError::TooLong)?;
+            self.ready.extend(frames);
+        }
+    }
+
+    /// What can be had without waiting.
+    pub fn try_next(&mut self) -> Option<Result<Told, ClientError>> {
+        self.ready.pop_front().map(told)
+    }
+}
+
+/// An event as it is written on one line.
+#[derive(Deserialize)]
+struct Line {
+    seq: u64,
+    time: i64,
+    turn: Option<String>,
+    kind: String,
+    payload: Json,
+}
+
+fn told(frame: Frame) -> Result<Told, ClientError> {
+    let Frame { id, event, data } = frame;
+    match (id, event) {
+        (Some(id), None) => {
+            let line: Line = serde_json::from_str(&data).map_err(ClientError::Unreadable)?;
+            let event = Event {
+                seq: Seq(line.seq),
+                at: Millis(line.time),
+                turn: line.turn.and_then(|turn| TurnId::parse(&turn).ok()),
+                kind: Kind::from_log(&line.kind),
+                payload: line.payload,
+            };
+            Ok(Told::Event(Box::new(event), id))
+        }
+        (_, name) => {
+            let data = serde_json::from_str(&data).unwrap_or_default();
+            Ok(Told::Remark(name.unwrap_or_default(), data))
+        }
+    }
+}
