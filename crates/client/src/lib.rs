@@ -83,6 +83,10 @@ impl Client {
         self.call(Method::PATCH, path, Some(body)).await
     }
 
+    pub async fn delete(&self, path: &str) -> Result<(), ClientError> {
+        self.call::<Value>(Method::DELETE, path, None).await.map(drop)
+    }
+
     /// Asks the daemon something; what it refuses is told as it says it.
     pub async fn call<A: DeserializeOwned>(
         &self,

@@ -20,6 +20,7 @@ mod usage;
 mod view;
 
 pub use acp::AcpReplay;
+pub use diff::{Diff, Line as DiffLine, Mark as DiffMark};
 pub use envelopes::{Envelope, EnvelopeUsage, Envelopes, Ev, Role, TurnStatus};
 pub use quiet::Quiet;
 pub use sanitize::{Sanitizer, sanitize, sanitize_line};

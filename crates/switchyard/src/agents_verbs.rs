@@ -1,9 +1,7 @@
 //! `switchyard agents`: what there is on this machine, and what is wrong with it.
 
 use std::fmt::Write as _;
-use std::io::IsTerminal as _;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use runtimes::catalogue::Catalogue;
 use runtimes::detect::{AuthState, Found, Run, detect, detect_one};
@@ -19,6 +17,7 @@ use crate::native::{self, NATIVE};
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
 use crate::paint::Paint;
 use crate::signals::Signals;
+use crate::spinner::Spinner;
 use crate::{terminal, world};
 
 pub(crate) async fn dispatch(args: AgentsArgs, config: Config) -> Result<ExitCode, Failure> {
@@ -63,18 +62,13 @@ impl Look<'_> {
         let n_agents = self.catalogue.iter().count();
         let mut found = Vec::new();
         let mut results = detect(&self.catalogue, options);
-        let mut progress = Progress::new(n_agents);
-        loop {
-            let next = tokio::select! {
-                next = results.recv() => next,
-                () = progress.tick(found.len()) => continue,
-            };
-            let Some(next) = next else { break };
-            progress.clear();
-            each(&next)?;
+        let spinner = Spinner::start(format!("asking agents … 0/{n_agents}"));
+        while let Some(next) = results.recv().await {
+            spinner.aside(|| each(&next))?;
             found.push(next);
+            spinner.tell(format!("asking agents … {}/{n_agents}", found.len()));
         }
-        progress.clear();
+        drop(spinner);
         let place = |one: &Found| self.catalogue.iter().position(|other| other.id == one.id);
         found.sort_by_key(place);
         Ok(found)
@@ -172,34 +166,6 @@ fn is_trouble(found: &Found) -> bool {
 
 fn is_not_on_path(diagnosis: &runtimes::detect::Diagnosis) -> bool {
     diagnosis.reason == runtimes::detect::Reason::NotOnPath
-}
-
-/// Says what is waited for, once that takes a while.
-struct Progress {
-    n_agents: usize,
-    is_shown: bool,
-}
-
-impl Progress {
-    const PATIENCE: Duration = Duration::from_millis(700);
-
-    fn new(n_agents: usize) -> Self {
-        Self { n_agents, is_shown: false }
-    }
-
-    async fn tick(&mut self, n_done: usize) {
-        tokio::time::sleep(Self::PATIENCE).await;
-        if std::io::stderr().is_terminal() {
-            terminal::write(&format!("\r\x1b[Kasking agents … {n_done}/{}", self.n_agents));
-            self.is_shown = true;
-        }
-    }
-
-    fn clear(&mut self) {
-        if std::mem::take(&mut self.is_shown) {
-            terminal::write("\r\x1b[K");
-        }
-    }
 }
 
 fn header(paint: Paint) -> String {

@@ -14,6 +14,7 @@ use crate::allowance::LimitArgs;
 #[command(version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "Examples:
   switchyard run demo \"say hello\"                    the built-in demo agent
+  switchyard chat                                    talk to an agent, full screen
   switchyard agents                                  what there is on this machine
   switchyard run claude \"fix the test\"               a named agent
   switchyard run \"fix the test\" -- opencode acp      any ACP command
@@ -38,6 +39,8 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     /// Run one turn and show it as it happens
     Run(RunArgs),
+    /// Talk to an agent, full screen
+    Chat(crate::cli_chat::ChatArgs),
     /// Be an ACP agent on stdin and stdout, backed by another agent and logged
     Acp(AcpArgs),
     /// Be the daemon: sessions for many clients, over HTTP, WebSocket, TCP and unix sockets
@@ -196,13 +199,19 @@ impl PermissionArgs {
         if self.deny_all {
             return Some(Mode::DenyAll);
         }
-        self.permissions.map(|mode| match mode {
-            PermissionMode::Ask => Mode::Ask,
-            PermissionMode::AcceptEdits => Mode::AcceptEdits,
-            PermissionMode::Auto => Mode::Auto,
-            PermissionMode::ReadOnly => Mode::ReadOnly,
-            PermissionMode::DenyAll => Mode::DenyAll,
-        })
+        self.permissions.map(Mode::from)
+    }
+}
+
+impl From<PermissionMode> for Mode {
+    fn from(mode: PermissionMode) -> Self {
+        match mode {
+            PermissionMode::Ask => Self::Ask,
+            PermissionMode::AcceptEdits => Self::AcceptEdits,
+            PermissionMode::Auto => Self::Auto,
+            PermissionMode::ReadOnly => Self::ReadOnly,
+            PermissionMode::DenyAll => Self::DenyAll,
+        }
     }
 }
 

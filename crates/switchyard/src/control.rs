@@ -17,6 +17,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use wire::SessionId;
 
+/// What the name of a process's own daemon begins with, before its pid.
+pub(crate) const OWN_DAEMON: &str = "chat-";
 /// A request is one short line.
 const MAX_REQUEST_BYTES: u64 = 4096;
 /// The state of a bus with thousands of clients is one long line.
@@ -105,6 +107,7 @@ fn remove_dead_sockets(run_dir: &Path) {
     for entry in std::fs::read_dir(run_dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let pid = name.to_str().and_then(|name| name.strip_suffix(".sock"));
+        let pid = pid.map(|pid| pid.strip_prefix(OWN_DAEMON).unwrap_or(pid));
         let Some(pid) = pid.and_then(|pid| pid.parse::<u32>().ok()) else { continue };
         if !Path::new(&format!("/proc/{pid}")).exists() {
             let _ = std::fs::remove_file(entry.path());
@@ -147,7 +150,13 @@ pub(crate) fn sockets(run_dir: &Path) -> Vec<PathBuf> {
     entries
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "sock"))
+        .filter(|path| !is_own_daemon(path))
         .collect()
+}
+
+fn is_own_daemon(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with(OWN_DAEMON))
 }
 
 /// Asks the process that listens there.

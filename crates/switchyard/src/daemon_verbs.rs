@@ -18,6 +18,7 @@ use crate::format::print;
 use crate::outcome::{ERROR, Failure, NOT_FOUND};
 use crate::reach::Daemon;
 use crate::serve::presence;
+use crate::spinner::Spinner;
 use crate::{follow, terminal, world};
 
 /// A daemon that mends many sessions may take its time, but not for ever.
@@ -72,7 +73,9 @@ async fn start(config: &Config) -> Result<ExitCode, Failure> {
         // It prints one line when it is ready, and nothing when it ends before.
         std::io::BufReader::new(stdout).read_line(&mut line).map(|_| line)
     });
+    let spinner = Spinner::start("starting the daemon …");
     let line = tokio::time::timeout(START_WITHIN, first).await;
+    drop(spinner);
     match line {
         Ok(Ok(Ok(line))) if !line.is_empty() => {
             print(&line)?;
@@ -100,6 +103,7 @@ async fn stop(config: &Config, now: bool) -> Result<ExitCode, Failure> {
     let pid = pid.context("the daemon has no process id")?;
     let signal = || kill_process(pid, Signal::TERM).context("cannot signal the daemon");
     signal()?;
+    let spinner = Spinner::start("the daemon ends …");
     let mut n_looks = 0_u32;
     loop {
         if !presence::is_held(&config.home.run) {
@@ -110,8 +114,8 @@ async fn stop(config: &Config, now: bool) -> Result<ExitCode, Failure> {
         if now && n_looks == 2 {
             signal()?;
         }
-        if n_looks == 20 && terminal::can_ask() {
-            terminal::say("waiting for turns to end; `switchyard daemon stop --now` does not");
+        if n_looks == 20 {
+            spinner.tell("waiting for turns to end; `switchyard daemon stop --now` does not");
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }

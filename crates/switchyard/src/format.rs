@@ -7,6 +7,7 @@ use sessions::projection::{Envelopes, Quiet, Style, TextRenderer, Ui};
 use wire::{Event, SessionId};
 
 use crate::cli::Format;
+use crate::spinner::Spinner;
 use crate::terminal;
 
 /// A projection and the buffer it writes into.
@@ -15,6 +16,8 @@ pub(crate) struct Formatter {
     out: String,
     /// Whether the last thing written ended its line.
     is_line_ended: bool,
+    /// Turns until there is something to show.
+    spinner: Option<Spinner>,
 }
 
 enum Projection {
@@ -57,7 +60,7 @@ impl Formatter {
                 Projection::Quiet(Quiet::new(std::io::stdout().is_terminal()))
             }
         };
-        Self { projection, out: String::new(), is_line_ended: true }
+        Self { projection, out: String::new(), is_line_ended: true, spinner: None }
     }
 
     pub(crate) fn add(&mut self, event: &Event) {
@@ -82,6 +85,11 @@ impl Formatter {
         }
     }
 
+    /// Whoever waits for the first words sees that something happens.
+    pub(crate) fn wait_with(&mut self, spinner: Spinner) {
+        self.spinner = Some(spinner);
+    }
+
     /// Ends the line that the last word stands in.
     pub(crate) fn end_line(&mut self) {
         if self.out.is_empty() && !self.is_line_ended {
@@ -92,6 +100,7 @@ impl Formatter {
     /// What has been added since the last call.
     pub(crate) fn take(&mut self) -> String {
         if let Some(last) = self.out.chars().next_back() {
+            self.spinner = None;
             self.is_line_ended = last == '\n';
         }
         std::mem::take(&mut self.out)

@@ -11,8 +11,10 @@ mod ask;
 mod attach;
 mod audit;
 mod bus;
+mod chat;
 mod cli;
 mod cli_bus;
+mod cli_chat;
 mod cli_daemon;
 mod cli_serve;
 mod config;
@@ -36,6 +38,7 @@ mod serve;
 mod service;
 mod sessions_verbs;
 mod signals;
+mod spinner;
 mod stdio;
 mod terminal;
 mod token_verbs;
@@ -122,10 +125,17 @@ async fn dispatch(
             logging.to_file(path)?;
             None
         }
+        // The screen is taken.
+        (Verb::Chat(args), None) if chat::is_full_screen(args) => {
+            world::make_private_dir(&config.home.state).map_err(anyhow::Error::from)?;
+            logging.to_file(config.home.state.join("chat.log"))?;
+            None
+        }
         (_, None) => None,
     };
     logging.secrets().register_environment(config.secret_variables());
-    let has_sessions = matches!(cli.verb, Verb::Run(_) | Verb::Acp(_) | Verb::Serve(_));
+    let has_sessions =
+        matches!(cli.verb, Verb::Run(_) | Verb::Chat(_) | Verb::Acp(_) | Verb::Serve(_));
     let traces = match has_sessions {
         true => traces::start(&config.file.traces, logging.secrets())?,
         false => None,
@@ -152,6 +162,7 @@ async fn obey(
             None => Err(Failure::usage("the daemon has nobody to run it")),
         },
         Verb::Run(args) => run::run(args, config).await,
+        Verb::Chat(args) => chat::chat(args, config).await,
         Verb::Acp(args) => acp::serve(args, config).await,
         Verb::Daemon(verb) => daemon_verbs::dispatch(verb, config).await,
         Verb::Token(verb) => token_verbs::dispatch(verb, config).await,

@@ -34,6 +34,7 @@ use crate::outcome::{self, Failure};
 use crate::reach::Daemon;
 use crate::reached::{Reached, UNATTENDED};
 use crate::signals::Signals;
+use crate::spinner::Spinner;
 use crate::{control, prompt, terminal, world};
 
 pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failure> {
@@ -45,7 +46,9 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
     if let Some(daemon) = Daemon::find(&config).filter(|_| can_be_elsewhere(&args)) {
         return there::run(&args, &config, daemon, name, &text, &mut signals).await;
     }
+    let opening = Spinner::start("opening the log …");
     let yard = world::open_yard(&config).await?;
+    drop(opening);
     let earlier = match &args.session {
         None => None,
         Some(named) => Some(world::find_session(&*yard.log, named).await?),
@@ -214,7 +217,7 @@ async fn open_session(
     earlier: Option<SessionRecord>,
     new_params: &Json,
 ) -> Result<Opened, Failure> {
-    let waiting = Waiting::start(&terms.slot.command().name);
+    let waiting = Spinner::start(format!("starting {} …", terms.slot.command().name));
     if let Some(method) = &args.auth {
         let host = terms.slot.host().await.map_err(open::OpenError::from)?;
         let params = Json::of(&json!({ "methodId": method }));
@@ -243,29 +246,6 @@ async fn open_session(
     };
     drop(waiting);
     Ok(opened)
-}
-
-/// Tells a person who waits what for.
-struct Waiting(tokio::task::JoinHandle<()>);
-
-impl Waiting {
-    fn start(agent: &str) -> Self {
-        /// Agents that start at once need no words.
-        const PATIENCE: Duration = Duration::from_secs(1);
-        let text = format!("starting {agent} …");
-        Self(tokio::spawn(async move {
-            tokio::time::sleep(PATIENCE).await;
-            if terminal::can_ask() {
-                terminal::say(&text);
-            }
-        }))
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 /// One turn of a session, shown as it happens.
@@ -329,6 +309,9 @@ impl Turn<'_> {
         let asker = self.can_ask.then(Asker::start);
         let mut formatter = Formatter::new(self.args.format, session.id(), self.text_options());
         let mut seen = Seen::default();
+        if self.args.format == Format::Text {
+            formatter.wait_with(Spinner::start("waiting for the agent …"));
+        }
         let turn = session.prompt(params, "run").await?;
 
         let mut forced = None;

@@ -7,6 +7,7 @@ mod agents;
 pub(crate) mod announce;
 mod doors;
 mod opening;
+pub(crate) mod own;
 pub(crate) mod presence;
 
 use std::path::PathBuf;
@@ -54,7 +55,9 @@ pub(crate) async fn serve(
     let wanted = config.file.serve.with(&args);
     let tokens = Tokens::open(&config.home.state).context("cannot use the tokens")?;
     let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard);
-    let metrics = counted(&config, &service)?;
+    let metrics = counted(&config)?;
+    let logging = service.logging.clone();
+    metrics.dropped_lines_from(move || logging.n_dropped());
     let guard = guard.context("the daemon's settings are wrong")?.counting(metrics.clone());
     let guard = Arc::new(guard);
     let login = Login::new(guard.clone());
@@ -170,13 +173,10 @@ fn shared_cwd(config: &Config) -> PathBuf {
 }
 
 /// The daemon's counters.
-fn counted(config: &Config, service: &Service) -> Result<Metrics, Failure> {
+fn counted(config: &Config) -> Result<Metrics, Failure> {
     let agents = crate::agents::catalogue(config)?;
     let names = agents.iter().map(|agent| agent.id.clone());
-    let metrics = Metrics::new(names.chain(runtimes::catalogue::BUILT_IN.map(str::to_owned)));
-    let logging = service.logging.clone();
-    metrics.dropped_lines_from(move || logging.n_dropped());
-    Ok(metrics)
+    Ok(Metrics::new(names.chain(runtimes::catalogue::BUILT_IN.map(str::to_owned))))
 }
 
 /// Reads the configuration again. What is wrong with it is told, and nothing changes.

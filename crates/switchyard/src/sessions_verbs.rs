@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::follow::{follow, is_broken_pipe, show_all};
 use crate::format::{self, Formatter, TextOptions};
 use crate::outcome::Failure;
+use crate::spinner::Spinner;
 use crate::{control, terminal, world};
 
 pub(crate) async fn dispatch(verb: SessionsVerb, config: Config) -> Result<ExitCode, Failure> {
@@ -140,6 +141,7 @@ async fn export(
     let context = || format!("cannot write {}", path.display());
     let mut file = std::io::BufWriter::new(create_private(path).with_context(context)?);
     let write = |text: &str| file.write_all(text.as_bytes()).with_context(context);
+    let _spinner = Spinner::start(format!("writing {} …", path.display()));
     show_all(log, record.id, record.head, &mut formatter, write).await?;
     file.flush().with_context(context)?;
     file.get_ref().sync_all().with_context(context)?;
@@ -165,11 +167,12 @@ async fn delete(log: &dyn EventLog, named: &[String], yes: bool) -> Result<(), F
         })
         .collect();
     confirm(&format!("Delete for good:\n{}\nSure?", titles.join("\n")), yes)?;
+    let spinner = Spinner::start("deleting …");
     for record in records {
         // Nobody may be using it.
         let _claim = log.claim(record.id).await?;
         log.delete(record.id).await?;
-        terminal::say(&format!("deleted {}", record.id));
+        spinner.aside(|| terminal::say(&format!("deleted {}", record.id)));
     }
     Ok(())
 }
@@ -177,7 +180,9 @@ async fn delete(log: &dyn EventLog, named: &[String], yes: bool) -> Result<(), F
 async fn prune(log: &dyn EventLog, older_than: u32, keep: usize, yes: bool) -> Result<(), Failure> {
     confirm(&format!("Delete sessions that were not used for {older_than} days?"), yes)?;
     let before = Some(world::days_ago(older_than));
+    let spinner = Spinner::start("deleting …");
     let removed = log.prune(Prune { before, max_total_bytes: None, keep }).await?;
+    drop(spinner);
     terminal::say(&format!("deleted {} sessions", removed.len()));
     Ok(())
 }
@@ -185,6 +190,7 @@ async fn prune(log: &dyn EventLog, older_than: u32, keep: usize, yes: bool) -> R
 pub(crate) async fn cancel(named: &str, config: Config) -> Result<ExitCode, Failure> {
     let log = world::open_log(&config)?;
     let record = world::find_session(&*log, named).await?;
+    let _spinner = Spinner::start("stopping the turn …");
     let owner = match log.claim(record.id).await {
         Err(StoreError::InUse { pid, .. }) => pid,
         Ok(_) => {

@@ -17,8 +17,9 @@ const CONTEXT_LINES: usize = 3;
 /// for the smallest difference is quadratic, and nobody reads a diff of that size anyway.
 const LONGEST_SEARCH_LINES: usize = 8_000;
 
+/// What became of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub enum Mark {
     /// `@@ -1,3 +1,4 @@`
     Hunk,
     Same,
@@ -27,16 +28,16 @@ pub(crate) enum Mark {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Line<'a> {
-    pub(crate) mark: Mark,
-    pub(crate) text: std::borrow::Cow<'a, str>,
+pub struct Line<'a> {
+    pub mark: Mark,
+    pub text: std::borrow::Cow<'a, str>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Diff<'a> {
-    pub(crate) lines: Vec<Line<'a>>,
-    pub(crate) n_added: usize,
-    pub(crate) n_removed: usize,
+pub struct Diff<'a> {
+    pub lines: Vec<Line<'a>>,
+    pub n_added: usize,
+    pub n_removed: usize,
 }
 
 impl<'a> Diff<'a> {
@@ -47,7 +48,7 @@ impl<'a> Diff<'a> {
         }
     }
 
-    pub(crate) fn between(old: &'a str, new: &'a str) -> Self {
+    pub fn between(old: &'a str, new: &'a str) -> Self {
         let old: Vec<&str> = old.lines().collect();
         let new: Vec<&str> = new.lines().collect();
         let mut diff = Self::default();
@@ -58,7 +59,7 @@ impl<'a> Diff<'a> {
     }
 
     /// The lines of a patch that is given as such; its file headers are left out.
-    fn of_patch(patch: &'a str) -> Self {
+    pub fn of_patch(patch: &'a str) -> Self {
         let mut diff = Self::default();
         for line in patch.lines() {
             let (mark, text) = match line.split_at_checked(1) {
@@ -118,7 +119,7 @@ impl From<ChangeTag> for Mark {
 }
 
 impl Mark {
-    pub(crate) fn sign(self) -> &'static str {
+    pub fn sign(self) -> &'static str {
         match self {
             Self::Hunk => "",
             Self::Same => " ",

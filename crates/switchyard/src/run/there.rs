@@ -8,12 +8,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use wire::{Json, Seq, SessionId};
 
-use super::{Reached, Turn, Waiting, add_dirs};
+use super::{Reached, Turn, add_dirs};
 use crate::cli::{Format, RunArgs};
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
 use crate::reach::Daemon;
 use crate::signals::Signals;
+use crate::spinner::Spinner;
 use crate::{terminal, world};
 
 #[derive(Deserialize)]
@@ -83,7 +84,7 @@ async fn session(
     if let Some(text) = &args.system_prompt {
         order["systemPrompt"] = json!(text);
     }
-    let waiting = Waiting::start(name.unwrap_or("the agent"));
+    let waiting = Spinner::start(format!("starting {} …", name.unwrap_or("the agent")));
     let made: Made = daemon.post("/v1/sessions", &order).await?;
     drop(waiting);
     SessionId::parse(&made.id).map_err(|_| Failure::new(ERROR, "the daemon named no session"))

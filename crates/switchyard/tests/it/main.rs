@@ -21,6 +21,8 @@ mod bus_replay;
 mod bus_supervision;
 mod bus_workers;
 mod bus_ws;
+mod chat;
+mod chat_stage;
 mod cli;
 mod conformance;
 mod faults;

@@ -1,0 +1,233 @@
+//! The full screen: one task that owns the state, and everything that reports to it.
+//!
+//! Keys come from a thread, events from a stream that finds its way back, answers from the
+//! errands that effects are. All of them are bounded; drawing happens when something changed,
+//! and not more often than an eye can follow.
+
+mod errands;
+mod files;
+mod keyboard;
+mod link;
+
+use std::time::Duration;
+
+use client::Client;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::effect::{Effect, Link, News};
+use crate::error::ChatError;
+use crate::history::HistoryFile;
+use crate::render;
+use crate::screen::Screen;
+use crate::state::{Beginning, State};
+use crate::theme::Theme;
+use crate::view::View;
+use crate::{Left, Start, Wanted};
+use errands::Errands;
+pub(crate) use errands::{agents, create, last_session};
+use keyboard::{Keyboard, Typed};
+
+/// News that wait while the screen is drawn.
+const MAX_NEWS: usize = 4096;
+/// News that are taken in before the next look at the keys.
+const NEWS_AT_ONCE: usize = 2048;
+/// Thirty pictures a second are plenty.
+const FRAME: Duration = Duration::from_millis(33);
+/// Time goes by also when nothing happens: spinners turn, remarks go.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Runs the chat on this terminal until it is left or `stop` is ready.
+pub async fn full_screen(
+    client: Client,
+    wanted: Wanted,
+    stop: impl Future<Output = ()>,
+) -> Result<Left, ChatError> {
+    let history = HistoryFile::at(&wanted.history);
+    let screen = Screen::take().map_err(ChatError::Terminal)?;
+    let (news, inbox) = mpsc::channel(MAX_NEWS);
+    let mut app = App {
+        state: State::new(history.read()),
+        view: View::new(Theme::new(wanted.has_color)),
+        keyboard: Keyboard::start(),
+        errands: Errands::new(client.clone(), &wanted, news.clone()),
+        screen,
+        client,
+        history,
+        news,
+        inbox,
+        stream: None,
+        is_dirty: true,
+        is_left: false,
+    };
+    app.state.tick(now());
+    if let Some(remark) = &wanted.remark {
+        app.state.say(remark.clone());
+    }
+    let beginning = match wanted.start {
+        Start::Agent(agent) => Beginning::Create(Some(agent)),
+        Start::Command(_) => Beginning::Create(None),
+        Start::AnyAgent => Beginning::PickAgent,
+        Start::Session(id) => Beginning::Attach(id),
+        Start::AnySession => Beginning::PickSession,
+        Start::Continue => {
+            Beginning::Attach(errands::last_session(&app.client, &wanted.cwd).await?)
+        }
+    };
+    let effects = app.state.begin(beginning);
+    app.perform(effects)?;
+    app.run(stop).await?;
+    let session = app.state.session.as_ref().map(|session| session.id.clone());
+    Ok(Left { session, stop: app.state.talk.last_stop.clone(), was_denied: false })
+}
+
+struct App {
+    state: State,
+    view: View,
+    // Ended before the screen is given back, so that nobody reads keys any more.
+    keyboard: Keyboard,
+    errands: Errands,
+    screen: Screen,
+    client: Client,
+    history: HistoryFile,
+    news: mpsc::Sender<News>,
+    inbox: mpsc::Receiver<News>,
+    stream: Option<JoinHandle<()>>,
+    is_dirty: bool,
+    is_left: bool,
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
+        if let Some(stream) = self.stream.take() {
+            stream.abort();
+        }
+    }
+}
+
+impl App {
+    async fn run(&mut self, stop: impl Future<Output = ()>) -> Result<(), ChatError> {
+        tokio::pin!(stop);
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        let mut drawn_at = tokio::time::Instant::now();
+        self.draw()?;
+        while !self.is_left {
+            tokio::select! {
+                biased;
+                () = &mut stop => return Ok(()),
+                typed = self.keyboard.next() => match typed {
+                    Some(typed) => self.typed(typed)?,
+                    // The terminal is gone.
+                    None => return Ok(()),
+                },
+                Some(news) = self.inbox.recv() => self.hear(news)?,
+                _ = ticks.tick() => {
+                    self.state.tick(now());
+                    self.is_dirty = true;
+                }
+            }
+            if self.is_dirty && drawn_at.elapsed() >= FRAME {
+                self.draw()?;
+                drawn_at = tokio::time::Instant::now();
+            }
+        }
+        Ok(())
+    }
+
+    fn draw(&mut self) -> Result<(), ChatError> {
+        let Self { state, view, screen, .. } = self;
+        screen.draw(|frame| render::draw(state, view, frame)).map_err(ChatError::Terminal)?;
+        self.is_dirty = false;
+        Ok(())
+    }
+
+    fn typed(&mut self, typed: Typed) -> Result<(), ChatError> {
+        self.state.tick(now());
+        let effects = match typed {
+            Typed::Key(key) => self.state.press(key),
+            Typed::Paste(text) => self.state.paste(&text),
+            Typed::Resize => Vec::new(),
+        };
+        self.is_dirty = true;
+        self.perform(effects)
+    }
+
+    /// Takes in what waits, too: a long session comes as many events.
+    fn hear(&mut self, news: News) -> Result<(), ChatError> {
+        let mut next = Some(news);
+        for _ in 0..NEWS_AT_ONCE {
+            let Some(news) = next.take() else { break };
+            if let News::Opened(session) = &news {
+                self.view.reset();
+                self.follow(session.id.clone());
+                self.errands.opened(session);
+            }
+            if matches!(news, News::Resync) {
+                self.view.reset();
+            }
+            let effects = self.state.hear(news);
+            self.perform(effects)?;
+            next = self.inbox.try_recv().ok();
+        }
+        if let Some(news) = next {
+            let effects = self.state.hear(news);
+            self.perform(effects)?;
+        }
+        self.is_dirty = true;
+        Ok(())
+    }
+
+    /// Follows the events of a session from the last that was heard.
+    fn follow(&mut self, session: String) {
+        if let Some(stream) = self.stream.take() {
+            stream.abort();
+        }
+        // What the stream before still had to say is of no use.
+        let (news, inbox) = mpsc::channel(MAX_NEWS);
+        self.inbox = inbox;
+        self.news = news.clone();
+        self.errands.report_to(news.clone());
+        let client = self.client.clone();
+        self.stream = Some(tokio::spawn(link::follow(client, session, 0, news)));
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) -> Result<(), ChatError> {
+        for effect in effects {
+            match effect {
+                Effect::Leave => self.is_left = true,
+                Effect::Redraw => self.screen.clear().map_err(ChatError::Terminal)?,
+                Effect::Scroll(by) => self.view.scroll(&self.state, by),
+                Effect::Suspend => {
+                    let Self { keyboard, screen, .. } = self;
+                    keyboard.while_resting(|| screen.suspend()).map_err(ChatError::Terminal)?;
+                }
+                Effect::Remember(text) => {
+                    // A history that cannot be written is not worth a word.
+                    if let Err(error) = self.history.append(&text) {
+                        tracing::warn!(%error, "cannot remember what was typed");
+                    }
+                }
+                Effect::Reopen => {
+                    if let Some(session) = &self.state.session {
+                        let (id, after) = (session.id.clone(), self.state.talk.cursor.0);
+                        if let Some(stream) = self.stream.take() {
+                            stream.abort();
+                        }
+                        self.state.link = Link::Opening;
+                        let (client, news) = (self.client.clone(), self.news.clone());
+                        self.stream = Some(tokio::spawn(link::follow(client, id, after, news)));
+                    }
+                }
+                other => self.errands.run(other),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.ok().and_then(|since| u64::try_from(since.as_millis()).ok()).unwrap_or_default()
+}

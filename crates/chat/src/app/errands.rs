@@ -1,0 +1,288 @@
+//! What effects do: requests to the daemon, each on a task of its own.
+//!
+//! Prompts go one after the other, and each has a name, so that one whose answer was lost is
+//! asked again and done once.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use client::{Client, ClientError, encoded};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+
+use super::files;
+use crate::effect::{Effect, News};
+use crate::error::ChatError;
+use crate::info::{AgentInfo, SessionInfo};
+use crate::{Start, Wanted};
+
+/// Prompts that wait to be sent; the daemon takes no more at a time.
+const MAX_PROMPTS: usize = 64;
+/// A prompt is tried again for as long as a daemon may take to come back.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(500);
+const MAX_SESSIONS: usize = 200;
+
+#[derive(Debug)]
+pub(super) struct Errands {
+    client: Client,
+    news: mpsc::Sender<News>,
+    session: Option<SessionInfo>,
+    cwd: PathBuf,
+    order: Map<String, Value>,
+    command: Option<Vec<String>>,
+    prompts: Option<mpsc::Sender<Value>>,
+    /// Tells the prompts of this run from those of others.
+    run: String,
+}
+
+impl Errands {
+    pub(super) fn new(client: Client, wanted: &Wanted, news: mpsc::Sender<News>) -> Self {
+        let mut order = wanted.order.clone();
+        order.insert("cwd".to_owned(), json!(wanted.cwd));
+        order.insert("env".to_owned(), json!(wanted.env));
+        let command = match &wanted.start {
+            Start::Command(words) => Some(words.clone()),
+            _ => None,
+        };
+        let (cwd, session, prompts) = (wanted.cwd.clone(), None, None);
+        let run = format!("chat-{}-{}", std::process::id(), super::now());
+        Self { client, news, session, cwd, order, command, prompts, run }
+    }
+
+    pub(super) fn report_to(&mut self, news: mpsc::Sender<News>) {
+        self.news = news;
+    }
+
+    /// From now on everything is about this session.
+    pub(super) fn opened(&mut self, session: &SessionInfo) {
+        let (sender, prompts) = mpsc::channel(MAX_PROMPTS);
+        self.prompts = Some(sender);
+        self.session = Some(session.clone());
+        let path = format!("/v1/sessions/{}/prompt", encoded(&session.id));
+        tokio::spawn(send_prompts(self.client.clone(), path, prompts, self.news.clone()));
+        let (dir, news) = (PathBuf::from(&session.cwd), self.news.clone());
+        tokio::spawn(async move {
+            if let Ok(found) = tokio::task::spawn_blocking(move || files::below(&dir)).await {
+                let _ = news.send(News::Files(found)).await;
+            }
+        });
+    }
+
+    pub(super) fn run(&self, effect: Effect) {
+        if let Effect::Prompt { text, mentions, name } = effect {
+            self.prompt(text, &mentions, name);
+            return;
+        }
+        let (client, news) = (self.client.clone(), self.news.clone());
+        let base = self.session.as_ref().map(|session| {
+            let id = encoded(&session.id);
+            format!("/v1/sessions/{id}")
+        });
+        let doing = Doing {
+            client,
+            news,
+            base,
+            id: self.session.as_ref().map(|session| session.id.clone()),
+            cwd: self.cwd.clone(),
+            order: self.order.clone(),
+            command: self.command.clone(),
+        };
+        tokio::spawn(doing.perform(effect));
+    }
+
+    fn prompt(&self, text: String, mentions: &[String], name: u64) {
+        let cwd = self.session.as_ref().map(|session| PathBuf::from(&session.cwd));
+        let mut blocks = vec![json!({ "type": "text", "text": text })];
+        for path in mentions {
+            let whole = cwd.clone().unwrap_or_default().join(path);
+            let uri = format!("file://{}", encoded(&whole.to_string_lossy()).replace("%2F", "/"));
+            blocks.push(json!({ "type": "resource_link", "uri": uri, "name": path }));
+        }
+        let name = format!("{}-{name}", self.run);
+        let body = json!({ "prompt": blocks, "clientRequestId": name });
+        let sent = self.prompts.as_ref().map(|prompts| prompts.try_send(body));
+        if !matches!(sent, Some(Ok(()))) {
+            let why = "too many prompts wait to be sent".to_owned();
+            // Only full when the daemon is away; the state hears of it by itself then.
+            let _ = self.news.try_send(News::NotTaken { text, why });
+        }
+    }
+}
+
+async fn send_prompts(
+    client: Client,
+    path: String,
+    mut prompts: mpsc::Receiver<Value>,
+    news: mpsc::Sender<News>,
+) {
+    while let Some(body) = prompts.recv().await {
+        let mut sent: Result<Value, ClientError> = client.post(&path, &body).await;
+        for _ in 0..TRIES {
+            match &sent {
+                Err(error) if !error.is_final() => {}
+                _ => break,
+            }
+            tokio::time::sleep(PAUSE).await;
+            sent = client.post(&path, &body).await;
+        }
+        let told = match sent {
+            Ok(_) => News::Taken,
+            Err(error) => News::NotTaken {
+                text: body["prompt"][0]["text"].as_str().unwrap_or_default().to_owned(),
+                why: words(&error),
+            },
+        };
+        if news.send(told).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// One errand.
+struct Doing {
+    client: Client,
+    news: mpsc::Sender<News>,
+    /// Where the session is.
+    base: Option<String>,
+    id: Option<String>,
+    cwd: PathBuf,
+    order: Map<String, Value>,
+    command: Option<Vec<String>>,
+}
+
+impl Doing {
+    async fn perform(self, effect: Effect) {
+        let opens = matches!(effect, Effect::Create { .. } | Effect::Attach(_) | Effect::Fork);
+        let news = match self.done(effect).await {
+            Ok(news) => news,
+            Err(why) if opens => Some(News::CannotOpen(why)),
+            Err(why) => Some(News::Failed(why)),
+        };
+        if let Some(news) = news {
+            let _ = self.news.send(news).await;
+        }
+    }
+
+    async fn done(&self, effect: Effect) -> Result<Option<News>, String> {
+        let client = &self.client;
+        let told = |error: ClientError| words(&error);
+        let base = || self.base.as_deref().ok_or_else(|| "there is no session yet".to_owned());
+        Ok(Some(match effect {
+            Effect::Create { agent } => {
+                let session = create(client, &self.order, agent, self.command.as_deref());
+                News::Opened(Box::new(session.await.map_err(told)?))
+            }
+            Effect::Attach(id) => {
+                let session = client.get(&format!("/v1/sessions/{}", encoded(&id))).await;
+                News::Opened(Box::new(session.map_err(told)?))
+            }
+            Effect::Fork => {
+                let forked = client.post(&format!("{}/fork", base()?), &json!({})).await;
+                News::Opened(Box::new(forked.map_err(told)?))
+            }
+            Effect::Refresh => News::Info(Box::new(client.get(base()?).await.map_err(told)?)),
+            Effect::Change(change) => {
+                let changed = client.patch(base()?, &change).await;
+                News::Info(Box::new(changed.map_err(told)?))
+            }
+            Effect::Cancel => {
+                let path = format!("{}/cancel", base()?);
+                client.post::<Value>(&path, &json!({})).await.map_err(told)?;
+                return Ok(None);
+            }
+            Effect::Answer { id, body } => {
+                let path = format!("{}/permissions/{id}", base()?);
+                match client.post::<Value>(&path, &body).await {
+                    Ok(_) => return Ok(None),
+                    // Somebody else was first; the log says who.
+                    Err(ClientError::Refused { status: 409, message, .. }) => News::Done(message),
+                    Err(error) => return Err(words(&error)),
+                }
+            }
+            Effect::DropQueued(turn) => {
+                let path = format!("{}/queue/{}", base()?, encoded(&turn));
+                client.delete(&path).await.map_err(told)?;
+                return Ok(None);
+            }
+            Effect::Sessions => News::Sessions(sessions(client, None).await.map_err(told)?),
+            Effect::Agents => {
+                let (found, is_complete) = agents(client).await.map_err(told)?;
+                News::Agents { found, is_complete }
+            }
+            Effect::Export(path) => {
+                let id = self.id.clone().unwrap_or_default();
+                let path = match path.as_str() {
+                    "" => format!("session-{id:.10}.ndjson"),
+                    path => path.to_owned(),
+                };
+                let path = self.cwd.join(path);
+                let n_bytes = export(client, &format!("{}/export", base()?), &path).await?;
+                News::Done(format!("{} has {n_bytes} bytes", path.display()))
+            }
+            // Done elsewhere.
+            _ => return Ok(None),
+        }))
+    }
+}
+
+pub(crate) async fn create(
+    client: &Client,
+    order: &Map<String, Value>,
+    agent: Option<String>,
+    command: Option<&[String]>,
+) -> Result<SessionInfo, ClientError> {
+    let mut order = order.clone();
+    match (agent, command) {
+        (Some(agent), _) => _ = order.insert("agent".to_owned(), json!(agent)),
+        (None, Some(words)) => _ = order.insert("command".to_owned(), json!(words)),
+        (None, None) => {}
+    }
+    client.post("/v1/sessions", &Value::Object(order)).await
+}
+
+/// What is ready on this machine, and whether all was looked at.
+pub(crate) async fn agents(client: &Client) -> Result<(Vec<AgentInfo>, bool), ClientError> {
+    let answer: Value = client.get("/v1/agents").await?;
+    let all = answer["agents"].as_array().into_iter().flatten();
+    let read = |agent: &Value| AgentInfo::deserialize(agent).ok();
+    Ok((all.filter_map(read).collect(), answer["isComplete"] != false))
+}
+
+pub(crate) async fn sessions(
+    client: &Client,
+    cwd: Option<&Path>,
+) -> Result<Vec<SessionInfo>, ClientError> {
+    let limit = if cwd.is_some() { 1 } else { MAX_SESSIONS };
+    let cwd = cwd.map(|cwd| format!("&cwd={}", encoded(&cwd.to_string_lossy())));
+    let path = format!("/v1/sessions?limit={limit}{}", cwd.unwrap_or_default());
+    let answer: Value = client.get(&path).await?;
+    let all = answer["sessions"].as_array().into_iter().flatten();
+    Ok(all.filter_map(|session| SessionInfo::deserialize(session).ok()).collect())
+}
+
+/// The session that was used last in a directory.
+pub(crate) async fn last_session(client: &Client, cwd: &Path) -> Result<String, ChatError> {
+    let found = sessions(client, Some(cwd)).await?;
+    let none = || ChatError::NothingToContinue(cwd.display().to_string());
+    found.into_iter().next().map(|session| session.id).ok_or_else(none)
+}
+
+async fn export(client: &Client, from: &str, path: &Path) -> Result<u64, String> {
+    let cannot = |error: io::Error| format!("cannot write {}: {error}", path.display());
+    let mut options = tokio::fs::OpenOptions::new();
+    // A log holds whatever secrets were said; and nothing is overwritten.
+    let file = options.write(true).create_new(true).mode(0o600).open(path).await;
+    let file = file.map_err(cannot)?;
+    client.download(from, file).await.map_err(|error| words(&error))
+}
+
+/// What went wrong and what to do about it, in a line.
+fn words(error: &ClientError) -> String {
+    match error.remedy() {
+        Some(remedy) => format!("{error} ({remedy})"),
+        None => error.to_string(),
+    }
+}

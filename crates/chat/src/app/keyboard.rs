@@ -1,0 +1,73 @@
+//! Keys, read on a thread that can be asked to rest.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
+use tokio::sync::mpsc;
+
+/// More than a person types while a picture is drawn; a paste is one.
+const MAX_TYPED: usize = 1024;
+/// How long the thread waits before it looks whether it is still wanted.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+#[derive(Debug)]
+pub(super) enum Typed {
+    Key(KeyEvent),
+    Paste(String),
+    Resize,
+}
+
+#[derive(Debug)]
+pub(super) struct Keyboard {
+    typed: mpsc::Receiver<Typed>,
+    is_wanted: Arc<AtomicBool>,
+}
+
+impl Keyboard {
+    pub(super) fn start() -> Self {
+        let (sender, typed) = mpsc::channel(MAX_TYPED);
+        let is_wanted = Arc::new(AtomicBool::new(true));
+        let wanted = is_wanted.clone();
+        std::thread::spawn(move || {
+            while wanted.load(Ordering::SeqCst) {
+                let Ok(is_there) = event::poll(LOOK_EVERY) else { return };
+                if !is_there {
+                    continue;
+                }
+                let Ok(event) = event::read() else { return };
+                let typed = match event {
+                    Event::Key(key) if key.kind != KeyEventKind::Release => Typed::Key(key),
+                    Event::Paste(text) => Typed::Paste(text),
+                    Event::Resize(..) => Typed::Resize,
+                    _ => continue,
+                };
+                if sender.blocking_send(typed).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { typed, is_wanted }
+    }
+
+    /// Nothing when the terminal is gone.
+    pub(super) async fn next(&mut self) -> Option<Typed> {
+        self.typed.recv().await
+    }
+
+    /// Does something that the terminal must be free for. A stopped process stops its
+    /// threads, so only what was typed before is in the way.
+    pub(super) fn while_resting(&mut self, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let done = act();
+        while self.typed.try_recv().is_ok() {}
+        done
+    }
+}
+
+impl Drop for Keyboard {
+    fn drop(&mut self) {
+        self.is_wanted.store(false, Ordering::SeqCst);
+    }
+}

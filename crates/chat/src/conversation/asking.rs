@@ -1,0 +1,151 @@
+//! Questions that wait for a person: permissions with their options, forms with their fields.
+
+use serde_json::Value;
+use wire::{CallId, Event, TurnId};
+
+use super::reading::{by, line};
+use super::{Conversation, Tone};
+
+/// As many as there are digits.
+const MAX_CHOICES: usize = 9;
+const MAX_FIELDS: usize = 50;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    pub(crate) id: CallId,
+    pub(crate) turn: Option<TurnId>,
+    pub(crate) title: String,
+    /// What exactly is to be done: a command line, paths.
+    pub(crate) details: Vec<String>,
+    pub(crate) wants: Wants,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Wants {
+    Choice(Vec<Choice>),
+    /// A form; a page to visit has no fields.
+    Form {
+        fields: Vec<Field>,
+        url: Option<String>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Choice {
+    /// Sent back as it is, and never shown.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) kind: String,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    /// Sent back as it is, and never shown.
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) kind: FieldKind,
+    pub(crate) is_required: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FieldKind {
+    Text,
+    Switch,
+    Integer,
+    Number,
+    /// Values as they are sent, with the words to show.
+    OneOf(Vec<(String, String)>),
+}
+
+impl Question {
+    /// Nothing if nobody is to be asked.
+    pub(super) fn permission(payload: &Value) -> Option<Self> {
+        let id = asked(payload)?;
+        let request = &payload["request"];
+        let call = &request["toolCall"];
+        let option = |one: &Value| {
+            let id = one["optionId"].as_str()?.to_owned();
+            let name = line(one["name"].as_str().unwrap_or(&id), 100);
+            let kind = one["kind"].as_str().unwrap_or_default().to_owned();
+            Some(Choice { id, name, kind })
+        };
+        let options = request["options"].as_array().into_iter().flatten();
+        let choices = options.filter_map(option).take(MAX_CHOICES).collect();
+        let title = line(call["title"].as_str().unwrap_or("the agent asks"), 400);
+        let mut details = Vec::new();
+        let command = &call["rawInput"]["command"];
+        if let Some(command) = command.as_str().map(|command| line(command, 1000))
+            && command != title
+        {
+            details.push(command);
+        }
+        let paths = call["locations"].as_array().into_iter().flatten();
+        let paths = paths.filter_map(|one| one["path"].as_str()).map(|path| line(path, 300));
+        details.extend(paths.take(5));
+        Some(Self { id, turn: None, title, details, wants: Wants::Choice(choices) })
+    }
+
+    pub(super) fn form(payload: &Value) -> Option<Self> {
+        let id = asked(payload)?;
+        let request = &payload["request"];
+        let schema = &request["requestedSchema"];
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        let field = |(name, property): (&String, &Value)| Field {
+            name: name.clone(),
+            title: line(property["title"].as_str().unwrap_or(name), 100),
+            kind: field_kind(property),
+            is_required: required.contains(&name.as_str()),
+        };
+        let fields = properties.map(field).take(MAX_FIELDS).collect();
+        let title = line(request["message"].as_str().unwrap_or("the agent has a question"), 400);
+        let url = request["url"].as_str().map(|url| line(url, 1000));
+        let wants = Wants::Form { fields, url };
+        Some(Self { id, turn: None, title, details: Vec::new(), wants })
+    }
+}
+
+fn asked(payload: &Value) -> Option<CallId> {
+    let id = payload["requestId"].as_str().filter(|_| payload["ask"] == true)?;
+    CallId::parse(id).ok()
+}
+
+fn field_kind(property: &Value) -> FieldKind {
+    let plain = property["enum"].as_array().into_iter().flatten();
+    let plain = plain.filter_map(|one| one.as_str().map(|one| (one.to_owned(), line(one, 80))));
+    let titled = property["oneOf"].as_array().into_iter().flatten().filter_map(|one| {
+        let value = one["const"].as_str()?;
+        Some((value.to_owned(), line(one["title"].as_str().unwrap_or(value), 80)))
+    });
+    let values: Vec<(String, String)> = plain.chain(titled).take(MAX_CHOICES).collect();
+    match property["type"].as_str() {
+        _ if !values.is_empty() => FieldKind::OneOf(values),
+        Some("boolean") => FieldKind::Switch,
+        Some("integer") => FieldKind::Integer,
+        Some("number") => FieldKind::Number,
+        _ => FieldKind::Text,
+    }
+}
+
+impl Conversation {
+    pub(super) fn resolved(&mut self, event: &Event, payload: &Value) {
+        let id = payload["requestId"].as_str();
+        self.questions.retain(|question| Some(question.id.as_str()) != id);
+        let title = payload["question"]["title"].as_str().map(|title| line(title, 100));
+        let title = title.map(|title| format!(": {title}")).unwrap_or_default();
+        let by = by(payload).map(|by| format!(" by {by}")).unwrap_or_default();
+        let (tone, decision) = match (payload["allowed"].as_bool(), &payload["outcome"]["outcome"])
+        {
+            (_, outcome) if outcome == "cancelled" => (Tone::Dim, "not answered"),
+            (Some(true), _) => (Tone::Good, "allowed"),
+            (Some(false), _) => (Tone::Bad, "rejected"),
+            (None, _) => match payload["response"]["action"].as_str() {
+                Some("accept") => (Tone::Good, "answered"),
+                Some("decline") => (Tone::Dim, "declined"),
+                _ => (Tone::Dim, "not answered"),
+            },
+        };
+        self.note(event.turn, tone, format!("{decision}{by}{title}"));
+    }
+}

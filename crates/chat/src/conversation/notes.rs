@@ -1,0 +1,90 @@
+//! What Switchyard itself has to say about the session.
+
+use serde_json::Value;
+use wire::{Event, Kind};
+
+use super::Conversation;
+use super::reading::{by, line};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Dim,
+    Good,
+    Doubtful,
+    Bad,
+}
+
+impl Conversation {
+    pub(super) fn tell_end(&mut self, event: &Event, payload: &Value) {
+        let error = &payload["error"];
+        let stop = payload["stopReason"].as_str().unwrap_or("error");
+        let (tone, mut text) = match stop {
+            _ if error.is_object() => (Tone::Bad, fault(error)),
+            "end_turn" => return,
+            "cancelled" => (Tone::Doubtful, "stopped".to_owned()),
+            "max_tokens" => (Tone::Doubtful, "the answer reached its longest length".to_owned()),
+            "max_turn_requests" => {
+                (Tone::Doubtful, "the agent made as many steps as it may".to_owned())
+            }
+            "refusal" => (Tone::Doubtful, "the agent refuses to go on".to_owned()),
+            other => (Tone::Doubtful, format!("ended: {}", line(other, 100))),
+        };
+        if stop == "cancelled" && error.is_object() {
+            text = format!("stopped: {text}");
+        }
+        self.note(event.turn, tone, text);
+    }
+
+    pub(super) fn remark(&mut self, event: &Event, payload: &Value) {
+        let text = |key: &str| line(payload[key].as_str().unwrap_or_default(), 300);
+        let (tone, said) = match event.kind {
+            Kind::SessionCreated if payload["forkedFrom"].is_string() => {
+                (Tone::Dim, format!("forked from {}", text("forkedFrom")))
+            }
+            Kind::SessionResumed => {
+                let verified = text("verified");
+                (Tone::Dim, format!("the agent has its session back ({}, {verified})", text("how")))
+            }
+            Kind::SessionClosed => (Tone::Dim, "closed; a prompt opens it again".to_owned()),
+            Kind::CancelStep => match payload["step"].as_str() {
+                Some("terminate") => {
+                    (Tone::Doubtful, "the agent did not stop; ending it".to_owned())
+                }
+                Some("kill") => (Tone::Doubtful, "killing the agent".to_owned()),
+                _ => return,
+            },
+            Kind::LimitRaised => {
+                let by = by(payload).unwrap_or_default();
+                (Tone::Dim, format!("goes on: the limit of {} was raised by {by}", text("limit")))
+            }
+            Kind::WorkerExited if payload["stopped"] != true => {
+                let how = match (payload["signal"].as_i64(), payload["code"].as_i64()) {
+                    (Some(signal), _) => format!("by signal {signal}"),
+                    (_, Some(code)) => format!("with code {code}"),
+                    _ => "without a word".to_owned(),
+                };
+                (Tone::Doubtful, format!("the agent ended {how}"))
+            }
+            Kind::AgentQuiet => {
+                let seconds = payload["quietMs"].as_u64().unwrap_or_default() / 1000;
+                (Tone::Dim, format!("nothing heard for {seconds} s"))
+            }
+            Kind::Error => (Tone::Bad, fault(payload)),
+            Kind::LogRecovered => {
+                let (from, to) = (&payload["lostFrom"], &payload["lostTo"]);
+                (Tone::Bad, format!("events {from} to {to} were lost from the log"))
+            }
+            _ => return,
+        };
+        self.note(event.turn, tone, said);
+    }
+}
+
+/// What is wrong, and what to do about it.
+fn fault(error: &Value) -> String {
+    let message = line(error["message"].as_str().unwrap_or("no details were given"), 1000);
+    match error["remedy"].as_str() {
+        Some(remedy) => format!("{message}\nhint: {}", line(remedy, 500)),
+        None => message,
+    }
+}

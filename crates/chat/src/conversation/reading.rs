@@ -1,0 +1,48 @@
+//! What payloads say, read leniently and made safe.
+
+use serde_json::Value;
+use sessions::projection::sanitize_line;
+
+/// One safe line.
+pub(crate) fn line(text: &str, max_chars: usize) -> String {
+    sanitize_line(text.trim(), max_chars)
+}
+
+/// The text of content blocks: one, a list of them, or a bare string. What is no text is
+/// named. Not safe yet.
+pub(super) fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().map(text_of).collect(),
+        Value::Object(block) => match block.get("type").and_then(Value::as_str) {
+            None | Some("text") => {
+                block.get("text").and_then(Value::as_str).unwrap_or_default().to_owned()
+            }
+            // Some agents wrap blocks once more.
+            Some("content") => block.get("content").map(text_of).unwrap_or_default(),
+            Some(kind) => {
+                let named = |key: &str| {
+                    let resource = block.get("resource").and_then(|resource| resource.get(key));
+                    block.get(key).or(resource).and_then(Value::as_str)
+                };
+                let name = ["name", "uri", "mimeType"].into_iter().find_map(named);
+                match name {
+                    Some(name) => format!("[{kind}: {name}]"),
+                    None => format!("[{kind}]"),
+                }
+            }
+        },
+        _ => String::new(),
+    }
+}
+
+/// Who did something: `by` as a word, or as `{who, detail?}`.
+pub(super) fn by(payload: &Value) -> Option<String> {
+    let by = &payload["by"];
+    let who = by.as_str().or_else(|| by["who"].as_str())?;
+    let who = line(who, 60);
+    Some(match by["detail"].as_str() {
+        Some(detail) => format!("{who} ({})", line(detail, 80)),
+        None => who,
+    })
+}

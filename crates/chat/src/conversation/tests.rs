@@ -1,0 +1,285 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use wire::{Event, Json, Kind, Millis, Seq, TurnId};
+
+use super::{Conversation, Heard, Part, Status};
+
+/// A log that is being written.
+#[derive(Default)]
+pub(crate) struct Log {
+    seq: u64,
+    pub(crate) turn: Option<TurnId>,
+}
+
+impl Log {
+    pub(crate) fn in_turn() -> Self {
+        Self { seq: 0, turn: Some(turn(1)) }
+    }
+
+    pub(crate) fn event(&mut self, kind: &str, payload: &Value) -> Event {
+        self.seq += 1;
+        Event {
+            seq: Seq(self.seq),
+            at: Millis(1000 * i64::try_from(self.seq).unwrap()),
+            turn: self.turn,
+            kind: Kind::from_log(kind),
+            payload: Json::of(payload),
+        }
+    }
+
+    pub(crate) fn update(&mut self, update: &Value) -> Event {
+        let kind = update["sessionUpdate"].as_str().unwrap_or_default().to_owned();
+        self.event(&kind, &json!({ "sessionId": "s", "update": update }))
+    }
+
+    pub(crate) fn say(&mut self, text: &str) -> Event {
+        self.update(&json!({
+            "sessionUpdate": "agent_message_chunk",
+            "content": { "type": "text", "text": text },
+        }))
+    }
+
+    pub(crate) fn prompt(&mut self, text: &str) -> [Event; 2] {
+        let prompt = json!({ "prompt": [{ "type": "text", "text": text }], "by": "local" });
+        [self.event("prompt_received", &prompt), self.event("turn_started", &json!({}))]
+    }
+
+    pub(crate) fn ask(&mut self, id: char) -> Event {
+        let call = json!({ "toolCallId": "t1", "title": "rm -rf build", "kind": "execute" });
+        let option = |id: &str, name: &str, kind: &str| json!({ "optionId": id, "name": name, "kind": kind });
+        let options = json!([
+            option("opt-1", "Allow once", "allow_once"),
+            option("opt-2", "Always allow", "allow_always"),
+            option("opt-3", "Reject", "reject_once"),
+        ]);
+        let request = json!({ "toolCall": call, "options": options });
+        let payload = json!({ "requestId": call_id(id), "ask": true, "request": request });
+        self.event("permission_requested", &payload)
+    }
+}
+
+pub(crate) fn turn(n: u8) -> TurnId {
+    TurnId::parse(&format!("{}{}", char::from(b'a' + n), "b".repeat(23))).unwrap()
+}
+
+pub(crate) fn call_id(letter: char) -> String {
+    letter.to_string().repeat(24)
+}
+
+fn heard(events: &[Event]) -> Conversation {
+    let mut talk = Conversation::default();
+    for event in events {
+        assert_eq!(talk.hear(event), Heard::New);
+    }
+    talk
+}
+
+#[test]
+fn chunks_of_an_answer_are_one_item() {
+    let mut log = Log::in_turn();
+    let [received, started] = log.prompt("hi");
+    let talk = heard(&[received, started, log.say("one "), log.say("two")]);
+    assert_eq!(talk.items().len(), 2);
+    assert!(matches!(&talk.items()[0].part, Part::Prompt { text, by: None } if text == "hi"));
+    assert!(matches!(&talk.items()[1].part, Part::Answer(prose) if prose.text == "one two"));
+    assert!(talk.running.is_some());
+}
+
+#[test]
+fn an_event_that_comes_twice_is_heard_once_and_a_gap_is_noticed() {
+    let mut log = Log::in_turn();
+    let first = log.say("one");
+    let second = log.say("two");
+    let third = log.say("three");
+    let mut talk = heard(&[first.clone()]);
+    assert_eq!(talk.hear(&first), Heard::Known);
+    assert_eq!(talk.hear(&third), Heard::Gap);
+    assert_eq!(talk.hear(&second), Heard::New);
+    assert_eq!(talk.hear(&third), Heard::New);
+    assert!(matches!(&talk.items()[0].part, Part::Answer(prose) if prose.text == "onetwothree"));
+}
+
+#[test]
+fn a_prompt_waits_until_its_turn_begins() {
+    let mut log = Log::in_turn();
+    let [received, started] = log.prompt("first");
+    log.turn = Some(turn(2));
+    let [second, begun] = log.prompt("second");
+    let mut talk = heard(&[received, started, second]);
+    assert_eq!(talk.waiting.len(), 1);
+    assert_eq!(talk.items().len(), 1);
+    talk.hear(&begun);
+    assert!(talk.waiting.is_empty());
+    assert!(matches!(&talk.items()[1].part, Part::Prompt { text, .. } if text == "second"));
+}
+
+#[test]
+fn a_tool_call_is_put_together_and_left_open_calls_are_told_as_such() {
+    let mut log = Log::in_turn();
+    let call = |status: &str| json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t", "status": status });
+    let start = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "t", "title": "Edit", "kind": "edit",
+        "content": [{ "type": "diff", "path": "a.rs", "oldText": "a\n", "newText": "b\n" }],
+    });
+    let events = [log.update(&start), log.update(&call("in_progress"))];
+    let mut talk = heard(&events);
+    let Part::Tool(tool) = &talk.items()[0].part else { panic!() };
+    assert_eq!((tool.status, tool.outputs.len()), (Status::Running, 1));
+    talk.hear(&log.event("turn_ended", &json!({ "stopReason": "end_turn" })));
+    let Part::Tool(tool) = &talk.items()[0].part else { panic!() };
+    assert_eq!(tool.status, Status::LeftOpen);
+}
+
+#[test]
+fn a_question_is_there_until_it_is_answered_and_only_if_somebody_is_asked() {
+    let mut log = Log::in_turn();
+    let mut talk = heard(&[log.ask('q')]);
+    assert_eq!(talk.questions.len(), 1);
+    let resolved = json!({ "requestId": call_id('q'), "by": { "who": "client" }, "allowed": true });
+    talk.hear(&log.event("permission_resolved", &resolved));
+    assert!(talk.questions.is_empty());
+    let unasked = json!({ "requestId": call_id('r'), "ask": false, "request": {} });
+    talk.hear(&log.event("permission_requested", &unasked));
+    assert!(talk.questions.is_empty());
+}
+
+#[test]
+fn an_agents_echo_of_the_prompt_is_not_said_twice() {
+    let mut log = Log::in_turn();
+    let [received, started] = log.prompt("hi there");
+    let echo = |text: &str| json!({ "sessionUpdate": "user_message_chunk", "content": { "type": "text", "text": text } });
+    let events =
+        [received, started, log.update(&echo("hi ")), log.update(&echo("there")), log.say("x")];
+    assert_eq!(heard(&events).items().len(), 2);
+}
+
+#[test]
+fn a_long_answer_is_divided_without_losing_a_letter() {
+    let mut log = Log::in_turn();
+    let mut talk = Conversation::default();
+    let mut whole = String::new();
+    for n in 0..4000 {
+        let chunk = format!("line {n}\n{}", if n % 10 == 0 { "\n" } else { "" });
+        whole.push_str(&chunk);
+        talk.hear(&log.say(&chunk));
+    }
+    let texts: Vec<&str> = talk
+        .items()
+        .iter()
+        .map(|item| match &item.part {
+            Part::Answer(prose) => prose.text.as_str(),
+            _ => panic!(),
+        })
+        .collect();
+    assert!(texts.len() > 3 && texts.iter().all(|text| text.len() < 9000));
+    assert_eq!(texts.concat(), whole);
+}
+
+#[test]
+fn code_without_end_keeps_its_fence_where_it_is_divided() {
+    let mut log = Log::in_turn();
+    let mut talk = Conversation::default();
+    talk.hear(&log.say("```rust\n"));
+    for n in 0..8000 {
+        talk.hear(&log.say(&format!("let x = {n};\n")));
+    }
+    assert!(talk.items().len() > 1);
+    for item in talk.items() {
+        assert!(matches!(&item.part, Part::Answer(prose) if prose.text.starts_with("```rust\n")));
+    }
+}
+
+pub(crate) fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+        Just(json!("text")),
+        Just(json!("diff")),
+    ];
+    let keys = prop_oneof![
+        Just("type"),
+        Just("text"),
+        Just("content"),
+        Just("toolCallId"),
+        Just("title"),
+        Just("status"),
+        Just("options"),
+        Just("request"),
+        Just("toolCall"),
+        Just("update"),
+        Just("entries"),
+        Just("prompt"),
+        Just("error"),
+        Just("requestedSchema"),
+        Just("properties"),
+        Just("oldText"),
+        Just("newText"),
+        Just("usage"),
+        Just("cost"),
+        Just("availableCommands"),
+    ];
+    leaf.prop_recursive(4, 32, 6, move |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::vec((keys.clone(), inner), 0..5).prop_map(|pairs| pairs
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect()),
+        ]
+    })
+}
+
+pub(crate) const KINDS: [&str; 24] = [
+    "agent_message_chunk",
+    "agent_thought_chunk",
+    "user_message_chunk",
+    "tool_call",
+    "tool_call_update",
+    "plan",
+    "usage_update",
+    "available_commands_update",
+    "session_info_update",
+    "config_option_update",
+    "current_mode_update",
+    "notice",
+    "prompt_received",
+    "prompt_dropped",
+    "turn_started",
+    "turn_ended",
+    "permission_requested",
+    "permission_resolved",
+    "elicitation_requested",
+    "elicitation_resolved",
+    "worker_exited",
+    "error",
+    "cancel_requested",
+    "unknown_thing",
+];
+
+proptest! {
+    #[test]
+    fn no_log_panics_or_lets_a_control_character_through(
+        events in proptest::collection::vec((0..KINDS.len(), any_json(), 0_u8..3), 0..30),
+    ) {
+        let mut log = Log::default();
+        let mut talk = Conversation::default();
+        for (kind, payload, n) in events {
+            log.turn = (n > 0).then(|| turn(n));
+            let mut payload = payload;
+            if let Some(members) = payload.as_object_mut() {
+                members.insert("requestId".to_owned(), json!(call_id('q')));
+                members.insert("ask".to_owned(), json!(true));
+            }
+            talk.hear(&log.event(KINDS[kind], &payload));
+        }
+        let said = format!("{:?}", talk.title);
+        prop_assert!(!said.chars().any(char::is_control));
+        for item in talk.items() {
+            if let Part::Note(_, text) = &item.part {
+                prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'));
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What a session has used, as far as its agent tells.
+
+use serde_json::Value;
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Usage {
+    /// Tokens of all turns.
+    pub(crate) tokens: u64,
+    /// Tokens that the model sees now, and how many it can see.
+    pub(crate) context: Option<(u64, u64)>,
+    pub(crate) cost_usd: Option<f64>,
+}
+
+impl Usage {
+    pub(super) fn update(&mut self, update: &Value) {
+        if let (Some(used), Some(size)) = (update["used"].as_u64(), update["size"].as_u64())
+            && size > 0
+        {
+            self.context = Some((used, size));
+        }
+        let cost = &update["cost"];
+        let is_usd = cost["currency"].as_str().is_none_or(|c| c.eq_ignore_ascii_case("usd"));
+        if let Some(amount) = cost["amount"].as_f64().filter(|_| is_usd) {
+            self.cost_usd = Some(amount);
+        }
+    }
+
+    pub(super) fn turn_ended(&mut self, payload: &Value) {
+        let places = [&payload["usage"], &payload["result"]["usage"]];
+        let tokens = places.into_iter().find_map(|usage| {
+            let count = |names: &[&str]| names.iter().find_map(|name| usage[*name].as_u64());
+            let input = count(&["inputTokens", "input_tokens"]);
+            let output = count(&["outputTokens", "output_tokens"]);
+            let total = count(&["totalTokens", "total_tokens"]);
+            total.or_else(|| Some(input?.saturating_add(output.unwrap_or_default())))
+        });
+        self.tokens = self.tokens.saturating_add(tokens.unwrap_or_default());
+    }
+}

@@ -1,0 +1,95 @@
+//! What the state wants done, and what it hears of it.
+
+use serde_json::Value;
+use wire::{CallId, Event};
+
+use crate::info::{AgentInfo, SessionInfo};
+
+/// Something to be done outside of the state.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Effect {
+    /// Prompts the session. Asking again under the same name does it once.
+    Prompt {
+        text: String,
+        mentions: Vec<String>,
+        name: u64,
+    },
+    Cancel,
+    Answer {
+        id: CallId,
+        body: Value,
+    },
+    /// Changes the session: title, model, mode, effort.
+    Change(Value),
+    DropQueued(String),
+    /// Makes a session with an agent, or with none that is named.
+    Create {
+        agent: Option<String>,
+    },
+    /// Goes to a session by its id.
+    Attach(String),
+    Fork,
+    /// Asks for what the session is now.
+    Refresh,
+    Sessions,
+    Agents,
+    /// Opens the stream anew after an event that is missing.
+    Reopen,
+    Export(String),
+    Remember(String),
+    Scroll(Scroll),
+    Suspend,
+    Redraw,
+    Leave,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scroll {
+    Lines(isize),
+    Pages(isize),
+    Start,
+    End,
+}
+
+/// What happened outside.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// A session was made or found; its events follow.
+    Opened(Box<SessionInfo>),
+    /// What it is now.
+    Info(Box<SessionInfo>),
+    Event(Box<Event>),
+    /// Everything is told anew from the first event.
+    Resync,
+    Link(Link),
+    Sessions(Vec<SessionInfo>),
+    Agents {
+        found: Vec<AgentInfo>,
+        is_complete: bool,
+    },
+    Files(Vec<String>),
+    /// A prompt is in the log.
+    Taken,
+    /// A prompt could not be sent.
+    NotTaken {
+        text: String,
+        why: String,
+    },
+    /// Something that was asked for did not work.
+    Failed(String),
+    /// The session that was to be opened cannot be.
+    CannotOpen(String),
+    Done(String),
+}
+
+/// The state of the connection, as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum Link {
+    #[default]
+    Opening,
+    Live,
+    /// It is tried again.
+    Lost(String),
+    /// It is not tried again.
+    Over(String),
+}

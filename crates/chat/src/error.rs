@@ -1,0 +1,21 @@
+//! Why a chat could not go on.
+
+use client::ClientError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ChatError {
+    #[error("cannot use the terminal: {0}")]
+    Terminal(#[source] std::io::Error),
+    #[error(transparent)]
+    Daemon(#[from] ClientError),
+    #[error("no session was used in {0} yet")]
+    NothingToContinue(String),
+    #[error("which agent? ready: {0}")]
+    WhichAgent(String),
+    #[error("no agent is ready")]
+    NoAgent,
+    #[error("cannot write: {0}")]
+    Write(#[source] std::io::Error),
+    #[error("the session was deleted")]
+    SessionDeleted,
+}

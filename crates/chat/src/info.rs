@@ -1,0 +1,60 @@
+//! A session, an agent and what it offers, as the daemon's API tells them.
+
+use serde::Deserialize;
+
+use crate::conversation::line;
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct SessionInfo {
+    pub(crate) id: String,
+    pub(crate) agent: String,
+    pub(crate) cwd: String,
+    pub(crate) title: Option<String>,
+    pub(crate) status: String,
+    pub(crate) updated: i64,
+    pub(crate) head: u64,
+    pub(crate) options: Option<Options>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Options {
+    pub(crate) model: Option<Choosable>,
+    pub(crate) mode: Option<Choosable>,
+    pub(crate) effort: Option<Choosable>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Choosable {
+    pub(crate) current: Option<String>,
+    pub(crate) values: Vec<Named>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Named {
+    pub(crate) id: String,
+    pub(crate) name: String,
+}
+
+/// An agent of this machine.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct AgentInfo {
+    pub(crate) id: String,
+    pub(crate) name: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) is_usable: bool,
+}
+
+impl SessionInfo {
+    /// What to call it, on one safe line.
+    pub(crate) fn words(&self) -> String {
+        match &self.title {
+            Some(title) if !title.trim().is_empty() => line(title, 200),
+            _ => format!("{} session {:.10}", line(&self.agent, 40), line(&self.id, 40)),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A list to choose from, narrowed by typing.
+
+use crate::conversation::line;
+
+/// More is not shown at once; typing narrows it.
+const MAX_ENTRIES: usize = 1000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Picks {
+    Session,
+    Agent,
+    Model,
+    Mode,
+    Effort,
+}
+
+impl Picks {
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Session => "Sessions",
+            Self::Agent => "Agents",
+            Self::Model => "Models",
+            Self::Mode => "Modes",
+            Self::Effort => "Reasoning effort",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Sent as it is, and never shown.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) about: String,
+}
+
+impl Entry {
+    pub(crate) fn new(id: &str, name: &str, about: &str) -> Self {
+        Self { id: id.to_owned(), name: line(name, 200), about: line(about, 200) }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Picker {
+    pub(crate) picks: Picks,
+    pub(crate) filter: String,
+    pub(crate) is_loading: bool,
+    entries: Vec<Entry>,
+    selected: usize,
+}
+
+impl Picker {
+    pub(crate) fn loading(picks: Picks) -> Self {
+        Self { picks, filter: String::new(), is_loading: true, entries: Vec::new(), selected: 0 }
+    }
+
+    /// What there is to choose; the choice stays where it was.
+    pub(crate) fn fill(&mut self, entries: Vec<Entry>, is_complete: bool) {
+        let chosen = self.chosen().map(|entry| entry.id.clone());
+        self.entries = entries;
+        self.entries.truncate(MAX_ENTRIES);
+        self.is_loading = !is_complete;
+        let place = |id: String| self.shown().iter().position(|entry| entry.id == id);
+        self.selected = chosen.and_then(place).unwrap_or_default();
+    }
+
+    pub(crate) fn shown(&self) -> Vec<&Entry> {
+        let words: Vec<String> = self.filter.split_whitespace().map(str::to_lowercase).collect();
+        let fits = |entry: &&Entry| {
+            let text = format!("{} {} {}", entry.name, entry.about, entry.id).to_lowercase();
+            words.iter().all(|word| text.contains(word))
+        };
+        self.entries.iter().filter(fits).collect()
+    }
+
+    pub(crate) fn selected(&self) -> usize {
+        self.selected
+    }
+
+    pub(crate) fn chosen(&self) -> Option<&Entry> {
+        self.shown().get(self.selected).copied()
+    }
+
+    pub(crate) fn step(&mut self, by: isize) {
+        let last = self.shown().len().saturating_sub(1);
+        self.selected = self.selected.saturating_add_signed(by).min(last);
+    }
+
+    pub(crate) fn narrow(&mut self, change: impl FnOnce(&mut String)) {
+        change(&mut self.filter);
+        self.selected = 0;
+    }
+}

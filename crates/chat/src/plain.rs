@@ -1,0 +1,205 @@
+//! Without a terminal: one prompt a line, answers as text.
+//!
+//! In: lines. Out: what the agent answers, made safe, as `switchyard run` shows it. Each prompt
+//! is sent when the turn before it has ended; after the last line the last turn is seen to
+//! its end. Nobody is there to ask, so questions are rejected.
+
+use std::io::{self, Write};
+
+use client::{Client, ClientError, Events, Told, encoded};
+use serde_json::{Value, json};
+use sessions::projection::{Style, TextRenderer};
+use tokio::sync::mpsc;
+use wire::{Event, Kind};
+
+use crate::app::{agents, create, last_session};
+use crate::error::ChatError;
+use crate::info::SessionInfo;
+use crate::{Left, Start, Wanted};
+
+/// Lines as they are typed or piped; ends with them.
+pub type Lines = mpsc::Receiver<String>;
+
+/// Runs a session line by line until the lines end or `stop` is ready.
+pub async fn plain(
+    client: Client,
+    wanted: Wanted,
+    mut lines: Lines,
+    mut out: impl Write,
+    stop: impl Future<Output = ()>,
+) -> Result<Left, ChatError> {
+    tokio::pin!(stop);
+    let opening = open(&client, &wanted);
+    let session = tokio::select! {
+        session = opening => session?,
+        () = &mut stop => return Ok(Left::default()),
+    };
+    let style = Style { color: wanted.has_color, width: 0, verbose: false, show_thinking: false };
+    let mut talk = Talk {
+        base: format!("/v1/sessions/{}", encoded(&session.id)),
+        cursor: session.head.to_string(),
+        renderer: TextRenderer::new(style),
+        client,
+        session,
+        left: Left::default(),
+    };
+    talk.left.session = Some(talk.session.id.clone());
+    loop {
+        let line = tokio::select! {
+            line = lines.recv() => line,
+            () = &mut stop => return Ok(talk.left),
+        };
+        let Some(line) = line else { return Ok(talk.left) };
+        if line.trim().is_empty() {
+            continue;
+        }
+        tokio::select! {
+            taken = talk.turn(line.trim(), &mut out) => taken?,
+            () = &mut stop => {
+                talk.cancel().await;
+                "cancelled".clone_into(talk.left.stop.get_or_insert_default());
+                return Ok(talk.left);
+            }
+        }
+    }
+}
+
+async fn open(client: &Client, wanted: &Wanted) -> Result<SessionInfo, ChatError> {
+    let mut order = wanted.order.clone();
+    order.insert("cwd".to_owned(), json!(wanted.cwd));
+    order.insert("env".to_owned(), json!(wanted.env));
+    let session = match &wanted.start {
+        Start::Agent(agent) => create(client, &order, Some(agent.clone()), None).await?,
+        Start::Command(words) => create(client, &order, None, Some(words)).await?,
+        Start::AnyAgent => {
+            let (found, _) = agents(client).await?;
+            let ready: Vec<String> =
+                found.into_iter().filter(|agent| agent.is_usable).map(|agent| agent.id).collect();
+            match ready.as_slice() {
+                [] => return Err(ChatError::NoAgent),
+                [only] => create(client, &order, Some(only.clone()), None).await?,
+                several => return Err(ChatError::WhichAgent(several.join(", "))),
+            }
+        }
+        Start::Session(id) => get(client, id).await?,
+        Start::Continue | Start::AnySession => {
+            get(client, &last_session(client, &wanted.cwd).await?).await?
+        }
+    };
+    Ok(session)
+}
+
+async fn get(client: &Client, id: &str) -> Result<SessionInfo, ClientError> {
+    client.get(&format!("/v1/sessions/{}", encoded(id))).await
+}
+
+struct Talk {
+    client: Client,
+    session: SessionInfo,
+    base: String,
+    cursor: String,
+    renderer: TextRenderer,
+    left: Left,
+}
+
+impl Talk {
+    /// One prompt and all that follows.
+    async fn turn(&mut self, text: &str, out: &mut impl Write) -> Result<(), ChatError> {
+        let mut events = self.client.events(&self.session.id, &self.cursor).await?;
+        let body = json!({ "prompt": text });
+        let accepted: Value = self.client.post(&format!("{}/prompt", self.base), &body).await?;
+        let turn = accepted["turnId"].as_str().unwrap_or_default().to_owned();
+        loop {
+            let told = match events.next().await {
+                Ok(Some(told)) => told,
+                Ok(None) | Err(_) => {
+                    // Cut off; the log goes on where we were.
+                    events = self.reopen().await?;
+                    continue;
+                }
+            };
+            match told {
+                Told::Event(event, id) => {
+                    self.cursor = id;
+                    let mut shown = String::new();
+                    self.renderer.project(&event, &mut shown);
+                    out.write_all(shown.as_bytes()).map_err(ChatError::Write)?;
+                    out.flush().map_err(ChatError::Write)?;
+                    self.reject(&event).await;
+                    if self.is_end(&event, &turn) {
+                        return Ok(());
+                    }
+                }
+                Told::Remark(name, _) if name == "session_deleted" => {
+                    return Err(ChatError::SessionDeleted);
+                }
+                Told::Remark(..) => {}
+            }
+        }
+    }
+
+    async fn reopen(&self) -> Result<Events, ChatError> {
+        const TRIES: u32 = 20;
+        const PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
+        let mut opened = self.client.events(&self.session.id, &self.cursor).await;
+        for _ in 0..TRIES {
+            match &opened {
+                Err(error) if !error.is_final() => {}
+                _ => break,
+            }
+            tokio::time::sleep(PAUSE).await;
+            opened = self.client.events(&self.session.id, &self.cursor).await;
+        }
+        Ok(opened?)
+    }
+
+    fn is_end(&mut self, event: &Event, turn: &str) -> bool {
+        let is_ours = event.turn.is_some_and(|of| of.as_str() == turn);
+        let payload = || event.payload.read::<Value>().unwrap_or_default();
+        match event.kind {
+            Kind::TurnEnded if is_ours => {
+                self.left.stop = payload()["stopReason"].as_str().map(str::to_owned);
+                true
+            }
+            Kind::PromptDropped if is_ours => {
+                self.left.stop = Some("cancelled".to_owned());
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Nobody is there to ask.
+    async fn reject(&mut self, event: &Event) {
+        if !matches!(event.kind, Kind::PermissionRequested | Kind::ElicitationRequested) {
+            return;
+        }
+        let payload: Value = event.payload.read().unwrap_or_default();
+        let Some(id) = payload["requestId"].as_str().filter(|_| payload["ask"] == true) else {
+            return;
+        };
+        self.left.was_denied = true;
+        let path = format!("{}/permissions/{}", self.base, encoded(id));
+        // One that somebody else has answered needs no answer.
+        let _ = self.client.post::<Value>(&path, &json!({ "outcome": "unattended" })).await;
+    }
+
+    async fn cancel(&self) {
+        let _ = self.client.post::<Value>(&format!("{}/cancel", self.base), &json!({})).await;
+    }
+}
+
+/// Lines of stdin, read on a thread that nothing can interrupt.
+pub fn lines_of_stdin() -> Lines {
+    const MAX_WAITING: usize = 16;
+    let (sender, lines) = mpsc::channel(MAX_WAITING);
+    std::thread::spawn(move || {
+        for line in io::stdin().lines() {
+            let Ok(line) = line else { break };
+            if sender.blocking_send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}

@@ -1,0 +1,150 @@
+//! What stands between the conversation and the end of the screen.
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::question;
+use crate::effect::Link;
+use crate::state::State;
+use crate::theme::Theme;
+use crate::wrap::{cut, shown, width};
+
+const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// Waiting prompts that are shown.
+const MAX_WAITING: usize = 3;
+/// Offers that are shown at once.
+const MAX_OFFERS: usize = 8;
+
+/// Waiting prompts, the question, and what may be completed.
+pub(super) fn panel(
+    state: &State,
+    columns: usize,
+    max_rows: usize,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    // The first of those that wait begins its turn at once if none runs.
+    let n_begins = usize::from(state.talk.running.is_none());
+    let waiting: Vec<_> = state.talk.waiting.iter().skip(n_begins).collect();
+    for one in waiting.iter().take(MAX_WAITING) {
+        let by = one.by.as_ref().map(|by| format!("{by}: ")).unwrap_or_default();
+        let text = format!("⏸ waits: {by}{}", one.text.replace('\n', " "));
+        lines.push(Line::styled(cut(&text, columns), theme.dim()));
+    }
+    if waiting.len() > MAX_WAITING {
+        let text = format!("⏸ and {} more", waiting.len() - MAX_WAITING);
+        lines.push(Line::styled(cut(&text, columns), theme.dim()));
+    }
+    if let Some(question) = state.question() {
+        lines.extend(question::lines(question, state, columns, theme));
+    }
+    lines.extend(offers(state, columns, theme));
+    let hidden = lines.len().saturating_sub(max_rows);
+    lines.split_off(hidden)
+}
+
+fn offers(state: &State, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+    if state.overlay.is_some() {
+        return Vec::new();
+    }
+    let Some((completion, marked)) = state.completion() else { return Vec::new() };
+    let start = (marked + 1).saturating_sub(MAX_OFFERS);
+    let offers = completion.offers.iter().enumerate().skip(start).take(MAX_OFFERS);
+    offers
+        .map(|(index, offer)| {
+            let text = format!("  {:<16} {}", shown(offer.text.trim_end()), shown(&offer.about));
+            let style = if index == marked { theme.selected() } else { theme.dim() };
+            Line::styled(cut(text.trim_end(), columns), style)
+        })
+        .collect()
+}
+
+/// What happens now, in one line.
+pub(super) fn activity(
+    state: &State,
+    is_at_end: bool,
+    columns: usize,
+    theme: Theme,
+) -> Line<'static> {
+    let frame = usize::try_from(state.now / 100).unwrap_or_default() % FRAMES.len();
+    let spinner = FRAMES.get(frame).copied().unwrap_or("·");
+    let (text, style) = if let Link::Lost(why) = &state.link {
+        (format!("{spinner} the connection is lost: {why}; trying again"), theme.bad())
+    } else if let Link::Over(why) = &state.link {
+        (format!("✗ {why}"), theme.bad())
+    } else if let Some(remark) = state.remark() {
+        (remark.to_owned(), theme.doubtful())
+    } else if state.session.is_none() {
+        (format!("{spinner} opening …"), theme.dim())
+    } else if let Some((read, head)) = behind(state) {
+        (format!("{spinner} reading event {read} of {head}"), theme.dim())
+    } else if !is_at_end {
+        ("▲ earlier; PageDown or Ctrl-End goes to the end".to_owned(), theme.doubtful())
+    } else if state.talk.is_cancelling {
+        (format!("{spinner} stopping …"), theme.doubtful())
+    } else if state.question().is_some() {
+        ("the agent waits for you".to_owned(), theme.doubtful())
+    } else if state.talk.running.is_some() {
+        let since = u64::try_from(state.talk.running_since).unwrap_or_default();
+        let seconds = state.now.saturating_sub(since) / 1000;
+        (format!("{spinner} working · {} · Esc stops", lasting(seconds)), theme.good())
+    } else if state.n_sending > 0 || !state.talk.waiting.is_empty() {
+        (format!("{spinner} sending …"), theme.dim())
+    } else {
+        (String::new(), theme.dim())
+    };
+    Line::styled(cut(&text, columns), style)
+}
+
+/// How far the log was read, while it is being caught up with.
+fn behind(state: &State) -> Option<(u64, u64)> {
+    let (read, head) = (state.talk.cursor.0, state.session.as_ref()?.head);
+    (read < head).then_some((read, head))
+}
+
+/// Who answers, with what, and what it has cost.
+pub(super) fn status(state: &State, columns: usize, theme: Theme) -> Line<'static> {
+    let mut left = Vec::new();
+    if let Some(session) = &state.session {
+        left.push(shown(&session.agent).into_owned());
+    }
+    left.extend(state.title());
+    let mut right: Vec<String> = Vec::new();
+    right.extend(state.model().map(|model| shown(model).into_owned()));
+    right.extend(state.mode().map(|mode| shown(mode).into_owned()));
+    let usage = &state.talk.usage;
+    if usage.tokens > 0 {
+        right.push(format!("{} tokens", short(usage.tokens)));
+    }
+    if let Some((used, size)) = usage.context {
+        right.push(format!("{}% context", used.saturating_mul(100) / size.max(1)));
+    }
+    if let Some(cost) = usage.cost_usd {
+        right.push(format!("${cost:.2}"));
+    }
+    let right = cut(&right.join(" · "), columns);
+    let room = columns.saturating_sub(width(&right) + 1);
+    let left = cut(&left.join(" · "), room);
+    let gap = columns.saturating_sub(width(&left) + width(&right));
+    Line::from(vec![
+        Span::styled(left, theme.dim()),
+        Span::styled(" ".repeat(gap), Style::new()),
+        Span::styled(right, theme.dim()),
+    ])
+}
+
+fn short(n: u64) -> String {
+    match n {
+        0..1000 => n.to_string(),
+        1000..1_000_000 => format!("{}.{}k", n / 1000, n % 1000 / 100),
+        _ => format!("{}.{}M", n / 1_000_000, n % 1_000_000 / 100_000),
+    }
+}
+
+fn lasting(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}

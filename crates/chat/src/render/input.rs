@@ -1,0 +1,84 @@
+//! What is being typed, broken into rows, and where the cursor is.
+
+use ratatui::text::{Line, Span};
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::state::State;
+use crate::theme::Theme;
+use crate::wrap::{shown, width};
+
+const MARK: &str = "› ";
+const INDENT: &str = "  ";
+
+pub(super) struct Rows {
+    rows: Vec<Line<'static>>,
+    cursor_row: usize,
+    pub(super) column: usize,
+}
+
+impl Rows {
+    /// As many rows around the cursor as there is room for, and the cursor's row in them.
+    pub(super) fn window(&self, max_rows: usize) -> (&[Line<'static>], usize) {
+        let n_rows = self.rows.len().min(max_rows);
+        let last_start = self.rows.len() - n_rows;
+        let start = (self.cursor_row + 1).saturating_sub(n_rows).min(last_start);
+        let rows = self.rows.get(start..start + n_rows).unwrap_or_default();
+        (rows, self.cursor_row - start)
+    }
+}
+
+pub(super) fn rows(state: &State, columns: usize, theme: Theme) -> Rows {
+    let (text, cursor) = (state.editor.text(), state.editor.cursor());
+    let room = columns.saturating_sub(width(MARK)).max(1);
+    let style = if state.is_answering { theme.dim() } else { theme.user() };
+    let begin = |is_first: bool| {
+        let mark = if is_first { MARK } else { INDENT };
+        Line::from(vec![Span::styled(mark, style), Span::raw(String::new())])
+    };
+    let mut rows = vec![begin(true)];
+    let (mut used, mut cursor_row, mut column) = (0, 0, width(MARK));
+    if text.is_empty() {
+        let hint = hint(state);
+        rows = vec![Line::from(vec![Span::styled(MARK, style), Span::styled(hint, theme.dim())])];
+    }
+    for (at, cluster) in text.grapheme_indices(true) {
+        if at == cursor {
+            (cursor_row, column) = (rows.len() - 1, width(MARK) + used);
+        }
+        if cluster == "\n" {
+            rows.push(begin(false));
+            used = 0;
+            continue;
+        }
+        let cluster = shown(cluster);
+        let wide = width(&cluster);
+        if used > 0 && used + wide > room {
+            rows.push(begin(false));
+            // The cursor goes with the letter that it stands before.
+            if at == cursor {
+                (cursor_row, column) = (rows.len() - 1, width(MARK));
+            }
+            used = 0;
+        }
+        if let Some(span) = rows.last_mut().and_then(|row| row.spans.last_mut()) {
+            span.content.to_mut().push_str(&cluster);
+        }
+        used += wide;
+    }
+    if cursor == text.len() {
+        (cursor_row, column) = (rows.len() - 1, width(MARK) + used);
+    }
+    Rows { rows, cursor_row, column }
+}
+
+fn hint(state: &State) -> &'static str {
+    if state.form.is_some() {
+        return "";
+    }
+    match (state.is_answering, state.session.is_some(), state.is_running()) {
+        (true, _, _) => "Tab to type",
+        (_, false, _) => "",
+        (_, true, true) => "type the next prompt; it waits for its turn",
+        (_, true, false) => "type a prompt, / for commands, @ for files",
+    }
+}

@@ -1,0 +1,197 @@
+//! One item of the conversation as lines.
+
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+use sessions::projection::DiffMark;
+
+use crate::conversation::{Item, Output, Part, PlanEntry, Status, Tone, Tool};
+use crate::markdown;
+use crate::state::State;
+use crate::theme::Theme;
+use crate::wrap::{Margin, Piece, cells, cut, words};
+
+/// Lines of a tool's output, in short and in full.
+const OUTPUT_LINES: (usize, usize) = (6, 400);
+const DIFF_LINES: (usize, usize) = (24, 1000);
+
+/// The item's lines; `before` is the item above it.
+pub(crate) fn item_lines(
+    item: &Item,
+    before: Option<&Item>,
+    state: &State,
+    columns: usize,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let columns = columns.max(1);
+    let mut lines = Vec::new();
+    if before.is_some_and(|before| stands_apart(before, item)) {
+        lines.push(Line::default());
+    }
+    match &item.part {
+        Part::Prompt { text, by } => {
+            let mark = match by {
+                Some(by) => format!("{by} › "),
+                None => "› ".to_owned(),
+            };
+            let margin = Margin {
+                first: vec![Span::styled(mark, theme.user())],
+                rest: vec![Span::raw("  ")],
+            };
+            lines.extend(words(&[Piece::new(text.clone(), theme.strong())], columns, &margin));
+        }
+        Part::Answer(prose) => lines.extend(markdown::lines(&prose.text, columns, theme)),
+        Part::Thought(prose) => lines.extend(thought(&prose.text, state, columns, theme)),
+        Part::Tool(tool) => lines.extend(tool_lines(tool, state.shows_tools, columns, theme)),
+        Part::Plan(entries) => lines.extend(plan(entries, columns, theme)),
+        Part::Note(tone, text) => {
+            let style = match tone {
+                Tone::Dim => theme.dim(),
+                Tone::Good => theme.good(),
+                Tone::Doubtful => theme.doubtful(),
+                Tone::Bad => theme.bad(),
+            };
+            let margin = Margin::new("· ", "  ", style);
+            lines.extend(words(&[Piece::new(text.clone(), style)], columns, &margin));
+        }
+    }
+    lines
+}
+
+/// Whether an empty line is between the two.
+fn stands_apart(before: &Item, item: &Item) -> bool {
+    match (&before.part, &item.part) {
+        (Part::Tool(_) | Part::Note(..), Part::Tool(_) | Part::Note(..)) => false,
+        // Code that goes on.
+        (Part::Answer(_), Part::Answer(prose)) => !prose.text.starts_with("```"),
+        (Part::Thought(_), Part::Thought(_)) => false,
+        _ => true,
+    }
+}
+
+fn thought(text: &str, state: &State, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+    let style = theme.dim().add_modifier(Modifier::ITALIC);
+    if state.shows_thinking {
+        let margin = Margin::new("✻ ", "  ", theme.dim());
+        return words(&[Piece::new(text.trim(), style)], columns, &margin);
+    }
+    let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    vec![Line::styled(cut(&format!("✻ thinking: {}", last.trim()), columns), style)]
+}
+
+fn tool_lines(tool: &Tool, is_full: bool, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+    let (glyph, style) = match tool.status {
+        Status::Pending => ("○", theme.dim()),
+        Status::Running => ("●", theme.doubtful()),
+        Status::Completed => ("✓", theme.good()),
+        Status::Failed => ("✗", theme.bad()),
+        Status::Cancelled => ("⊘", theme.dim()),
+        Status::LeftOpen => ("?", theme.dim()),
+    };
+    let mut head = Vec::new();
+    if !tool.kind.is_empty() && tool.kind != "other" {
+        head.push(Piece::new(format!("{} ", tool.kind), theme.dim()));
+    }
+    let title = if tool.title.is_empty() { "a tool" } else { &tool.title };
+    head.push(Piece::new(title, theme.strong()));
+    match tool.status {
+        Status::Failed => head.push(Piece::new(" failed", theme.bad())),
+        Status::Cancelled => head.push(Piece::new(" cancelled", theme.dim())),
+        Status::LeftOpen => head.push(Piece::new(" (not known how it ended)", theme.dim())),
+        _ => {}
+    }
+    let mut lines = words(&head, columns, &Margin::new(&format!("{glyph} "), "  ", style));
+    if let Some(command) = tool.command.as_ref().filter(|command| !tool.title.contains(*command)) {
+        let margin = Margin::new("  $ ", "    ", theme.dim());
+        lines.extend(words(&[Piece::new(command.clone(), theme.code())], columns, &margin));
+    }
+    let paths: Vec<&str> = tool
+        .paths
+        .iter()
+        .filter(|path| !tool.title.contains(*path) && !has_diff_of(tool, path))
+        .map(String::as_str)
+        .collect();
+    if !paths.is_empty() {
+        let margin = Margin::new("  ", "  ", theme.dim());
+        lines.extend(words(&[Piece::new(paths.join(", "), theme.dim())], columns, &margin));
+    }
+    for output in &tool.outputs {
+        match output {
+            Output::Text(text) => lines.extend(output_text(text, is_full, columns, theme)),
+            Output::Diff { path, lines: changes, n_added, n_removed } => {
+                let head = format!("  {path} +{n_added} −{n_removed}");
+                lines.push(Line::styled(cut(&head, columns), theme.strong()));
+                lines.extend(diff(changes, is_full, columns, theme));
+            }
+        }
+    }
+    lines
+}
+
+fn has_diff_of(tool: &Tool, path: &str) -> bool {
+    let is_of = |output: &Output| matches!(output, Output::Diff { path: of, .. } if of == path);
+    tool.outputs.iter().any(is_of)
+}
+
+fn output_text(text: &str, is_full: bool, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+    let max_lines = if is_full { OUTPUT_LINES.1 } else { OUTPUT_LINES.0 };
+    let all: Vec<&str> = text.lines().collect();
+    let hidden = all.len().saturating_sub(max_lines);
+    let tail = all.get(hidden..).unwrap_or_default().join("\n");
+    let margin = Margin::new("  │ ", "  │ ", theme.dim());
+    let lines = cells(&[Piece::new(tail, theme.dim())], columns, &margin);
+    let too_many = lines.len().saturating_sub(max_lines);
+    let n_hidden = hidden + too_many;
+    let mut out = Vec::new();
+    if n_hidden > 0 {
+        out.push(more(n_hidden, is_full, columns, theme));
+    }
+    out.extend(lines.into_iter().skip(too_many));
+    out
+}
+
+fn diff(
+    changes: &[(DiffMark, String)],
+    is_full: bool,
+    columns: usize,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let max_lines = if is_full { DIFF_LINES.1 } else { DIFF_LINES.0 };
+    let mut out = Vec::new();
+    for (mark, text) in changes.iter().take(max_lines) {
+        let style = match mark {
+            DiffMark::Hunk => theme.hunk(),
+            DiffMark::Same => Style::new(),
+            DiffMark::Added => theme.good(),
+            DiffMark::Removed => theme.bad(),
+        };
+        let margin = Margin::new(&format!("  {}", mark.sign()), "   ", style);
+        out.extend(cells(&[Piece::new(text.clone(), style)], columns, &margin));
+    }
+    let n_hidden = changes.len().saturating_sub(max_lines);
+    if n_hidden > 0 {
+        out.push(more(n_hidden, is_full, columns, theme));
+    }
+    out
+}
+
+fn more(n_hidden: usize, is_full: bool, columns: usize, theme: Theme) -> Line<'static> {
+    let how = if is_full { "" } else { " (Ctrl-O)" };
+    Line::styled(cut(&format!("  … {n_hidden} more lines{how}"), columns), theme.dim())
+}
+
+fn plan(entries: &[PlanEntry], columns: usize, theme: Theme) -> Vec<Line<'static>> {
+    let n_done = entries.iter().filter(|entry| entry.status == "completed").count();
+    let head = format!("Plan {n_done}/{}", entries.len());
+    let mut lines = vec![Line::styled(cut(&head, columns), theme.heading())];
+    for entry in entries {
+        let (mark, style) = match entry.status.as_str() {
+            "completed" => ("  ✓ ", theme.dim()),
+            "in_progress" => ("  ▸ ", theme.strong()),
+            "cancelled" => ("  ⊘ ", theme.dim()),
+            _ => ("  ○ ", Style::new()),
+        };
+        let margin = Margin::new(mark, "    ", style);
+        lines.extend(words(&[Piece::new(entry.text.clone(), style)], columns, &margin));
+    }
+    lines
+}

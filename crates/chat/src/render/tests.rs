@@ -1,0 +1,260 @@
+use proptest::prelude::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use serde_json::json;
+
+use super::draw;
+use crate::conversation::tests::Log;
+use crate::effect::{Effect, News, Scroll};
+use crate::info::{AgentInfo, SessionInfo};
+use crate::state::State;
+use crate::state::tests::{any_step, hear, opened, take, type_in};
+use crate::theme::Theme;
+use crate::view::View;
+
+fn screen(state: &State, view: &mut View, width: u16, height: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(state, view, frame)).unwrap();
+    let buffer = terminal.backend().buffer();
+    let mut text = String::new();
+    for y in 0..height {
+        let row: String = (0..width).map(|x| buffer[(x, y)].symbol()).collect();
+        text.push_str(row.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn drawn(state: &State) -> String {
+    screen(state, &mut View::new(Theme::new(true)), 60, 24)
+}
+
+fn told() -> (State, Log) {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    hear(&mut state, log.prompt("fix the\ntest"));
+    let thought = json!({
+        "sessionUpdate": "agent_thought_chunk", "content": { "type": "text", "text": "Hm.\nLet me see." },
+    });
+    let tool = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "t", "title": "Edit a.rs", "kind": "edit",
+        "status": "completed", "locations": [{ "path": "/src/b.rs", "line": 3 }],
+        "content": [
+            { "type": "diff", "path": "a.rs", "oldText": "one\ntwo\n", "newText": "one\n2\n" },
+            { "type": "content", "content": { "type": "text", "text": "1\n2\n3\n4\n5\n6\n7\n8" } },
+        ],
+    });
+    let plan = json!({ "sessionUpdate": "plan", "entries": [
+        { "content": "look", "status": "completed" },
+        { "content": "do", "status": "in_progress" },
+        { "content": "rest", "status": "pending" },
+    ] });
+    let usage = json!({
+        "sessionUpdate": "usage_update", "used": 5300, "size": 200_000,
+        "cost": { "amount": 0.125, "currency": "USD" },
+    });
+    hear(
+        &mut state,
+        [
+            log.update(&thought),
+            log.update(&tool),
+            log.update(&plan),
+            log.update(&usage),
+            log.say("It is **done**, see `a.rs`:\n\n- one\n- two"),
+        ],
+    );
+    (state, log)
+}
+
+#[test]
+fn a_turn_with_everything_in_it() {
+    let (state, _) = told();
+    insta::assert_snapshot!(drawn(&state));
+}
+
+#[test]
+fn a_question_with_its_options() {
+    let (mut state, mut log) = told();
+    hear(&mut state, [log.ask('q')]);
+    state.tick(20_000);
+    insta::assert_snapshot!(drawn(&state));
+}
+
+#[test]
+fn what_may_be_completed() {
+    let mut state = opened();
+    type_in(&mut state, "/m");
+    insta::assert_snapshot!(drawn(&state));
+}
+
+#[test]
+fn help_and_lists_cover_the_conversation() {
+    let mut state = opened();
+    state.begin(crate::state::Beginning::PickAgent);
+    let agent = |id: &str, name: &str| AgentInfo {
+        id: id.into(),
+        name: Some(name.into()),
+        version: Some("1.0\u{1b}[31m".into()),
+        is_usable: true,
+    };
+    let found = vec![agent("demo", "the demo agent"), agent("native", "the built-in agent")];
+    state.hear(News::Agents { found, is_complete: false });
+    insta::assert_snapshot!(drawn(&state));
+}
+
+#[test]
+fn a_failed_turn_says_why_and_what_to_do() {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    hear(&mut state, log.prompt("go"));
+    let error =
+        json!({ "category": "auth", "message": "not logged in", "remedy": "run `x login`" });
+    hear(&mut state, [log.event("turn_ended", &json!({ "stopReason": "error", "error": error }))]);
+    insta::assert_snapshot!(drawn(&state));
+}
+
+#[test]
+fn what_waits_is_shown_below_what_runs() {
+    let (mut state, mut log) = told();
+    log.turn = Some(crate::conversation::tests::turn(2));
+    hear(&mut state, [log.prompt("and then this").into_iter().next().unwrap()]);
+    assert!(drawn(&state).contains("waits: and then this"));
+}
+
+#[test]
+fn thinking_unfolds() {
+    let (mut state, _) = told();
+    assert!(drawn(&state).contains("thinking: Let me see."));
+    state.shows_thinking = true;
+    assert!(drawn(&state).contains("✻ Hm."));
+}
+
+#[test]
+fn without_colours_nothing_is_coloured() {
+    let (state, _) = told();
+    let mut terminal = Terminal::new(TestBackend::new(60, 30)).unwrap();
+    let mut view = View::new(Theme::new(false));
+    terminal.draw(|frame| draw(&state, &mut view, frame)).unwrap();
+    let reset = ratatui::style::Color::Reset;
+    assert!(
+        terminal.backend().buffer().content.iter().all(|cell| cell.fg == reset && cell.bg == reset)
+    );
+}
+
+#[test]
+fn nothing_that_an_agent_says_acts_on_the_terminal() {
+    let evil = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}&#27;[5m\r\n\u{8}";
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    hear(&mut state, log.prompt(evil));
+    let tool = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "t", "title": evil, "kind": evil,
+        "rawInput": { "command": evil }, "locations": [{ "path": evil }],
+        "content": [
+            { "type": "diff", "path": evil, "oldText": evil, "newText": "x" },
+            { "type": "content", "content": { "type": "text", "text": evil } },
+        ],
+    });
+    let plan = json!({ "sessionUpdate": "plan", "entries": [{ "content": evil, "status": evil }] });
+    let title = json!({ "sessionUpdate": "session_info_update", "title": evil });
+    let commands = json!({
+        "sessionUpdate": "available_commands_update",
+        "availableCommands": [{ "name": evil, "description": evil }],
+    });
+    let mut question = log.ask('q');
+    let options = json!([{ "optionId": evil, "name": evil, "kind": evil }]);
+    let call = json!({ "toolCallId": "t", "title": evil, "rawInput": { "command": evil } });
+    let request = json!({ "toolCall": call, "options": options });
+    let id = crate::conversation::tests::call_id('q');
+    question.payload = wire::Json::of(&json!({ "requestId": id, "ask": true, "request": request }));
+    hear(&mut state, [question]);
+    hear(
+        &mut state,
+        [log.update(&tool), log.update(&plan), log.update(&title), log.update(&commands)],
+    );
+    hear(
+        &mut state,
+        [log.say(evil), log.event("error", &json!({ "message": evil, "remedy": evil }))],
+    );
+    let info = SessionInfo {
+        id: "s1".into(),
+        agent: evil.into(),
+        cwd: evil.into(),
+        ..SessionInfo::default()
+    };
+    state.hear(News::Info(Box::new(info)));
+    state.hear(News::Failed(evil.into()));
+    state.shows_tools = true;
+    type_in(&mut state, "/");
+    for size in [(80, 60), (20, 10), (200, 100)] {
+        let shown = screen(&state, &mut View::new(Theme::new(true)), size.0, size.1);
+        let bad = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!shown.chars().any(bad), "{shown:?}");
+    }
+    // And it is not hidden either.
+    assert!(screen(&state, &mut View::new(Theme::new(true)), 200, 100).contains("\\x1b]0;owned"));
+}
+
+#[test]
+fn what_is_looked_at_stays_while_more_comes_in() {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    let mut view = View::new(Theme::new(false));
+    for n in 0..100 {
+        hear(&mut state, [log.event("error", &json!({ "message": format!("note {n}") }))]);
+    }
+    let end = screen(&state, &mut view, 40, 20);
+    assert!(end.contains("note 99") && !end.contains("note 50\n"));
+    view.scroll(&state, Scroll::Pages(-1));
+    let before = screen(&state, &mut view, 40, 20);
+    assert!(!before.contains("note 99"));
+    let first = before.lines().next().unwrap().to_owned();
+    for n in 100..150 {
+        hear(&mut state, [log.event("error", &json!({ "message": format!("note {n}") }))]);
+    }
+    assert!(screen(&state, &mut view, 40, 20).starts_with(&first));
+    view.scroll(&state, Scroll::Start);
+    assert!(screen(&state, &mut view, 40, 20).starts_with("· note 0\n"));
+    view.scroll(&state, Scroll::End);
+    assert!(screen(&state, &mut view, 40, 20).contains("note 149"));
+}
+
+#[test]
+fn fifty_thousand_events_are_drawn_by_what_is_seen_of_them() {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    let mut view = View::new(Theme::new(false));
+    for n in 0..10_000 {
+        log.turn = Some(crate::conversation::tests::turn(u8::try_from(n % 20).unwrap()));
+        hear(&mut state, log.prompt("again"));
+        hear(&mut state, [log.say("one "), log.say("two")]);
+        hear(&mut state, [log.event("turn_ended", &json!({ "stopReason": "end_turn" }))]);
+    }
+    assert_eq!(state.talk.cursor.0, 50_000);
+    assert!(screen(&state, &mut view, 80, 40).contains("one two"));
+    assert!(view.n_drawn() < 100, "{} items were drawn for one screen", view.n_drawn());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+    #[test]
+    fn no_events_keys_or_sizes_panic_or_leave_the_screen(
+        steps in proptest::collection::vec(any_step(), 0..40),
+    ) {
+        let mut state = opened();
+        let mut log = Log::default();
+        let mut view = View::new(Theme::new(true));
+        let (mut width, mut height) = (80, 24);
+        for step in steps {
+            let (effects, size) = take(&mut state, &mut log, step);
+            (width, height) = size.unwrap_or((width, height));
+            for effect in effects {
+                if let Effect::Scroll(by) = effect {
+                    view.scroll(&state, by);
+                }
+            }
+            let shown = screen(&state, &mut view, width, height);
+            prop_assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Everything that is on the screen, and what becomes of it.
+//!
+//! In: key presses, news of the daemon, the time. Out: effects. No I/O and no clock: the same
+//! inputs give the same state, whatever the terminal and the network do.
+
+mod choosing;
+mod keys;
+mod news;
+mod speaking;
+
+use crate::completion::{Completion, complete};
+use crate::conversation::{Conversation, Question, Wants};
+use crate::editor::Editor;
+use crate::effect::{Effect, Link};
+use crate::form::Form;
+use crate::history::History;
+use crate::info::SessionInfo;
+use crate::picker::Picker;
+
+/// A question is not answered by what was typed before it could be seen.
+const ARMED_AFTER_MS: u64 = 400;
+/// Leaving takes two presses within this.
+const LEAVES_WITHIN_MS: u64 = 2000;
+/// A remark stays for so long.
+const REMARK_MS: u64 = 6000;
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) session: Option<SessionInfo>,
+    pub(crate) talk: Conversation,
+    pub(crate) link: Link,
+    pub(crate) editor: Editor,
+    pub(crate) overlay: Option<Overlay>,
+    pub(crate) form: Option<Form>,
+    /// Which option of the question is marked.
+    pub(crate) marked: usize,
+    /// The question has the keys, not the input.
+    pub(crate) is_answering: bool,
+    /// A person has taken the keys away from it.
+    is_put_off: bool,
+    pub(crate) shows_thinking: bool,
+    pub(crate) shows_tools: bool,
+    /// Milliseconds since 1970.
+    pub(crate) now: u64,
+    remark: Option<(String, u64)>,
+    history: History,
+    files: Vec<String>,
+    /// The marked offer; none when the list was closed.
+    offer: Option<usize>,
+    last_key: u64,
+    /// When the first question was first there to be seen.
+    asked_at: Option<(wire::CallId, u64)>,
+    /// Answers that are on their way.
+    answered: Vec<wire::CallId>,
+    leaving_since: Option<u64>,
+    /// Prompts that are on their way to the daemon.
+    pub(crate) n_sending: usize,
+    n_prompts: u64,
+    /// Agents that can be used, for a chat without a name.
+    agent: Option<String>,
+    n_offers_known: u64,
+}
+
+/// What covers the conversation.
+#[derive(Debug)]
+pub(crate) enum Overlay {
+    Picker(Picker),
+    Help,
+}
+
+impl State {
+    pub(crate) fn new(history: Vec<String>) -> Self {
+        Self { history: History::new(history), offer: Some(0), ..Self::default() }
+    }
+
+    /// Time goes by.
+    pub(crate) fn tick(&mut self, now: u64) {
+        self.now = now;
+        if self.remark.as_ref().is_some_and(|(_, until)| now >= *until) {
+            self.remark = None;
+        }
+        if self.leaving_since.is_some_and(|since| now >= since + LEAVES_WITHIN_MS) {
+            self.leaving_since = None;
+        }
+        self.look_at_question();
+    }
+
+    /// The question that a person can answer now.
+    pub(crate) fn question(&self) -> Option<&Question> {
+        self.talk.questions.iter().find(|question| !self.answered.contains(&question.id))
+    }
+
+    pub(crate) fn n_questions(&self) -> usize {
+        self.talk.questions.len()
+    }
+
+    /// Gives the keys to a question that has been there for long enough.
+    fn look_at_question(&mut self) {
+        let open = &self.talk.questions;
+        self.answered.retain(|id| open.iter().any(|question| question.id == *id));
+        let Some(id) = self.question().map(|question| question.id) else {
+            self.asked_at = None;
+            self.is_answering = false;
+            self.form = None;
+            return;
+        };
+        let since = match self.asked_at {
+            Some((known, since)) if known == id => since,
+            _ => {
+                self.asked_at = Some((id, self.now));
+                self.marked = 0;
+                self.is_answering = false;
+                self.is_put_off = false;
+                self.form = None;
+                self.now
+            }
+        };
+        let rests = self.now.saturating_sub(since.max(self.last_key)) >= ARMED_AFTER_MS;
+        let is_free = self.editor.is_empty() && !self.is_put_off && self.overlay.is_none();
+        if rests && is_free && !self.is_answering && self.form.is_none() {
+            self.answer_now();
+        }
+    }
+
+    /// The question takes the keys.
+    fn answer_now(&mut self) {
+        let Some(question) = self.question() else { return };
+        match &question.wants {
+            Wants::Choice(_) => self.is_answering = true,
+            Wants::Form { fields, url } if url.is_none() && !fields.is_empty() => {
+                self.form = Some(Form::new(fields.clone()));
+            }
+            // A page to visit: somebody says when that is done.
+            Wants::Form { .. } => self.is_answering = true,
+        }
+    }
+
+    /// What may be completed now.
+    pub(crate) fn completion(&self) -> Option<(Completion, usize)> {
+        let offer = self.offer?;
+        if self.form.is_some() || self.is_answering {
+            return None;
+        }
+        let completion = complete(self.editor.before(), &self.talk.commands, &self.files)?;
+        // Nothing would change.
+        let typed = self.editor.text().trim_end();
+        if completion.offers.iter().all(|offer| offer.text.trim_end() == typed) {
+            return None;
+        }
+        let last = completion.offers.len().saturating_sub(1);
+        Some((completion, offer.min(last)))
+    }
+
+    pub(crate) fn say(&mut self, text: impl Into<String>) {
+        let text = crate::conversation::line(&text.into(), 500);
+        self.remark = Some((text, self.now + REMARK_MS));
+    }
+
+    pub(crate) fn remark(&self) -> Option<&str> {
+        self.remark.as_ref().map(|(text, _)| text.as_str())
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.talk.running.is_some() || !self.talk.waiting.is_empty()
+    }
+
+    /// The model in use, if the agent says.
+    pub(crate) fn model(&self) -> Option<&str> {
+        self.session.as_ref()?.options.as_ref()?.model.as_ref()?.current.as_deref()
+    }
+
+    pub(crate) fn mode(&self) -> Option<&str> {
+        let offered = || self.session.as_ref()?.options.as_ref()?.mode.as_ref()?.current.as_deref();
+        self.talk.mode.as_deref().or_else(offered)
+    }
+
+    pub(crate) fn title(&self) -> Option<String> {
+        let told = self.talk.title.clone();
+        told.or_else(|| self.session.as_ref().map(SessionInfo::words))
+    }
+
+    /// The agent of new sessions.
+    fn agent(&self) -> Option<String> {
+        self.session.as_ref().map(|session| session.agent.clone()).or_else(|| self.agent.clone())
+    }
+
+    /// Begins anew with another session.
+    fn forget(&mut self) {
+        self.talk = Conversation::default();
+        self.link = Link::Opening;
+        self.asked_at = None;
+        self.answered.clear();
+        self.is_answering = false;
+        self.form = None;
+        self.n_offers_known = 0;
+    }
+}
+
+/// What is wanted at the start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    Create(Option<String>),
+    Attach(String),
+    PickAgent,
+    PickSession,
+}
+
+impl State {
+    pub(crate) fn begin(&mut self, beginning: Beginning) -> Vec<Effect> {
+        match beginning {
+            Beginning::Create(agent) => {
+                self.agent.clone_from(&agent);
+                vec![Effect::Create { agent }]
+            }
+            Beginning::Attach(id) => vec![Effect::Attach(id)],
+            Beginning::PickAgent => self.pick_agent(),
+            Beginning::PickSession => self.pick_session(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

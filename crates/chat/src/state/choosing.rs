@@ -1,0 +1,158 @@
+//! Lists to choose from: sessions, agents, and what the agent offers.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use serde_json::json;
+
+use super::{Overlay, State};
+use crate::effect::Effect;
+use crate::info::{AgentInfo, Choosable, SessionInfo};
+use crate::picker::{Entry, Picker, Picks};
+
+impl State {
+    pub(super) fn pick_session(&mut self) -> Vec<Effect> {
+        self.overlay = Some(Overlay::Picker(Picker::loading(Picks::Session)));
+        vec![Effect::Sessions]
+    }
+
+    pub(super) fn pick_agent(&mut self) -> Vec<Effect> {
+        self.overlay = Some(Overlay::Picker(Picker::loading(Picks::Agent)));
+        vec![Effect::Agents]
+    }
+
+    /// Sets something that the agent offers, or shows what it offers.
+    pub(super) fn choose(&mut self, picks: Picks, wanted: &str) -> Vec<Effect> {
+        let Some(name) = member(picks) else { return Vec::new() };
+        if !wanted.is_empty() {
+            return vec![Effect::Change(json!({ name: wanted }))];
+        }
+        let offered = match self.offered(picks) {
+            Some(offered) if !offered.values.is_empty() => offered,
+            _ => {
+                self.say(format!("the agent offers no {name} to choose, or does not run yet"));
+                return Vec::new();
+            }
+        };
+        let entry = |named: &crate::info::Named| {
+            let is_current = offered.current.as_deref() == Some(&named.id);
+            let about = if is_current { "in use" } else { "" };
+            Entry::new(&named.id, &named.name, about)
+        };
+        let entries = offered.values.iter().map(entry).collect();
+        let mut picker = Picker::loading(picks);
+        picker.fill(entries, true);
+        self.overlay = Some(Overlay::Picker(picker));
+        Vec::new()
+    }
+
+    fn offered(&self, picks: Picks) -> Option<&Choosable> {
+        let options = self.session.as_ref()?.options.as_ref()?;
+        match picks {
+            Picks::Model => options.model.as_ref(),
+            Picks::Mode => options.mode.as_ref(),
+            Picks::Effort => options.effort.as_ref(),
+            Picks::Session | Picks::Agent => None,
+        }
+    }
+
+    pub(super) fn press_picker(&mut self, key: KeyEvent, is_ctrl: bool) -> Vec<Effect> {
+        const PAGE: isize = 10;
+        let Some(Overlay::Picker(picker)) = &mut self.overlay else { return Vec::new() };
+        match key.code {
+            KeyCode::Esc => {
+                self.overlay = None;
+                // Without a session there is nothing behind the list.
+                if self.session.is_none() {
+                    return vec![Effect::Leave];
+                }
+            }
+            KeyCode::Char('d') if is_ctrl => return vec![Effect::Leave],
+            KeyCode::Up => picker.step(-1),
+            KeyCode::Down => picker.step(1),
+            KeyCode::Char('p') if is_ctrl => picker.step(-1),
+            KeyCode::Char('n') if is_ctrl => picker.step(1),
+            KeyCode::Home => picker.step(isize::MIN),
+            KeyCode::End => picker.step(isize::MAX),
+            KeyCode::Left => picker.step(-PAGE),
+            KeyCode::Right => picker.step(PAGE),
+            KeyCode::Backspace => picker.narrow(|filter| _ = filter.pop()),
+            KeyCode::Char('u') if is_ctrl => picker.narrow(String::clear),
+            KeyCode::Char(letter) if !is_ctrl && !letter.is_control() => {
+                picker.narrow(|filter| filter.push(letter));
+            }
+            KeyCode::Enter => {
+                let (picks, chosen) = (picker.picks, picker.chosen().cloned());
+                let Some(chosen) = chosen else { return Vec::new() };
+                self.overlay = None;
+                return self.chosen(picks, chosen);
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn chosen(&mut self, picks: Picks, entry: Entry) -> Vec<Effect> {
+        match picks {
+            Picks::Session => {
+                let is_here = self.session.as_ref().is_some_and(|session| session.id == entry.id);
+                if is_here { Vec::new() } else { vec![Effect::Attach(entry.id)] }
+            }
+            Picks::Agent => {
+                self.agent = Some(entry.id.clone());
+                self.say(format!("starting {} …", entry.name));
+                vec![Effect::Create { agent: Some(entry.id) }]
+            }
+            Picks::Model | Picks::Mode | Picks::Effort => match member(picks) {
+                Some(name) => vec![Effect::Change(json!({ name: entry.id }))],
+                None => Vec::new(),
+            },
+        }
+    }
+
+    pub(super) fn sessions_found(&mut self, sessions: &[SessionInfo]) {
+        let entries = sessions.iter().map(|session| {
+            let about = format!("{} · {} · {}", session.status, session.agent, session.cwd);
+            Entry::new(&session.id, &session.words(), &about)
+        });
+        let entries = entries.collect();
+        if let Some(Overlay::Picker(picker)) = &mut self.overlay
+            && picker.picks == Picks::Session
+        {
+            picker.fill(entries, true);
+        }
+    }
+
+    /// With one agent that is ready there is nothing to choose.
+    pub(super) fn agents_found(&mut self, found: &[AgentInfo], is_complete: bool) -> Vec<Effect> {
+        let ready: Vec<&AgentInfo> = found.iter().filter(|agent| agent.is_usable).collect();
+        let entry = |agent: &&AgentInfo| {
+            let name = agent.name.as_deref().unwrap_or(&agent.id);
+            let version = agent.version.as_deref().unwrap_or_default();
+            Entry::new(&agent.id, &format!("{}  {name}", agent.id), version)
+        };
+        let entries: Vec<Entry> = ready.iter().map(entry).collect();
+        let Some(Overlay::Picker(picker)) = &mut self.overlay else { return Vec::new() };
+        if picker.picks != Picks::Agent {
+            return Vec::new();
+        }
+        picker.fill(entries, is_complete);
+        match ready.as_slice() {
+            [only] if is_complete && self.session.is_none() => {
+                let agent = Some(only.id.clone());
+                self.agent.clone_from(&agent);
+                self.overlay = None;
+                vec![Effect::Create { agent }]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The member of the API by which it is set.
+fn member(picks: Picks) -> Option<&'static str> {
+    match picks {
+        Picks::Model => Some("model"),
+        Picks::Mode => Some("mode"),
+        Picks::Effort => Some("effort"),
+        Picks::Session | Picks::Agent => None,
+    }
+}

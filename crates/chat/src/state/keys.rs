@@ -1,0 +1,285 @@
+//! Key presses.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use serde_json::json;
+
+use super::{LEAVES_WITHIN_MS, Overlay, State};
+use crate::conversation::Wants;
+use crate::effect::{Effect, Scroll};
+
+impl State {
+    pub(crate) fn press(&mut self, key: KeyEvent) -> Vec<Effect> {
+        let effects = self.pressed(key);
+        self.last_key = self.now;
+        self.look_at_question();
+        effects
+    }
+
+    /// Text that was pasted, which is never a command by itself.
+    pub(crate) fn paste(&mut self, text: &str) -> Vec<Effect> {
+        self.last_key = self.now;
+        if let Some(Overlay::Picker(picker)) = &mut self.overlay {
+            let text: String = text.chars().filter(|c| !c.is_control()).take(200).collect();
+            picker.narrow(|filter| filter.push_str(&text));
+            return Vec::new();
+        }
+        self.is_answering = false;
+        self.history.stop();
+        if !self.editor.insert(text) {
+            self.say("this is too long to be pasted");
+        }
+        Vec::new()
+    }
+
+    fn pressed(&mut self, key: KeyEvent) -> Vec<Effect> {
+        let is_ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c') if is_ctrl => return self.interrupt(),
+            KeyCode::Char('z') if is_ctrl => return vec![Effect::Suspend],
+            KeyCode::Char('l') if is_ctrl => return vec![Effect::Redraw],
+            KeyCode::PageUp => return vec![Effect::Scroll(Scroll::Pages(-1))],
+            KeyCode::PageDown => return vec![Effect::Scroll(Scroll::Pages(1))],
+            _ => self.leaving_since = None,
+        }
+        match self.overlay {
+            Some(Overlay::Picker(_)) => return self.press_picker(key, is_ctrl),
+            Some(Overlay::Help) => {
+                self.overlay = None;
+                return Vec::new();
+            }
+            None => {}
+        }
+        if self.is_answering {
+            return self.press_question(key, is_ctrl);
+        }
+        self.press_editor(key, is_ctrl)
+    }
+
+    /// Stops what runs, empties what is typed; the second time it leaves.
+    fn interrupt(&mut self) -> Vec<Effect> {
+        let is_second = self.leaving_since.is_some_and(|since| self.now < since + LEAVES_WITHIN_MS);
+        if is_second {
+            return vec![Effect::Leave];
+        }
+        self.leaving_since = Some(self.now);
+        if self.overlay.take().is_some() {
+            self.say("Ctrl-C again leaves");
+            return Vec::new();
+        }
+        if self.is_running() {
+            self.say("stopping; Ctrl-C again leaves, and the session stays");
+            return vec![Effect::Cancel];
+        }
+        self.editor.take();
+        self.say("Ctrl-C again leaves; the session stays");
+        Vec::new()
+    }
+
+    fn press_question(&mut self, key: KeyEvent, is_ctrl: bool) -> Vec<Effect> {
+        let Some(question) = self.question() else { return Vec::new() };
+        let Wants::Choice(choices) = &question.wants else {
+            let body = |action: &str| json!({ "response": { "action": action } });
+            let answer = match key.code {
+                KeyCode::Char('1' | 'y') | KeyCode::Enter => Some(body("accept")),
+                KeyCode::Char('2' | 'n') => Some(body("decline")),
+                _ => None,
+            };
+            return match answer {
+                Some(body) => self.answer(body),
+                None => self.press_beside_question(key, is_ctrl),
+            };
+        };
+        let of_kind = |kind: &str| choices.iter().position(|choice| choice.kind == kind);
+        let last = choices.len().saturating_sub(1);
+        let chosen = match key.code {
+            KeyCode::Up => {
+                self.marked = self.marked.saturating_sub(1);
+                return Vec::new();
+            }
+            KeyCode::Down => {
+                self.marked = (self.marked + 1).min(last);
+                return Vec::new();
+            }
+            KeyCode::Enter => Some(self.marked.min(last)),
+            KeyCode::Char(digit @ '1'..='9') if !is_ctrl => {
+                digit.to_digit(10).and_then(|digit| usize::try_from(digit).ok()).map(|n| n - 1)
+            }
+            KeyCode::Char('y') if !is_ctrl => of_kind("allow_once"),
+            KeyCode::Char('a') if !is_ctrl => of_kind("allow_always"),
+            KeyCode::Char('n') if !is_ctrl => of_kind("reject_once"),
+            _ => return self.press_beside_question(key, is_ctrl),
+        };
+        let option = chosen.and_then(|n| choices.get(n)).map(|choice| choice.id.clone());
+        match option {
+            Some(id) => self.answer(json!({ "optionId": id })),
+            None => Vec::new(),
+        }
+    }
+
+    /// Keys that mean the same while something is asked.
+    fn press_beside_question(&mut self, key: KeyEvent, is_ctrl: bool) -> Vec<Effect> {
+        match key.code {
+            KeyCode::Tab => {
+                self.is_answering = false;
+                self.is_put_off = true;
+                self.say("typing; Tab goes back to the question");
+                Vec::new()
+            }
+            KeyCode::Esc => self.stop(),
+            KeyCode::Char('d') if is_ctrl => vec![Effect::Leave],
+            KeyCode::Char('t' | 'o') if is_ctrl => self.press_editor(key, is_ctrl),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Sends an answer, once.
+    pub(super) fn answer(&mut self, body: serde_json::Value) -> Vec<Effect> {
+        let Some(id) = self.question().map(|question| question.id) else { return Vec::new() };
+        self.answered.push(id);
+        self.is_answering = false;
+        self.form = None;
+        vec![Effect::Answer { id, body }]
+    }
+
+    fn stop(&mut self) -> Vec<Effect> {
+        match self.is_running() {
+            true => {
+                self.say("stopping");
+                vec![Effect::Cancel]
+            }
+            false => Vec::new(),
+        }
+    }
+
+    fn press_editor(&mut self, key: KeyEvent, is_ctrl: bool) -> Vec<Effect> {
+        let is_alt = key.modifiers.contains(KeyModifiers::ALT);
+        let is_shift = key.modifiers.contains(KeyModifiers::SHIFT);
+        if let Some(effects) = self.press_completion(key) {
+            return effects;
+        }
+        match key.code {
+            KeyCode::Enter if is_alt || is_shift || is_ctrl => self.newline(),
+            KeyCode::Char('j') if is_ctrl => self.newline(),
+            KeyCode::Enter => return self.enter(),
+            KeyCode::Esc => return self.escape(),
+            KeyCode::Tab if self.question().is_some() && self.form.is_none() => {
+                self.is_put_off = false;
+                self.answer_now();
+            }
+            KeyCode::Char('d') if is_ctrl && self.editor.is_empty() => return vec![Effect::Leave],
+            KeyCode::Char('t') if is_ctrl => {
+                self.shows_thinking = !self.shows_thinking;
+                let what = if self.shows_thinking { "shown" } else { "folded" };
+                self.say(format!("thinking is {what}"));
+            }
+            KeyCode::Char('o') if is_ctrl => {
+                self.shows_tools = !self.shows_tools;
+                let how = if self.shows_tools { "in full" } else { "in short" };
+                self.say(format!("tool calls are shown {how}"));
+            }
+            KeyCode::Up if is_shift => return vec![Effect::Scroll(Scroll::Lines(-1))],
+            KeyCode::Down if is_shift => return vec![Effect::Scroll(Scroll::Lines(1))],
+            KeyCode::Home if is_ctrl => return vec![Effect::Scroll(Scroll::Start)],
+            KeyCode::End if is_ctrl => return vec![Effect::Scroll(Scroll::End)],
+            KeyCode::Up => {
+                if !self.editor.up() {
+                    self.older();
+                }
+            }
+            KeyCode::Down => {
+                if !self.editor.down() {
+                    self.newer();
+                }
+            }
+            KeyCode::Char('p') if is_ctrl => self.older(),
+            KeyCode::Char('n') if is_ctrl => self.newer(),
+            _ => self.edit(key, is_ctrl, is_alt),
+        }
+        Vec::new()
+    }
+
+    fn edit(&mut self, key: KeyEvent, is_ctrl: bool, is_alt: bool) {
+        let editor = &mut self.editor;
+        match key.code {
+            KeyCode::Left if is_ctrl || is_alt => editor.word_left(),
+            KeyCode::Right if is_ctrl || is_alt => editor.word_right(),
+            KeyCode::Char('b') if is_alt => editor.word_left(),
+            KeyCode::Char('f') if is_alt => editor.word_right(),
+            KeyCode::Left => editor.left(),
+            KeyCode::Right => editor.right(),
+            KeyCode::Char('b') if is_ctrl => editor.left(),
+            KeyCode::Char('f') if is_ctrl => editor.right(),
+            KeyCode::Home => editor.line_start(),
+            KeyCode::Char('a') if is_ctrl => editor.line_start(),
+            KeyCode::End => editor.line_end(),
+            KeyCode::Char('e') if is_ctrl => editor.line_end(),
+            KeyCode::Backspace if is_alt || is_ctrl => editor.cut_word(),
+            KeyCode::Char('w') if is_ctrl => editor.cut_word(),
+            KeyCode::Char('u') if is_ctrl => editor.cut_to_start(),
+            KeyCode::Char('k') if is_ctrl => editor.cut_to_end(),
+            KeyCode::Char('y') if is_ctrl => editor.paste_cut(),
+            KeyCode::Char('h') if is_ctrl => editor.backspace(),
+            KeyCode::Backspace => editor.backspace(),
+            KeyCode::Delete => editor.delete(),
+            KeyCode::Char('d') if is_ctrl => editor.delete(),
+            KeyCode::Char(letter) if !is_ctrl && !is_alt => {
+                editor.insert(letter.encode_utf8(&mut [0; 4]));
+            }
+            _ => return,
+        }
+        self.history.stop();
+        self.offer = Some(0);
+    }
+
+    fn press_completion(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        let (completion, offer) = self.completion()?;
+        let last = completion.offers.len().saturating_sub(1);
+        match key.code {
+            KeyCode::Up if offer > 0 => self.offer = Some(offer - 1),
+            KeyCode::Up => self.offer = Some(last),
+            KeyCode::Down => self.offer = Some(if offer == last { 0 } else { offer + 1 }),
+            KeyCode::Esc => self.offer = None,
+            KeyCode::Tab | KeyCode::Enter => {
+                let chosen = completion.offers.get(offer)?;
+                // A command that is typed out and takes nothing is done at once.
+                let typed = self.editor.text();
+                let is_whole = key.code == KeyCode::Enter
+                    && completion.offers.iter().any(|offer| offer.text.trim_end() == typed);
+                if is_whole {
+                    return None;
+                }
+                self.editor.replace(completion.range, &chosen.text);
+                self.offer = Some(0);
+            }
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    fn newline(&mut self) {
+        self.history.stop();
+        self.editor.insert("\n");
+    }
+
+    fn older(&mut self) {
+        let draft = self.editor.text().to_owned();
+        if let Some(entry) = self.history.older(&draft).map(str::to_owned) {
+            self.editor.set(&entry);
+            self.offer = None;
+        }
+    }
+
+    fn newer(&mut self) {
+        if let Some(entry) = self.history.newer().map(str::to_owned) {
+            self.editor.set(&entry);
+            self.offer = None;
+        }
+    }
+
+    fn escape(&mut self) -> Vec<Effect> {
+        if self.form.take().is_some() {
+            return self.answer(json!({ "response": { "action": "cancel" } }));
+        }
+        self.stop()
+    }
+}

@@ -1,0 +1,87 @@
+//! What the daemon tells.
+
+use super::State;
+use crate::conversation::Heard;
+use crate::effect::{Effect, Link, News};
+
+impl State {
+    pub(crate) fn hear(&mut self, news: News) -> Vec<Effect> {
+        match news {
+            News::Opened(session) => {
+                self.forget();
+                self.agent = Some(session.agent.clone());
+                self.session = Some(*session);
+                self.remark = None;
+                self.overlay = None;
+                return vec![Effect::Refresh];
+            }
+            News::Info(info) => {
+                if self.session.as_ref().is_some_and(|session| session.id == info.id) {
+                    if info.title.is_some() {
+                        self.talk.title = None;
+                    }
+                    let known = self.session.take().and_then(|session| session.options);
+                    let mut info = *info;
+                    // An agent that rests offers nothing; what it offered is still true.
+                    info.options = info.options.or(known);
+                    self.session = Some(info);
+                }
+            }
+            News::Event(event) => return self.hear_event(&event),
+            News::Resync => {
+                self.forget();
+                self.link = Link::Live;
+                self.say("events were lost; everything is read anew");
+            }
+            News::Link(link) => self.link = link,
+            News::Sessions(sessions) => self.sessions_found(&sessions),
+            News::Agents { found, is_complete } => return self.agents_found(&found, is_complete),
+            News::Files(files) => self.files = files,
+            News::Taken => self.n_sending = self.n_sending.saturating_sub(1),
+            News::NotTaken { text, why } => {
+                self.n_sending = self.n_sending.saturating_sub(1);
+                self.say(format!("not sent: {why}"));
+                // What was typed is not lost.
+                if self.editor.is_empty() {
+                    self.editor.set(&text);
+                }
+            }
+            News::Failed(why) => {
+                self.say(why);
+                // An answer that did not arrive can be given again.
+                self.answered.clear();
+                self.look_at_question();
+            }
+            News::CannotOpen(why) => {
+                self.say(why.clone());
+                if self.session.is_none() {
+                    self.link = Link::Over(why);
+                }
+            }
+            News::Done(what) => self.say(what),
+        }
+        Vec::new()
+    }
+
+    fn hear_event(&mut self, event: &wire::Event) -> Vec<Effect> {
+        let was_running = self.talk.running.is_some();
+        match self.talk.hear(event) {
+            Heard::New => {}
+            Heard::Known => return Vec::new(),
+            Heard::Gap => return vec![Effect::Reopen],
+        }
+        self.look_at_question();
+        // What an agent offers is known once it runs; asking in the middle of the past would
+        // be asking for each turn of it.
+        let head = self.session.as_ref().map_or(0, |session| session.head);
+        let is_now = self.talk.cursor.0 >= head;
+        let has_begun = !was_running && self.talk.running.is_some();
+        let has_ended = was_running && self.talk.running.is_none();
+        let has_news = self.talk.n_offers != self.n_offers_known;
+        if is_now && (has_begun || has_ended || has_news) {
+            self.n_offers_known = self.talk.n_offers;
+            return vec![Effect::Refresh];
+        }
+        Vec::new()
+    }
+}

@@ -1,0 +1,108 @@
+//! What is sent with Enter: a prompt, a command, a field of a form.
+
+use serde_json::json;
+
+use super::{Overlay, State};
+use crate::commands::{self, Command, Typed};
+use crate::completion::mentions;
+use crate::effect::{Effect, Link};
+use crate::form::Filled;
+use crate::picker::Picks;
+
+impl State {
+    pub(super) fn enter(&mut self) -> Vec<Effect> {
+        if self.form.is_some() {
+            return self.fill_in();
+        }
+        // A backslash at the end, as in a shell.
+        if self.editor.text().ends_with('\\') && self.editor.cursor() == self.editor.text().len() {
+            self.editor.backspace();
+            self.editor.insert("\n");
+            return Vec::new();
+        }
+        if self.editor.text().trim().is_empty() {
+            self.editor.take();
+            return Vec::new();
+        }
+        let text = self.editor.text().to_owned();
+        let mut effects = match commands::read(text.trim()) {
+            Typed::Ours(command, argument) => self.obey(command, argument),
+            Typed::Prompt(prompt) => match self.prompt(prompt) {
+                Some(effect) => vec![effect],
+                // It stays in the editor.
+                None => return Vec::new(),
+            },
+        };
+        self.editor.take();
+        self.offer = Some(0);
+        if self.history.add(text.trim()) {
+            effects.push(Effect::Remember(text.trim().to_owned()));
+        }
+        effects.push(Effect::Scroll(crate::effect::Scroll::End));
+        effects
+    }
+
+    fn prompt(&mut self, text: &str) -> Option<Effect> {
+        if self.session.is_none() {
+            self.say("there is no session yet");
+            return None;
+        }
+        if let Link::Over(why) = &self.link {
+            let why = format!("not sent: {why}");
+            self.say(why);
+            return None;
+        }
+        self.n_prompts += 1;
+        self.n_sending += 1;
+        let mentions = mentions(text, &self.files);
+        Some(Effect::Prompt { text: text.to_owned(), mentions, name: self.n_prompts })
+    }
+
+    fn fill_in(&mut self) -> Vec<Effect> {
+        let typed = self.editor.text().to_owned();
+        let Some(form) = &mut self.form else { return Vec::new() };
+        match form.take(&typed) {
+            Filled::Wrong(why) => {
+                self.say(why);
+                return Vec::new();
+            }
+            Filled::Next => {}
+            Filled::Done(response) => {
+                self.editor.take();
+                return self.answer(json!({ "response": response }));
+            }
+        }
+        self.editor.take();
+        Vec::new()
+    }
+
+    fn obey(&mut self, command: Command, argument: &str) -> Vec<Effect> {
+        match command {
+            Command::Help => self.overlay = Some(Overlay::Help),
+            Command::Sessions => return self.pick_session(),
+            Command::Agents => return self.pick_agent(),
+            Command::New => {
+                let named = Some(argument.to_owned()).filter(|name| !name.is_empty());
+                let agent = named.or_else(|| self.agent());
+                self.say("a new session …");
+                return vec![Effect::Create { agent }];
+            }
+            Command::Model => return self.choose(Picks::Model, argument),
+            Command::Mode => return self.choose(Picks::Mode, argument),
+            Command::Effort => return self.choose(Picks::Effort, argument),
+            Command::Fork => return vec![Effect::Fork],
+            Command::Title if argument.is_empty() => self.say("/title TEXT names this session"),
+            Command::Title => return vec![Effect::Change(json!({ "title": argument }))],
+            Command::Export => return vec![Effect::Export(argument.to_owned())],
+            Command::Cancel => return vec![Effect::Cancel],
+            Command::Thinking => self.shows_thinking = !self.shows_thinking,
+            Command::Tools => self.shows_tools = !self.shows_tools,
+            Command::Drop => match self.talk.waiting.last().and_then(|waiting| waiting.turn) {
+                Some(turn) => return vec![Effect::DropQueued(turn.to_string())],
+                None => self.say("no prompt waits"),
+            },
+            Command::Quit => return vec![Effect::Leave],
+        }
+        Vec::new()
+    }
+}

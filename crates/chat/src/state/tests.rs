@@ -1,0 +1,326 @@
+use proptest::prelude::*;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use serde_json::json;
+
+use super::{Beginning, Overlay, State};
+use crate::conversation::tests::{KINDS, Log, any_json, call_id};
+use crate::effect::{Effect, Link, News, Scroll};
+use crate::info::{AgentInfo, SessionInfo};
+
+pub(crate) fn opened() -> State {
+    let mut state = State::new(Vec::new());
+    let session = SessionInfo {
+        id: "s1".into(),
+        agent: "demo".into(),
+        cwd: "/home/me/src".into(),
+        status: "idle".into(),
+        ..SessionInfo::default()
+    };
+    state.hear(News::Opened(Box::new(session)));
+    state.hear(News::Link(Link::Live));
+    state
+}
+
+pub(crate) fn hear(state: &mut State, events: impl IntoIterator<Item = wire::Event>) {
+    for event in events {
+        state.hear(News::Event(Box::new(event)));
+    }
+}
+
+fn key(code: KeyCode) -> KeyEvent {
+    KeyEvent::new(code, KeyModifiers::NONE)
+}
+
+fn ctrl(letter: char) -> KeyEvent {
+    KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL)
+}
+
+pub(crate) fn type_in(state: &mut State, text: &str) -> Vec<Effect> {
+    text.chars().flat_map(|letter| state.press(key(KeyCode::Char(letter)))).collect()
+}
+
+fn send(state: &mut State, text: &str) -> Vec<Effect> {
+    type_in(state, text);
+    state.press(key(KeyCode::Enter))
+}
+
+#[test]
+fn enter_sends_and_remembers() {
+    let mut state = opened();
+    let effects = send(&mut state, "say hello");
+    let prompt = Effect::Prompt { text: "say hello".into(), mentions: vec![], name: 1 };
+    assert_eq!(
+        effects,
+        [prompt, Effect::Remember("say hello".into()), Effect::Scroll(Scroll::End)]
+    );
+    assert!(state.editor.is_empty());
+    state.press(key(KeyCode::Up));
+    assert_eq!(state.editor.text(), "say hello");
+}
+
+#[test]
+fn several_lines_are_one_prompt() {
+    let mut state = opened();
+    type_in(&mut state, "a");
+    state.press(KeyEvent::new(KeyCode::Enter, KeyModifiers::ALT));
+    type_in(&mut state, "b");
+    state.press(ctrl('j'));
+    state.paste("c\r\nd");
+    assert!(matches!(&state.press(key(KeyCode::Enter))[0],
+        Effect::Prompt { text, .. } if text == "a\nb\nc\nd"));
+}
+
+#[test]
+fn escape_cancels_only_a_turn_that_runs() {
+    let mut state = opened();
+    assert!(state.press(key(KeyCode::Esc)).is_empty());
+    let mut log = Log::in_turn();
+    hear(&mut state, log.prompt("slow"));
+    assert_eq!(state.press(key(KeyCode::Esc)), [Effect::Cancel]);
+}
+
+#[test]
+fn ctrl_c_stops_then_leaves_and_forgets_after_a_while() {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    hear(&mut state, log.prompt("slow"));
+    assert_eq!(state.press(ctrl('c')), [Effect::Cancel]);
+    assert_eq!(state.press(ctrl('c')), [Effect::Leave]);
+    state.tick(10_000);
+    assert_eq!(state.press(ctrl('c')), [Effect::Cancel]);
+}
+
+#[test]
+fn what_was_typed_before_a_question_could_be_seen_does_not_answer_it() {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    state.tick(1000);
+    type_in(&mut state, "yes");
+    hear(&mut state, [log.ask('q')]);
+    assert!(type_in(&mut state, "1y").is_empty());
+    assert_eq!(state.editor.text(), "yes1y");
+    // Not even later, while something stands in the input.
+    state.tick(5000);
+    assert!(!state.is_answering);
+    state.press(key(KeyCode::Tab));
+    assert!(state.is_answering);
+    let effects = type_in(&mut state, "1");
+    let id = wire::CallId::parse(&call_id('q')).unwrap();
+    assert_eq!(effects, [Effect::Answer { id, body: json!({ "optionId": "opt-1" }) }]);
+}
+
+#[test]
+fn a_question_is_answered_by_letter_or_mark_once() {
+    for (keys, option) in [
+        (vec![KeyCode::Char('n')], "opt-3"),
+        (vec![KeyCode::Char('y')], "opt-1"),
+        (vec![KeyCode::Down, KeyCode::Enter], "opt-2"),
+    ] {
+        let mut state = opened();
+        let mut log = Log::in_turn();
+        hear(&mut state, [log.ask('q')]);
+        state.tick(1000);
+        assert!(state.is_answering);
+        let effects: Vec<Effect> =
+            keys.into_iter().flat_map(|code| state.press(key(code))).collect();
+        assert!(
+            matches!(&effects[..], [Effect::Answer { body, .. }] if body["optionId"] == option)
+        );
+        // On its way: a second press is no second answer.
+        state.tick(2000);
+        assert!(state.question().is_none() && !state.is_answering);
+    }
+}
+
+#[test]
+fn the_next_question_takes_no_key_that_was_meant_for_the_one_before() {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    hear(&mut state, [log.ask('q'), log.ask('r')]);
+    state.tick(1000);
+    assert_eq!(type_in(&mut state, "1").len(), 1);
+    assert!(type_in(&mut state, "1").is_empty());
+    state.press(key(KeyCode::Backspace));
+    state.tick(2000);
+    assert_eq!(type_in(&mut state, "1").len(), 1);
+}
+
+#[test]
+fn a_form_is_filled_in_field_by_field() {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    let schema =
+        json!({ "properties": { "name": { "type": "string" }, "ok": { "type": "boolean" } } });
+    let request = json!({ "message": "Who?", "requestedSchema": schema });
+    let payload = json!({ "requestId": call_id('q'), "ask": true, "request": request });
+    hear(&mut state, [log.event("elicitation_requested", &payload)]);
+    state.tick(1000);
+    assert!(send(&mut state, "me").is_empty());
+    let effects = send(&mut state, "y");
+    let content = json!({ "name": "me", "ok": true });
+    assert!(matches!(&effects[..], [Effect::Answer { body, .. }]
+        if body["response"] == json!({ "action": "accept", "content": content })));
+}
+
+#[test]
+fn a_prompt_that_was_not_taken_comes_back() {
+    let mut state = opened();
+    send(&mut state, "precious words");
+    state.hear(News::NotTaken { text: "precious words".into(), why: "gone".into() });
+    assert_eq!(state.editor.text(), "precious words");
+    assert!(state.remark().unwrap().contains("gone"));
+}
+
+#[test]
+fn a_missing_event_opens_the_stream_anew() {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    let (first, _lost, third) = (log.say("1"), log.say("2"), log.say("3"));
+    hear(&mut state, [first]);
+    assert_eq!(state.hear(News::Event(Box::new(third))), [Effect::Reopen]);
+}
+
+#[test]
+fn commands_are_completed_and_obeyed() {
+    let mut state = opened();
+    type_in(&mut state, "/ti");
+    state.press(key(KeyCode::Tab));
+    assert_eq!(state.editor.text(), "/title ");
+    let effects = send(&mut state, "My work");
+    assert_eq!(effects[0], Effect::Change(json!({ "title": "My work" })));
+    assert_eq!(send(&mut state, "/fork")[0], Effect::Fork);
+    assert_eq!(send(&mut state, "/quit")[0], Effect::Leave);
+    send(&mut state, "/help");
+    assert!(matches!(state.overlay, Some(Overlay::Help)));
+}
+
+#[test]
+fn sessions_are_picked_by_typing() {
+    let mut state = opened();
+    assert_eq!(send(&mut state, "/sessions")[0], Effect::Sessions);
+    let session = |id: &str, title: &str| SessionInfo {
+        id: id.into(),
+        title: Some(title.into()),
+        ..SessionInfo::default()
+    };
+    state.hear(News::Sessions(vec![session("s2", "Fix the door"), session("s3", "Paint")]));
+    type_in(&mut state, "paint");
+    assert_eq!(state.press(key(KeyCode::Enter)), [Effect::Attach("s3".into())]);
+}
+
+#[test]
+fn a_single_agent_is_taken_and_several_are_offered() {
+    let agent =
+        |id: &str, is_usable| AgentInfo { id: id.into(), is_usable, ..AgentInfo::default() };
+    let mut state = State::new(Vec::new());
+    assert_eq!(state.begin(Beginning::PickAgent), [Effect::Agents]);
+    let found = vec![agent("demo", true), agent("x", false)];
+    let effects = state.hear(News::Agents { found, is_complete: true });
+    assert_eq!(effects, [Effect::Create { agent: Some("demo".into()) }]);
+
+    let mut state = State::new(Vec::new());
+    state.begin(Beginning::PickAgent);
+    let found = vec![agent("demo", true), agent("native", true)];
+    assert!(state.hear(News::Agents { found, is_complete: true }).is_empty());
+    state.press(key(KeyCode::Down));
+    let effects = state.press(key(KeyCode::Enter));
+    assert_eq!(effects, [Effect::Create { agent: Some("native".into()) }]);
+}
+
+#[test]
+fn mentioned_files_go_along() {
+    let mut state = opened();
+    state.hear(News::Files(vec!["src/main.rs".into()]));
+    type_in(&mut state, "explain @mai");
+    state.press(key(KeyCode::Tab));
+    assert_eq!(state.editor.text(), "explain @src/main.rs ");
+    let effects = state.press(key(KeyCode::Enter));
+    assert!(matches!(&effects[0], Effect::Prompt { mentions, .. } if mentions == &["src/main.rs"]));
+}
+
+#[test]
+fn nothing_is_sent_to_a_session_that_is_gone() {
+    let mut state = opened();
+    state.hear(News::Link(Link::Over("the session was deleted".into())));
+    assert!(send(&mut state, "hello").is_empty());
+    assert_eq!(state.editor.text(), "hello");
+}
+
+fn any_key() -> impl Strategy<Value = KeyEvent> {
+    let code = prop_oneof![
+        any::<char>().prop_map(KeyCode::Char),
+        "[/@a-z1-9 ]".prop_map(|text| KeyCode::Char(text.chars().next().unwrap_or('a'))),
+        proptest::sample::select(vec![
+            KeyCode::Enter,
+            KeyCode::Esc,
+            KeyCode::Tab,
+            KeyCode::Up,
+            KeyCode::Down,
+            KeyCode::Left,
+            KeyCode::Right,
+            KeyCode::Backspace,
+            KeyCode::Delete,
+            KeyCode::Home,
+            KeyCode::End,
+            KeyCode::PageUp,
+            KeyCode::PageDown,
+            KeyCode::F(1),
+            KeyCode::Null,
+        ]),
+    ];
+    let modifiers = proptest::sample::select(vec![
+        KeyModifiers::NONE,
+        KeyModifiers::CONTROL,
+        KeyModifiers::ALT,
+        KeyModifiers::SHIFT,
+    ]);
+    (code, modifiers).prop_map(|(code, modifiers)| KeyEvent::new(code, modifiers))
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    Key(KeyEvent),
+    Paste(String),
+    Event(usize, serde_json::Value, u8),
+    Time(u64),
+    Size(u16, u16),
+    Lost,
+}
+
+pub(crate) fn any_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => any_key().prop_map(Step::Key),
+        1 => any::<String>().prop_map(Step::Paste),
+        4 => (0..KINDS.len(), any_json(), 0_u8..3).prop_map(|(k, p, t)| Step::Event(k, p, t)),
+        1 => (0_u64..3000).prop_map(Step::Time),
+        1 => (0_u16..100, 0_u16..40).prop_map(|(w, h)| Step::Size(w, h)),
+        1 => Just(Step::Lost),
+    ]
+}
+
+/// Takes the step; the size is for whoever draws.
+pub(crate) fn take(
+    state: &mut State,
+    log: &mut Log,
+    step: Step,
+) -> (Vec<Effect>, Option<(u16, u16)>) {
+    let effects = match step {
+        Step::Key(key) => state.press(key),
+        Step::Paste(text) => state.paste(&text),
+        Step::Event(kind, mut payload, n) => {
+            log.turn = (n > 0).then(|| crate::conversation::tests::turn(n));
+            if let Some(members) = payload.as_object_mut() {
+                members.insert("requestId".to_owned(), json!(call_id('q')));
+                members.insert("ask".to_owned(), json!(true));
+            }
+            state.hear(News::Event(Box::new(log.event(KINDS[kind], &payload))))
+        }
+        Step::Time(by) => {
+            state.tick(state.now + by);
+            Vec::new()
+        }
+        Step::Size(width, height) => return (Vec::new(), Some((width, height))),
+        Step::Lost => state.hear(News::Link(Link::Lost("\u{1b}[31mgone".into()))),
+    };
+    (effects, None)
+}

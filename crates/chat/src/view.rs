@@ -1,0 +1,178 @@
+//! The part of the conversation that fits on the screen.
+//!
+//! In: the state, and a size. Out: lines. Each item is drawn once for a width and drawn again
+//! when it changes, so that a long session costs what can be seen of it. The place in it is
+//! kept by item and line: what comes in below moves nothing.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use ratatui::text::Line;
+
+use crate::effect::Scroll;
+use crate::render::item_lines;
+use crate::state::State;
+use crate::theme::Theme;
+
+/// Items that are kept drawn; what is far away is drawn anew.
+const MAX_CACHED: usize = 4000;
+
+/// What else decides how an item looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Key {
+    columns: usize,
+    shows_thinking: bool,
+    shows_tools: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    item: usize,
+    line: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) theme: Theme,
+    key: Key,
+    drawn: HashMap<usize, (u32, Rc<Vec<Line<'static>>>)>,
+    /// The first line that is seen; without it the end is.
+    top: Option<Place>,
+    rows: usize,
+}
+
+impl View {
+    pub(crate) fn new(theme: Theme) -> Self {
+        let key = Key { columns: 0, shows_thinking: false, shows_tools: false };
+        Self { theme, key, drawn: HashMap::new(), top: None, rows: 0 }
+    }
+
+    /// Another conversation is shown.
+    pub(crate) fn reset(&mut self) {
+        self.drawn.clear();
+        self.top = None;
+    }
+
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.top.is_none()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn n_drawn(&self) -> usize {
+        self.drawn.len()
+    }
+
+    /// The lines that are seen, at most `rows`.
+    pub(crate) fn lines(
+        &mut self,
+        state: &State,
+        columns: usize,
+        rows: usize,
+    ) -> Vec<Line<'static>> {
+        self.fit(state, columns, rows);
+        let top = match self.top {
+            Some(top) => top,
+            None => self.last_top(state),
+        };
+        let mut seen = Vec::with_capacity(rows);
+        let mut place = top;
+        while seen.len() < rows && place.item < state.talk.items().len() {
+            let lines = self.item(state, place.item);
+            seen.extend(lines.iter().skip(place.line).take(rows - seen.len()).cloned());
+            place = Place { item: place.item + 1, line: 0 };
+        }
+        seen
+    }
+
+    pub(crate) fn scroll(&mut self, state: &State, by: Scroll) {
+        let page = isize::try_from(self.rows.saturating_sub(2).max(1)).unwrap_or(1);
+        match by {
+            Scroll::Lines(n) => self.step(state, n),
+            Scroll::Pages(n) => self.step(state, n.saturating_mul(page)),
+            Scroll::Start => self.top = Some(Place { item: 0, line: 0 }),
+            Scroll::End => self.top = None,
+        }
+        let end = self.last_top(state);
+        if self.top.is_some_and(|top| top >= end) {
+            self.top = None;
+        }
+    }
+
+    fn step(&mut self, state: &State, by: isize) {
+        let mut place = match self.top {
+            Some(top) => top,
+            None => self.last_top(state),
+        };
+        let n_steps = by.unsigned_abs();
+        if by < 0 {
+            self.back(state, &mut place, n_steps);
+        } else {
+            for _ in 0..n_steps {
+                let n_lines = self.item(state, place.item).len();
+                place = match place.line + 1 < n_lines {
+                    true => Place { line: place.line + 1, ..place },
+                    false => Place { item: place.item + 1, line: 0 },
+                };
+                if place.item >= state.talk.items().len() {
+                    break;
+                }
+            }
+        }
+        self.top = Some(place);
+    }
+
+    fn back(&mut self, state: &State, place: &mut Place, n_steps: usize) {
+        let mut left = n_steps;
+        while left > place.line {
+            left -= place.line;
+            let Some(item) = place.item.checked_sub(1) else {
+                place.line = 0;
+                return;
+            };
+            *place = Place { item, line: self.item(state, item).len() };
+        }
+        place.line -= left;
+    }
+
+    /// The first line of the last page.
+    fn last_top(&mut self, state: &State) -> Place {
+        let mut place = Place { item: state.talk.items().len(), line: 0 };
+        let rows = self.rows;
+        self.back(state, &mut place, rows);
+        place
+    }
+
+    fn item(&mut self, state: &State, index: usize) -> Rc<Vec<Line<'static>>> {
+        let Some(item) = state.talk.items().get(index) else { return Rc::default() };
+        if let Some((revision, lines)) = self.drawn.get(&index)
+            && *revision == item.revision
+        {
+            return lines.clone();
+        }
+        let before = index.checked_sub(1).and_then(|before| state.talk.items().get(before));
+        let lines = Rc::new(item_lines(item, before, state, self.key.columns, self.theme));
+        if self.drawn.len() >= MAX_CACHED {
+            self.drawn.clear();
+        }
+        self.drawn.insert(index, (item.revision, lines.clone()));
+        lines
+    }
+
+    fn fit(&mut self, state: &State, columns: usize, rows: usize) {
+        let State { shows_thinking, shows_tools, .. } = *state;
+        let key = Key { columns, shows_thinking, shows_tools };
+        if key != self.key {
+            self.key = key;
+            self.drawn.clear();
+        }
+        self.rows = rows;
+        if let Some(top) = self.top {
+            // The item may have fewer lines now.
+            let n_lines = self.item(state, top.item).len();
+            self.top = Some(Place { line: top.line.min(n_lines.saturating_sub(1)), ..top });
+            if top >= self.last_top(state) {
+                self.top = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Styled text, broken into lines that fit.
+//!
+//! In: pieces of text and a width. Out: lines, none of them wider. Whatever the text is, what
+//! comes out has been made safe: it holds no control character, and every width is that of
+//! what is seen.
+
+use std::borrow::Cow;
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use sessions::projection::sanitize;
+use unicode_segmentation::UnicodeSegmentation as _;
+use unicode_width::UnicodeWidthStr as _;
+
+/// Text in one style.
+#[derive(Debug, Clone)]
+pub(crate) struct Piece {
+    pub(crate) text: String,
+    pub(crate) style: Style,
+}
+
+impl Piece {
+    pub(crate) fn new(text: impl Into<String>, style: Style) -> Self {
+        Self { text: text.into(), style }
+    }
+}
+
+/// What stands before the first line, and before those that follow.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Margin {
+    pub(crate) first: Vec<Span<'static>>,
+    pub(crate) rest: Vec<Span<'static>>,
+}
+
+impl Margin {
+    pub(crate) fn new(first: &str, rest: &str, style: Style) -> Self {
+        let spans = |text: &str| vec![Span::styled(text.to_owned(), style)];
+        Self { first: spans(first), rest: spans(rest) }
+    }
+}
+
+/// Text as it may be shown; tabs become blanks.
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+    const TAB: &str = "    ";
+    match sanitize(text) {
+        safe if safe.contains('\t') => Cow::Owned(safe.replace('\t', TAB)),
+        safe => safe,
+    }
+}
+
+/// Columns that a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.graphemes(true).map(unicode_width::UnicodeWidthStr::width).sum()
+}
+
+/// Breaks between words, and inside of those that are too long.
+pub(crate) fn words(pieces: &[Piece], columns: usize, margin: &Margin) -> Vec<Line<'static>> {
+    let mut page = Page::new(columns, margin);
+    for piece in pieces {
+        for cluster in shown(&piece.text).graphemes(true) {
+            match cluster {
+                "\n" | "\r\n" => {
+                    page.end_word();
+                    page.end_line();
+                }
+                " " => {
+                    page.end_word();
+                    page.blanks.push(piece.style);
+                }
+                cluster => page.spell(cluster, piece.style),
+            }
+        }
+    }
+    page.finish()
+}
+
+/// Breaks wherever a line is full, and keeps every blank.
+pub(crate) fn cells(pieces: &[Piece], columns: usize, margin: &Margin) -> Vec<Line<'static>> {
+    let mut page = Page::new(columns, margin);
+    for piece in pieces {
+        for cluster in shown(&piece.text).graphemes(true) {
+            match cluster {
+                "\n" | "\r\n" => page.end_line(),
+                cluster => page.put_or_break(cluster, piece.style),
+            }
+        }
+    }
+    page.finish()
+}
+
+/// The beginning of a text, with a mark where it was cut.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    let text = shown(text);
+    if width(&text) <= columns {
+        return text.into_owned();
+    }
+    let mut out = String::new();
+    let mut used = 1;
+    for cluster in text.graphemes(true) {
+        used += cluster.width();
+        if used > columns {
+            break;
+        }
+        out.push_str(cluster);
+    }
+    if columns > 0 {
+        out.push('…');
+    }
+    out
+}
+
+struct Page<'a> {
+    columns: usize,
+    margin: &'a Margin,
+    lines: Vec<Line<'static>>,
+    line: Vec<Span<'static>>,
+    /// Columns in use, without the margin.
+    used: usize,
+    room: usize,
+    /// Between the last word and the next.
+    blanks: Vec<Style>,
+    word: Vec<(String, Style)>,
+    word_width: usize,
+    is_wide: bool,
+}
+
+impl<'a> Page<'a> {
+    fn new(columns: usize, margin: &'a Margin) -> Self {
+        let mut page = Self {
+            columns,
+            margin,
+            lines: Vec::new(),
+            line: Vec::new(),
+            used: 0,
+            room: 1,
+            blanks: Vec::new(),
+            word: Vec::new(),
+            word_width: 0,
+            is_wide: false,
+        };
+        page.begin(&margin.first);
+        page
+    }
+
+    fn begin(&mut self, margin: &[Span<'static>]) {
+        let taken: usize = margin.iter().map(|span| width(&span.content)).sum();
+        // A screen too narrow for the margin shows the text.
+        let fits = taken + 1 < self.columns;
+        self.line = if fits { margin.to_vec() } else { Vec::new() };
+        self.room = if fits { self.columns - taken } else { self.columns.max(1) };
+        self.used = 0;
+    }
+
+    fn end_line(&mut self) {
+        self.blanks.clear();
+        let line = std::mem::take(&mut self.line);
+        self.lines.push(Line::from(line));
+        let margin = self.margin;
+        self.begin(&margin.rest);
+    }
+
+    fn put(&mut self, cluster: &str, style: Style) {
+        self.used += cluster.width();
+        match self.line.last_mut() {
+            Some(last) if last.style == style => last.content.to_mut().push_str(cluster),
+            _ => self.line.push(Span::styled(cluster.to_owned(), style)),
+        }
+    }
+
+    fn put_or_break(&mut self, cluster: &str, style: Style) {
+        if self.used > 0 && self.used + cluster.width() > self.room {
+            self.end_line();
+        }
+        self.put(cluster, style);
+    }
+
+    fn spell(&mut self, cluster: &str, style: Style) {
+        let columns = cluster.width();
+        self.word_width += columns;
+        self.is_wide |= columns > 1;
+        match self.word.last_mut() {
+            Some((text, last)) if *last == style => text.push_str(cluster),
+            _ => self.word.push((cluster.to_owned(), style)),
+        }
+    }
+
+    fn end_word(&mut self) {
+        let word = std::mem::take(&mut self.word);
+        let columns = std::mem::take(&mut self.word_width);
+        let is_wide = std::mem::take(&mut self.is_wide);
+        if word.is_empty() {
+            return;
+        }
+        let fits = |page: &Self| page.used + page.blanks.len() + columns <= page.room;
+        // Scripts with wide letters break anywhere, and so does what no line can hold.
+        let breaks = is_wide || columns > self.room;
+        if !fits(self) && !breaks && self.used > 0 {
+            self.end_line();
+        }
+        let blanks = std::mem::take(&mut self.blanks);
+        if self.used + blanks.len() < self.room {
+            for style in blanks {
+                self.put(" ", style);
+            }
+        }
+        for (text, style) in word {
+            for cluster in text.graphemes(true) {
+                self.put_or_break(cluster, style);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Vec<Line<'static>> {
+        self.end_word();
+        self.lines.push(Line::from(self.line));
+        self.lines
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! `switchyard chat`: a session at the terminal, of the daemon or of this process.
+
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use chat::{ChatError, Left, Start, Wanted};
+use serde_json::{Map, Value, json};
+
+use crate::cli_chat::ChatArgs;
+use crate::config::Config;
+use crate::outcome::{self, ERROR, Failure, NOT_FOUND, USAGE};
+use crate::reach::Daemon;
+use crate::run::environment;
+use crate::serve::own::OwnDaemon;
+use crate::signals::Signals;
+use crate::spinner::Spinner;
+use crate::{terminal, world};
+
+/// Where what was typed is kept.
+const HISTORY: &str = "chat-history";
+
+/// Whether the whole screen is used; the log must not be written there, then.
+pub(crate) fn is_full_screen(args: &ChatArgs) -> bool {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    !args.plain && !is_dumb && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+pub(crate) async fn chat(args: ChatArgs, config: Config) -> Result<ExitCode, Failure> {
+    let mut signals = Signals::listen()?;
+    let is_full = is_full_screen(&args);
+    let mut wanted = wanted(&args, &config).await?;
+    let daemon = Daemon::find(&config).filter(|_| !args.no_daemon);
+    let (client, own) = match daemon {
+        Some(daemon) => (daemon.client().clone(), None),
+        None => {
+            let spinner = Spinner::start("opening the log …");
+            let own = OwnDaemon::start(config).await?;
+            drop(spinner);
+            let remark = "no daemon runs: sessions run in this process, and rest when you leave";
+            wanted.remark = Some(remark.to_owned());
+            (own.client(), Some(own))
+        }
+    };
+    // Which signal ended it.
+    let code = Arc::new(AtomicU8::new(0));
+    let stop = {
+        let code = code.clone();
+        async move { code.store(signals.next().await, Ordering::Relaxed) }
+    };
+    let left = match is_full {
+        true => chat::full_screen(client, wanted, stop).await,
+        false => {
+            let lines = chat::lines_of_stdin();
+            chat::plain(client, wanted, lines, std::io::stdout(), stop).await
+        }
+    };
+    if let Some(own) = own {
+        let spinner = Spinner::start("ending the agent …");
+        own.end().await;
+        drop(spinner);
+    }
+    let left = match left {
+        // As with any filter whose reader has had enough.
+        Err(ChatError::Write(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            return Ok(ExitCode::SUCCESS);
+        }
+        left => left?,
+    };
+    if let Some(id) = left.session.as_ref().filter(|_| is_full) {
+        terminal::say(&format!("session {id}; `switchyard chat -s {id:.10}` goes on with it"));
+    }
+    match code.load(Ordering::Relaxed) {
+        0 if is_full => Ok(ExitCode::SUCCESS),
+        0 => Ok(ExitCode::from(exit_code(&left))),
+        code => Ok(ExitCode::from(code)),
+    }
+}
+
+/// As that of `run`.
+fn exit_code(left: &Left) -> u8 {
+    match left.stop.as_deref() {
+        Some("error") => outcome::ERROR,
+        Some("cancelled") => outcome::INTERRUPTED,
+        _ if left.was_denied => outcome::DENIED,
+        _ => 0,
+    }
+}
+
+async fn wanted(args: &ChatArgs, config: &Config) -> Result<Wanted, Failure> {
+    let cwd = world::working_directory(args.agent.cwd.as_deref())?;
+    world::make_private_dir(&config.home.state).map_err(anyhow::Error::from)?;
+    let start = if let Some(named) = &args.session {
+        let log = world::open_log(config)?;
+        Start::Session(world::find_session(&*log, named).await?.id.to_string())
+    } else if args.resume {
+        Start::Continue
+    } else if args.pick {
+        Start::AnySession
+    } else if !args.command.is_empty() {
+        let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
+        Start::Command(words.collect())
+    } else {
+        match args.name.clone().or_else(|| args.agent.agent.clone()) {
+            Some(agent) => Start::Agent(agent),
+            None => Start::AnyAgent,
+        }
+    };
+    Ok(Wanted {
+        start,
+        cwd,
+        order: order(args)?,
+        env: environment(),
+        history: config.home.state.join(HISTORY),
+        has_color: terminal::color_on_stdout(),
+        remark: None,
+    })
+}
+
+/// What new sessions get, as the API names it.
+fn order(args: &ChatArgs) -> Result<Map<String, Value>, Failure> {
+    let mut order = Map::new();
+    let wishes = [("model", &args.model), ("effort", &args.effort), ("mode", &args.mode)];
+    for (name, wanted) in wishes.into_iter().chain([("systemPrompt", &args.system_prompt)]) {
+        if let Some(wanted) = wanted {
+            order.insert(name.to_owned(), json!(wanted));
+        }
+    }
+    let dirs: Result<Vec<_>, Failure> =
+        args.agent.add_dir.iter().map(|dir| world::working_directory(Some(dir))).collect();
+    order.insert("additionalDirectories".to_owned(), json!(dirs?));
+    order.insert("limits".to_owned(), json!(args.limits.limits()));
+    if let Some(mode) = args.permissions {
+        order.insert("permissions".to_owned(), json!(sessions::permission::Mode::from(mode)));
+    }
+    Ok(order)
+}
+
+impl From<ChatError> for Failure {
+    fn from(error: ChatError) -> Self {
+        match error {
+            ChatError::Daemon(error) => error.into(),
+            ChatError::NothingToContinue(_) => Self::new(NOT_FOUND, error.to_string())
+                .hint("`switchyard chat AGENT` begins a session"),
+            ChatError::WhichAgent(_) => {
+                Self::new(USAGE, error.to_string()).hint("name one: switchyard chat AGENT")
+            }
+            ChatError::NoAgent => Self::new(NOT_FOUND, error.to_string())
+                .hint("`switchyard agents doctor` says what is missing"),
+            ChatError::Terminal(_) => {
+                Self::new(ERROR, error.to_string()).hint("--plain needs no screen")
+            }
+            ChatError::Write(_) | ChatError::SessionDeleted => Self::new(ERROR, error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! A sign of life for whoever waits at a terminal.
+//!
+//! It appears on stderr when something takes longer than a second, and leaves no trace. Where
+//! stderr is no terminal there is none.
+
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio::task::JoinHandle;
+
+/// What is quicker needs no words.
+const PATIENCE: Duration = Duration::from_secs(1);
+const TURN_EVERY: Duration = Duration::from_millis(100);
+
+/// Turns until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Spinner(Option<Shown>);
+
+#[derive(Debug)]
+struct Shown {
+    bar: ProgressBar,
+    waiting: JoinHandle<()>,
+}
+
+impl Spinner {
+    pub(crate) fn start(text: impl Into<String>) -> Self {
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        if !std::io::stderr().is_terminal() || is_dumb {
+            return Self::none();
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+            bar.set_style(style);
+        }
+        bar.set_message(text.into());
+        let shown = bar.clone();
+        let waiting = tokio::spawn(async move {
+            tokio::time::sleep(PATIENCE).await;
+            shown.set_draw_target(ProgressDrawTarget::stderr());
+            shown.enable_steady_tick(TURN_EVERY);
+        });
+        Self(Some(Shown { bar, waiting }))
+    }
+
+    /// For those who are not to see one.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
+    pub(crate) fn tell(&self, text: impl Into<String>) {
+        if let Some(shown) = &self.0 {
+            shown.bar.set_message(text.into());
+        }
+    }
+
+    /// Writes something where the spinner stands.
+    pub(crate) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+        match &self.0 {
+            Some(shown) => shown.bar.suspend(write),
+            None => write(),
+        }
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        if let Some(shown) = self.0.take() {
+            shown.waiting.abort();
+            shown.bar.finish_and_clear();
+        }
+    }
+}

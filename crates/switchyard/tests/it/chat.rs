@@ -1,0 +1,312 @@
+//! The chat at a real terminal, and without one.
+
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use testkit::daemon::Daemon;
+use testkit::process::{PATIENCE, Yard, switchyard, wait_until};
+
+use crate::chat_stage::Pane;
+
+fn yard() -> Yard {
+    switchyard(env!("CARGO_BIN_EXE_switchyard"))
+}
+
+fn run(yard: &Yard, words: &[&str]) -> Output {
+    yard.command(words).stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    let (out, err) = (&output.stdout, &output.stderr);
+    format!("{}{}", String::from_utf8_lossy(out), String::from_utf8_lossy(err))
+}
+
+/// The chat's process, found by what it was started as.
+fn chat_pid(yard: &Yard) -> Pid {
+    let found = yard.left_over().into_iter().find(|pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+        words.get(1) == Some(&b"chat".as_slice())
+    });
+    Pid::from_raw(i32::try_from(found.unwrap()).unwrap()).unwrap()
+}
+
+#[test]
+fn a_conversation_with_a_permission() {
+    let yard = yard();
+    let pane = Pane::chat(&yard, "demo");
+    pane.line("say hello");
+    pane.wait_for("demo agent");
+    pane.line("plan ; diff src/main.rs ; permission execute rm -rf build");
+    pane.wait_for("a number or letter answers");
+    let screen = pane.screen();
+    assert!(screen.contains("Allow once (y)") && screen.contains("rm -rf build"), "{screen}");
+    pane.press(&["1"]);
+    let screen = pane.wait_for("allowed by client");
+    assert!(screen.contains("Plan") || screen.contains('+'), "{screen}");
+    pane.line("permission execute rm -rf /");
+    pane.wait_for("a number or letter answers");
+    pane.press(&["n"]);
+    pane.wait_for("rejected by client");
+    let exported = text(&run(&yard, &["sessions", "export", "last"]));
+    assert_eq!(exported.matches("\"kind\":\"permission_resolved\"").count(), 2, "{exported}");
+    pane.line("/quit");
+    pane.assert_given_back();
+    assert!(pane.screen().contains("goes on with it"), "{}", pane.screen());
+}
+
+#[test]
+fn a_turn_is_stopped_and_what_waits_with_it() {
+    let yard = yard();
+    let pane = Pane::chat(&yard, "demo");
+    pane.line("slow 100000 20");
+    pane.wait_for("working");
+    pane.line("say never");
+    pane.wait_for("waits: say never");
+    pane.press(&["Escape"]);
+    pane.wait_for("stopped");
+    pane.wait_for("not sent");
+    pane.line("say after");
+    pane.wait("an answer after", |screen| screen.lines().any(|line| line.trim() == "after"));
+}
+
+#[test]
+fn the_screen_follows_its_size() {
+    let yard = yard();
+    let pane = Pane::chat(&yard, "demo");
+    pane.line("markdown");
+    pane.wait_for("A small sample");
+    for (columns, rows) in [(30, 8), (10, 3), (160, 50)] {
+        pane.resize(columns, rows);
+        let size = format!("{columns}x{rows}");
+        pane.wait("the size", |_| pane.ask("#{pane_width}x#{pane_height}") == size);
+    }
+    pane.wait_for("A small sample");
+    pane.line("say still there");
+    pane.wait("the answer", |screen| screen.lines().any(|line| line.trim() == "still there"));
+    pane.press(&["PageUp"]);
+    pane.press(&["C-End"]);
+}
+
+#[test]
+fn a_signal_gives_the_terminal_back_and_ends_the_agent() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let yard = yard();
+        let pane = Pane::chat(&yard, "demo");
+        pane.line("slow 100000 20");
+        pane.wait_for("working");
+        kill_process(chat_pid(&yard), signal).unwrap();
+        pane.assert_given_back();
+        pane.line("echo code-$?");
+        drop(pane);
+        yard.assert_empty_within(PATIENCE);
+    }
+}
+
+#[test]
+fn several_lines_are_pasted_as_one_prompt() {
+    let yard = yard();
+    let pane = Pane::chat(&yard, "demo");
+    pane.paste("echo first-line\necho second-line\n");
+    let screen = pane.wait_for("echo second-line");
+    assert!(screen.contains("echo first-line"), "{screen}");
+    // A paste sends nothing by itself.
+    let exported = text(&run(&yard, &["sessions", "export", "last"]));
+    assert!(!exported.contains("prompt_received"), "{exported}");
+    pane.press(&["Enter"]);
+    pane.wait("the answer", |screen| {
+        screen.contains("first-linesecond-line") || screen.matches("second-line").count() > 1
+    });
+    let exported = text(&run(&yard, &["sessions", "export", "last"]));
+    assert_eq!(exported.matches("\"kind\":\"prompt_received\"").count(), 1, "{exported}");
+}
+
+#[test]
+fn nothing_that_an_agent_says_reaches_the_terminal_as_more_than_text() {
+    let yard = yard();
+    let pane = Pane::chat(&yard, "demo");
+    let title = pane.ask("#{pane_title}");
+    let evil = r"\u001b]0;owned\u0007\u001b[2J\u009b31m\u001b]52;c;b3duZWQ=\u0007&#27;[5m\u202e end-of-evil";
+    let chunk =
+        r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"EVIL"}}"#;
+    let tool = r#"{"sessionUpdate":"tool_call","toolCallId":"t","title":"EVIL","kind":"execute","status":"completed","content":[{"type":"content","content":{"type":"text","text":"EVIL"}}]}"#;
+    for update in [chunk, tool] {
+        pane.paste(&format!("update {}", update.replace("EVIL", evil)));
+        pane.wait_for("end-of-evil");
+        pane.press(&["Enter"]);
+        pane.wait("an answer", |screen| screen.contains(r"\x1b]0;owned\x07"));
+    }
+    assert_eq!(pane.ask("#{pane_title}"), title);
+    let bytes = std::fs::read(&pane.record).unwrap();
+    let has = |what: &[u8]| bytes.windows(what.len()).any(|window| window == what);
+    assert!(!has(b"\x1b]0;owned") && !has(b"\x1b]52") && !has("\u{202e}".as_bytes()));
+    assert!(!has(b"\xc2\x9b"), "a control character of two bytes got through");
+}
+
+#[test]
+fn it_is_suspended_and_comes_back() {
+    let yard = yard();
+    let pane = Pane::chat(&yard, "demo");
+    pane.line("say before");
+    pane.wait("the answer", |screen| screen.lines().any(|line| line.trim() == "before"));
+    pane.press(&["C-z"]);
+    pane.wait("the shell", |screen| screen.contains("Stopped") || screen.contains("Suspended"));
+    assert_eq!(pane.ask("#{alternate_on}"), "0");
+    pane.line("fg");
+    pane.wait_for("type a prompt");
+    pane.line("say afterwards");
+    pane.wait("the answer", |screen| screen.lines().any(|line| line.trim() == "afterwards"));
+    pane.press(&["C-d"]);
+    pane.assert_given_back();
+}
+
+#[test]
+fn what_was_typed_is_there_in_the_next_run() {
+    let yard = yard();
+    let pane = Pane::chat(&yard, "demo");
+    pane.line("say remember-me");
+    pane.wait("the answer", |screen| screen.matches("remember-me").count() > 1);
+    pane.press(&["C-c"]);
+    pane.wait_for("Ctrl-C again leaves");
+    pane.press(&["C-c"]);
+    pane.assert_given_back();
+    let mode = yard.home().join("chat-history").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    pane.line("clear; \"$EXE\" chat --continue");
+    pane.wait_for("type a prompt");
+    pane.wait("the session", |screen| screen.matches("remember-me").count() > 1);
+    pane.press(&["Up"]);
+    pane.wait_for("› say remember-me");
+}
+
+#[test]
+fn others_take_part_and_questions_from_before_are_answered() {
+    let yard = yard();
+    let daemon = Daemon::start(&yard);
+    let mut other = yard
+        .command(["run", "demo", "permission execute make", "--format", "json"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Unattended, it rejects; what matters is that the session is there.
+    other.wait().unwrap();
+    let pane = Pane::chat(&yard, "-s last");
+    pane.wait_for("make");
+    let id = pane_session(&yard);
+    let url = daemon.url(&format!("/v1/sessions/{id}/prompt"));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let body = serde_json::json!({ "prompt": "permission execute from-elsewhere" });
+    let sent = runtime.block_on(daemon.client().post(url).json(&body).send()).unwrap();
+    assert!(sent.status().is_success(), "{sent:?}");
+    pane.wait_for("from-elsewhere");
+    pane.wait_for("a number or letter answers");
+    // Left and found again: the question is still there.
+    pane.press(&["C-d"]);
+    pane.assert_given_back();
+    pane.line("clear; \"$EXE\" chat -s last");
+    pane.wait_for("a number or letter answers");
+    pane.press(&["y"]);
+    pane.wait_for("allowed by client");
+}
+
+fn pane_session(yard: &Yard) -> String {
+    let listed = run(yard, &["sessions", "list", "--json"]);
+    let all: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    all[0]["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_daemon_that_was_killed_is_found_again_and_nothing_is_doubled() {
+    let yard = yard();
+    let daemon = Daemon::start(&yard);
+    let pane = Pane::chat(&yard, "demo");
+    pane.line("say one-answer");
+    pane.wait("the answer", |screen| screen.lines().any(|line| line.trim() == "one-answer"));
+    daemon.kill9();
+    pane.wait_for("the connection is lost");
+    let _daemon = Daemon::start(&yard);
+    pane.wait("the connection", |screen| !screen.contains("the connection is lost"));
+    pane.line("say two-answer");
+    let screen =
+        pane.wait("the answer", |screen| screen.lines().any(|line| line.trim() == "two-answer"));
+    let n_said = screen.lines().filter(|line| line.trim() == "one-answer").count();
+    assert_eq!(n_said, 1, "{screen}");
+}
+
+#[test]
+fn agents_and_sessions_are_picked() {
+    let yard = yard();
+    let pane = Pane::open(&yard, 100, 30);
+    pane.line("\"$EXE\" chat demo");
+    pane.wait_for("type a prompt");
+    pane.line("/title The first one");
+    pane.wait_for("The first one");
+    pane.line("/new");
+    pane.wait("another session", |screen| !screen.contains("The first one"));
+    pane.line("/sessions");
+    pane.wait_for("The first one");
+    pane.type_in("first");
+    pane.press(&["Enter"]);
+    pane.wait("the first session", |screen| {
+        screen.lines().last().is_some_and(|line| line.contains("The first one"))
+            || screen.trim_end().lines().last().is_some_and(|line| line.contains("The first one"))
+    });
+    pane.line("/help");
+    pane.wait_for("Commands");
+    pane.press(&["Escape"]);
+    pane.wait("the end of help", |screen| !screen.contains("Commands"));
+}
+
+fn piped(yard: &Yard, words: &[&str], input: &str) -> Output {
+    let mut child = yard
+        .command(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn without_a_terminal_each_line_is_a_prompt() {
+    let yard = yard();
+    let said = piped(&yard, &["chat", "demo"], "say one\n\nsay two\n");
+    assert!(said.status.success(), "{}", text(&said));
+    let out = String::from_utf8_lossy(&said.stdout).into_owned();
+    let (one, two) = (out.find("one").unwrap(), out.find("two").unwrap());
+    assert!(one < two && !out.contains('\u{1b}'), "{out:?}");
+    yard.assert_empty_within(PATIENCE);
+    let again = piped(&yard, &["chat", "--continue"], "recall");
+    assert!(again.status.success(), "{}", text(&again));
+    assert_eq!(piped(&yard, &["chat", "demo"], "permission\n").status.code(), Some(5));
+    assert_eq!(piped(&yard, &["chat", "demo"], "fail 1 broken\n").status.code(), Some(1));
+    assert_eq!(piped(&yard, &["chat", "nobody"], "hello\n").status.success(), false);
+    assert!(piped(&yard, &["chat", "demo"], "").status.success());
+}
+
+#[test]
+fn a_signal_stops_the_turn_of_plain_lines() {
+    let yard = yard();
+    let mut child = yard
+        .command(["chat", "demo"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdin.as_mut().unwrap().write_all(b"slow 100000 10\n").unwrap();
+    let begun = wait_until(PATIENCE, || {
+        text(&run(&yard, &["sessions", "export", "last"])).contains("agent_message_chunk")
+    });
+    assert!(begun);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    yard.assert_empty_within(PATIENCE);
+}
