@@ -123,8 +123,7 @@ impl App {
                 },
                 Some(news) = self.inbox.recv() => self.hear(news)?,
                 _ = ticks.tick() => {
-                    self.state.tick(now());
-                    self.is_dirty = true;
+                    self.is_dirty |= self.state.tick(now());
                 }
             }
             if self.is_dirty && drawn_at.elapsed() >= FRAME {
@@ -196,6 +195,7 @@ impl App {
         for effect in effects {
             match effect {
                 Effect::Leave => self.is_left = true,
+                Effect::Fail(why) => return Err(ChatError::CannotOpen(why)),
                 Effect::Redraw => self.screen.clear().map_err(ChatError::Terminal)?,
                 Effect::Scroll(by) => self.view.scroll(&self.state, by),
                 Effect::Suspend => {

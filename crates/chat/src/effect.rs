@@ -41,6 +41,8 @@ pub(crate) enum Effect {
     Suspend,
     Redraw,
     Leave,
+    /// Leaves, because nothing could be opened.
+    Fail(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

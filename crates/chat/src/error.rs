@@ -12,6 +12,9 @@ pub enum ChatError {
     NothingToContinue(String),
     #[error("which agent? ready: {0}")]
     WhichAgent(String),
+    /// In the daemon's words.
+    #[error("{0}")]
+    CannotOpen(String),
     #[error("no agent is ready")]
     NoAgent,
     #[error("cannot write: {0}")]

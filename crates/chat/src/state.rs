@@ -32,8 +32,8 @@ pub(crate) struct State {
     pub(crate) editor: Editor,
     pub(crate) overlay: Option<Overlay>,
     pub(crate) form: Option<Form>,
-    /// Which option of the question is marked.
-    pub(crate) marked: usize,
+    /// Which option of the question is marked; none until a person marks one.
+    pub(crate) marked: Option<usize>,
     /// The question has the keys, not the input.
     pub(crate) is_answering: bool,
     /// A person has taken the keys away from it.
@@ -73,8 +73,11 @@ impl State {
         Self { history: History::new(history), offer: Some(0), ..Self::default() }
     }
 
-    /// Time goes by.
-    pub(crate) fn tick(&mut self, now: u64) {
+    /// Time goes by. Whether that can be seen.
+    pub(crate) fn tick(&mut self, now: u64) -> bool {
+        let seen =
+            |state: &Self| (state.remark.is_some(), state.is_answering, state.form.is_some());
+        let before = seen(self);
         self.now = now;
         if self.remark.as_ref().is_some_and(|(_, until)| now >= *until) {
             self.remark = None;
@@ -83,6 +86,21 @@ impl State {
             self.leaving_since = None;
         }
         self.look_at_question();
+        before != seen(self) || self.is_moving()
+    }
+
+    /// Something turns on the screen.
+    fn is_moving(&self) -> bool {
+        let is_settled = self.session.is_some() && self.link == Link::Live && self.n_sending == 0;
+        !is_settled || self.is_running() || self.behind().is_some()
+    }
+
+    /// How far the log was read, while it is being caught up with.
+    pub(crate) fn behind(&self) -> Option<(u64, u64)> {
+        /// What comes in between two looks is no backlog.
+        const MANY: u64 = 200;
+        let (read, head) = (self.talk.cursor.0, self.session.as_ref()?.head);
+        (read.saturating_add(MANY) < head).then_some((read, head))
     }
 
     /// The question that a person can answer now.
@@ -108,7 +126,7 @@ impl State {
             Some((known, since)) if known == id => since,
             _ => {
                 self.asked_at = Some((id, self.now));
-                self.marked = 0;
+                self.marked = None;
                 self.is_answering = false;
                 self.is_put_off = false;
                 self.form = None;
@@ -193,6 +211,7 @@ impl State {
         self.is_answering = false;
         self.form = None;
         self.n_offers_known = 0;
+        self.n_sending = 0;
     }
 }
 

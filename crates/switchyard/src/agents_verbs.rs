@@ -18,7 +18,7 @@ use crate::outcome::{ERROR, Failure, NOT_FOUND};
 use crate::paint::Paint;
 use crate::signals::Signals;
 use crate::spinner::Spinner;
-use crate::{terminal, world};
+use crate::world;
 
 pub(crate) async fn dispatch(args: AgentsArgs, config: Config) -> Result<ExitCode, Failure> {
     let catalogue = catalogue(&config)?;

@@ -151,7 +151,9 @@ impl From<ChatError> for Failure {
             ChatError::Terminal(_) => {
                 Self::new(ERROR, error.to_string()).hint("--plain needs no screen")
             }
-            ChatError::Write(_) | ChatError::SessionDeleted => Self::new(ERROR, error.to_string()),
+            ChatError::Write(_) | ChatError::SessionDeleted | ChatError::CannotOpen(_) => {
+                Self::new(ERROR, error.to_string())
+            }
         }
     }
 }

@@ -22,7 +22,7 @@ fn everything_that_agents_write_has_a_form() {
 
 #[test]
 fn a_table_that_is_too_wide_is_told_row_by_row() {
-    insta::assert_snapshot!(drawn(SAMPLE.split("```\n\n").nth(1).unwrap(), 14));
+    insta::assert_snapshot!(drawn(SAMPLE.split("```\n\n").nth(1).unwrap(), 12));
 }
 
 #[test]

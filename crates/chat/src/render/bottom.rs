@@ -72,11 +72,9 @@ pub(super) fn activity(
         (format!("{spinner} the connection is lost: {why}; trying again"), theme.bad())
     } else if let Link::Over(why) = &state.link {
         (format!("✗ {why}"), theme.bad())
-    } else if let Some(remark) = state.remark() {
-        (remark.to_owned(), theme.doubtful())
     } else if state.session.is_none() {
         (format!("{spinner} opening …"), theme.dim())
-    } else if let Some((read, head)) = behind(state) {
+    } else if let Some((read, head)) = state.behind() {
         (format!("{spinner} reading event {read} of {head}"), theme.dim())
     } else if !is_at_end {
         ("▲ earlier; PageDown or Ctrl-End goes to the end".to_owned(), theme.doubtful())
@@ -93,13 +91,14 @@ pub(super) fn activity(
     } else {
         (String::new(), theme.dim())
     };
-    Line::styled(cut(&text, columns), style)
-}
-
-/// How far the log was read, while it is being caught up with.
-fn behind(state: &State) -> Option<(u64, u64)> {
-    let (read, head) = (state.talk.cursor.0, state.session.as_ref()?.head);
-    (read < head).then_some((read, head))
+    let text = cut(&text, columns);
+    let room = columns.saturating_sub(width(&text) + 2);
+    let between = if text.is_empty() { "" } else { "  " };
+    let remark = state.remark().map(|remark| format!("{between}{}", cut(remark, room)));
+    Line::from(vec![
+        Span::styled(text, style),
+        Span::styled(remark.unwrap_or_default(), theme.doubtful()),
+    ])
 }
 
 /// Who answers, with what, and what it has cost.

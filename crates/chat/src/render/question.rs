@@ -29,7 +29,7 @@ pub(super) fn lines(
     match &question.wants {
         Wants::Choice(choices) => {
             for (index, choice) in choices.iter().enumerate() {
-                let is_marked = state.is_answering && index == state.marked;
+                let is_marked = state.is_answering && Some(index) == state.marked;
                 let mark = if is_marked { "▸" } else { " " };
                 let letter = match choice.kind.as_str() {
                     "allow_once" => " (y)",

@@ -69,7 +69,7 @@ fn told() -> (State, Log) {
 #[test]
 fn a_turn_with_everything_in_it() {
     let (state, _) = told();
-    insta::assert_snapshot!(drawn(&state));
+    insta::assert_snapshot!(screen(&state, &mut View::new(Theme::new(true)), 60, 40));
 }
 
 #[test]
@@ -124,6 +124,7 @@ fn what_waits_is_shown_below_what_runs() {
 #[test]
 fn thinking_unfolds() {
     let (mut state, _) = told();
+    let drawn = |state: &State| screen(state, &mut View::new(Theme::new(true)), 60, 50);
     assert!(drawn(&state).contains("thinking: Let me see."));
     state.shows_thinking = true;
     assert!(drawn(&state).contains("✻ Hm."));

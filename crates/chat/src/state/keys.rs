@@ -80,7 +80,7 @@ impl State {
         let Wants::Choice(choices) = &question.wants else {
             let body = |action: &str| json!({ "response": { "action": action } });
             let answer = match key.code {
-                KeyCode::Char('1' | 'y') | KeyCode::Enter => Some(body("accept")),
+                KeyCode::Char('1' | 'y') => Some(body("accept")),
                 KeyCode::Char('2' | 'n') => Some(body("decline")),
                 _ => None,
             };
@@ -93,14 +93,15 @@ impl State {
         let last = choices.len().saturating_sub(1);
         let chosen = match key.code {
             KeyCode::Up => {
-                self.marked = self.marked.saturating_sub(1);
+                self.marked = Some(self.marked.map_or(last, |marked| marked.saturating_sub(1)));
                 return Vec::new();
             }
             KeyCode::Down => {
-                self.marked = (self.marked + 1).min(last);
+                self.marked = Some(self.marked.map_or(0, |marked| (marked + 1).min(last)));
                 return Vec::new();
             }
-            KeyCode::Enter => Some(self.marked.min(last)),
+            // Enter alone, which is pressed all the time, allows nothing.
+            KeyCode::Enter => self.marked.map(|marked| marked.min(last)),
             KeyCode::Char(digit @ '1'..='9') if !is_ctrl => {
                 digit.to_digit(10).and_then(|digit| usize::try_from(digit).ok()).map(|n| n - 1)
             }

@@ -11,7 +11,10 @@ impl State {
                 self.forget();
                 self.agent = Some(session.agent.clone());
                 self.session = Some(*session);
-                self.remark = None;
+                // What was said about the way here is over.
+                if self.remark().is_some_and(|remark| remark.ends_with('…')) {
+                    self.remark = None;
+                }
                 self.overlay = None;
                 return vec![Effect::Refresh];
             }
@@ -53,10 +56,11 @@ impl State {
                 self.look_at_question();
             }
             News::CannotOpen(why) => {
-                self.say(why.clone());
+                // Without a session there is nothing to stay for.
                 if self.session.is_none() {
-                    self.link = Link::Over(why);
+                    return vec![Effect::Fail(why)];
                 }
+                self.say(why);
             }
             News::Done(what) => self.say(what),
         }

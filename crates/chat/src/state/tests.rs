@@ -114,7 +114,7 @@ fn a_question_is_answered_by_letter_or_mark_once() {
     for (keys, option) in [
         (vec![KeyCode::Char('n')], "opt-3"),
         (vec![KeyCode::Char('y')], "opt-1"),
-        (vec![KeyCode::Down, KeyCode::Enter], "opt-2"),
+        (vec![KeyCode::Enter, KeyCode::Down, KeyCode::Down, KeyCode::Enter], "opt-2"),
     ] {
         let mut state = opened();
         let mut log = Log::in_turn();

@@ -126,17 +126,20 @@ fn several_lines_are_pasted_as_one_prompt() {
 #[test]
 fn nothing_that_an_agent_says_reaches_the_terminal_as_more_than_text() {
     let yard = yard();
-    let pane = Pane::chat(&yard, "demo");
+    // Wide enough for no line to be broken.
+    let pane = Pane::open(&yard, 400, 40);
+    pane.line("\"$EXE\" chat demo");
+    pane.wait_for("type a prompt");
     let title = pane.ask("#{pane_title}");
     let evil = r"\u001b]0;owned\u0007\u001b[2J\u009b31m\u001b]52;c;b3duZWQ=\u0007&#27;[5m\u202e end-of-evil";
     let chunk =
         r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"EVIL"}}"#;
     let tool = r#"{"sessionUpdate":"tool_call","toolCallId":"t","title":"EVIL","kind":"execute","status":"completed","content":[{"type":"content","content":{"type":"text","text":"EVIL"}}]}"#;
-    for update in [chunk, tool] {
+    for (update, n_times) in [(chunk, 1), (tool, 3)] {
         pane.paste(&format!("update {}", update.replace("EVIL", evil)));
         pane.wait_for("end-of-evil");
         pane.press(&["Enter"]);
-        pane.wait("an answer", |screen| screen.contains(r"\x1b]0;owned\x07"));
+        pane.wait("an answer", |screen| screen.matches(r"\x1b]0;owned\x07").count() >= n_times);
     }
     assert_eq!(pane.ask("#{pane_title}"), title);
     let bytes = std::fs::read(&pane.record).unwrap();
