@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
@@ -24,6 +25,7 @@ pub(super) enum Typed {
 pub(super) struct Keyboard {
     typed: mpsc::Receiver<Typed>,
     is_wanted: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Keyboard {
@@ -31,7 +33,7 @@ impl Keyboard {
         let (sender, typed) = mpsc::channel(MAX_TYPED);
         let is_wanted = Arc::new(AtomicBool::new(true));
         let wanted = is_wanted.clone();
-        std::thread::spawn(move || {
+        let thread = std::thread::spawn(move || {
             while wanted.load(Ordering::SeqCst) {
                 let Ok(is_there) = event::poll(LOOK_EVERY) else { return };
                 if !is_there {
@@ -49,7 +51,7 @@ impl Keyboard {
                 }
             }
         });
-        Self { typed, is_wanted }
+        Self { typed, is_wanted, thread: Some(thread) }
     }
 
     /// Nothing when the terminal is gone.
@@ -67,7 +69,12 @@ impl Keyboard {
 }
 
 impl Drop for Keyboard {
+    /// What is typed from here on is for whoever has the terminal next.
     fn drop(&mut self) {
         self.is_wanted.store(false, Ordering::SeqCst);
+        self.typed.close();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }

@@ -48,7 +48,8 @@ impl<'a> Pane<'a> {
 
     fn tmux(&self, words: &[&str]) -> Output {
         let socket = self.socket.to_str().unwrap();
-        let all = ["-S", socket].iter().chain(words);
+        let first = ["-S", socket];
+        let all = first.iter().chain(words);
         let mut command = self.yard.other("tmux", all);
         command.env("EXE", self.yard.exe()).env("PS1", "$ ").env("TERM", "xterm-256color");
         command.env_remove("TMUX").env_remove("ENV").env("LC_ALL", "C.UTF-8");
