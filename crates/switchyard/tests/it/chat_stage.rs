@@ -120,6 +120,7 @@ impl<'a> Pane<'a> {
             flags == "0 1 0" || flags == "0 1"
         });
         assert!(came, "{}\n{}", is_back(), self.screen());
+        self.wait("prompt of the shell", |screen| screen.trim_end().ends_with('$'));
         self.line(
             "stty -a | tr ' ' '\\n' | grep -cxE 'icanon|echo|isig|opost'; echo given-$((40 + 2))",
         );
