@@ -102,7 +102,7 @@ impl HistoryFile {
         if std::fs::metadata(&self.0).is_ok_and(|about| about.len() > MAX_FILE_BYTES) {
             self.shorten()?;
         }
-        let mut file = self.options().append(true).open(&self.0)?;
+        let mut file = private().append(true).open(&self.0)?;
         file.write_all(format!("{}\n", serde_json::Value::from(entry)).as_bytes())
     }
 
@@ -116,16 +116,17 @@ impl HistoryFile {
             .map(|entry| format!("{}\n", serde_json::Value::from(entry.as_str())))
             .collect();
         let new = self.0.with_extension(format!("{}.new", std::process::id()));
-        let mut file = self.options().write(true).truncate(true).open(&new)?;
+        let mut file = private().write(true).truncate(true).open(&new)?;
         file.write_all(lines.concat().as_bytes())?;
         std::fs::rename(new, &self.0)
     }
+}
 
-    fn options(&self) -> std::fs::OpenOptions {
-        let mut options = std::fs::OpenOptions::new();
-        options.create(true).mode(0o600);
-        options
-    }
+/// For us alone: prompts hold whatever secrets were typed.
+fn private() -> std::fs::OpenOptions {
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).mode(0o600);
+    options
 }
 
 #[cfg(test)]

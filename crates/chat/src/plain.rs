@@ -110,13 +110,10 @@ impl Talk {
         let accepted: Value = self.client.post(&format!("{}/prompt", self.base), &body).await?;
         let turn = accepted["turnId"].as_str().unwrap_or_default().to_owned();
         loop {
-            let told = match events.next().await {
-                Ok(Some(told)) => told,
-                Ok(None) | Err(_) => {
-                    // Cut off; the log goes on where we were.
-                    events = self.reopen().await?;
-                    continue;
-                }
+            let Ok(Some(told)) = events.next().await else {
+                // Cut off; the log goes on where we were.
+                events = self.reopen().await?;
+                continue;
             };
             match told {
                 Told::Event(event, id) => {

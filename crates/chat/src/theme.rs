@@ -20,6 +20,7 @@ impl Theme {
         self.with(Color::DarkGray).add_modifier(Modifier::DIM)
     }
 
+    #[expect(clippy::unused_self, reason = "asked for like the others")]
     pub(crate) fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
@@ -56,6 +57,7 @@ impl Theme {
         self.with(Color::Magenta)
     }
 
+    #[expect(clippy::unused_self, reason = "asked for like the others")]
     pub(crate) fn selected(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }

@@ -91,7 +91,7 @@ fn an_event_that_comes_twice_is_heard_once_and_a_gap_is_noticed() {
     let first = log.say("one");
     let second = log.say("two");
     let third = log.say("three");
-    let mut talk = heard(&[first.clone()]);
+    let mut talk = heard(std::slice::from_ref(&first));
     assert_eq!(talk.hear(&first), Heard::Known);
     assert_eq!(talk.hear(&third), Heard::Gap);
     assert_eq!(talk.hear(&second), Heard::New);

@@ -1,5 +1,6 @@
 //! Tables: in columns where they fit, and row by row where they do not.
 
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::theme::Theme;
@@ -77,10 +78,8 @@ impl Table {
             }
             for (n, text) in row.iter().enumerate() {
                 let name = head.get(n).map(|name| format!("{name}: ")).unwrap_or_default();
-                let pieces = [
-                    Piece::new(name, theme.strong()),
-                    Piece::new(text.clone(), Default::default()),
-                ];
+                let pieces =
+                    [Piece::new(name, theme.strong()), Piece::new(text.clone(), Style::new())];
                 lines.extend(words(&pieces, columns, &Margin::default()));
             }
         }

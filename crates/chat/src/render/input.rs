@@ -11,7 +11,7 @@ const MARK: &str = "› ";
 const INDENT: &str = "  ";
 
 pub(super) struct Rows {
-    rows: Vec<Line<'static>>,
+    all: Vec<Line<'static>>,
     cursor_row: usize,
     pub(super) column: usize,
 }
@@ -19,10 +19,10 @@ pub(super) struct Rows {
 impl Rows {
     /// As many rows around the cursor as there is room for, and the cursor's row in them.
     pub(super) fn window(&self, max_rows: usize) -> (&[Line<'static>], usize) {
-        let n_rows = self.rows.len().min(max_rows);
-        let last_start = self.rows.len() - n_rows;
+        let n_rows = self.all.len().min(max_rows);
+        let last_start = self.all.len() - n_rows;
         let start = (self.cursor_row + 1).saturating_sub(n_rows).min(last_start);
-        let rows = self.rows.get(start..start + n_rows).unwrap_or_default();
+        let rows = self.all.get(start..start + n_rows).unwrap_or_default();
         (rows, self.cursor_row - start)
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn rows(state: &State, columns: usize, theme: Theme) -> Rows {
     if cursor == text.len() {
         (cursor_row, column) = (rows.len() - 1, width(MARK) + used);
     }
-    Rows { rows, cursor_row, column }
+    Rows { all: rows, cursor_row, column }
 }
 
 fn hint(state: &State) -> &'static str {
