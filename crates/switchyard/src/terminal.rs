@@ -7,12 +7,6 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Writes to stderr as it is.
-pub(crate) fn write(text: &str) {
-    let mut stderr = std::io::stderr();
-    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
-}
-
 /// Colour where there is a terminal that wants it.
 pub(crate) fn color_on_stdout() -> bool {
     std::io::stdout().is_terminal() && wants_color()
