@@ -10,6 +10,7 @@ mod acp;
 mod diff;
 mod envelopes;
 pub(crate) mod json;
+mod printed;
 mod prompts;
 mod quiet;
 mod sanitize;

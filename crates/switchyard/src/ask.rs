@@ -3,9 +3,11 @@
 //! The question itself is on the screen already; here only the answer is read. Reading
 //! happens on a thread of its own: nothing can interrupt a person who does not type.
 
+mod choices;
+
 use std::io::{BufRead, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
 use sessions::projection::sanitize_line;
@@ -14,6 +16,8 @@ use tokio::sync::{mpsc, oneshot};
 use wire::{CallId, Event, Json, Kind};
 
 use crate::reached::Reached;
+use crate::terminal;
+pub(crate) use choices::{Typed, Whole, typed};
 
 /// A form's words that are longer are cut.
 const MAX_CHARS: usize = 200;
@@ -24,6 +28,7 @@ pub(crate) struct Asker {
     lines: mpsc::Sender<(String, oneshot::Sender<Option<String>>)>,
     /// Questions that have been on the screen so far.
     n_shown: Arc<AtomicU64>,
+    whole: Arc<Mutex<Whole>>,
 }
 
 /// The question that an event puts to people, if it does.
@@ -53,18 +58,22 @@ impl Asker {
                 let _ = reply.send(line);
             }
         });
-        Self { lines, n_shown: Arc::default() }
+        let whole = Arc::new(Mutex::new(Whole::new()));
+        Self { lines, n_shown: Arc::default(), whole }
     }
 
     /// Answers a question that the log asks, on the side. Nothing happens for other events.
     pub(crate) fn consider(&self, event: &Event, session: &Reached) {
+        let whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner).see(event);
         let payload: Value = event.payload.read().unwrap_or_default();
         let Some(id) = asked(&payload) else { return };
         self.n_shown.fetch_add(1, Ordering::Relaxed);
         let (asker, session, kind) = (self.clone(), session.clone(), event.kind.clone());
         tokio::spawn(async move {
             let answer = match kind {
-                Kind::PermissionRequested => asker.permission(&payload["request"]).await,
+                Kind::PermissionRequested => {
+                    asker.permission(&payload["request"], whole.as_deref()).await
+                }
                 Kind::ElicitationRequested => asker.form(&payload["request"]).await,
                 _ => return,
             };
@@ -72,28 +81,15 @@ impl Asker {
         });
     }
 
-    async fn permission(&self, request: &Value) -> Answer {
-        let options: Vec<&Value> = request["options"].as_array().into_iter().flatten().collect();
-        // Names its subject, because another question may have come between.
-        let title = request["toolCall"]["title"].as_str().unwrap_or("the question above");
-        let names: Vec<String> = options
-            .iter()
-            .enumerate()
-            .map(|(index, option)| {
-                let name = option["name"].as_str().unwrap_or("?");
-                format!("{} {}", index + 1, sanitize_line(name, MAX_CHARS))
-            })
-            .collect();
-        let title = sanitize_line(title, MAX_CHARS);
-        let prompt = format!("\n{title}: {} (a number; Enter rejects) ", names.join(", "));
+    /// `whole` is all of what is asked about, where that is longer than what was shown.
+    async fn permission(&self, request: &Value, whole: Option<&str>) -> Answer {
+        let prompt = choices::prompt(request, whole.is_some());
         loop {
             let Some(line) = self.line(prompt.clone()).await else { return Answer::Reject };
-            if line.is_empty() {
-                return Answer::Reject;
-            }
-            let chosen = line.parse::<usize>().ok().and_then(|n| options.get(n.checked_sub(1)?));
-            if let Some(id) = chosen.and_then(|option| option["optionId"].as_str()) {
-                return Answer::Permission(Some(id.to_owned()));
+            match choices::typed(&line, request) {
+                Typed::Answer(answer) => return answer,
+                Typed::View => terminal::say(whole.unwrap_or("all of it is shown above")),
+                Typed::Nothing(why) => terminal::say(&why),
             }
         }
     }

@@ -4,12 +4,11 @@ use std::io::BufRead as _;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use sessions::session::Answer;
 use store::EventLog;
 use tokio::sync::mpsc;
 use wire::{CallId, Event, Json, Kind, Seq};
 
-use crate::ask::asked;
+use crate::ask::{Typed, Whole, asked, typed};
 use crate::cli::Format;
 use crate::cli_daemon::AttachArgs;
 use crate::config::Config;
@@ -42,6 +41,8 @@ pub(crate) async fn attach(args: AttachArgs, config: Config) -> Result<ExitCode,
         shown_from: Seq(args.after.unwrap_or_default()),
         session: Reached::There { daemon, id: record.id },
         questions: Vec::new(),
+        whole: Whole::new(),
+        offers_view: false,
         is_running: false,
     };
     if terminal::can_ask() {
@@ -78,13 +79,25 @@ pub(crate) async fn attach(args: AttachArgs, config: Config) -> Result<ExitCode,
     }
 }
 
+/// A question that waits for an answer.
+struct Asked {
+    id: CallId,
+    request: Value,
+    /// All of what it is about, where that is longer than what is shown.
+    whole: Option<String>,
+    is_form: bool,
+}
+
 /// What is on the screen, and what can be answered.
 struct View {
     formatter: Formatter,
     cursor: Seq,
     shown_from: Seq,
     session: Reached,
-    questions: Vec<(CallId, Value)>,
+    questions: Vec<Asked>,
+    whole: Whole,
+    /// A question that is about to be shown is longer than what is shown of it.
+    offers_view: bool,
     is_running: bool,
 }
 
@@ -106,21 +119,28 @@ impl View {
             if !show(&mut self.formatter)? {
                 return Ok(false);
             }
+            if std::mem::take(&mut self.offers_view) {
+                terminal::say("  v shows all of it");
+            }
         }
     }
 
     fn note(&mut self, event: &Event) {
         let payload: Value = event.payload.read().unwrap_or_default();
+        let whole = self.whole.see(event);
         match event.kind {
             Kind::PromptReceived | Kind::TurnStarted => self.is_running = true,
             Kind::TurnEnded => self.is_running = false,
             Kind::PermissionRequested | Kind::ElicitationRequested => {
-                let id = asked(&payload);
-                self.questions.extend(id.map(|id| (id, payload["request"].clone())));
+                let Some(id) = asked(&payload) else { return };
+                self.offers_view |= whole.is_some() && event.seq > self.shown_from;
+                let is_form = event.kind == Kind::ElicitationRequested;
+                let request = payload["request"].clone();
+                self.questions.push(Asked { id, request, whole, is_form });
             }
             Kind::PermissionResolved | Kind::ElicitationResolved => {
                 let id = payload["requestId"].as_str();
-                self.questions.retain(|(asked, _)| Some(asked.as_str()) != id);
+                self.questions.retain(|asked| Some(asked.id.as_str()) != id);
             }
             _ => {}
         }
@@ -128,7 +148,7 @@ impl View {
 
     /// A line is the answer to the oldest question, or the next prompt.
     async fn hear(&mut self, line: &str) -> Result<(), Failure> {
-        let Some((id, request)) = self.questions.first() else {
+        let Some(asked) = self.questions.first() else {
             if !line.is_empty() {
                 let blocks = json!([{ "type": "text", "text": line }]);
                 self.session.prompt(Json::of(&json!({ "prompt": blocks })), "attach").await?;
@@ -136,17 +156,14 @@ impl View {
             }
             return Ok(());
         };
-        let number = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        let option = number.and_then(|number| request["options"][number]["optionId"].as_str());
-        let answer = match option {
-            Some(option) => Answer::Permission(Some(option.to_owned())),
-            None if line.is_empty() => Answer::Reject,
-            None => {
-                terminal::say("the agent asks: a number chooses, Enter rejects");
-                return Ok(());
+        match typed(line, &asked.request) {
+            Typed::Answer(answer) => self.session.answer(asked.id, answer, "attach").await,
+            _ if asked.is_form => terminal::say("the agent asks with a form: Enter rejects it"),
+            Typed::View => {
+                terminal::say(asked.whole.as_deref().unwrap_or("all of it is shown above"));
             }
-        };
-        self.session.answer(*id, answer, "attach").await;
+            Typed::Nothing(why) => terminal::say(&why),
+        }
         Ok(())
     }
 }

@@ -90,8 +90,17 @@ impl Formatter {
         self.spinner = Some(spinner);
     }
 
-    /// Ends the line that the last word stands in.
+    /// Ends the line that the last word stands in; nothing follows.
     pub(crate) fn end_line(&mut self) {
+        if let Projection::Quiet(quiet) = &mut self.projection {
+            quiet.finish(&mut self.out);
+        }
+        if let Some(last) = self.out.chars().next_back() {
+            if last != '\n' {
+                self.out.push('\n');
+            }
+            return;
+        }
         if self.out.is_empty() && !self.is_line_ended {
             self.out.push('\n');
         }

@@ -40,17 +40,19 @@ pub(crate) fn one_line(text: &str) -> String {
     asked(text.trim()).replace('\n', " ⏎ ").replace('\t', " ")
 }
 
-/// As [`one_line`]; of a long text both ends and how long it is.
+/// As [`one_line`]; of a long text both ends and how long all of it is.
 pub(crate) fn title(text: &str) -> String {
     let line = one_line(text);
     let n = line.chars().count();
     if n <= TITLE_CHARS {
         return line;
     }
+    // Of what will run, not of how it is shown.
+    let n_real = text.trim().chars().count();
     let half = TITLE_CHARS / 2;
     let head: String = line.chars().take(half).collect();
     let tail: String = line.chars().skip(n - half).collect();
-    format!("{head} … {tail} ({n} characters)")
+    format!("{head} … {tail} ({n_real} characters)")
 }
 
 /// What a command printed, as its last screen would show it: without colours and what a

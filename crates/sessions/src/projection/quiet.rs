@@ -2,33 +2,61 @@
 //!
 //! In: every event. Out: the text of the agent's messages as it streams. For a pipe the
 //! text is left as it is; for a terminal it is made safe first.
+//!
+//! Some agents say why a turn failed as if it were their answer. It is none, so the last piece
+//! waits until it is known what follows, and is left out if the end of the turn says the same.
 
 use wire::{Event, Kind};
 
 use super::sanitize::Sanitizer;
-use super::view::{chunk_text, update_of};
+use super::view::{TurnEnd, chunk_text, update_of};
 
 /// Projects a log into the agent's answer.
 #[derive(Debug)]
 pub struct Quiet {
     /// Present when the reader is a terminal.
     sanitizer: Option<Sanitizer>,
+    /// The last piece, not written yet.
+    held: String,
 }
 
 impl Quiet {
     pub fn new(is_terminal: bool) -> Self {
-        Self { sanitizer: is_terminal.then(Sanitizer::default) }
+        Self { sanitizer: is_terminal.then(Sanitizer::default), held: String::new() }
     }
 
     pub fn project(&mut self, event: &Event, out: &mut String) {
-        if event.kind.update_name() == Some("agent_message_chunk") {
-            let text = chunk_text(&update_of(event));
-            match &mut self.sanitizer {
-                Some(sanitizer) => sanitizer.push(&text, out),
-                None => out.push_str(&text),
+        match (event.kind.update_name(), &event.kind) {
+            (Some("agent_message_chunk"), _) => {
+                self.write_held(out);
+                self.held = chunk_text(&update_of(event));
             }
-        } else if let (Kind::TurnEnded, Some(sanitizer)) = (&event.kind, &mut self.sanitizer) {
-            sanitizer.finish(out);
+            // Nothing that an agent would do in the middle of an answer.
+            (Some("usage_update" | "session_info_update"), _) => {}
+            (_, Kind::TurnEnded) => {
+                let fault = TurnEnd::of(event).fault;
+                if fault.is_some_and(|fault| fault.message.trim() == self.held.trim()) {
+                    self.held.clear();
+                }
+                self.write_held(out);
+                if let Some(sanitizer) = &mut self.sanitizer {
+                    sanitizer.finish(out);
+                }
+            }
+            _ => self.write_held(out),
+        }
+    }
+
+    /// Writes what waits: nothing will follow.
+    pub fn finish(&mut self, out: &mut String) {
+        self.write_held(out);
+    }
+
+    fn write_held(&mut self, out: &mut String) {
+        let text = std::mem::take(&mut self.held);
+        match &mut self.sanitizer {
+            Some(sanitizer) => sanitizer.push(&text, out),
+            None => out.push_str(&text),
         }
     }
 }

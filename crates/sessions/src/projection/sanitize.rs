@@ -65,25 +65,52 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
 
 /// The safe form of a text that must stay on one line and within `max_chars`: line breaks
 /// and tabs are shown as escapes, long runs of blanks are counted, and a text that is too
-/// long shows both of its ends and its length.
+/// long shows both of its ends and how many of its characters are left out between them.
 pub fn sanitize_line(text: &str, max_chars: usize) -> String {
-    let mut line = String::with_capacity(text.len());
-    let mut blanks = 0;
-    for c in text.trim_end_matches(['\n', '\r']).chars() {
-        if is_blank(c) {
-            blanks += 1;
-            continue;
+    let mut pieces = Vec::with_capacity(text.len());
+    let mut rest = text.trim_end_matches(['\n', '\r']).chars().peekable();
+    while let Some(first) = rest.next() {
+        let mut n_chars = 1;
+        while is_blank(first) && rest.next_if(|next| is_blank(*next)).is_some() {
+            n_chars += 1;
         }
-        flush_blanks(std::mem::take(&mut blanks), &mut line);
-        match c {
-            '\n' => line.push_str("\\n"),
-            '\t' => line.push_str("\\t"),
-            c if is_hidden(c) => escape(c, &mut line),
-            c => line.push(c),
+        if n_chars < LONGEST_BLANK_RUN {
+            pieces.extend(std::iter::repeat_n(Piece { first, n_chars: 1 }, n_chars));
+        } else {
+            pieces.push(Piece { first, n_chars });
         }
     }
-    flush_blanks(blanks, &mut line);
-    cut_middle(line, max_chars)
+    cut_middle(&pieces, max_chars)
+}
+
+/// One character of a text, or a long run of blanks.
+#[derive(Clone, Copy)]
+struct Piece {
+    first: char,
+    n_chars: usize,
+}
+
+impl Piece {
+    fn write(self, out: &mut String) {
+        // Writing to a String cannot fail, here and below.
+        match self.first {
+            _ if self.n_chars > 1 => _ = write!(out, " …({} blanks)… ", self.n_chars),
+            c if is_blank(c) => out.push(' '),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if is_hidden(c) => escape(c, out),
+            c => out.push(c),
+        }
+    }
+
+    fn width(self) -> usize {
+        if self.n_chars == 1 && !is_hidden(self.first) {
+            return 1;
+        }
+        let mut shown = String::new();
+        self.write(&mut shown);
+        shown.chars().count()
+    }
 }
 
 /// Whether `c` acts on a terminal or on its reader without being seen.
@@ -113,37 +140,53 @@ fn is_blank(c: char) -> bool {
     )
 }
 
-fn flush_blanks(n_blanks: usize, out: &mut String) {
-    if n_blanks < LONGEST_BLANK_RUN {
-        out.extend(std::iter::repeat_n(' ', n_blanks));
-    } else {
-        // Writing to a String cannot fail, here and below.
-        let _ = write!(out, " …({n_blanks} blanks)… ");
-    }
-}
-
 fn escape(c: char, out: &mut String) {
     let code = u32::from(c);
     let _ =
         if code <= 0xff { write!(out, "\\x{code:02x}") } else { write!(out, "\\u{{{code:x}}}") };
 }
 
-/// Keeps both ends of `line` when it has more than `max_chars` characters.
-fn cut_middle(line: String, max_chars: usize) -> String {
-    let n_chars = line.chars().count();
-    if n_chars <= max_chars {
-        return line;
+/// Keeps both ends of a text that takes more than `max_chars` characters. What is counted as
+/// left out are characters of the text itself, however they are shown.
+fn cut_middle(pieces: &[Piece], max_chars: usize) -> String {
+    let joined = |pieces: &[Piece]| {
+        let mut shown = String::with_capacity(pieces.len());
+        pieces.iter().for_each(|piece| piece.write(&mut shown));
+        shown
+    };
+    let width: usize = pieces.iter().map(|piece| piece.width()).sum();
+    if width <= max_chars {
+        return joined(pieces);
     }
-    let mark = format!(" …({n_chars} chars)… ");
-    let kept = max_chars.saturating_sub(mark.chars().count());
+    let n_chars: usize = pieces.iter().map(|piece| piece.n_chars).sum();
+    let mark = |n_left_out: usize| format!(" …({n_left_out} chars left out)… ");
+    // As wide as the mark can be.
+    let kept = max_chars.saturating_sub(mark(n_chars).chars().count());
     // A line too narrow for the mark still says that something is missing.
     if kept < 2 {
+        let line = joined(pieces);
         return line.chars().take(max_chars.saturating_sub(1)).chain(['…']).collect();
     }
-    let n_tail = kept / 2;
-    let head = line.chars().take(kept - n_tail);
-    let tail = line.chars().skip(n_chars - n_tail);
-    head.chain(mark.chars()).chain(tail).collect()
+    let n_tail = n_that_fit(pieces.iter().rev(), kept / 2);
+    let n_head = n_that_fit(pieces.iter(), kept - kept / 2);
+    let (head, rest) = pieces.split_at(n_head);
+    let (middle, tail) = rest.split_at(rest.len().saturating_sub(n_tail));
+    let n_left_out = middle.iter().map(|piece| piece.n_chars).sum();
+    format!("{}{}{}", joined(head), mark(n_left_out), joined(tail))
+}
+
+/// How many of `pieces`, from the first, take no more than `width` together.
+fn n_that_fit<'a>(pieces: impl Iterator<Item = &'a Piece>, width: usize) -> usize {
+    let mut left = width;
+    pieces
+        .take_while(|piece| match left.checked_sub(piece.width()) {
+            Some(rest) => {
+                left = rest;
+                true
+            }
+            None => false,
+        })
+        .count()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! terminal without having been made safe: the only control sequences in the output are
 //! our own colours, and with `color` off there are none.
 
+mod asked;
 mod notes;
 mod page;
 mod questions;
@@ -49,6 +50,10 @@ pub struct TextRenderer {
     turn_started: Option<Millis>,
     /// Errors of the running turn, which its end often repeats.
     errors_told: Vec<String>,
+    /// What the agent's answer ended with: the last piece of it.
+    last_words: String,
+    shows_whole_questions: bool,
+    is_question_long: bool,
 }
 
 impl TextRenderer {
@@ -66,6 +71,9 @@ impl TextRenderer {
             turn: None,
             turn_started: None,
             errors_told: Vec::new(),
+            last_words: String::new(),
+            shows_whole_questions: false,
+            is_question_long: false,
         }
     }
 
@@ -156,6 +164,7 @@ impl TextRenderer {
             let Some(text) = text.filter(|text: &String| !text.is_empty()) else { continue };
             self.announce_all(out);
             self.page.stream(Part::Answer, &text, out);
+            self.last_words = text;
         }
     }
 

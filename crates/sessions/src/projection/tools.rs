@@ -44,7 +44,9 @@ impl Status {
 pub(crate) enum Output {
     Text(String),
     Diff(FileDiff),
-    /// Something that is neither, described.
+    /// A terminal of the client, by its id; what was in it is not here.
+    Terminal(String),
+    /// Something that is none of these, described.
     Other(String),
 }
 
@@ -174,7 +176,7 @@ fn read_output(node: Node<'_>) -> Vec<Output> {
         }
         Some("terminal") => {
             let id = fields.label("terminalId").unwrap_or_default();
-            vec![Output::Other(format!("[terminal {id}]"))]
+            vec![Output::Terminal(id.into_owned())]
         }
         // Some agents leave the wrapper out and send the block itself.
         Some("content") => blocks(fields.get("content")).iter().filter_map(read_block).collect(),

@@ -8,12 +8,13 @@ use serde_json::{Map, Value};
 use super::super::chat::ToolSpec;
 use super::super::scene::Scene;
 use super::super::tools::{Content, Kind, Need, Prepared, Shown, Tool, ToolError};
+use super::super::visible;
 use super::offer::Offer;
 use super::server::Server;
 use super::{output, shorten};
 
-/// Of the arguments, for people.
-const SHOWN_CHARS: usize = 4000;
+/// Of the arguments, for people; nobody should allow what was not shown.
+const SHOWN_CHARS: usize = 100_000;
 
 #[derive(Debug)]
 pub(super) struct McpTool {
@@ -53,7 +54,8 @@ impl Tool for McpTool {
                 true => Vec::new(),
                 false => {
                     let text = serde_json::to_string_pretty(&arguments).unwrap_or_default();
-                    vec![Content::Text(shorten(&text, SHOWN_CHARS))]
+                    let text = visible::asked(&shorten(&text, SHOWN_CHARS));
+                    vec![Content::Text(visible::fenced("json", &text))]
                 }
             },
         };

@@ -25,6 +25,8 @@ fn a_title_shows_both_ends_of_a_long_command() {
     let title = title(&long);
     assert!(title.starts_with("echo xxx"), "{title}");
     assert!(title.contains("; rm -rf / (1015 characters)"), "{title}");
+    let hidden = format!("echo {}", "\u{1b}".repeat(300));
+    assert!(super::title(&hidden).ends_with(" (305 characters)"), "{title}");
 }
 
 #[test]

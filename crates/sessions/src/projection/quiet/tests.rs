@@ -24,3 +24,18 @@ fn a_pipe_gets_the_bytes_and_a_terminal_gets_safe_text() {
     assert_eq!(answer(false, &log), "\u{1b}[2Ja\r\nb\r");
     assert_eq!(answer(true, &log), "\\x1b[2Ja\nb\\x0d");
 }
+
+#[test]
+fn why_a_turn_failed_is_no_answer() {
+    let fault = serde_json::json!({ "category": "auth", "message": "no key" });
+    let end = serde_json::json!({ "stopReason": "error", "error": fault });
+    let log = Log::started().text("half an ").text("answer").text("no key");
+
+    assert_eq!(answer(false, &log.own(Kind::TurnEnded, end)), "half an answer");
+    let log = Log::started().text("half an ").text("answer");
+    let mut quiet = Quiet::new(false);
+    let mut out = String::new();
+    log.events.iter().for_each(|event| quiet.project(event, &mut out));
+    quiet.finish(&mut out);
+    assert_eq!(out, "half an answer");
+}

@@ -55,12 +55,23 @@ fn a_line_stays_one_line() {
 }
 
 #[test]
-fn a_long_line_shows_both_ends_and_its_length() {
+fn a_long_line_shows_both_ends_and_how_much_is_left_out() {
     let line = sanitize_line(&format!("echo {} ; rm -rf ~", "x".repeat(500)), 60);
 
     assert!(line.starts_with("echo xxx") && line.ends_with("; rm -rf ~"), "{line}");
-    assert!(line.contains("…(516 chars)…"), "{line}");
-    assert_eq!(line.chars().count(), 60);
+    let n_left: usize = line.split(" …(481 chars left out)… ").map(|end| end.chars().count()).sum();
+    assert_eq!(n_left + 481, 516, "{line}");
+    assert!(line.chars().count() <= 60, "{line}");
+}
+
+#[test]
+fn what_is_left_out_is_counted_as_it_was_not_as_it_is_shown() {
+    let text = format!("{}{}{}", "a".repeat(30), "\u{1b}".repeat(500), "b".repeat(30));
+    let line = sanitize_line(&text, 80);
+
+    let ends: Vec<&str> = line.split(" …(").collect();
+    assert_eq!(ends[0].matches('a').count(), 29, "{line}");
+    assert_eq!(ends[1], format!("502 chars left out)… {}", "b".repeat(29)));
 }
 
 #[test]

@@ -47,7 +47,12 @@ impl TextRenderer {
         let end = TurnEnd::of(event);
         self.announce_all(out);
         if let Some(fault) = &end.fault {
-            self.error(fault, out);
+            // Some agents say it as their answer first.
+            let is_said = self.last_words.trim() == fault.message.trim();
+            match is_said && !self.errors_told.contains(&fault.message) {
+                true => self.hint(fault, out),
+                false => self.error(fault, out),
+            }
         }
         let reason = end.stop_reason.as_deref();
         match (end.outcome, reason) {
@@ -69,6 +74,7 @@ impl TextRenderer {
         self.turn = None;
         self.turn_started = None;
         self.errors_told.clear();
+        self.last_words.clear();
     }
 
     pub(super) fn error(&mut self, fault: &Fault, out: &mut String) {
@@ -83,6 +89,11 @@ impl TextRenderer {
             let line = format!("  {}", whole_line(line));
             self.page.line(page::BAD, &line, out);
         }
+        self.hint(fault, out);
+    }
+
+    /// What can be done about an error that has been told.
+    fn hint(&mut self, fault: &Fault, out: &mut String) {
         if let Some(remedy) = &fault.remedy {
             let hint = format!("hint: {}", whole_line(remedy));
             self.page.line(page::PLAIN, &hint, out);
@@ -157,6 +168,14 @@ impl TextRenderer {
             let title = title.filter(|title| !is_said(title));
             let text = [title, description].into_iter().flatten().collect::<Vec<_>>().join(": ");
             self.note(&text, out);
+            return;
+        }
+        if name == "compaction_update" {
+            match update.text("status").as_deref() {
+                Some("completed") => self.note("what was said so far is now a summary", out),
+                Some("failed") => self.note("what was said so far could not be summarised", out),
+                _ => {}
+            }
             return;
         }
         if !self.style.verbose {

@@ -33,7 +33,10 @@ impl TextRenderer {
                 self.announce_all(out);
                 self.page.marked(page::ASKING, "?", &whole_line(&title), out);
             }
-            _ => self.tool_in_question(turn, &call, out),
+            _ => {
+                let is_asked = payload.get("ask").and_then(Node::flag) != Some(false);
+                self.tool_in_question(turn, &call, is_asked, out);
+            }
         }
         let mut question = Question::default();
         for (index, option) in request.items("options").into_iter().map(Node::object).enumerate() {
@@ -105,6 +108,9 @@ impl TextRenderer {
 pub(super) fn by_whom(payload: &Object<'_>) -> String {
     let (Some(who), detail) = by(payload) else { return String::new() };
     let who = whole_line(&who);
+    if who == "unattended" {
+        return ": nobody was there to ask".to_owned();
+    }
     match detail {
         Some(detail) => format!(" by {who} \"{}\"", whole_line(&detail)),
         None => format!(" by {who}"),

@@ -74,15 +74,37 @@ fn a_failure_says_why() {
 }
 
 #[test]
+fn a_command_shows_the_end_of_its_output_and_its_code_when_it_failed() {
+    let call = |raw: &str| {
+        let terminal = json!([{ "type": "terminal", "terminalId": "t" }]);
+        let input = json!({ "command": "make" });
+        Log::started()
+            .tool("a", json!({ "title": "make", "kind": "execute", "rawInput": input }))
+            .tool_update("a", json!({ "content": terminal, "status": "in_progress" }))
+            .tool_update("a", json!({ "status": "completed", "rawOutput": raw }))
+    };
+
+    check(&call("Exit code 0 after 0.1 s.\n\nall is\nbuilt"), "● make\n  all is\n  built\n");
+    let lines = (1..=12).map(|n| n.to_string()).collect::<Vec<_>>().join("\n");
+    let out = render(PLAIN, &call(&format!("Failed with exit code 2 after 0.1 s.\n\n{lines}")));
+    let expected = "● make\n✗ make failed with exit code 2\n  … 2 lines before\n  3\n";
+    assert!(out.starts_with(expected), "{out}");
+    assert!(out.ends_with("  12\n"), "{out}");
+}
+
+#[test]
 fn a_diff_is_shown_once_and_not_endlessly() {
     let new = (0..100).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
     let diff = json!([{ "type": "diff", "path": "a.txt", "newText": new }]);
-    let log = Log::started().ask("r", "c", json!({ "title": "Write", "content": diff }));
-    let log = log.tool_update("c", json!({ "status": "completed", "content": diff }));
-    let out = render(PLAIN, &log);
-
-    assert_eq!(out.matches("a.txt (+100 -0)").count(), 1, "{out}");
+    let call = json!({ "title": "Write", "content": diff, "status": "in_progress" });
+    let done = json!({ "status": "completed", "content": diff });
+    let unasked = Log::started().tool("c", call.clone()).tool_update("c", done.clone());
+    let out = render(PLAIN, &unasked);
     assert!(out.contains("\n  +line 38\n  … 61 more lines\n"), "{out}");
+
+    let asked = Log::started().ask("r", "c", call).tool_update("c", done);
+    let out = render(PLAIN, &asked);
+    assert_eq!(out.matches("a.txt (+100 -0)").count(), 1, "{out}");
 }
 
 #[test]
@@ -121,21 +143,12 @@ fn every_decision_has_its_words() {
 
         assert_eq!(out.lines().last().map(str::trim), Some(expected));
     }
-}
-
-#[test]
-fn a_command_in_question_shows_both_ends() {
-    let command = format!("echo {}; rm -rf ~", "x".repeat(5_000));
-    let log = Log::started().ask(
-        "r",
-        "c",
-        json!({ "title": "Echo", "rawInput": { "command": command } }),
-    );
-    let out = render(PLAIN, &log);
-
-    let line = out.lines().find(|line| line.starts_with("  $ ")).unwrap();
-    assert!(line.starts_with("  $ echo xx") && line.ends_with("; rm -rf ~"), "{line}");
-    assert!(line.contains("…(5015 chars)…"), "{line}");
+    let outcome = json!({ "outcome": "selected", "optionId": "no" });
+    let by = json!({ "who": "unattended" });
+    let resolved = json!({ "requestId": "r", "by": by, "outcome": outcome });
+    let log = Log::started().ask("r", "c", json!({ "title": "T" }));
+    let out = render(PLAIN, &log.own(Kind::PermissionResolved, resolved));
+    assert!(out.ends_with("  rejected: nobody was there to ask\n"), "{out}");
 }
 
 #[test]
@@ -160,6 +173,17 @@ fn an_error_comes_with_its_hint_and_once() {
 
     check(&log, "error: not logged in\nhint: run `x login`\n");
     check(&Log::started().end("error"), "error: the turn failed\n");
+}
+
+#[test]
+fn a_failure_that_the_agent_has_put_into_words_is_told_once() {
+    let fault = json!({ "category": "auth", "message": "no key", "remedy": "set X" });
+    let end = json!({ "stopReason": "error", "error": fault });
+    let log = Log::started().text("no key").own(Kind::TurnEnded, end.clone());
+    check(&log, "no key\n\nhint: set X\n");
+
+    let log = Log::started().text("there is no key").own(Kind::TurnEnded, end);
+    check(&log, "there is no key\n\nerror: no key\nhint: set X\n");
 }
 
 #[test]
@@ -230,6 +254,15 @@ fn prompts_are_shown_on_request() {
         renderer.project(event, &mut out);
     }
     assert_eq!(out, "› do\\x1bc\nit\n\nok");
+}
+
+#[test]
+fn a_conversation_that_became_a_summary_is_told() {
+    let log = Log::started()
+        .update("compaction_update", json!({ "status": "in_progress" }))
+        .update("compaction_update", json!({ "status": "completed" }));
+
+    check(&log, "what was said so far is now a summary\n");
 }
 
 #[test]

@@ -8,9 +8,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use wire::TurnId;
 
+use super::asked::diff_style;
+use super::page::Page;
 use super::{TextRenderer, page, whole_line};
-use crate::projection::diff::{Diff, Mark};
+use crate::projection::diff::Diff;
 use crate::projection::json::Object;
+use crate::projection::printed::{End, Printed};
 use crate::projection::sanitize::{sanitize, sanitize_line};
 use crate::projection::tools::{Entry, FileDiff, Output, Status, ToolCall};
 
@@ -18,6 +21,7 @@ use crate::projection::tools::{Entry, FileDiff, Output, Status, ToolCall};
 const DIFF_LINES: usize = 40;
 const DIFF_LINES_VERBOSE: usize = 400;
 const OUTPUT_LINES: usize = 10;
+const PRINTED_LINES_VERBOSE: usize = 200;
 const FAILURE_LINES: usize = 3;
 /// Longest line of a file that is shown; minified files have lines of megabytes.
 const LONGEST_LINE: usize = 400;
@@ -35,6 +39,23 @@ pub(super) struct Marks {
     announced: Option<(String, u64)>,
     is_end_told: bool,
     diffs_shown: Vec<u64>,
+}
+
+impl Marks {
+    /// The call was named, just now.
+    pub(super) fn tell(&mut self, headline: String, page: &Page) {
+        self.announced = Some((headline, page.n_writes()));
+    }
+
+    /// Whether this diff was not shown before.
+    pub(super) fn note_diff(&mut self, file: &FileDiff) -> bool {
+        let fingerprint = fingerprint(file);
+        let is_new = !self.diffs_shown.contains(&fingerprint);
+        if is_new {
+            self.diffs_shown.push(fingerprint);
+        }
+        is_new
+    }
 }
 
 impl TextRenderer {
@@ -62,68 +83,66 @@ impl TextRenderer {
         self.tools = tools;
     }
 
-    /// The call a question is about, with what it would change; the question's own line
-    /// says what it is.
-    pub(super) fn tool_in_question(
-        &mut self,
-        turn: Option<TurnId>,
-        fields: &Object<'_>,
-        out: &mut String,
-    ) {
-        let mut tools = std::mem::take(&mut self.tools);
-        let (Entry { call, marks }, _) = tools.merge(turn, fields);
-        let headline = self.headline(call);
-        // Right below its own line, a call need not be named again.
-        let question = if self.is_last_line(marks, &headline) { "allow this?" } else { &headline };
-        self.page.marked(page::ASKING, "?", question, out);
-        if let Some(command) = call.command() {
-            // A question shows the command even if the title claims to: titles are the
-            // agent's words, the input is what will run.
-            let line = format!("  $ {}", sanitize_line(&command, self.command_limit()));
-            self.page.line(page::PLAIN, &line, out);
-        }
-        self.tell_diffs(call, marks, out);
-        marks.announced = Some((headline, self.page.n_writes()));
-        self.tools = tools;
-    }
-
     fn announce(&mut self, call: &ToolCall, marks: &mut Marks, out: &mut String) {
         let headline = self.headline(call);
         self.page.marked(page::BUSY, "●", &headline, out);
-        marks.announced = Some((headline, self.page.n_writes()));
+        marks.tell(headline, &self.page);
     }
 
     fn tell_end(&mut self, call: &ToolCall, marks: &mut Marks, out: &mut String) {
         let headline = self.headline(call);
         let is_fresh = self.is_last_line(marks, &headline);
-        match call.status {
-            Some(Status::Failed) => {
+        let printed = Printed::of(call);
+        let end = printed.as_ref().and_then(|printed| printed.end.as_ref());
+        // Some agents call a command that failed a call that went well.
+        let failure = end.and_then(End::failure);
+        match (call.status, failure) {
+            (Some(Status::Cancelled), _) => {
+                self.page.marked(page::DIM, "⊘", &format!("{headline} cancelled"), out);
+                return;
+            }
+            (Some(Status::Failed), None) => {
                 self.page.marked(page::BAD, "✗", &format!("{headline} failed"), out);
                 let limit = if self.style.verbose { OUTPUT_LINES } else { FAILURE_LINES };
                 self.tell_output(call, limit, out);
                 return;
             }
-            Some(Status::Cancelled) => {
-                self.page.marked(page::DIM, "⊘", &format!("{headline} cancelled"), out);
-                return;
+            (_, Some(failure)) => {
+                self.page.marked(page::BAD, "✗", &format!("{headline} {failure}"), out);
             }
             _ if is_fresh => {}
             _ => self.page.marked(page::GOOD, "✓", &headline, out),
         }
         self.tell_diffs(call, marks, out);
-        if self.style.verbose {
-            self.tell_output(call, OUTPUT_LINES, out);
+        match printed {
+            Some(printed) => self.tell_printed(&printed.text, out),
+            None if self.style.verbose => self.tell_output(call, OUTPUT_LINES, out),
+            None => {}
         }
     }
 
-    fn is_last_line(&self, marks: &Marks, headline: &str) -> bool {
+    /// The end of what a command printed: what matters stands there.
+    fn tell_printed(&mut self, text: &str, out: &mut String) {
+        let limit = if self.style.verbose { PRINTED_LINES_VERBOSE } else { OUTPUT_LINES };
+        let text = sanitize(text);
+        let n_before = text.lines().count().saturating_sub(limit);
+        if n_before > 0 {
+            let noun = if n_before == 1 { "line" } else { "lines" };
+            self.page.line(page::DIM, &format!("  … {n_before} {noun} before"), out);
+        }
+        for line in text.lines().skip(n_before) {
+            self.page.line(page::DIM, format!("  {}", cut(line)).trim_end(), out);
+        }
+    }
+
+    pub(super) fn is_last_line(&self, marks: &Marks, headline: &str) -> bool {
         let told = marks.announced.as_ref();
         told.is_some_and(|(line, at)| line == headline && *at == self.page.n_writes())
     }
 
     /// What the call does, in one line: its title, and the path or command if the title
     /// does not name it.
-    fn headline(&self, call: &ToolCall) -> String {
+    pub(super) fn headline(&self, call: &ToolCall) -> String {
         let title = call.title.clone().unwrap_or_else(|| call.name().to_owned());
         let title = self.without_cwd(&title);
         let path = call.paths.iter().find(|path| Some(*path) != self.cwd.as_ref());
@@ -136,6 +155,8 @@ impl TextRenderer {
                 _ => title,
             },
             (Some(path), Some(file), _) if !title.contains(file) => format!("{title} {path}"),
+            // A title that shortens the command is cut right only as the command itself.
+            (None, _, Some(command)) if is_beginning(&title, &command) => command,
             (None, _, Some(command)) if !title.contains(&command) => format!("{title}: {command}"),
             _ => title,
         };
@@ -143,7 +164,7 @@ impl TextRenderer {
         sanitize_line(&text, width.max(NARROWEST) - MARK_COLUMNS)
     }
 
-    fn without_cwd(&self, text: &str) -> String {
+    pub(super) fn without_cwd(&self, text: &str) -> String {
         match self.cwd.as_deref() {
             Some(cwd) if cwd.len() > 1 => {
                 text.replace(&format!("{}/", cwd.trim_end_matches('/')), "")
@@ -155,12 +176,9 @@ impl TextRenderer {
     fn tell_diffs(&mut self, call: &ToolCall, marks: &mut Marks, out: &mut String) {
         for output in &call.output {
             let Output::Diff(file) = output else { continue };
-            let fingerprint = fingerprint(file);
-            if marks.diffs_shown.contains(&fingerprint) {
-                continue;
+            if marks.note_diff(file) {
+                self.tell_diff(file, out);
             }
-            marks.diffs_shown.push(fingerprint);
-            self.tell_diff(file, out);
         }
     }
 
@@ -174,14 +192,8 @@ impl TextRenderer {
         self.page.line(page::STRONG, &format!("  {path} ({counts})"), out);
         let limit = if self.style.verbose { DIFF_LINES_VERBOSE } else { DIFF_LINES };
         for line in diff.lines.iter().take(limit) {
-            let style = match line.mark {
-                Mark::Hunk => page::BUSY,
-                Mark::Same => page::PLAIN,
-                Mark::Added => page::GOOD,
-                Mark::Removed => page::BAD,
-            };
             let text = format!("  {}{}", line.mark.sign(), cut(&sanitize(&line.text)));
-            self.page.line(style, text.trim_end(), out);
+            self.page.line(diff_style(line.mark), text.trim_end(), out);
         }
         self.tell_rest(diff.lines.len(), limit, out);
     }
@@ -189,7 +201,7 @@ impl TextRenderer {
     fn tell_output(&mut self, call: &ToolCall, limit: usize, out: &mut String) {
         let texts = call.output.iter().filter_map(|output| match output {
             Output::Text(text) | Output::Other(text) => Some(text.as_str()),
-            Output::Diff(_) => None,
+            Output::Diff(_) | Output::Terminal(_) => None,
         });
         let mut text = texts.collect::<Vec<_>>().join("\n");
         if text.trim().is_empty() {
@@ -209,18 +221,19 @@ impl TextRenderer {
             self.page.line(page::DIM, &format!("  … {rest} more {noun}"), out);
         }
     }
-
-    /// A command to be approved may take several rows before its middle is left out.
-    fn command_limit(&self) -> usize {
-        const ROWS: usize = 6;
-        self.style.width.max(80) * ROWS
-    }
 }
 
 /// Whether enough is known to say what a call is about.
 fn is_telling(call: &ToolCall) -> bool {
     let has_object = call.input().is_some() || !call.paths.is_empty();
     has_object && !call.is_being_written()
+}
+
+/// Whether a title is a command in one line, or as much of it as fits.
+fn is_beginning(title: &str, command: &str) -> bool {
+    let dense = |text: &str| text.split(['⏎', ' ', '\n', '\t']).collect::<String>();
+    let beginning = dense(title.split('…').next().unwrap_or_default());
+    !beginning.is_empty() && dense(command).starts_with(&beginning)
 }
 
 fn fingerprint(file: &FileDiff) -> u64 {

@@ -8,6 +8,7 @@ use wire::{Event, Json};
 use super::{AgentUpdate, Ui, UiEvent};
 use crate::projection::diff::unified;
 use crate::projection::json::Object;
+use crate::projection::printed::Printed;
 use crate::projection::tools::{Entry, Output, Status, ToolCall};
 use crate::projection::view::Outcome;
 
@@ -29,7 +30,12 @@ impl Ui {
             tell_use(call, marks, out);
         }
         if call.is_ended() {
-            tell_result(call, marks, call.status != Some(Status::Completed), out);
+            // Some agents call a command that failed a call that went well.
+            let has_failed = Printed::of(call)
+                .and_then(|printed| printed.end)
+                .is_some_and(|end| end.failure().is_some());
+            let is_error = call.status != Some(Status::Completed) || has_failed;
+            tell_result(call, marks, is_error, out);
         }
     }
 
@@ -97,6 +103,9 @@ fn result_text(call: &ToolCall) -> String {
     let texts = call.output.iter().map(|output| match output {
         Output::Text(text) | Output::Other(text) => text.clone(),
         Output::Diff(file) => unified(file),
+        Output::Terminal(id) => {
+            call.raw_output_text().unwrap_or_else(|| format!("[terminal {id}]"))
+        }
     });
     let text = texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
     if text.is_empty() { call.raw_output_text().unwrap_or_default() } else { text }

@@ -1,0 +1,213 @@
+//! What a question is about, so that nobody allows what was not shown.
+//!
+//! In: the tool call that an agent asks about. Out: its command, its changes, or its input,
+//! as lines. Nothing is cut in the middle: a long line goes on in the next row, and what is
+//! longer than anybody reads at once ends with the number of lines that are still to come,
+//! which a reader can have too ([`TextRenderer::whole`]).
+
+use anstyle::Style;
+use serde_json::Value;
+use wire::TurnId;
+
+use super::{TextRenderer, page, whole_line};
+use crate::projection::diff::{Diff, Mark};
+use crate::projection::json::{Node, Object};
+use crate::projection::sanitize::{sanitize, sanitize_line};
+use crate::projection::tools::{Entry, Output, ToolCall};
+
+/// Rows of a question; more than a screen, and more than most changes have.
+const ROWS: usize = 400;
+/// Rows of what was decided without asking anybody.
+const ROWS_DECIDED: usize = 40;
+/// More empty lines than this push what follows out of sight, so they are counted.
+const EMPTY_LINES: usize = 5;
+/// Columns before every row, and before one that goes on with the line above.
+const INDENT: &str = "  ";
+const GOES_ON: &str = "  ↪ ";
+const NARROWEST: usize = 20;
+/// Columns of a tab, at most.
+const TAB: usize = 8;
+
+impl TextRenderer {
+    /// Shows all of what a question is about, however long it is.
+    #[must_use]
+    pub fn whole(mut self) -> Self {
+        self.shows_whole_questions = true;
+        self
+    }
+
+    /// Whether the last question was longer than what is shown of it at first.
+    pub fn is_question_long(&self) -> bool {
+        self.is_question_long
+    }
+
+    /// The call a question is about; the question's own line says what it is.
+    pub(super) fn tool_in_question(
+        &mut self,
+        turn: Option<TurnId>,
+        fields: &Object<'_>,
+        is_asked: bool,
+        out: &mut String,
+    ) {
+        let mut tools = std::mem::take(&mut self.tools);
+        let (Entry { call, marks }, _) = tools.merge(turn, fields);
+        let headline = self.headline(call);
+        // Right below its own line, a call need not be named again.
+        let question = if self.is_last_line(marks, &headline) { "allow this?" } else { &headline };
+        self.page.marked(page::ASKING, "?", question, out);
+        let mut rows = Rows { width: self.style.width, rows: Vec::new() };
+        self.describe(call, &mut rows);
+        for output in &call.output {
+            if let Output::Diff(file) = output {
+                marks.note_diff(file);
+            }
+        }
+        let limit = if is_asked { ROWS } else { ROWS_DECIDED };
+        self.is_question_long = rows.rows.len() > limit;
+        let limit = if self.shows_whole_questions { usize::MAX } else { limit };
+        for (style, row) in rows.rows.iter().take(limit) {
+            self.page.line(*style, row, out);
+        }
+        let n_hidden = rows.rows.len().saturating_sub(limit);
+        if n_hidden > 0 {
+            let noun = if n_hidden == 1 { "line is" } else { "lines are" };
+            let line = format!("{INDENT}… {n_hidden} more {noun} not shown");
+            self.page.line(page::ASKING, &line, out);
+        }
+        marks.tell(headline, &self.page);
+        self.tools = tools;
+    }
+
+    fn describe(&self, call: &ToolCall, rows: &mut Rows) {
+        // Titles are the agent's words; the input is what will run.
+        let command = call.command();
+        if let Some(command) = &command {
+            rows.push_command(command);
+            rows.push_other_input(call);
+        }
+        let mut has_diff = false;
+        for output in &call.output {
+            let Output::Diff(file) = output else { continue };
+            has_diff = true;
+            let diff = Diff::of(&file.change);
+            let path = whole_line(&self.without_cwd(&file.path));
+            let counts = match diff.lines.len() {
+                0 => "no line changed".to_owned(),
+                _ => format!("+{} -{}", diff.n_added, diff.n_removed),
+            };
+            rows.push(page::STRONG, INDENT, &format!("{path} ({counts})"));
+            for line in &diff.lines {
+                let text = format!("{}{}", line.mark.sign(), sanitize(&line.text));
+                rows.push(diff_style(line.mark), INDENT, text.trim_end());
+            }
+        }
+        if command.is_none() && !has_diff {
+            rows.push_texts(call);
+        }
+    }
+}
+
+pub(super) fn diff_style(mark: Mark) -> Style {
+    match mark {
+        Mark::Hunk => page::BUSY,
+        Mark::Same => page::PLAIN,
+        Mark::Added => page::GOOD,
+        Mark::Removed => page::BAD,
+    }
+}
+
+struct Rows {
+    /// 0 when unknown: then a line is a row.
+    width: usize,
+    rows: Vec<(Style, String)>,
+}
+
+impl Rows {
+    /// A line that is safe already, over as many rows as it takes.
+    fn push(&mut self, style: Style, lead: &str, line: &str) {
+        if self.width == 0 {
+            self.rows.push((style, format!("{lead}{line}")));
+            return;
+        }
+        let columns = self.width.saturating_sub(GOES_ON.chars().count()).max(NARROWEST);
+        let (mut row, mut used) = (lead.to_owned(), 0);
+        for c in line.chars() {
+            let takes = if c == '\t' { TAB } else { 1 };
+            if used + takes > columns {
+                self.rows.push((style, std::mem::replace(&mut row, GOES_ON.to_owned())));
+                used = 0;
+            }
+            row.push(c);
+            used += takes;
+        }
+        self.rows.push((style, row));
+    }
+
+    /// Lines as they are, each made safe; long runs of empty ones are counted.
+    fn push_lines(&mut self, text: &str, first: &str, next: &str) {
+        let mut n_empty = 0;
+        for (index, line) in text.trim_end().lines().enumerate() {
+            if line.trim().is_empty() {
+                n_empty += 1;
+                if n_empty <= EMPTY_LINES {
+                    self.push(page::PLAIN, next.trim_end(), "");
+                }
+                continue;
+            }
+            if n_empty > EMPTY_LINES {
+                let counted = format!("…({} more empty lines)…", n_empty - EMPTY_LINES);
+                self.push(page::DIM, next, &counted);
+            }
+            n_empty = 0;
+            let lead = if index == 0 { first } else { next };
+            self.push(page::PLAIN, lead, &sanitize_line(line, usize::MAX));
+        }
+    }
+
+    fn push_command(&mut self, command: &str) {
+        // What comes after empty lines is still the command's first line to be seen.
+        self.push_lines(command.trim_start_matches(['\n', '\r']), "  $ ", "  > ");
+    }
+
+    /// What else a command was given: where it runs, for how long.
+    fn push_other_input(&mut self, call: &ToolCall) {
+        let Some(Value::Object(input)) = call.raw_input.as_ref().and_then(|raw| raw.read().ok())
+        else {
+            return;
+        };
+        for (name, value) in &input {
+            if ["command", "cmd"].contains(&name.as_str()) || value.is_null() {
+                continue;
+            }
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            self.push_lines(&format!("{name}: {value}"), INDENT, "    ");
+        }
+    }
+
+    /// What the agent says about the call, and what it was given unless that says it.
+    fn push_texts(&mut self, call: &ToolCall) {
+        let texts = call.output.iter().filter_map(|output| match output {
+            Output::Text(text) | Output::Other(text) => Some(text.as_str()),
+            Output::Diff(_) | Output::Terminal(_) => None,
+        });
+        let said = texts.collect::<Vec<_>>().join("\n");
+        let input = call.input().map(pretty).unwrap_or_default();
+        let dense = |text: &str| text.split_whitespace().collect::<String>();
+        let is_said = !input.is_empty() && dense(&said).contains(&dense(&input));
+        if !is_said {
+            self.push_lines(&said, INDENT, INDENT);
+        }
+        self.push_lines(&input, INDENT, INDENT);
+    }
+}
+
+fn pretty(json: &wire::Json) -> String {
+    // What is nested too deep to be read is shown as it came.
+    json.read::<Value>()
+        .ok()
+        .and_then(|value| serde_json::to_string_pretty(&value).ok())
+        .unwrap_or_else(|| Node::of(json).raw().to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! What can be answered to a permission question, and what a typed line means.
+//!
+//! The options stand numbered below the question; `y` and `n` are the ones that allow and
+//! reject this once, where there is exactly one of the kind.
+
+use serde_json::Value;
+use sessions::projection::{Style, TextRenderer, sanitize_line};
+use sessions::session::Answer;
+use wire::{Event, Kind};
+
+use crate::terminal;
+
+/// A title in a prompt only reminds of the question above it.
+const MAX_TITLE_CHARS: usize = 60;
+const MAX_NAME_CHARS: usize = 200;
+
+#[derive(Debug)]
+pub(crate) enum Typed {
+    Answer(Answer),
+    /// Show all of what the question is about.
+    View,
+    /// No answer: what would be one.
+    Nothing(String),
+}
+
+/// What `line` answers to `request`.
+pub(crate) fn typed(line: &str, request: &Value) -> Typed {
+    let options: Vec<&Value> = request["options"].as_array().into_iter().flatten().collect();
+    let chosen = match &*line.to_lowercase() {
+        "" => return Typed::Answer(Answer::Reject),
+        "v" | "view" => return Typed::View,
+        "y" | "yes" => only(&options, "allow_once"),
+        "n" | "no" => match only(&options, "reject_once") {
+            None => return Typed::Answer(Answer::Reject),
+            found => found,
+        },
+        number => number.parse::<usize>().ok().and_then(|n| options.get(n.checked_sub(1)?)),
+    };
+    match chosen.and_then(|option| option["optionId"].as_str()) {
+        Some(id) => Typed::Answer(Answer::Permission(Some(id.to_owned()))),
+        None => {
+            let line = sanitize_line(line, MAX_TITLE_CHARS);
+            Typed::Nothing(format!("`{line}` is no answer; {}", in_words(&options)))
+        }
+    }
+}
+
+/// Names the question, because another one may have come between, and says what is accepted.
+pub(crate) fn prompt(request: &Value, is_long: bool) -> String {
+    let options: Vec<&Value> = request["options"].as_array().into_iter().flatten().collect();
+    let title = request["toolCall"]["title"].as_str().unwrap_or("the question above");
+    let title = sanitize_line(title, MAX_TITLE_CHARS);
+    let numbers = match options.len() {
+        0 => String::new(),
+        1 => "1".to_owned(),
+        n => format!("1-{n}"),
+    };
+    let yes = only(&options, "allow_once").map(|_| "y".to_owned());
+    let view = is_long.then(|| "v shows all of it".to_owned());
+    let accepted: Vec<String> = [Some(numbers), yes, Some("n".to_owned()), view]
+        .into_iter()
+        .flatten()
+        .filter(|word| !word.is_empty())
+        .collect();
+    format!("\n{title} ({}; Enter rejects) ", accepted.join(", "))
+}
+
+fn in_words(options: &[&Value]) -> String {
+    let numbered = options.iter().enumerate().map(|(index, option)| {
+        let name = option["name"].as_str().unwrap_or("?");
+        format!("{} for “{}”", index + 1, sanitize_line(name, MAX_NAME_CHARS))
+    });
+    let yes = only(options, "allow_once").map(|_| "y to allow this once".to_owned());
+    let rest = ["n or Enter to reject", "v to see all of what is asked"].map(str::to_owned);
+    let words: Vec<String> = numbered.chain(yes).chain(rest).collect();
+    format!("type {}", words.join(", "))
+}
+
+/// The option of a kind, if there is exactly one.
+fn only<'a, 'b>(options: &'a [&'b Value], kind: &str) -> Option<&'a &'b Value> {
+    let mut found = options.iter().filter(|option| option["kind"] == kind);
+    found.next().filter(|_| found.next().is_none())
+}
+
+/// Questions with all that they are about, for who asks to see it.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    renderer: TextRenderer,
+}
+
+impl Whole {
+    pub(crate) fn new() -> Self {
+        let style = Style {
+            color: terminal::color_on_stderr(),
+            width: terminal::width(),
+            verbose: false,
+            show_thinking: false,
+        };
+        Self { renderer: TextRenderer::new(style).whole() }
+    }
+
+    /// Sees every event. The text of a question, if it is longer than what was shown of it.
+    pub(crate) fn see(&mut self, event: &Event) -> Option<String> {
+        let is_about_tools = matches!(
+            event.kind,
+            Kind::SessionCreated | Kind::TurnStarted | Kind::TurnEnded | Kind::PermissionRequested
+        ) || event
+            .kind
+            .update_name()
+            .is_some_and(|name| name.starts_with("tool_call"));
+        if !is_about_tools {
+            return None;
+        }
+        let mut text = String::new();
+        self.renderer.project(event, &mut text);
+        let is_long = event.kind == Kind::PermissionRequested && self.renderer.is_question_long();
+        is_long.then_some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests;
