@@ -17,10 +17,12 @@ use cap_std::fs::Dir;
 
 mod folder;
 mod place;
+mod protected;
 pub mod walk;
 
 pub use folder::{Entry, Facts, Folder, Kind};
 pub use place::{Place, resolve_path};
+pub use protected::is_protected;
 
 /// Larger files are not something that an agent can use as text.
 const MAX_TEXT_BYTES: u64 = 64 << 20;

@@ -114,11 +114,15 @@ impl Question {
         READING_KINDS.contains(&self.kind.as_str()) && self.command.is_none()
     }
 
+    /// Whether all that it does is to edit files inside the session's roots that make nobody
+    /// run anything later: hooks, tasks of editors and the like are not merely edited.
     pub fn only_edits_inside_roots(&self) -> bool {
+        let is_inside = |path: &PathBuf| self.roots.iter().any(|root| path.starts_with(root));
+        let is_plain = |path: &PathBuf| !self.roots.iter().any(|r| roots::is_protected(r, path));
         self.kind == "edit"
             && self.command.is_none()
             && !self.paths.is_empty()
-            && self.paths.iter().all(|path| self.roots.iter().any(|root| path.starts_with(root)))
+            && self.paths.iter().all(|path| is_inside(path) && is_plain(path))
     }
 }
 

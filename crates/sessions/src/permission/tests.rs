@@ -46,6 +46,23 @@ fn modes_answer_what_no_rule_does() {
 }
 
 #[test]
+fn accepting_edits_does_not_mean_places_that_run_things_later() {
+    for path in [".git/hooks/pre-commit", "sub/.vscode/tasks.json", ".mcp.json", "x/../.envrc"] {
+        let edit = json!({"kind": "edit", "rawInput": {"path": path}});
+        assert_eq!(judge("", Mode::AcceptEdits, &edit), "ask", "{path}");
+        assert_eq!(judge("", Mode::Auto, &edit), "allow", "{path}");
+        let named = "[[rules]]\naction = \"allow\"\nkinds = [\"edit\"]";
+        assert_eq!(judge(named, Mode::AcceptEdits, &edit), "allow", "{path}");
+    }
+    let both = json!({"kind": "edit", "locations": [
+        {"path": "/home/me/repo/src/a.rs"}, {"path": "/home/me/repo/.git/config"},
+    ]});
+    assert_eq!(judge("", Mode::AcceptEdits, &both), "ask");
+    let plain = json!({"kind": "edit", "rawInput": {"path": ".github/workflows/ci.yml"}});
+    assert_eq!(judge("", Mode::AcceptEdits, &plain), "allow");
+}
+
+#[test]
 fn deny_beats_ask_beats_allow() {
     let rules = r#"
         [[rules]]

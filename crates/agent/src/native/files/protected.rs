@@ -8,79 +8,10 @@ use roots::Place;
 use super::Files;
 use crate::native::tools::Need;
 
-/// Anywhere in a path, as a directory or as a file.
-const NAMES: &[&str] = &[
-    // Version control: hooks, filters, aliases.
-    ".git",
-    ".hg",
-    ".svn",
-    ".jj",
-    ".gitconfig",
-    ".gitmodules",
-    ".husky",
-    // Keys and who may come in.
-    ".ssh",
-    ".gnupg",
-    ".netrc",
-    // Shells and what they read on the way.
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".kshrc",
-    ".cshrc",
-    ".tcshrc",
-    ".login",
-    ".inputrc",
-    ".envrc",
-    // Agents and editors: servers, tasks and commands that they start.
-    ".mcp.json",
-    ".claude",
-    ".claude.json",
-    ".codex",
-    ".gemini",
-    ".qwen",
-    ".cursor",
-    ".opencode",
-    "opencode.json",
-    "opencode.jsonc",
-    ".kiro",
-    ".vscode",
-    ".idea",
-    ".zed",
-    ".devcontainer",
-    ".switchyard",
-    "switchyard.toml",
-];
-
-/// One directory and the next.
-const PAIRS: &[(&str, &str)] = &[
-    (".config", "fish"),
-    (".config", "git"),
-    (".config", "opencode"),
-    (".config", "switchyard"),
-    (".config", "systemd"),
-    (".config", "autostart"),
-];
-
 pub(in crate::native) fn is_protected(place: &Place) -> bool {
     let n_below = place.relative().components().count();
-    // A root that is such a directory itself; not what is above it, where worktrees may be.
-    let root = place.real().ancestors().nth(n_below).and_then(|root| root.file_name());
-    let below = place.relative().iter();
-    let parts: Vec<String> =
-        root.into_iter().chain(below).map(|part| part.to_string_lossy().to_lowercase()).collect();
-    parts.iter().any(|part| NAMES.contains(&part.as_str()))
-        || parts.windows(2).any(
-            |pair| matches!(pair, [one, next] if PAIRS.contains(&(one.as_str(), next.as_str()))),
-        )
+    let root = place.real().ancestors().nth(n_below);
+    root.is_some_and(|root| roots::is_protected(root, place.real()))
 }
 
 impl Files {
