@@ -122,6 +122,17 @@ impl RpcError {
         Self::new(codes::INTERNAL, why.to_string())
     }
 
+    /// A rule forbids it. Another way to the same thing is forbidden too, so whoever hears this
+    /// must not take one.
+    pub fn denied(why: impl fmt::Display) -> Self {
+        Self::internal(why).with_data(&serde_json::json!({ "denied": true }))
+    }
+
+    pub fn is_denied(&self) -> bool {
+        let data = self.data.as_ref().and_then(|data| data.read::<serde_json::Value>().ok());
+        data.is_some_and(|data| data["denied"] == true)
+    }
+
     pub fn not_found(what: impl fmt::Display) -> Self {
         Self::new(codes::NOT_FOUND, format!("not found: {what}"))
     }

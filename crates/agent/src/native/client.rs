@@ -24,6 +24,8 @@ pub struct Abilities {
     pub has_terminals: bool,
     /// Runs commands in its terminals, but shows them to nobody.
     pub hides_terminals: bool,
+    /// Refuses to read what a rule denies, and can be asked about any file.
+    pub denies_reads: bool,
     /// Shows `compaction_update`.
     pub shows_compaction: bool,
     /// Shows `notice`.
@@ -38,6 +40,7 @@ impl Abilities {
         Self {
             reads_files: is(&capabilities["fs"]["readTextFile"]),
             writes_files: is(&capabilities["fs"]["writeTextFile"]),
+            denies_reads: is(&capabilities["_meta"]["switchyard"]["deniesReads"]),
             has_terminals: is(&capabilities["terminal"]),
             hides_terminals: is(&capabilities["_meta"]["switchyard"]["hidesTerminals"]),
             shows_compaction: has(&capabilities["session"]["compaction"]),
@@ -105,6 +108,17 @@ impl Client {
         match read["content"].as_str() {
             Some(text) => Ok(text.to_owned()),
             None => Err(RpcError::internal("the client answered without `content`").into()),
+        }
+    }
+
+    /// What a rule of the client says against reading a file, if one does.
+    pub async fn denial(&self, path: &str) -> Result<Option<String>, CallError> {
+        let first_line = json!({ "path": path, "line": 1, "limit": 1 });
+        match self.call("fs/read_text_file", first_line, Some(FILE_WITHIN)).await {
+            Err(CallError::Refused(error)) if error.is_denied() => Ok(Some(error.message)),
+            // Whatever else it is, such as no text, no rule is against it.
+            Ok(_) | Err(CallError::Refused(_)) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

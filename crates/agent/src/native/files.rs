@@ -110,6 +110,7 @@ impl Files {
         if let Some(bytes) = &on_disk
             && text::is_binary(bytes)
         {
+            self.check_denied(place.path()).await?;
             let n_bytes = bytes.len();
             return Err(ToolError::new(format_args!(
                 "`{shown}` is a binary file of {n_bytes} bytes, not text"
@@ -195,6 +196,25 @@ impl Files {
         self.blocking(move |shared| work(&shared.roots)).await
     }
 
+    /// Files that are read without the client's help are first asked about where it has rules.
+    /// An error says which rule denies it.
+    pub(super) async fn check_denied(&self, path: &Path) -> Result<(), ToolError> {
+        let client = &self.shared.client;
+        let Some(name) = path.to_str().filter(|_| client.can.denies_reads) else { return Ok(()) };
+        match client.denial(name).await {
+            Ok(None) => Ok(()),
+            Ok(Some(why)) => Err(self.denied(path, &why)),
+            Err(error) => Err(ToolError::new(format_args!(
+                "the client could not be asked whether `{name}` may be read: {error}"
+            ))),
+        }
+    }
+
+    fn denied(&self, path: &Path, why: &str) -> ToolError {
+        let shown = path.strip_prefix(&self.shared.cwd).unwrap_or(path).display();
+        ToolError::new(format_args!("`{shown}` may not be read: {why}"))
+    }
+
     async fn asked_client(&self, place: &Place) -> Result<Option<String>, ToolError> {
         let client = &self.shared.client;
         let Some(path) = place.path().to_str().filter(|_| client.can.reads_files) else {
@@ -202,6 +222,9 @@ impl Files {
         };
         match client.read_text(path).await {
             Ok(text) => Ok(Some(text)),
+            Err(CallError::Refused(error)) if error.is_denied() => {
+                Err(self.denied(place.path(), &error.message))
+            }
             // It does not have the file, or not as text; the disk may.
             Err(CallError::Refused(error)) => {
                 tracing::debug!(path, %error, "the client does not read a file");

@@ -25,6 +25,8 @@ pub(super) struct FakeClient {
 struct Inner {
     /// By path; `None` is a file that it refuses.
     buffers: HashMap<String, Option<String>>,
+    /// Paths that a rule denies.
+    denied: Vec<String>,
     calls: Vec<(String, Value)>,
 }
 
@@ -37,6 +39,10 @@ impl FakeClient {
 
     pub(super) fn refuse(&self, path: &Path) {
         self.inner.lock().unwrap().buffers.insert(path.display().to_string(), None);
+    }
+
+    pub(super) fn deny(&self, path: &Path) {
+        self.inner.lock().unwrap().denied.push(path.display().to_string());
     }
 
     pub(super) fn held(&self, path: &Path) -> Option<String> {
@@ -54,6 +60,9 @@ impl FakeClient {
         inner.calls.push((method.to_owned(), params.clone()));
         let path = params["path"].as_str().unwrap_or_default().to_owned();
         match method {
+            "fs/read_text_file" if inner.denied.contains(&path) => {
+                Err(RpcError::denied("denied by rule secrets"))
+            }
             "fs/read_text_file" => match inner.buffers.get(&path) {
                 Some(Some(text)) => Ok(Json::of(&json!({ "content": text }))),
                 Some(None) => Err(RpcError::internal("not as text")),

@@ -86,6 +86,8 @@ pub fn own_client_capabilities(can_ask_user: bool) -> Json {
         // Nobody sees them: an agent that can tell itself what its command prints should.
         "_meta": { "switchyard": { "hidesTerminals": true } },
         "session": { "configOptions": { "boolean": {} }, "notices": {}, "compaction": {} },
+        // Rules may deny what would be read: an agent that reads by itself can ask first.
+        "_meta": { "switchyard": { "deniesReads": true } },
     });
     if can_ask_user {
         capabilities["elicitation"] = json!({ "form": {} });

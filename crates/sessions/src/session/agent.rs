@@ -89,7 +89,8 @@ impl Actor {
             Some("session_info_update") => {
                 let payload: Value = payload.read().unwrap_or_default();
                 let update = &payload["update"];
-                if let Some(title) = update["title"].as_str() {
+                let title = update["title"].as_str().filter(|_| !self.details.is_titled);
+                if let Some(title) = title {
                     changes.title = Some(Some(title.to_owned()));
                 }
                 // The id that a later process resumes by, when it is not the one in use.
@@ -168,6 +169,16 @@ impl Actor {
                     && self.server_of(method).is_none() =>
             {
                 self.serve(message);
+                Ok(())
+            }
+            "fs/read_text_file" => {
+                let services = self.services.as_ref();
+                let denied =
+                    services.and_then(|services| services.check_read(message.body()).err());
+                match denied.filter(RpcError::is_denied) {
+                    Some(denied) => self.respond(&message.id(), Err(denied)),
+                    None => self.pass_to_client(&message),
+                }
                 Ok(())
             }
             _ => {

@@ -76,6 +76,16 @@ impl Services {
         }
     }
 
+    /// What a rule says against a read that a client would serve instead of us.
+    pub(super) fn check_read(&self, params: &str) -> Result<(), RpcError> {
+        let ReadFile { path, .. } = parse(params)?;
+        self.check(&Question {
+            kind: "read".into(),
+            paths: vec![resolve_path(path.as_ref())],
+            ..self.question()
+        })
+    }
+
     /// Stops the commands that run.
     pub(super) fn pause(&self) {
         self.terminals.pause_all();
@@ -90,12 +100,8 @@ impl Services {
     }
 
     async fn read(&self, params: &str) -> Result<Json, RpcError> {
+        self.check_read(params)?;
         let ReadFile { path, line, limit } = parse(params)?;
-        self.check(&Question {
-            kind: "read".into(),
-            paths: vec![resolve_path(path.as_ref())],
-            ..self.question()
-        })?;
         let roots = self.roots.clone();
         let text =
             off_the_runtime(move || roots.read_text(&path, line, limit).map_err(explain)).await?;
@@ -133,7 +139,7 @@ impl Services {
     /// second time; but what is denied stays denied for agents that do not ask.
     fn check(&self, question: &Question) -> Result<(), RpcError> {
         match self.policy.judge_by_rules(&self.rules.current(), question) {
-            Some(Verdict::Deny(by)) => Err(RpcError::internal(format_args!(
+            Some(Verdict::Deny(by)) => Err(RpcError::denied(format_args!(
                 "denied by rule {}",
                 by.detail.unwrap_or_default()
             ))),

@@ -39,6 +39,21 @@ async fn what_the_editor_holds_comes_before_the_disk() {
 }
 
 #[tokio::test]
+async fn what_a_rule_of_the_client_denies_is_not_read_from_the_disk_instead() {
+    let denies_reads = true;
+    let stage = Stage::with(Abilities { reads_files: true, denies_reads, ..Abilities::default() });
+    stage.put("a", "fine");
+    stage.put("secret", "s3cret");
+    stage.put("secret.bin", [0, 159, 146, 150]);
+    for name in ["secret", "secret.bin"] {
+        stage.client.deny(&stage.path(name));
+        let error = read(&stage, name).await.unwrap_err().to_string();
+        assert_eq!(error, format!("`{name}` may not be read: denied by rule secrets"));
+    }
+    assert_eq!(read(&stage, "a").await.unwrap().unwrap(), "fine");
+}
+
+#[tokio::test]
 async fn a_client_is_asked_only_for_what_it_offers() {
     let stage = Stage::new();
     stage.put("a", "saved");

@@ -15,11 +15,13 @@ use roots::walk::stoppable;
 
 mod scanning;
 
-use scanning::{Mode, Plan, Report, scan};
+use scanning::{Mode, Plan, scan};
 
 const DEFAULT_MATCHES: usize = 100;
 const MAX_MATCHES: usize = 2_000;
 const MAX_CONTEXT: usize = 50;
+/// A search is done again without the files that turn out to be denied, so often.
+const MAX_ROUNDS: usize = 5;
 const WITHIN: Duration = Duration::from_secs(20);
 /// A pattern that compiles to more is a mistake.
 const MAX_REGEX_BYTES: usize = 10 << 20;
@@ -122,7 +124,7 @@ impl Tool for Grep {
             Some(facts) => facts.kind == FileKind::File,
         };
         let around = asked.context.unwrap_or_default();
-        let plan = Plan {
+        let mut plan = Plan {
             matcher: matcher(&asked)?,
             glob: asked
                 .glob
@@ -134,6 +136,7 @@ impl Tool for Grep {
             is_multiline: asked.multiline,
             before: asked.before.unwrap_or(around).min(MAX_CONTEXT),
             after: asked.after.unwrap_or(around).min(MAX_CONTEXT),
+            denied: Vec::new(),
             max_matches: asked.limit.unwrap_or(DEFAULT_MATCHES).clamp(1, MAX_MATCHES),
         };
         let shown = Shown {
@@ -142,16 +145,33 @@ impl Tool for Grep {
             content: Vec::new(),
         };
         let work = async move {
-            let (namer, at) = (files.clone(), place.clone());
-            let report = stoppable(WITHIN, async |stop| {
-                let work = move |roots: &roots::Roots| {
-                    scan(roots, &at, is_file, &plan, &stop, &|place| namer.shown(place))
-                };
-                files.with_roots(work).await
-            });
-            let Report { text, locations } = report.await?.map_err(ToolError::new)?;
-            let locations = locations.into_iter().map(|(path, line)| Location { path, line });
-            Ok(Output { locations: locations.collect(), ..Output::text(text) })
+            for _ in 0..MAX_ROUNDS {
+                let (namer, at) = (files.clone(), place.clone());
+                let found = stoppable(WITHIN, async |stop| {
+                    let work = move |roots: &roots::Roots| {
+                        let report =
+                            scan(roots, &at, is_file, &plan, &stop, &|place| namer.shown(place));
+                        (plan, report)
+                    };
+                    files.with_roots(work).await
+                });
+                let (used, report) = found.await?;
+                plan = used;
+                let report = report.map_err(ToolError::new)?;
+                let n_denied = plan.denied.len();
+                for path in report.files {
+                    if files.check_denied(&path).await.is_err() {
+                        plan.denied.push(path);
+                    }
+                }
+                if plan.denied.len() > n_denied {
+                    continue;
+                }
+                let locations = report.locations.into_iter();
+                let locations = locations.map(|(path, line)| Location { path, line });
+                return Ok(Output { locations: locations.collect(), ..Output::text(report.text) });
+            }
+            Err(ToolError::new("too many files with matches may not be read; use a narrower path"))
         };
         Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
     }

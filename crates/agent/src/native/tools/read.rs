@@ -149,6 +149,7 @@ async fn image(files: &Files, place: &Place) -> Result<Option<Output>, ToolError
     if facts.kind != FileKind::File {
         return Ok(None);
     }
+    files.check_denied(place.path()).await?;
     let bytes = files.bytes(place, MAX_TEXT_BYTES.max(MAX_IMAGE_BYTES)).await?;
     let Some(mime) = mime_of(&bytes) else { return Ok(None) };
     if bytes.len() as u64 > MAX_IMAGE_BYTES {

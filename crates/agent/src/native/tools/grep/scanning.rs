@@ -46,12 +46,16 @@ pub(super) struct Plan {
     pub before: usize,
     pub after: usize,
     pub max_matches: usize,
+    /// Files that may not be read.
+    pub denied: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
 pub(super) struct Report {
     pub text: String,
     pub locations: Vec<(PathBuf, Option<u32>)>,
+    /// All files of which something is told.
+    pub files: Vec<PathBuf>,
 }
 
 pub(super) fn scan(
@@ -63,7 +67,8 @@ pub(super) fn scan(
     name: &dyn Fn(&Place) -> String,
 ) -> Result<Report, roots::Error> {
     let mut searcher = searcher(plan);
-    let mut notes = Notes { plan, stop, text: String::new(), locations: Vec::new(), n_matches: 0 };
+    let (text, locations, files) = (String::new(), Vec::new(), Vec::new());
+    let mut notes = Notes { plan, stop, text, locations, files, n_matches: 0 };
     let end = match is_file {
         true => {
             let above = place.parent().unwrap_or_else(|| place.clone());
@@ -98,7 +103,10 @@ pub(super) fn scan(
         End::TimeIsUp => "\n(not everything was searched, it took too long; use a narrower path)",
     };
     text.push_str(note);
-    Ok(Report { text, locations: notes.locations })
+    if !plan.denied.is_empty() {
+        text.push_str("\n(files that may not be read are left out)");
+    }
+    Ok(Report { text, locations: notes.locations, files: notes.files })
 }
 
 fn searcher(plan: &Plan) -> Searcher {
@@ -119,6 +127,7 @@ struct Notes<'a> {
     stop: &'a Stop,
     text: String,
     locations: Vec<(PathBuf, Option<u32>)>,
+    files: Vec<PathBuf>,
     n_matches: usize,
 }
 
@@ -128,6 +137,9 @@ impl Notes<'_> {
     }
 
     fn search(&mut self, searcher: &mut Searcher, file: File, place: &Place, name: &str) {
+        if self.plan.denied.iter().any(|denied| denied == place.path()) {
+            return;
+        }
         let begin = self.text.len();
         let n_locations = self.locations.len();
         let n_before = self.n_matches;
@@ -149,6 +161,7 @@ impl Notes<'_> {
         if n_lines == 0 {
             return;
         }
+        self.files.push(place.path().to_owned());
         let _ = match self.plan.mode {
             Mode::Content => Ok(()),
             Mode::FilesWithMatches => writeln!(self.text, "{name}"),

@@ -56,6 +56,24 @@ async fn lines_are_found() {
 }
 
 #[tokio::test]
+async fn what_a_rule_of_the_client_denies_is_not_found() {
+    use crate::native::client::Abilities;
+    let denies_reads = true;
+    let stage = Stage::with(Abilities { reads_files: true, denies_reads, ..Abilities::default() });
+    stage.put("a", "key = 1\n");
+    stage.put("b/.env", "key = s3cret\n");
+    stage.client.deny(&stage.path("b/.env"));
+    let asked = json!({ "pattern": "key" });
+
+    let said = stage.say(&Grep, asked.clone()).await;
+    assert_eq!(said, "a:1:key = 1\n\n(files that may not be read are left out)");
+    let output = stage.run(&Grep, asked).await.unwrap();
+    assert_eq!(output.locations, [Location { path: stage.path("a"), line: Some(1) }]);
+    let said = stage.say(&Grep, json!({ "pattern": "key", "path": "b/.env" })).await;
+    assert!(!said.contains("s3cret"), "{said}");
+}
+
+#[tokio::test]
 async fn wrong_patterns_and_paths_are_explained() {
     let stage = stage();
     for (arguments, why) in [
@@ -118,6 +136,7 @@ fn a_search_that_nobody_waits_for_reads_nothing_more() {
         is_multiline: false,
         before: 0,
         after: 0,
+        denied: Vec::new(),
         max_matches: 10,
     };
     let late = Stop::after(Duration::ZERO);
