@@ -50,6 +50,9 @@ pub struct Details {
     /// What the session may use, and has used.
     #[serde(default, skip_serializing_if = "Budget::is_default")]
     pub budget: Budget,
+    /// Its title was given by a person, so the agent's are not taken.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_titled: bool,
     /// It is still being copied from another one; without its process it is nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_partial: bool,
@@ -97,6 +100,7 @@ impl Details {
             made_for: None,
             last_prompt: None,
             budget: Budget::default(),
+            is_titled: false,
             is_partial: false,
         }
     }

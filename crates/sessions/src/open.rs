@@ -238,6 +238,7 @@ fn details(terms: &Terms, params: &Json, is_unstarted: bool) -> Details {
         permissions: notes.permissions,
         preface: notes.preface,
         budget: Budget::new(notes.limits),
+        is_titled: notes.title.is_some(),
         ..Details::new(agent.argv(), params.clone())
     };
     match is_unstarted {

@@ -330,7 +330,10 @@ impl Actor {
             }
             Command::Rename { title, done } => {
                 self.title.clone_from(&title);
-                let changes = Changes { title: Some(title), ..Changes::default() };
+                // Without one, the agent's are welcome again.
+                self.details.is_titled = title.is_some();
+                let details = Some(self.details.to_json());
+                let changes = Changes { title: Some(title), details, ..Changes::default() };
                 self.append(Vec::new(), changes).await?;
                 let _ = done.send(());
             }

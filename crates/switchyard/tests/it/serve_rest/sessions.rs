@@ -88,7 +88,15 @@ async fn a_session_can_be_changed() {
     let changed = patch(json!({ "effort": "low" })).await.is(200).body;
     assert_eq!(changed["options"]["effort"]["current"], "low");
     assert_eq!(changed["title"], "new", "what is left out stays");
+    // The agent's words do not take the place of a person's.
+    let titled = async |words: &str| {
+        api.prompt(&session, words).await;
+        api.until_idle(&session).await;
+        api.get(&path).await.is(200).body["title"].clone()
+    };
+    assert_eq!(titled("title Agent").await, "new");
     assert_eq!(patch(json!({ "title": null })).await.is(200).body["title"], Value::Null);
+    assert_eq!(titled("title Agent").await, "Agent");
 
     patch(json!({ "model": "gpt-nine" })).await.refused(400, "bad-input").says("demo-small");
     patch(json!({ "colour": "red" })).await.refused(400, "bad-input").says("`colour`");
