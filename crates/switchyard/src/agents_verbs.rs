@@ -110,14 +110,23 @@ impl Look<'_> {
             |found: &Found| !found.diagnoses.is_empty() || !found.unfinished.is_empty();
         let mut found = self.all(|_| Ok(())).await?;
         found.retain(|one| (one.is_installed() || is_trouble(one)) && has_trouble(one));
-        let is_serious = found.iter().any(|one| !one.is_usable);
+        let native = native::about(self.config).await;
+        let is_native_fine = native["diagnoses"].as_array().is_none_or(Vec::is_empty);
+        let is_serious = found.iter().any(|one| !one.is_usable) || native["isUsable"] != true;
         if self.args.json {
-            print(&format!("{:#}\n", json!(found)))?;
-        } else if found.is_empty() {
+            let mut values: Vec<Value> = found.iter().map(|one| json!(one)).collect();
+            if !is_native_fine {
+                values.push(native);
+            }
+            print(&format!("{:#}\n", Value::Array(values)))?;
+        } else if found.is_empty() && is_native_fine {
             print("nothing is wrong\n")?;
         } else {
             let paint = Paint::on_stdout();
-            let text: String = found.iter().map(|one| troubles(one, paint)).collect();
+            let mut text: String = found.iter().map(|one| troubles(one, paint)).collect();
+            if !is_native_fine {
+                text.push_str(&native_troubles(&native, paint));
+            }
             print(&text)?;
         }
         Ok(if is_serious { ExitCode::from(ERROR) } else { ExitCode::SUCCESS })
@@ -346,6 +355,24 @@ fn native_row(about: &Value, paint: Paint) -> String {
         true => format!("{}\n", paint.good(line)),
         false => format!("{}\n", paint.doubtful(line)),
     }
+}
+
+fn native_troubles(about: &Value, paint: Paint) -> String {
+    let mut text = format!("{} (Built-in agent)\n", paint.strong(NATIVE));
+    for diagnosis in about["diagnoses"].as_array().into_iter().flatten() {
+        let reason = diagnosis["reason"].as_str().unwrap_or_default();
+        let reason = match about["isUsable"] == true {
+            true => paint.doubtful(reason),
+            false => paint.bad(reason),
+        };
+        let message = diagnosis["message"].as_str().unwrap_or_default();
+        let (message, fix) = message.split_once("\nhint: ").unwrap_or((message, ""));
+        let _ = writeln!(text, "  {reason}: {}", sanitize(message));
+        if !fix.is_empty() {
+            let _ = writeln!(text, "    fix: {}", sanitize(fix));
+        }
+    }
+    text
 }
 
 fn demo_row(paint: Paint) -> String {

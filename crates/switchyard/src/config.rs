@@ -32,6 +32,8 @@ pub(crate) struct Config {
     pub(crate) file: File,
     /// Who is told what happens in sessions.
     pub(crate) observers: Observers,
+    /// The file as it was written.
+    pub(crate) written: toml::Table,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -114,7 +116,7 @@ impl TryFrom<String> for Wait {
 pub(crate) struct Permissions {
     pub(crate) mode: Mode,
     /// A rules file, relative to the configuration.
-    rules: Option<PathBuf>,
+    pub(crate) rules: Option<PathBuf>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -145,9 +147,14 @@ pub(crate) fn load(path: Option<&Path>, may_be_missing: bool) -> Result<Config> 
     if let Some(path) = path {
         path.clone_into(&mut home.config);
     }
+    let mut written = toml::Table::new();
     let file = match std::fs::read_to_string(&home.config) {
-        Ok(text) => toml::from_str(&text)
-            .with_context(|| format!("cannot use {}", home.config.display()))?,
+        Ok(text) => {
+            let cannot = || format!("cannot use {}", home.config.display());
+            let file = toml::from_str(&text).with_context(cannot)?;
+            written = toml::from_str(&text).with_context(cannot)?;
+            file
+        }
         Err(error)
             if error.kind() == std::io::ErrorKind::NotFound
                 && (path.is_none() || may_be_missing) =>
@@ -162,7 +169,7 @@ pub(crate) fn load(path: Option<&Path>, may_be_missing: bool) -> Result<Config> 
     if lines.into_iter().flatten().any(|bytes| bytes < MIN_LINE_BYTES) {
         bail!("{}: a line needs at least {MIN_LINE_BYTES} bytes", home.config.display());
     }
-    Ok(Config { home, file, observers: Observers::default() })
+    Ok(Config { home, file, observers: Observers::default(), written })
 }
 
 impl Config {
@@ -247,13 +254,14 @@ pub(crate) fn dispatch(verb: &ConfigVerb, config: &Config) -> Result<ExitCode, F
                 run.display()
             )
         }
-        ConfigVerb::Show => show(config),
+        ConfigVerb::Show => crate::config_show::show(config),
         ConfigVerb::Check => {
             if let Some(file) = config.rules_file() {
                 file.load().map_err(anyhow::Error::from)?;
             }
             crate::serve::announce::checked(config)?;
             crate::agents::catalogue(config)?;
+            crate::native::check(config)?;
             match config.home.config.exists() {
                 true => format!("{} is fine\n", config.home.config.display()),
                 false => {
@@ -264,101 +272,4 @@ pub(crate) fn dispatch(verb: &ConfigVerb, config: &Config) -> Result<ExitCode, F
     };
     crate::format::print(&text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// What is in effect, in the form of the file.
-fn show(config: &Config) -> String {
-    use std::fmt::Write;
-    let (settings, options) = (config.settings(), config.store_options());
-    let pace = config.pace();
-    let wait = |duration: Duration| format!("\"{}ms\"", duration.as_millis());
-    let mut text = format!(
-        "[store]\ndurability = \"{}\"\nmax_session_bytes = {}\n",
-        match options.durability {
-            Durability::Process => "process",
-            Durability::Power => "power",
-        },
-        options.max_session_bytes,
-    );
-    let store = &config.file.store;
-    // Writing to a String cannot fail.
-    if let Some(days) = store.keep_days {
-        let _ = writeln!(text, "keep_days = {days}");
-    }
-    if let Some(bytes) = store.max_total_bytes {
-        let _ = writeln!(text, "max_total_bytes = {bytes}");
-    }
-    let _ = writeln!(
-        text,
-        "\n[limits]\nworker_line_bytes = {}\nclient_line_bytes = {}\nqueued_prompts = {}\n\
-         terminals = {}\nterminal_output_bytes = {}\nrestarts = {}",
-        settings.worker_line_bytes,
-        settings.client_line_bytes,
-        settings.max_queued_prompts,
-        settings.max_terminals,
-        settings.terminal_output_bytes,
-        settings.max_restarts,
-    );
-    let _ = writeln!(
-        text,
-        "\n[waits]\ninitialize = {}\nopen = {}\nwrite_stall = {}\ncancel_grace = {}\n\
-         after_eof = {}\nafter_term = {}\npermission = {}\nquiet = {}\n\
-         client_warning = {}\nclient_eviction = {}\nheartbeat = {}",
-        wait(settings.initialize_within),
-        wait(settings.open_within),
-        wait(settings.write_stall),
-        wait(settings.cancel_grace),
-        wait(settings.stop.after_eof),
-        wait(settings.stop.after_term),
-        wait(settings.permission_within),
-        wait(settings.quiet_after),
-        wait(pace.warn_after),
-        wait(pace.evict_after),
-        wait(pace.heartbeat),
-    );
-    let mode = wire::Json::of(&config.file.permissions.mode);
-    let _ = writeln!(text, "\n[permissions]\nmode = {}", mode.as_str());
-    if let Some(rules) = &config.file.permissions.rules {
-        let _ = writeln!(text, "rules = {}", wire::Json::of(rules).as_str());
-    }
-    let _ = writeln!(text, "\n[workers]\ncgroups = {}", config.file.workers.cgroups);
-    if let Some(webhook) = &config.file.webhook {
-        let _ = write!(text, "\n{}", webhook.shown());
-    }
-    text.push_str(&config.file.log.show());
-    text.push_str(&config.file.traces.show());
-    for (table, agents) in
-        [("agents", &config.file.agents), ("agent_servers", &config.file.agent_servers)]
-    {
-        for (name, own) in agents {
-            show_agent(&mut text, table, name, own);
-        }
-    }
-    text
-}
-
-/// JSON strings, lists and keys are TOML as well.
-fn show_agent(text: &mut String, table: &str, name: &str, own: &Own) {
-    use std::fmt::Write;
-    let _ = writeln!(text, "\n[{table}.{}]", wire::Json::of(&name).as_str());
-    let members = [
-        ("base", &own.base),
-        ("name", &own.name),
-        ("command", &own.command),
-        ("default_model", &own.default_model),
-        ("dialect", &own.dialect),
-    ];
-    for (member, value) in members {
-        if let Some(value) = value {
-            let _ = writeln!(text, "{member} = {}", wire::Json::of(value).as_str());
-        }
-    }
-    if !own.args.is_empty() {
-        let _ = writeln!(text, "args = {}", wire::Json::of(&own.args).as_str());
-    }
-    if !own.env.is_empty() {
-        // Values may be secrets; names say enough.
-        let names: Vec<&String> = own.env.keys().collect();
-        let _ = writeln!(text, "# env: {names:?}");
-    }
 }

@@ -19,6 +19,7 @@ mod cli_daemon;
 mod cli_serve;
 mod config;
 mod config_serve;
+mod config_show;
 mod control;
 mod daemon_verbs;
 mod follow;

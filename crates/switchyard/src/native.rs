@@ -6,7 +6,7 @@ use std::sync::Arc;
 use agent::native::discover::CANDIDATES;
 use agent::native::mcp::{ServerSpec, SpecError};
 use agent::native::models::Models;
-use agent::native::sandbox::Sandbox;
+use agent::native::sandbox::{self, Sandbox};
 use agent::native::{self, scene};
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -70,9 +70,18 @@ fn servers(config: &Config) -> Result<Vec<ServerSpec>, Failure> {
 fn resolve(config: &Config) -> Result<native::config::Setup, Failure> {
     let lookup = |name: &str| std::env::var(name).ok();
     config.file.native.resolve(&lookup).map_err(|error| {
-        Failure::usage(error.to_string())
-            .hint(format!("mend [native] in {}", config.home.config.display()))
+        let hint = match error.variable() {
+            Some(variable) => format!("set the variable {variable} to something else, or unset it"),
+            None => format!("mend [native] in {}", config.home.config.display()),
+        };
+        Failure::usage(error.to_string()).hint(hint)
     })
+}
+
+/// Whether a session could begin, as far as that can be known without asking anybody.
+pub(crate) fn check(config: &Config) -> Result<(), Failure> {
+    resolve(config)?;
+    servers(config).map(drop)
 }
 
 /// What `agents` says about it; asks its endpoints.
@@ -87,6 +96,21 @@ pub(crate) async fn about(config: &Config) -> Value {
     if !context_tools.is_empty() {
         about["contextTools"] = json!(context_tools);
     }
+    let sandbox = Sandbox::detect(config.file.native.sandbox()).await;
+    about["sandbox"] = json!(match (config.file.native.sandbox(), sandbox.check()) {
+        (sandbox::Mode::Off, _) => "off".to_owned(),
+        (sandbox::Mode::Workspace { network }, Ok(())) => {
+            let network = if network { "with network" } else { "no network" };
+            format!("on, only the session's directories can be written, {network}")
+        }
+        (_, Err(refused)) => format!("on, but commands cannot run: {refused}"),
+    });
+    let servers = config.file.native.mcp.iter().map(|(name, table)| match table.to_spec(name) {
+        Ok(Some(_)) => json!({ "name": name }),
+        Ok(None) => json!({ "name": name, "problem": "switched off" }),
+        Err(error) => json!({ "name": name, "problem": error.to_string() }),
+    });
+    about["mcpServers"] = servers.collect();
     let models = match resolve(config) {
         Ok(setup) => Models::new(setup, CANDIDATES.to_vec()),
         Err(failure) => {
@@ -97,22 +121,43 @@ pub(crate) async fn about(config: &Config) -> Value {
     };
     match models.ready().await {
         Ok(ready) => {
-            about["isUsable"] = json!(true);
-            about["auth"] = json!({ "state": "ok", "by": "its endpoint answers" });
+            let default = ready.providers.first().map(|provider| provider.name());
+            let is_failed = |name: &str| ready.failures.iter().find(|(failed, _)| failed == name);
+            let trouble = default.and_then(is_failed).map(|(_, failure)| failure);
+            about["isUsable"] = json!(trouble.is_none());
+            about["auth"] = match trouble {
+                None => json!({ "state": "ok", "by": "its endpoint answers" }),
+                Some(failure) if failure.category == "auth" => {
+                    json!({ "state": "missing", "by": "its endpoint wants another key" })
+                }
+                Some(_) => json!({ "state": "unknown", "by": "its endpoint does not answer" }),
+            };
             let endpoints = ready.providers.all().iter().map(|provider| {
-                json!({ "name": provider.name(), "base": provider.endpoint().shown_base() })
+                let endpoint = provider.endpoint();
+                json!({
+                    "name": provider.name(), "base": endpoint.shown_base(),
+                    "key": endpoint.key_name, "isKeySet": endpoint.key.is_some(),
+                })
             });
             about["endpoints"] = endpoints.collect();
-            about["defaultModel"] = json!(ready.providers.default_id(&ready.offers));
+            let model = ready.providers.default_id(&ready.offers);
+            let is_listed = ready.offers.iter().any(|offer| {
+                offer.id == model || offer.id.strip_suffix(":latest") == Some(model.as_str())
+            });
+            about["defaultModel"] = json!(model);
             let models = ready.offers.iter().map(|offer| {
                 json!({ "id": offer.id, "name": offer.model.name, "context": offer.model.context })
             });
             about["models"] = models.collect();
-            let failures = ready
-                .failures
-                .iter()
-                .map(|failure| json!({ "reason": failure.category, "message": failure.message }));
-            about["diagnoses"] = failures.collect();
+            let failures = ready.failures.iter().map(
+                |(_, failure)| json!({ "reason": failure.category, "message": failure.message }),
+            );
+            let mut diagnoses: Vec<Value> = failures.collect();
+            if trouble.is_none() && !is_listed && !ready.offers.is_empty() {
+                let message = format!("the endpoint does not list the model `{model}`");
+                diagnoses.push(json!({ "reason": "model_unavailable", "message": message }));
+            }
+            about["diagnoses"] = json!(diagnoses);
             about["notes"] = ready.found.iter().cloned().collect();
         }
         Err(failure) => {
@@ -129,11 +174,10 @@ pub(crate) fn describe(about: &Value, paint: Paint) -> String {
     let words = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let mut lines = vec![format!("{}  {}", paint.strong(NATIVE), words(&about["name"]))];
     for endpoint in about["endpoints"].as_array().into_iter().flatten() {
-        lines.push(format!(
-            "  endpoint   {} ({})",
-            words(&endpoint["base"]),
-            words(&endpoint["name"])
-        ));
+        let (base, name) = (words(&endpoint["base"]), words(&endpoint["name"]));
+        lines.push(format!("  endpoint   {base} ({name})"));
+        let is_set = if endpoint["isKeySet"] == true { "set" } else { "not set" };
+        lines.push(format!("  key        {} ({is_set})", words(&endpoint["key"])));
     }
     for note in about["notes"].as_array().into_iter().flatten() {
         lines.push(format!("             {}", words(note)));
@@ -161,6 +205,11 @@ pub(crate) fn describe(about: &Value, paint: Paint) -> String {
         lines.push(format!("  context    {}", names.join(", ")));
     }
     lines.push("  modes      ask, code, plan, auto".to_owned());
+    lines.push(format!("  sandbox    {}", words(&about["sandbox"])));
+    for server in about["mcpServers"].as_array().into_iter().flatten() {
+        let problem = server["problem"].as_str().map_or_else(String::new, |p| format!(": {p}"));
+        lines.push(format!("  MCP server {}{problem}", words(&server["name"])));
+    }
     for diagnosis in about["diagnoses"].as_array().into_iter().flatten() {
         for (n, line) in words(&diagnosis["message"]).lines().enumerate() {
             let head = if n == 0 { "  problem    " } else { "             " };

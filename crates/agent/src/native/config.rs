@@ -60,7 +60,32 @@ pub struct SandboxTable {
     pub network: bool,
 }
 
+/// A window that is smaller holds not even what the agent says about itself.
+const LEAST_WINDOW: u64 = 256;
+const LARGEST_WINDOW: u64 = 1 << 30;
+
 impl Config {
+    /// What can be known to be wrong without asking anybody.
+    fn check(&self) -> Result<(), ConfigError> {
+        let range = |place: String, value: Option<u64>, least: u64, most: u64| match value {
+            Some(value) if !(least..=most).contains(&value) => {
+                Err(ConfigError::OutOfRange { place, least, most })
+            }
+            _ => Ok(()),
+        };
+        range("native.compact_at_percent".to_owned(), self.compact_at_percent, 1, 100)?;
+        let most = u64::from(u32::MAX);
+        range("native.max_requests".to_owned(), self.max_requests.map(u64::from), 1, most)?;
+        for (name, table) in &self.providers {
+            let place = format!("native.providers.{name}.context_window");
+            range(place, table.context_window, LEAST_WINDOW, LARGEST_WINDOW)?;
+        }
+        match self.sandbox {
+            SandboxTable { workspace: false, network: true } => Err(ConfigError::NetworkAlone),
+            _ => Ok(()),
+        }
+    }
+
     pub fn limits(&self) -> Limits {
         let usual = Limits::default();
         Limits {
@@ -68,7 +93,7 @@ impl Config {
             compact_at_percent: self
                 .compact_at_percent
                 .unwrap_or(usual.compact_at_percent)
-                .clamp(10, 100),
+                .clamp(1, 100),
         }
     }
 
@@ -156,6 +181,23 @@ pub enum ConfigError {
     BadTemperature { place: String },
     #[error("{place} must be more than 0")]
     Zero { place: String },
+    #[error("{place} must be from {least} to {most}")]
+    OutOfRange { place: String, least: u64, most: u64 },
+    #[error("native.sandbox.network = true means nothing without native.sandbox.workspace = true")]
+    NetworkAlone,
+    #[error("{name} is not {wanted}: `{value}`")]
+    BadVariable { name: &'static str, wanted: &'static str, value: String },
+}
+
+impl ConfigError {
+    /// The variable that is wrong, if it is one and not the file.
+    pub fn variable(&self) -> Option<&str> {
+        match self {
+            Self::BadVariable { name, .. } => Some(name),
+            Self::BadUrl { place, .. } if place == "OPENAI_BASE_URL" => Some(place),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -55,13 +55,37 @@ pub enum NothingFound {
          hint: {advice}, or set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL"
     )]
     NoModels { title: &'static str, base: String, advice: &'static str },
+    #[error(
+        "{title} seems to answer at {base}, but wants a key (HTTP {status})\n\
+         hint: set OPENAI_BASE_URL={base} and OPENAI_API_KEY"
+    )]
+    WantsKey { title: &'static str, base: String, status: u16 },
+}
+
+/// What a port said.
+enum Said {
+    Models(Found),
+    /// It speaks, but not to somebody without a key.
+    NoKey {
+        kind: Kind,
+        base: Url,
+        status: u16,
+    },
 }
 
 /// Asks all candidates; the first of them that has a model wins.
 pub async fn look(candidates: &[Candidate]) -> Result<Found, NothingFound> {
     let found = join_all(candidates.iter().map(|candidate| ask(*candidate))).await;
-    let mut without_models = None;
-    for found in found.into_iter().flatten() {
+    let (mut without_models, mut locked) = (None, None);
+    for said in found.into_iter().flatten() {
+        let found = match said {
+            Said::Models(found) => found,
+            Said::NoKey { kind, base, status } => {
+                let (title, base) = (kind.title(), base.to_string());
+                locked.get_or_insert(NothingFound::WantsKey { title, base, status });
+                continue;
+            }
+        };
         if found.models.is_empty() {
             without_models.get_or_insert(found);
         } else {
@@ -79,6 +103,9 @@ pub async fn look(candidates: &[Candidate]) -> Result<Found, NothingFound> {
             },
         },
         None => {
+            if let Some(locked) = locked {
+                return Err(locked);
+            }
             let looked: Vec<_> = candidates
                 .iter()
                 .map(|candidate| format!("{} on {}", candidate.kind.title(), candidate.port))
@@ -106,12 +133,24 @@ impl Found {
     }
 }
 
-async fn ask(candidate: Candidate) -> Option<Found> {
+enum Heard {
+    List(Value),
+    Locked(u16),
+}
+
+async fn ask(candidate: Candidate) -> Option<Said> {
     let base = Url::parse(&format!("http://127.0.0.1:{}/v1", candidate.port)).ok()?;
     let asking = async {
         let client = super::provider::client::bare(&base).ok()?;
         let mut response = client.get(format!("{base}/models")).send().await.ok()?;
-        if !response.status().is_success() {
+        let status = response.status();
+        // LiteLLM answers 401, or 500 when it has no database to look the missing key up in.
+        let is_locked =
+            status.as_u16() == 401 || (status.as_u16() == 500 && candidate.kind == Kind::Litellm);
+        if is_locked {
+            return Some(Heard::Locked(status.as_u16()));
+        }
+        if !status.is_success() {
             return None;
         }
         let mut body = Vec::new();
@@ -121,9 +160,14 @@ async fn ask(candidate: Candidate) -> Option<Found> {
                 return None;
             }
         }
-        serde_json::from_slice::<Value>(&body).ok()
+        serde_json::from_slice::<Value>(&body).ok().map(Heard::List)
     };
-    let answer = tokio::time::timeout(ANSWER_WITHIN, asking).await.ok()??;
-    let models = listing::strict(&answer)?;
-    Some(Found { kind: candidate.kind, base, models })
+    let kind = candidate.kind;
+    match tokio::time::timeout(ANSWER_WITHIN, asking).await.ok()?? {
+        Heard::Locked(status) => Some(Said::NoKey { kind, base, status }),
+        Heard::List(answer) => {
+            let models = listing::strict(&answer)?;
+            Some(Said::Models(Found { kind, base, models }))
+        }
+    }
 }

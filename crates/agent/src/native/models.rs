@@ -32,8 +32,8 @@ pub struct Models {
 pub struct Ready {
     pub providers: Providers,
     pub offers: Vec<Offer>,
-    /// Why some endpoints list nothing.
-    pub failures: Vec<Failure>,
+    /// Why some endpoints list nothing, by the name of the provider.
+    pub failures: Vec<(String, Failure)>,
     /// One line about an endpoint that nobody configured.
     pub found: Option<String>,
 }

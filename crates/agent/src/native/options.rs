@@ -132,8 +132,8 @@ impl Options {
 
 /// A model that no endpoint lists may still be there: names of deployments, aliases.
 fn model(value: &str, offers: &[Offer]) -> Result<String, RpcError> {
-    if offers.iter().any(|offer| offer.id == value) {
-        return Ok(value.to_owned());
+    if let Some(offer) = meant(value, offers) {
+        return Ok(offer.id.clone());
     }
     let is_plausible = !value.is_empty()
         && value.len() <= 200
@@ -148,6 +148,31 @@ fn model(value: &str, offers: &[Offer]) -> Result<String, RpcError> {
             )))
         }
     }
+}
+
+/// The offer that a name stands for: its own, without `:latest` as Ollama has it, or without
+/// the provider where only one has a model of that name, or the first one, which is the default.
+fn meant<'a>(value: &str, offers: &'a [Offer]) -> Option<&'a Offer> {
+    let is_latest = |id: &str, value: &str| id.strip_suffix(":latest") == Some(value);
+    let is_named = |id: &str| id == value || is_latest(id, value);
+    let exact = offers.iter().find(|offer| offer.id == value);
+    let latest = || offers.iter().find(|offer| is_latest(&offer.id, value));
+    let bare = || {
+        let (default, _) = offers.first().and_then(of_model)?;
+        let named = |offer: &&Offer| of_model(offer).is_some_and(|(_, model)| is_named(model));
+        let of_default =
+            |offer: &&Offer| of_model(offer).is_some_and(|(provider, _)| provider == default);
+        let mut all = offers.iter().filter(named);
+        match (all.next(), all.next()) {
+            (Some(only), None) => Some(only),
+            _ => offers.iter().filter(of_default).find(named),
+        }
+    };
+    exact.or_else(latest).or_else(bare)
+}
+
+fn of_model(offer: &Offer) -> Option<(&str, &str)> {
+    offer.id.split_once('/')
 }
 
 fn with_current(offers: &[Offer], current: &str) -> Vec<Offer> {

@@ -65,8 +65,8 @@ impl Providers {
     }
 
     /// The models of all endpoints that answer, the default provider's first, and why the
-    /// others did not. What was configured is offered even if its endpoint is silent.
-    pub async fn offers(&self) -> (Vec<Offer>, Vec<Failure>) {
+    /// others did not, by the name of the provider. What was configured is offered even if its endpoint is silent.
+    pub async fn offers(&self) -> (Vec<Offer>, Vec<(String, Failure)>) {
         let mut failures = Vec::new();
         let lists = join_all(self.all.iter().map(Provider::models)).await;
         let mut lists: Vec<_> = self.all.iter().zip(lists).collect();
@@ -78,7 +78,7 @@ impl Providers {
         let mut offers = Vec::new();
         for (provider, list) in lists {
             let models = list.unwrap_or_else(|failure| {
-                failures.push(failure);
+                failures.push((provider.name().to_owned(), failure));
                 provider.own_models()
             });
             offers.extend(models.into_iter().map(|model| Offer {

@@ -319,6 +319,11 @@ async fn a_local_endpoint_is_found_among_other_programs_and_gets_no_key() {
 
     let error = discover::look(&all[..3]).await.unwrap_err();
     assert!(matches!(error, NothingFound::NoModels { title: "llama.cpp", .. }), "{error}");
+    let locked = ModelServer::start().await;
+    locked.on("/v1/models", status(500).json(&json!({ "error": { "message": "no db" } })));
+    let with_locked = [at(Kind::Vllm, &web), at(Kind::Litellm, &locked)];
+    let error = discover::look(&with_locked).await.unwrap_err().to_string();
+    assert!(error.starts_with("LiteLLM seems to answer at ") && error.contains("key"), "{error}");
     let error = discover::look(&all[..2]).await.unwrap_err().to_string();
     assert_eq!(error.lines().count(), 2, "{error}");
     assert!(error.contains("OPENAI_BASE_URL") && error.contains("vLLM on "), "{error}");

@@ -1,5 +1,4 @@
-//! Numbers in variables, read as JavaScript reads them: what comes after the number is ignored,
-//! and what is no number is as good as nothing.
+//! Numbers in variables, read as JavaScript reads them: what comes after the number is ignored.
 
 /// As `parseInt` does; a limit that is not positive is none.
 pub(super) fn max_tokens(text: &str) -> Option<u32> {

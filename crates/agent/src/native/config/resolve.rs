@@ -42,18 +42,37 @@ struct Variables {
 }
 
 impl Variables {
-    fn read(lookup: &dyn Fn(&str) -> Option<String>) -> Self {
+    fn read(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let get = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
         let trimmed = |name: &str| get(name).map(|value| value.trim().to_owned());
-        Self {
+        let tokens = "a number of tokens that is more than 0";
+        let max_tokens = number(&get, "OPENAI_MAX_TOKENS", tokens, lenient::max_tokens)?;
+        let warmth =
+            |text: &str| lenient::temperature(text).filter(|warmth| (0.0..=2.0).contains(warmth));
+        let temperature = number(&get, "OPENAI_TEMPERATURE", "a number from 0 to 2", warmth)?;
+        Ok(Self {
             base_url: trimmed("OPENAI_BASE_URL"),
             api_key: trimmed("OPENAI_API_KEY"),
             system_prompt: get("OPENAI_SYSTEM_PROMPT"),
-            wishes: Wishes {
-                model: trimmed("OPENAI_MODEL"),
-                max_tokens: get("OPENAI_MAX_TOKENS").as_deref().and_then(lenient::max_tokens),
-                temperature: get("OPENAI_TEMPERATURE").as_deref().and_then(lenient::temperature),
-            },
+            wishes: Wishes { model: trimmed("OPENAI_MODEL"), max_tokens, temperature },
+        })
+    }
+}
+
+/// A variable that is set means something, or is wrong.
+fn number<T>(
+    get: &dyn Fn(&str) -> Option<String>,
+    name: &'static str,
+    wanted: &'static str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, ConfigError> {
+    const LONGEST_SHOWN: usize = 40;
+    let Some(text) = get(name) else { return Ok(None) };
+    match read(&text) {
+        Some(number) => Ok(Some(number)),
+        None => {
+            let value = text.trim().chars().take(LONGEST_SHOWN).collect();
+            Err(ConfigError::BadVariable { name, wanted, value })
         }
     }
 }
@@ -71,8 +90,9 @@ impl Wishes {
 impl Config {
     /// The endpoints of the table, and of the variables that `lookup` finds.
     pub fn resolve(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Setup, ConfigError> {
+        self.check()?;
         check_numbers("native", self.max_tokens, self.temperature)?;
-        let variables = Variables::read(lookup);
+        let variables = Variables::read(lookup)?;
         let (default, model) = self.default_provider()?;
         let own = Wishes { model, max_tokens: self.max_tokens, temperature: self.temperature };
         let mut setup = Setup {
@@ -122,10 +142,8 @@ impl Config {
             }
             (Some(name), _) => self.known(name)?,
             (None, Some((prefix, rest))) if self.providers.len() > 1 => {
-                match self.providers.get_key_value(prefix) {
-                    Some((name, _)) => return Ok((Some(name), Some(rest.to_owned()))),
-                    None => None,
-                }
+                // Nothing says whose it is.
+                return Ok((self.known(prefix)?, Some(rest.to_owned())));
             }
             _ => None,
         };

@@ -23,6 +23,44 @@ fn with_nothing_there_is_nothing() {
 }
 
 #[test]
+fn a_variable_that_means_nothing_is_named() {
+    for (name, value) in [
+        ("OPENAI_MAX_TOKENS", "abc"),
+        ("OPENAI_MAX_TOKENS", "0"),
+        ("OPENAI_TEMPERATURE", "9"),
+        ("OPENAI_TEMPERATURE", "warm"),
+        ("OPENAI_BASE_URL", "localhost:11434"),
+    ] {
+        let error = resolve("", &[(name, value)]).unwrap_err();
+        assert_eq!(error.variable(), Some(name), "{error}");
+        assert!(error.to_string().starts_with(name), "{error}");
+    }
+    assert_eq!(resolve("temperature = 9.0", &[]).unwrap_err().variable(), None);
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let two = "[providers.a]\nkind = \"ollama\"\n[providers.b]\nkind = \"vllm\"\n";
+    for (text, said) in [
+        ("compact_at_percent = 0", "native.compact_at_percent"),
+        ("compact_at_percent = 101", "native.compact_at_percent"),
+        ("max_requests = 0", "native.max_requests"),
+        ("[sandbox]\nnetwork = true", "native.sandbox.network"),
+        (
+            "[providers.a]\nkind = \"ollama\"\ncontext_window = 0",
+            "native.providers.a.context_window",
+        ),
+        (&format!("model = \"c/x\"\n{two}"), "no provider `c`; there are: a, b"),
+    ] {
+        let error = resolve(text, &[]).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    // A name with a slash of a provider that is named.
+    let text = format!("provider = \"b\"\nmodel = \"qwen/x\"\n{two}");
+    assert_eq!(resolve(&text, &[]).unwrap().endpoints[1].model.as_deref(), Some("qwen/x"));
+}
+
+#[test]
 fn variables_alone_are_enough_and_have_the_usual_defaults() {
     let setup = resolve("", &[("OPENAI_API_KEY", " k\n")]).unwrap();
     let endpoint = &setup.endpoints[0];

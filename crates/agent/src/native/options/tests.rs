@@ -43,6 +43,29 @@ fn what_is_not_there_is_refused_and_changes_nothing() {
 }
 
 #[test]
+fn a_short_name_stands_for_the_model_that_it_can_only_mean() {
+    let of = |ids: &[&str]| -> Vec<Offer> {
+        ids.iter().map(|id| Offer { id: (*id).into(), name: (*id).into() }).collect()
+    };
+    let one = of(&["qwen3:latest", "qwen3:8b"]);
+    let several = of(&["a/small", "a/qwen3:latest", "b/small", "b/large"]);
+    for (offers, value, expected) in [
+        (&one, "qwen3", Some("qwen3:latest")),
+        (&one, "qwen3:8b", Some("qwen3:8b")),
+        (&one, "qwen", None),
+        (&several, "small", Some("a/small")),
+        (&several, "b/small", Some("b/small")),
+        (&several, "large", Some("b/large")),
+        (&several, "qwen3", Some("a/qwen3:latest")),
+        (&several, "c/small", None),
+    ] {
+        let mut options = options();
+        let chosen = options.set("model", value, offers).ok().map(|_| options.model);
+        assert_eq!(chosen.as_deref(), expected, "{value}");
+    }
+}
+
+#[test]
 fn any_plausible_model_is_taken_where_none_are_listed() {
     let mut options = options();
     assert!(options.set("model", "my-deployment", &[]).unwrap());

@@ -17,7 +17,12 @@ fn config(dir: &Path) -> Config {
         state: dir.join("state"),
         run: dir.join("run"),
     };
-    Config { home, file: File::default(), observers: Observers::default() }
+    Config {
+        home,
+        file: File::default(),
+        observers: Observers::default(),
+        written: toml::Table::new(),
+    }
 }
 
 #[test]
