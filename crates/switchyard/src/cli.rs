@@ -13,6 +13,7 @@ use crate::allowance::LimitArgs;
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "Examples:
+  switchyard run native \"explain this repository\"   the built-in agent, with any model endpoint
   switchyard run demo \"say hello\"                    the built-in demo agent
   switchyard chat                                    talk to an agent, full screen
   switchyard agents                                  what there is on this machine
@@ -82,6 +83,8 @@ pub(crate) enum Verb {
 #[command(after_help = "The prompt is text, or `-` to read it from stdin.
 
 Examples:
+  switchyard run native \"explain this repository\"
+  switchyard run native \"fix the test\" --permissions accept-edits --model qwen3
   switchyard run demo \"say hello\"
   switchyard run claude \"fix the test\" --model opus --effort high --add-dir ../lib
   echo \"explain this repository\" | switchyard run - -- opencode acp
@@ -94,8 +97,11 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 timeout, 4 no such session or agent,
 #[command(override_usage = "switchyard run [OPTIONS] [AGENT] PROMPT [-- COMMAND...]")]
 pub(crate) struct RunArgs {
     /// [AGENT] PROMPT: the agent may be left out with --agent, --session or a command
-    #[arg(required = true, num_args = 1..=2, value_names = ["AGENT", "PROMPT"])]
+    #[arg(required = true, num_args = 1.., value_names = ["AGENT", "PROMPT"])]
     pub(crate) words: Vec<String>,
+    /// What other commands have; here it is a format.
+    #[arg(long, hide = true)]
+    pub(crate) json: bool,
     /// The agent's own command line
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -142,6 +148,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "In an editor's agent settings:
+  command: switchyard   args: [\"acp\"]               the built-in agent, `native`
   command: switchyard   args: [\"acp\", \"claude\"]
   command: switchyard   args: [\"acp\", \"--\", \"opencode\", \"acp\"]")]
 pub(crate) struct AcpArgs {

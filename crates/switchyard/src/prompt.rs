@@ -8,12 +8,18 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use serde_json::{Value, json};
 use sessions::host::AgentCapabilities;
+use sessions::projection::sanitize_line;
 use wire::Json;
 
+use crate::cli::RunArgs;
+use crate::native::NATIVE;
 use crate::outcome::Failure;
+use crate::terminal;
 
 /// Files larger than this are linked, not sent.
 const MAX_INLINE_BYTES: u64 = 8 << 20;
+/// Of a prompt that is shown in a hint.
+const MAX_HINT_CHARS: usize = 80;
 
 /// The prompt's text; `-` means stdin.
 pub(crate) fn read_text(word: &str) -> Result<String, Failure> {
@@ -40,6 +46,24 @@ pub(crate) fn check_attached(attached: &[std::path::PathBuf]) -> Result<(), Fail
             .map_err(|error| Failure::usage(format!("{error:#}")))?;
     }
     Ok(())
+}
+
+/// Says which of the attached files an agent may not be able to read: those that are sent as
+/// links and are outside its directories.
+pub(crate) fn tell_outside(attached: &[std::path::PathBuf], roots: &[std::path::PathBuf]) {
+    for path in attached {
+        let Ok(real) = path.canonicalize() else { continue };
+        let is_sent = mime_of(&real).starts_with("image/") || mime_of(&real).starts_with("audio/");
+        let is_inside =
+            roots.iter().any(|root| root.canonicalize().is_ok_and(|root| real.starts_with(root)));
+        if !is_sent && !is_inside {
+            let shown = sanitize_line(&path.to_string_lossy(), MAX_HINT_CHARS);
+            terminal::say(&format!(
+                "note: {shown} is outside the session's directories, where the agent may not be \
+                 able to read it; see --add-dir"
+            ));
+        }
+    }
 }
 
 /// Params of `session/prompt`, without the session's id.
@@ -115,6 +139,46 @@ fn file_uri(path: &Path) -> String {
         }
     }
     uri
+}
+
+/// `[AGENT] PROMPT`; the agent is named elsewhere when there is one word.
+pub(crate) fn split_words(args: &RunArgs) -> Result<(Option<&str>, &str), Failure> {
+    if args.json {
+        return Err(Failure::usage("`run` has no --json").hint("use --format json"));
+    }
+    let elsewhere = args.agent.agent.as_deref();
+    match (&args.words[..], args.command.is_empty()) {
+        ([word], true) if elsewhere.is_none() && args.session.is_none() => {
+            let is_name = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+            let (agent, prompt) = match is_name {
+                true => (word.as_str(), "say hello"),
+                false => (NATIVE, word.as_str()),
+            };
+            let message = match is_name {
+                true => format!(
+                    "`{word}` is all there is: an agent without a prompt, or a prompt \
+                                 without an agent"
+                ),
+                false => "which agent is that for?".to_owned(),
+            };
+            let prompt = sanitize_line(&prompt.replace('"', "\\\""), MAX_HINT_CHARS);
+            Err(Failure::usage(message).hint(format!(
+                "switchyard run AGENT PROMPT, for example: switchyard run {agent} \"{prompt}\" \
+                 (`switchyard agents` lists them; {NATIVE} is built in)"
+            )))
+        }
+        ([prompt], _) => Ok((elsewhere, prompt)),
+        ([agent, prompt], true) => Ok((Some(agent), prompt)),
+        ([agent, rest @ ..], true) => {
+            let prompt = sanitize_line(&rest.join(" ").replace('"', "\\\""), MAX_HINT_CHARS);
+            Err(Failure::usage("the prompt is one word for the shell: put it in quotes")
+                .hint(format!("switchyard run {} \"{prompt}\"", sanitize_line(agent, 40))))
+        }
+        _ => {
+            Err(Failure::usage("with a command after `--` there is one word before it: the prompt")
+                .hint("switchyard run \"fix the test\" -- opencode acp"))
+        }
+    }
 }
 
 #[cfg(test)]

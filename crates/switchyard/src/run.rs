@@ -38,7 +38,7 @@ use crate::spinner::Spinner;
 use crate::{control, prompt, terminal, world};
 
 pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failure> {
-    let (name, word) = split_words(&args)?;
+    let (name, word) = prompt::split_words(&args)?;
     prompt::check_attached(&args.attach)?;
     let text = prompt::read_text(word)?;
     // Only now: until here an interrupt simply ends us, also while stdin is read.
@@ -58,12 +58,14 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
         None => world::working_directory(args.agent.cwd.as_deref())?,
     };
     let policy = world::policy(&config, &args.permissions)?;
+    let add_dirs = add_dirs(&args)?;
+    prompt::tell_outside(&args.attach, &[std::slice::from_ref(&cwd), &add_dirs[..]].concat());
     let wanted = Wanted {
         name,
         command: &args.command,
         cwd: &cwd,
         permissions: world::runtime_mode(policy.mode),
-        add_dirs: &add_dirs(&args)?,
+        add_dirs: &add_dirs,
         model: args.model.as_deref(),
     };
     let agent = tokio::select! {
@@ -140,23 +142,6 @@ async fn composed(args: &RunArgs, slot: &HostSlot, text: &str) -> Result<Json, F
         _ => text.into(),
     };
     prompt::params(&text, &args.attach, host.capabilities())
-}
-
-/// `[AGENT] PROMPT`; the agent is named elsewhere when there is one word.
-fn split_words(args: &RunArgs) -> Result<(Option<&str>, &str), Failure> {
-    let elsewhere = args.agent.agent.as_deref();
-    match (&args.words[..], args.command.is_empty()) {
-        ([agent], true) if elsewhere.is_none() && args.session.is_none() => Err(Failure::usage(
-            format!("what is the prompt for `{agent}`?"),
-        )
-        .hint("switchyard run AGENT PROMPT, for example: switchyard run demo \"say hello\"")),
-        ([prompt], _) => Ok((elsewhere, prompt)),
-        ([agent, prompt], true) => Ok((Some(agent), prompt)),
-        _ => {
-            Err(Failure::usage("with a command after `--` there is one word before it: the prompt")
-                .hint("switchyard run \"fix the test\" -- opencode acp"))
-        }
-    }
 }
 
 async fn choose_agent(
@@ -292,6 +277,17 @@ impl Seen {
         ControlFlow::Continue(())
     }
 
+    /// Says on stderr why the turn failed, where stdout has nothing but the answer.
+    fn tell_failure(&self) {
+        let Some(message) = self.end.as_ref().and_then(|end| end["error"]["message"].as_str())
+        else {
+            return;
+        };
+        let remedy = self.end.as_ref().and_then(|end| end["error"]["remedy"].as_str());
+        let hint = remedy.map_or_else(String::new, |remedy| format!("\nhint: {remedy}"));
+        terminal::say(&sessions::projection::sanitize(&format!("switchyard: {message}{hint}")));
+    }
+
     fn exit_code(&self) -> u8 {
         match self.end.as_ref().and_then(|end| end["stopReason"].as_str()) {
             Some("error") | None => outcome::ERROR,
@@ -367,6 +363,7 @@ impl Turn<'_> {
         if self.args.format == Format::Quiet {
             formatter.end_line();
             show(&mut formatter)?;
+            seen.tell_failure();
         }
         let followed = followed?;
         if let Some(why) = session.why_over() {

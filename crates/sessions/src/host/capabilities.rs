@@ -83,11 +83,10 @@ pub fn own_client_capabilities(can_ask_user: bool) -> Json {
     let mut capabilities = json!({
         "fs": { "readTextFile": true, "writeTextFile": true },
         "terminal": true,
-        // Nobody sees them: an agent that can tell itself what its command prints should.
-        "_meta": { "switchyard": { "hidesTerminals": true } },
         "session": { "configOptions": { "boolean": {} }, "notices": {}, "compaction": {} },
-        // Rules may deny what would be read: an agent that reads by itself can ask first.
-        "_meta": { "switchyard": { "deniesReads": true } },
+        // Nobody sees the terminals: an agent that can tell what its command prints should. Rules
+        // may deny what would be read: an agent that reads by itself can ask first.
+        "_meta": { "switchyard": { "hidesTerminals": true, "deniesReads": true } },
     });
     if can_ask_user {
         capabilities["elicitation"] = json!({ "form": {} });

@@ -40,6 +40,7 @@ mod native_conformance_sessions;
 mod native_ends;
 mod native_errors;
 mod native_mcp;
+mod native_people;
 mod native_sessions;
 mod native_speech;
 mod native_task;
