@@ -78,8 +78,8 @@ impl Printed {
         Self { text: text.map(|text| text.trim_end().to_owned()).unwrap_or_default(), end }
     }
 
-    /// Takes off a fence of Markdown, and the sentence with which the built-in agent says how
-    /// the command ended: before the output for the model, after it for people.
+    /// Takes off a fence of Markdown, and the sentence with which an agent says how the command
+    /// ended. The built-in one says it before the output to the model, after it to people.
     fn read(text: &str) -> Self {
         let text = without_fence(text.trim_end());
         let (first, after) = text.split_once('\n').unwrap_or((text, ""));
@@ -108,7 +108,7 @@ fn without_fence(text: &str) -> &str {
     if ticks < 3 { text } else { inside.map_or(text, str::trim_end) }
 }
 
-/// How a command ended, if this is the built-in agent's sentence about it.
+/// How a command ended, if this is a sentence about it of an agent that we know.
 fn sentence(line: &str) -> Option<Option<End>> {
     let word_after = |words: &str| line.strip_prefix(words)?.split_once(" after ");
     let code = word_after("Exit code ").or_else(|| word_after("Failed with exit code "));
@@ -117,6 +117,11 @@ fn sentence(line: &str) -> Option<Option<End>> {
     }
     if let Some((signal, _)) = word_after("Killed by ").filter(|_| line.ends_with(" s.")) {
         return Some(Some(End::Signal(signal.to_owned())));
+    }
+    // So says Copilot's shell, in the last line.
+    let shell = line.strip_prefix("<shellId: ").and_then(|rest| rest.strip_suffix('>'));
+    if let Some((_, code)) = shell.and_then(|rest| rest.split_once(" completed with exit code ")) {
+        return code.parse().ok().map(|code| Some(End::Code(code)));
     }
     if line.starts_with("Ended by us, ") {
         return Some(Some(End::TimedOut));

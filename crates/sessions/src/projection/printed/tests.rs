@@ -51,6 +51,13 @@ fn a_fence_and_the_sentence_after_the_output_are_taken_off() {
 }
 
 #[test]
+fn the_last_line_of_a_shell_is_not_its_output() {
+    let text = "before-fail\n<shellId: 0 completed with exit code 3>";
+    let call = json!({ "kind": "execute", "content": content(text) });
+    assert_eq!(printed(&call), of("before-fail", End::Code(3)));
+}
+
+#[test]
 fn codes_stand_where_agents_put_them() {
     for raw in [
         json!({ "exit_code": 7, "formatted_output": "x" }),

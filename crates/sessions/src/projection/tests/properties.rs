@@ -199,6 +199,7 @@ proptest! {
             ui.project(event, &mut in_ui);
             quiet.project(event, &mut in_quiet);
         }
+        quiet.finish(&mut in_quiet);
         let spoken = spoken(&log);
 
         let words = in_envelopes.iter().filter_map(|envelope| match &envelope.ev {

@@ -83,7 +83,7 @@ impl TextRenderer {
         let command = call.command();
         if let Some(command) = &command {
             rows.push_command(command);
-            rows.push_other_input(call);
+            rows.push_other_input(call, command);
         }
         let mut has_diff = false;
         for output in &call.output {
@@ -170,13 +170,19 @@ impl Rows {
     }
 
     /// What else a command was given: where it runs, for how long.
-    fn push_other_input(&mut self, call: &ToolCall) {
+    fn push_other_input(&mut self, call: &ToolCall, command: &str) {
         let Some(Value::Object(input)) = call.raw_input.as_ref().and_then(|raw| raw.read().ok())
         else {
             return;
         };
         for (name, value) in &input {
             if ["command", "cmd"].contains(&name.as_str()) || value.is_null() {
+                continue;
+            }
+            // Some agents give the same as a list too.
+            let listed = value.as_array().map(|all| all.iter().filter_map(Value::as_str));
+            let is_same = listed.is_some_and(|all| all.collect::<Vec<_>>().join(" ") == command);
+            if is_same {
                 continue;
             }
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

@@ -83,7 +83,7 @@ fn output_is_read_in_every_shape() {
             Output::Text("bare".into()),
             diff("p", Change::Texts { old: None, new: "n".into() }),
             diff("q", Change::Patch("@@\n+x".into())),
-            Output::Other("[terminal t1]".into()),
+            Output::Terminal("t1".into()),
             Output::Other("[image: image/png]".into()),
             diff("", Change::Texts { old: None, new: String::new() }),
         ]
