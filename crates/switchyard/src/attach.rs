@@ -42,7 +42,7 @@ pub(crate) async fn attach(args: AttachArgs, config: Config) -> Result<ExitCode,
         session: Reached::There { daemon, id: record.id },
         questions: Vec::new(),
         whole: Whole::new(),
-        offers_view: false,
+        offers_more: false,
         is_running: false,
     };
     if terminal::can_ask() {
@@ -97,7 +97,7 @@ struct View {
     questions: Vec<Asked>,
     whole: Whole,
     /// A question that is about to be shown is longer than what is shown of it.
-    offers_view: bool,
+    offers_more: bool,
     is_running: bool,
 }
 
@@ -119,7 +119,7 @@ impl View {
             if !show(&mut self.formatter)? {
                 return Ok(false);
             }
-            if std::mem::take(&mut self.offers_view) {
+            if std::mem::take(&mut self.offers_more) {
                 terminal::say("  v shows all of it");
             }
         }
@@ -133,7 +133,7 @@ impl View {
             Kind::TurnEnded => self.is_running = false,
             Kind::PermissionRequested | Kind::ElicitationRequested => {
                 let Some(id) = asked(&payload) else { return };
-                self.offers_view |= whole.is_some() && event.seq > self.shown_from;
+                self.offers_more |= whole.is_some() && event.seq > self.shown_from;
                 let is_form = event.kind == Kind::ElicitationRequested;
                 let request = payload["request"].clone();
                 self.questions.push(Asked { id, request, whole, is_form });

@@ -121,7 +121,7 @@ pub(crate) async fn about(config: &Config) -> Value {
     };
     match models.ready().await {
         Ok(ready) => {
-            let default = ready.providers.first().map(|provider| provider.name());
+            let default = ready.providers.first().map(agent::native::provider::Provider::name);
             let is_failed = |name: &str| ready.failures.iter().find(|(failed, _)| failed == name);
             let trouble = default.and_then(is_failed).map(|(_, failure)| failure);
             about["isUsable"] = json!(trouble.is_none());

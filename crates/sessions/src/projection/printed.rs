@@ -20,13 +20,15 @@ pub(crate) enum End {
     /// Its name or number.
     Signal(String),
     TimedOut,
+    /// Nobody knows how.
+    Unknown,
 }
 
 impl End {
     /// How it failed, if it did: `failed with exit code 2`.
     pub(crate) fn failure(&self) -> Option<String> {
         match self {
-            Self::Code(0) => None,
+            Self::Code(0) | Self::Unknown => None,
             Self::Code(code) => Some(format!("failed with exit code {code}")),
             Self::Signal(signal) => Some(format!("was killed by {signal}")),
             Self::TimedOut => Some("took too long and was ended".to_owned()),
@@ -85,8 +87,8 @@ impl Printed {
         let (first, after) = text.split_once('\n').unwrap_or((text, ""));
         let (before, last) = text.rsplit_once('\n').unwrap_or(("", text));
         let (text, end) = match (sentence(first), sentence(last)) {
-            (Some(end), _) => (after, end),
-            (None, Some(end)) => (before, end),
+            (Some(end), _) => (after, Some(end)),
+            (None, Some(end)) => (before, Some(end)),
             (None, None) => (text, None),
         };
         let text = match text.trim_matches('\n').trim_end() {
@@ -109,24 +111,25 @@ fn without_fence(text: &str) -> &str {
 }
 
 /// How a command ended, if this is a sentence about it of an agent that we know.
-fn sentence(line: &str) -> Option<Option<End>> {
+fn sentence(line: &str) -> Option<End> {
     let word_after = |words: &str| line.strip_prefix(words)?.split_once(" after ");
     let code = word_after("Exit code ").or_else(|| word_after("Failed with exit code "));
     if let Some((code, _)) = code {
-        return code.parse().ok().map(|code| Some(End::Code(code)));
+        return code.parse().ok().map(End::Code);
     }
     if let Some((signal, _)) = word_after("Killed by ").filter(|_| line.ends_with(" s.")) {
-        return Some(Some(End::Signal(signal.to_owned())));
+        return Some(End::Signal(signal.to_owned()));
     }
     // So says Copilot's shell, in the last line.
     let shell = line.strip_prefix("<shellId: ").and_then(|rest| rest.strip_suffix('>'));
     if let Some((_, code)) = shell.and_then(|rest| rest.split_once(" completed with exit code ")) {
-        return code.parse().ok().map(|code| Some(End::Code(code)));
+        return code.parse().ok().map(End::Code);
     }
     if line.starts_with("Ended by us, ") {
-        return Some(Some(End::TimedOut));
+        return Some(End::TimedOut);
     }
-    (line.starts_with("Ended after ") && line.ends_with("; nobody knows how.")).then_some(None)
+    let is_unknown = line.starts_with("Ended after ") && line.ends_with("; nobody knows how.");
+    is_unknown.then_some(End::Unknown)
 }
 
 #[cfg(test)]

@@ -151,7 +151,9 @@ fn escape(c: char, out: &mut String) {
 fn cut_middle(pieces: &[Piece], max_chars: usize) -> String {
     let joined = |pieces: &[Piece]| {
         let mut shown = String::with_capacity(pieces.len());
-        pieces.iter().for_each(|piece| piece.write(&mut shown));
+        for piece in pieces {
+            piece.write(&mut shown);
+        }
         shown
     };
     let width: usize = pieces.iter().map(|piece| piece.width()).sum();

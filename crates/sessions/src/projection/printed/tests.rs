@@ -11,8 +11,8 @@ fn printed(call: &Value) -> Option<Printed> {
     Printed::of(&entry.call)
 }
 
-fn of(text: &str, end: End) -> Option<Printed> {
-    Some(Printed { text: text.to_owned(), end: Some(end) })
+fn of(text: &str, end: End) -> Printed {
+    Printed { text: text.to_owned(), end: Some(end) }
 }
 
 fn content(text: &str) -> Value {
@@ -25,15 +25,15 @@ fn a_terminal_that_is_gone_is_told_by_the_raw_output() {
     let call = |raw: Value| json!({ "kind": "execute", "content": terminal, "rawOutput": raw });
 
     let raw = json!("Failed with exit code 3 after 0.1 s.\n\none\ntwo\n");
-    assert_eq!(printed(&call(raw)), of("one\ntwo", End::Code(3)));
+    assert_eq!(printed(&call(raw)), Some(of("one\ntwo", End::Code(3))));
     let raw = json!("Exit code 0 after 0.1 s.\n\n(no output)");
-    assert_eq!(printed(&call(raw)), of("", End::Code(0)));
+    assert_eq!(printed(&call(raw)), Some(of("", End::Code(0))));
     let raw = json!("Killed by 9 after 0.1 s.\n\nhalf");
-    assert_eq!(printed(&call(raw)), of("half", End::Signal("9".into())));
+    assert_eq!(printed(&call(raw)), Some(of("half", End::Signal("9".into()))));
     let raw = json!("Ended by us, with everything it had started, because …\n\nhalf");
-    assert_eq!(printed(&call(raw)), of("half", End::TimedOut));
+    assert_eq!(printed(&call(raw)), Some(of("half", End::TimedOut)));
     let raw = json!({ "output": "hi\n", "exitCode": 2 });
-    assert_eq!(printed(&call(raw)), of("hi", End::Code(2)));
+    assert_eq!(printed(&call(raw)), Some(of("hi", End::Code(2))));
 }
 
 #[test]
@@ -47,14 +47,14 @@ fn words_of_the_output_are_not_taken_for_its_end() {
 fn a_fence_and_the_sentence_after_the_output_are_taken_off() {
     let text = "````\n```\nin\n```\n\nFailed with exit code 1 after 2.0 s.\n````";
     let call = json!({ "kind": "execute", "content": content(text) });
-    assert_eq!(printed(&call), of("```\nin\n```", End::Code(1)));
+    assert_eq!(printed(&call), Some(of("```\nin\n```", End::Code(1))));
 }
 
 #[test]
 fn the_last_line_of_a_shell_is_not_its_output() {
     let text = "before-fail\n<shellId: 0 completed with exit code 3>";
     let call = json!({ "kind": "execute", "content": content(text) });
-    assert_eq!(printed(&call), of("before-fail", End::Code(3)));
+    assert_eq!(printed(&call), Some(of("before-fail", End::Code(3))));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn codes_stand_where_agents_put_them() {
         json!({ "output": "x", "metadata": { "exit": 7 } }),
     ] {
         let call = json!({ "kind": "execute", "rawOutput": raw });
-        assert_eq!(printed(&call), of("x", End::Code(7)));
+        assert_eq!(printed(&call), Some(of("x", End::Code(7))));
     }
     assert_eq!(printed(&json!({ "kind": "read", "rawOutput": { "exit_code": 7 } })), None);
 }
