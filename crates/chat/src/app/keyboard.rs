@@ -4,15 +4,19 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use tokio::sync::mpsc;
 
 /// More than a person types while a picture is drawn; a paste is one.
 const MAX_TYPED: usize = 1024;
-/// How long the thread waits before it looks whether it is still wanted.
+/// How long the thread waits before it looks whether it is still wanted, and for a new size.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// A thread that does not end by then ends with the process.
+const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) enum Typed {
@@ -35,7 +39,10 @@ impl Keyboard {
         let wanted = is_wanted.clone();
         let thread = std::thread::spawn(move || {
             while wanted.load(Ordering::SeqCst) {
-                let Ok(is_there) = event::poll(LOOK_EVERY) else { return };
+                if !wait_for_terminal() {
+                    return;
+                }
+                let Ok(is_there) = event::poll(Duration::ZERO) else { return };
                 if !is_there {
                     continue;
                 }
@@ -68,13 +75,30 @@ impl Keyboard {
     }
 }
 
+/// Until something was typed, or for a while. False when the terminal is gone: who reads from it
+/// then is told at once, again and again, that there is nothing.
+fn wait_for_terminal() -> bool {
+    let stdin = io::stdin();
+    let mut looked = [PollFd::new(&stdin, PollFlags::IN)];
+    let within = Timespec::try_from(LOOK_EVERY).ok();
+    match poll(&mut looked, within.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => {
+            let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+            !looked.iter().any(|fd| fd.revents().intersects(gone))
+        }
+        Err(_) => false,
+    }
+}
+
 impl Drop for Keyboard {
     /// What is typed from here on is for whoever has the terminal next.
     fn drop(&mut self) {
         self.is_wanted.store(false, Ordering::SeqCst);
         self.typed.close();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        let Some(thread) = self.thread.take() else { return };
+        let give_up_at = Instant::now() + ENDS_WITHIN;
+        while !thread.is_finished() && Instant::now() < give_up_at {
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }

@@ -105,6 +105,16 @@ fn a_signal_gives_the_terminal_back_and_ends_the_agent() {
 }
 
 #[test]
+fn a_terminal_that_is_closed_ends_the_chat() {
+    let yard = yard();
+    let pane = Pane::chat(&yard, "demo");
+    pane.line("slow 100000 20");
+    pane.wait_for("working");
+    drop(pane);
+    yard.assert_empty_within(PATIENCE);
+}
+
+#[test]
 fn several_lines_are_pasted_as_one_prompt() {
     let yard = yard();
     let pane = Pane::chat(&yard, "demo");
