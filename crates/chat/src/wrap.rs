@@ -168,6 +168,13 @@ impl<'a> Page<'a> {
     }
 
     fn put_or_break(&mut self, cluster: &str, style: Style) {
+        // Some letters with marks of their own width are wider than a narrow screen.
+        if cluster.width() > self.room && cluster.chars().nth(1).is_some() {
+            for c in cluster.chars() {
+                self.put_or_break(c.encode_utf8(&mut [0; 4]), style);
+            }
+            return;
+        }
         if self.used > 0 && self.used + cluster.width() > self.room {
             self.end_line();
         }

@@ -23,6 +23,12 @@ fn wide_letters_count_twice_and_break_anywhere() {
 }
 
 #[test]
+fn a_letter_that_no_line_can_hold_is_broken_too() {
+    assert!(width("Σ\u{11347}\u{aaeb}") > 2);
+    assert!(lines("Σ\u{11347}\u{aaeb}", 2).iter().all(|line| width(line) <= 2));
+}
+
+#[test]
 fn a_margin_stands_before_every_line() {
     let margin = Margin::new("- ", "  ", Style::new());
     let wrapped = words(&[Piece::new("one two three", Style::new())], 8, &margin);

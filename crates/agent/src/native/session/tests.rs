@@ -137,7 +137,7 @@ async fn what_was_counted_in_the_turn_before_counts_in_the_next() {
 
 #[tokio::test]
 async fn numbers_that_nobody_can_add_break_nothing() {
-    let play = Play::with(Cast { window: Some(u64::MAX), ..Cast::default() }).await;
+    let play = Play::with(Cast { window: Some(1 << 30), ..Cast::default() }).await;
     play.server.answer(text("One.").usage(u64::MAX, u64::MAX));
     play.server.answer(text("Summed up."));
     play.server.answer(text("Two.").usage(u64::MAX, 1));
