@@ -53,6 +53,9 @@ pub struct Details {
     /// Its title was given by a person, so the agent's are not taken.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_titled: bool,
+    /// How the last turn ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_end: Option<LastEnd>,
     /// It is still being copied from another one; without its process it is nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_partial: bool,
@@ -63,6 +66,34 @@ pub struct Details {
 pub struct Setting {
     pub method: String,
     pub params: Json,
+}
+
+/// The end of a turn, as lists of sessions show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastEnd {
+    pub stop_reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<EndError>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndError {
+    pub category: String,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+impl LastEnd {
+    /// Of what `turn_ended` says.
+    pub(crate) fn of(payload: &Json) -> Option<Self> {
+        let mut end: Self = payload.read().ok()?;
+        if let Some(error) = &mut end.error {
+            error.message = error.message.chars().take(MAX_ERROR_CHARS).collect();
+        }
+        Some(end)
+    }
 }
 
 /// A request under a name of its client's choice, so that asking again does it once.
@@ -82,6 +113,8 @@ pub struct TakenRequest {
 
 /// Clients repeat what they have just asked; nobody comes back for the prompt before so many.
 pub const MAX_REQUESTS: usize = 64;
+/// A sentence or two; the log has all of it.
+const MAX_ERROR_CHARS: usize = 500;
 /// Enough of a prompt to recognise it in a replay.
 const PROMPT_EXCERPT_CHARS: usize = 200;
 
@@ -100,6 +133,7 @@ impl Details {
             made_for: None,
             last_prompt: None,
             budget: Budget::default(),
+            last_end: None,
             is_titled: false,
             is_partial: false,
         }

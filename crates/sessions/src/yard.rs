@@ -10,7 +10,7 @@ use serde_json::json;
 use store::{Appended, Batch, Changes, Durability, EventLog, Filter, SessionRecord, StoreError};
 use wire::{Draft, Json, Kind, Seq, SessionId};
 
-use crate::details::Details;
+use crate::details::{Details, LastEnd};
 use crate::mint;
 use crate::news::{News, What};
 use crate::pending::PendingQuestions;
@@ -138,7 +138,13 @@ impl Yard {
             drafts.extend(LeftOpen::find(&*self.log, record).await?.close(record));
         }
         let active_turn = record.active_turn.map(|_| None);
-        let changes = Changes { active_turn, ..Changes::default() };
+        let ended = drafts.iter().rev().find(|(draft, _)| draft.kind == Kind::TurnEnded);
+        let details = ended.map(|(draft, _)| {
+            let mut details = Details::read(record);
+            details.last_end = LastEnd::of(&draft.payload);
+            details.to_json()
+        });
+        let changes = Changes { active_turn, details, ..Changes::default() };
         if drafts.is_empty() && active_turn.is_none() {
             return Ok(());
         }

@@ -675,6 +675,11 @@ export interface components {
              */
             seq: number;
         };
+        LastTurn: {
+            error?: components["schemas"]["TurnError"] | null;
+            /** @description ACP's, or `error`. */
+            stopReason: string;
+        };
         Limits: {
             /** Format: int64 */
             attachmentBytes: number;
@@ -840,6 +845,7 @@ export interface components {
              */
             head: number;
             id: string;
+            lastTurn?: components["schemas"]["LastTurn"] | null;
             /** @description What it may use, if it has limits. */
             limits?: Record<string, unknown> | null;
             /** @description Whose token made it. */
@@ -916,6 +922,11 @@ export interface components {
              */
             next?: number | null;
             sessionId: string;
+        };
+        TurnError: {
+            category: string;
+            message: string;
+            remedy?: string | null;
         };
         /** @description A token to be made. */
         Wanted: {

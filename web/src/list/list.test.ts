@@ -1,10 +1,9 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { Problem } from "../api/problem";
 import type { Session, SessionPage } from "../api/types";
-import { failureIn } from "./failure";
 import { nothing, recentDirectories, withChange, without, withSessions } from "./known";
 import { everything, matches, queryFrom, searchOf, standingOf, type Query } from "./query";
-import { failureOf, PAGE, REREAD_AFTER, rowsOf, SessionStore, unsureOf, type Source } from "./store";
+import { PAGE, REREAD_AFTER, rowsOf, SessionStore, type Source } from "./store";
 
 function session(id: string, more: Partial<Session> = {}): Session {
   return { id, agent: "demo", cwd: "/src", title: id, status: "idle", created: 0, updated: 0, head: 4, epoch: "e", bytes: 0, clients: 0, ...more };
@@ -16,17 +15,19 @@ const asking = (more: Partial<Query>): Query => ({ ...everything, ...more });
 describe("a query", () => {
   it("finds words in the title, the directory and the agent, in any order and case", () => {
     const it = session("s", { title: "Fix the LOGIN test", cwd: "/home/me/yard", agent: "codex" });
-    expect(matches(it, asking({ words: "test login" }), false)).toBe(true);
-    expect(matches(it, asking({ words: "codex yard" }), false)).toBe(true);
-    expect(matches(it, asking({ words: "login nowhere" }), false)).toBe(false);
+    expect(matches(it, asking({ words: "test login" }))).toBe(true);
+    expect(matches(it, asking({ words: "codex yard" }))).toBe(true);
+    expect(matches(it, asking({ words: "login nowhere" }))).toBe(false);
   });
 
   it("tells failed from idle, and counts damaged as failed", () => {
-    expect(standingOf(session("s"), true)).toBe("failed");
-    expect(standingOf(session("s", { status: "running" }), true)).toBe("running");
-    expect(matches(session("s"), asking({ standing: "idle" }), true)).toBe(false);
-    expect(matches(session("s"), asking({ standing: "failed" }), true)).toBe(true);
-    expect(matches(session("s", { status: "damaged" }), asking({ standing: "failed" }), false)).toBe(true);
+    const lastTurn = { stopReason: "error", error: { category: "internal", message: "it crashed" } };
+    expect(standingOf(session("s", { lastTurn }))).toBe("failed");
+    expect(standingOf(session("s", { lastTurn, status: "running" }))).toBe("running");
+    expect(standingOf(session("s", { lastTurn: { stopReason: "cancelled" } }))).toBe("idle");
+    expect(matches(session("s", { lastTurn }), asking({ standing: "idle" }))).toBe(false);
+    expect(matches(session("s", { lastTurn }), asking({ standing: "failed" }))).toBe(true);
+    expect(matches(session("s", { status: "damaged" }), asking({ standing: "failed" }))).toBe(true);
   });
 
   it("survives the address", () => {
@@ -69,23 +70,11 @@ describe("what is known", () => {
   });
 });
 
-describe("a failure", () => {
-  const ended = (payload: object) => ({ kind: "turn_ended", payload });
-  it("is what the last turn ended with", () => {
-    const broken = ended({ stopReason: "error", error: { message: "it crashed", remedy: "prompt again" } });
-    expect(failureIn([broken, { kind: "session_closed", payload: {} }])).toEqual({ message: "it crashed", remedy: "prompt again" });
-    expect(failureIn([broken, ended({ stopReason: "end_turn" })])).toEqual({});
-    expect(failureIn([ended({ stopReason: "cancelled" })])).toEqual({});
-    expect(failureIn([undefined, 3, {}])).toEqual({});
-  });
-});
-
 describe("the store", () => {
   let all: Session[];
   const source = {
     page: vi.fn<Source["page"]>(),
     one: vi.fn<Source["one"]>(),
-    failure: vi.fn<Source["failure"]>(),
   };
   let store: SessionStore;
 
@@ -94,7 +83,7 @@ describe("the store", () => {
     all = Array.from({ length: 250 }, (_, i) => session(`s${i}`, { updated: 1000 - i }));
     source.page.mockReset().mockImplementation(async (query, cursor, limit): Promise<SessionPage> => {
       const from = cursor === undefined ? 0 : Number(cursor.split(".")[1]);
-      const found = all.filter((each) => matches(each, query, false)).slice(from, from + limit);
+      const found = all.filter((each) => matches(each, query)).slice(from, from + limit);
       const more = from + limit < all.length;
       return { sessions: found, nextCursor: more ? `${found.at(-1)?.updated}.${from + limit}` : undefined };
     });
@@ -103,7 +92,6 @@ describe("the store", () => {
       if (!found) throw new Problem({ title: "gone", status: 404 });
       return found;
     });
-    source.failure.mockReset().mockImplementation(async (each) => ({ head: each.head }));
     store = new SessionStore(source);
   });
 
@@ -164,28 +152,5 @@ describe("the store", () => {
     source.page.mockRejectedValueOnce(new Problem({ title: "away" }));
     await store.more(everything);
     expect(store.state.listings.values().next().value?.problem?.message).toBe("away");
-  });
-
-  it("asks for failures once per state, a few at a time", async () => {
-    await store.more(everything);
-    let open = 0;
-    let most = 0;
-    source.failure.mockImplementation(async (each) => {
-      most = Math.max(most, ++open);
-      await Promise.resolve();
-      open -= 1;
-      return { head: each.head, message: each.id === "s1" ? "it crashed" : undefined };
-    });
-    expect(unsureOf(store.state)).toBe(PAGE);
-    store.lookAt(all.slice(0, 10));
-    store.lookAt(all.slice(0, 10));
-    expect(source.failure.mock.calls[0]?.[0].id).toBe("s0");
-    await vi.advanceTimersByTimeAsync(10);
-    expect(source.failure).toHaveBeenCalledTimes(10);
-    expect(most).toBe(3);
-    expect(unsureOf(store.state)).toBe(PAGE - 10);
-    expect(failureOf(store.state, session("s1"))?.message).toBe("it crashed");
-    expect(failureOf(store.state, session("s2"))).toBeUndefined();
-    expect(failureOf(store.state, session("s1", { status: "running" }))).toBeUndefined();
   });
 });

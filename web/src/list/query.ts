@@ -2,7 +2,7 @@
 // list can be linked to.
 import type { Session, SessionStatus } from "../api/types";
 
-/** A session's status as a person sees it. The daemon calls one idle whose last turn failed. */
+/** A session's status as a person sees it: idle, but its last turn failed. */
 export type Standing = SessionStatus | "failed";
 
 export interface Query {
@@ -21,16 +21,22 @@ export const STANDINGS: { standing: Standing; label: string }[] = [
   { standing: "closed", label: "Closed" },
 ];
 
-export function standingOf(session: Session, hasFailed: boolean): Standing {
-  if (session.status === "damaged") return "damaged";
-  return hasFailed && (session.status === "idle" || session.status === "closed") ? "failed" : session.status;
+export function standingOf(session: Session): Standing {
+  return failureOf(session) ? "failed" : session.status;
+}
+
+/** Why the session's last turn failed, if it did and none has begun since. */
+export function failureOf(session: Session): { message: string; remedy?: string | null } | undefined {
+  if (session.status !== "idle" && session.status !== "closed") return undefined;
+  if (session.lastTurn?.stopReason !== "error") return undefined;
+  return session.lastTurn.error ?? { message: "the turn failed" };
 }
 
 /** At least what the daemon matches (words of the title), and also agent, directory and id. */
-export function matches(session: Session, query: Query, hasFailed: boolean): boolean {
+export function matches(session: Session, query: Query): boolean {
   if (query.agent && session.agent !== query.agent) return false;
   if (query.standing) {
-    const standing = standingOf(session, hasFailed);
+    const standing = standingOf(session);
     const isBroken = query.standing === "failed" && standing === "damaged";
     if (standing !== query.standing && !isBroken) return false;
   }
@@ -43,7 +49,7 @@ export function byActivity(a: Session, b: Session): number {
   return b.updated - a.updated || (a.id < b.id ? 1 : -1);
 }
 
-/** What the daemon is asked for. It knows nothing of failures, and finds words in titles only. */
+/** What the daemon is asked for. It does not look for failures, and finds words in titles only. */
 export function askedFor(query: Query): { q?: string; status?: SessionStatus; agent?: string } {
   const { words, standing, agent } = query;
   return {

@@ -3,7 +3,6 @@ import { useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
 import { useListChanges } from "../api/live";
 import { path, requestJson } from "../api/request";
 import type { ListChange, Session, SessionPage } from "../api/types";
-import { readFailure } from "./failure";
 import { askedFor, keyOf, type Query } from "./query";
 import { rowsOf, SessionStore, type Listing, type State } from "./store";
 
@@ -11,7 +10,6 @@ export const sessions = new SessionStore({
   page: (query, cursor, limit) =>
     requestJson<SessionPage>("/v1/sessions", { query: { ...askedFor(query), cursor, limit } }),
   one: (id) => requestJson<Session>(path`/v1/sessions/${id}`),
-  failure: readFailure,
 });
 
 /** How often the newest are read once more while somebody looks. */

@@ -5,14 +5,12 @@
 // below it has gaps and is not shown yet.
 import { asProblem, type Problem } from "../api/problem";
 import type { ListChange, Session, SessionPage } from "../api/types";
-import { canHaveFailed, type Failure } from "./failure";
 import { nothing, only, withChange, without, withSessions, type Known } from "./known";
 import { byActivity, everything, keyOf, matches, type Query } from "./query";
 
 export interface Source {
   page: (query: Query, cursor: string | undefined, limit: number) => Promise<SessionPage>;
   one: (id: string) => Promise<Session>;
-  failure: (session: Session) => Promise<Failure>;
 }
 
 /** How far a query has been read. */
@@ -30,7 +28,6 @@ export interface Listing {
 
 export interface State {
   known: Known;
-  failures: ReadonlyMap<string, Failure>;
   listings: ReadonlyMap<string, Listing>;
 }
 
@@ -38,19 +35,15 @@ export const PAGE = 100;
 const MAX_PAGE = 500;
 /** Queries that were typed before are worth keeping for going back, not for ever. */
 const MAX_LISTINGS = 12;
-const MAX_FAILURES_AT_ONCE = 3;
 /** A session that changes all the time is read this often at most. */
 export const REREAD_AFTER = 250;
 
 export class SessionStore {
-  state: State = { known: nothing, failures: new Map(), listings: new Map() };
+  state: State = { known: nothing, listings: new Map() };
   #readers = new Set<() => void>();
   #touched = new Map<string, number>();
   #clock = 0;
   #rereading = new Map<string, ReturnType<typeof setTimeout>>();
-  #asked = new Map<string, number>();
-  #asking = 0;
-  #toAsk: string[] = [];
   #current = everything;
 
   constructor(private readonly source: Source) {}
@@ -74,7 +67,7 @@ export class SessionStore {
     this.#setListing({ ...before, isLoading: true, problem: undefined });
     try {
       const page = await this.source.page(query, before.next, PAGE);
-      this.#learn(withSessions(this.state.known, page.sessions), page.sessions);
+      this.#set({ known: withSessions(this.state.known, page.sessions) });
       // All was read again meanwhile: this page continues something that is no more.
       if (this.#listing(query).next !== before.next) return;
       this.#setListing(listed(query, page, before.pages));
@@ -93,7 +86,7 @@ export class SessionStore {
     try {
       const page = await this.source.page(query, undefined, Math.min(MAX_PAGE, Math.max(PAGE, n)));
       const isNewer = (id: string) => (this.#touched.get(id) ?? 0) > began;
-      this.#learn(only(this.state.known, page.sessions, isNewer), page.sessions);
+      this.#set({ known: only(this.state.known, page.sessions, isNewer) });
       // Other queries are read anew when they are shown again.
       this.#set({ listings: new Map() });
       this.#setListing(listed(query, page, 0));
@@ -107,7 +100,7 @@ export class SessionStore {
   async refresh(): Promise<void> {
     try {
       const page = await this.source.page(this.#current, undefined, 50);
-      this.#learn(withSessions(this.state.known, page.sessions), page.sessions);
+      this.#set({ known: withSessions(this.state.known, page.sessions) });
     } catch {
       // The connection says it.
     }
@@ -139,48 +132,11 @@ export class SessionStore {
   /** A session as the daemon just answered it. */
   put(session: Session): void {
     this.#touched.set(session.id, ++this.#clock);
-    this.#learn(withSessions(this.state.known, [session]), [session]);
+    this.#set({ known: withSessions(this.state.known, [session]) });
   }
 
   remove(id: string): void {
     this.#set({ known: without(this.state.known, id) });
-  }
-
-  /** Finds out whether sessions that are looked at have failed. */
-  lookAt(sessions: Session[]): void {
-    // The last in line is asked for first; the newest are wanted most.
-    for (const session of sessions.toReversed()) {
-      if (!canHaveFailed(session) || this.#asked.get(session.id) === session.head) continue;
-      this.#asked.set(session.id, session.head);
-      this.#toAsk.push(session.id);
-    }
-    this.#askNext();
-  }
-
-  #askNext(): void {
-    while (this.#asking < MAX_FAILURES_AT_ONCE) {
-      // What was looked at last is most likely still in sight.
-      const session = this.state.known.sessions.get(this.#toAsk.pop() ?? "");
-      if (!session) {
-        if (this.#toAsk.length === 0) return;
-        continue;
-      }
-      this.#asking += 1;
-      void this.source
-        .failure(session)
-        .then((failure) => this.#set({ failures: new Map(this.state.failures).set(session.id, failure) }))
-        .catch(() => this.#asked.delete(session.id))
-        .finally(() => {
-          this.#asking -= 1;
-          this.#askNext();
-        });
-    }
-  }
-
-  #learn(known: Known, sessions: Session[]): void {
-    this.#set({ known });
-    // Finding the failed ones means looking at all of them.
-    if (this.#current.standing === "failed") this.lookAt(sessions);
   }
 
   #listing(query: Query): Listing {
@@ -203,24 +159,8 @@ export class SessionStore {
 export function rowsOf(state: State, query: Query): Session[] {
   const horizon = state.listings.get(keyOf(query))?.horizon ?? Infinity;
   return [...state.known.sessions.values()]
-    .filter((session) => session.updated >= horizon && matches(session, query, failureOf(state, session) !== undefined))
+    .filter((session) => session.updated >= horizon && matches(session, query))
     .sort(byActivity);
-}
-
-/** Why the session's last turn failed; undefined if it did not, or nobody knows yet. */
-export function failureOf(state: State, session: Session): Failure | undefined {
-  const failure = state.failures.get(session.id);
-  // What was found for an older state holds until another turn has begun.
-  return failure?.message !== undefined && canHaveFailed(session) ? failure : undefined;
-}
-
-/** How many sessions may have failed without anybody having looked. */
-export function unsureOf(state: State): number {
-  let n = 0;
-  for (const session of state.known.sessions.values()) {
-    if (canHaveFailed(session) && !state.failures.has(session.id)) n += 1;
-  }
-  return n;
 }
 
 function listed(query: Query, page: SessionPage, before: number): Listing {

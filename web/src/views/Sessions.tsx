@@ -8,7 +8,6 @@ import type { Permission, Session } from "../api/types";
 import { useSessionActions } from "../list/actions";
 import { everything, isEverything, queryFrom, searchOf, type Query } from "../list/query";
 import { sessions, useSessions } from "../list/sessions";
-import { failureOf, unsureOf } from "../list/store";
 import { Button } from "../parts/Button";
 import { ProblemNotice } from "../parts/Notice";
 import { useKeys } from "../parts/keys";
@@ -26,7 +25,7 @@ const PAGES_UNASKED = 5;
 
 export function SessionsView() {
   const [query, setQuery] = useAddressQuery();
-  const { rows, listing, state } = useSessions(query);
+  const { rows, listing } = useSessions(query);
   const { questions } = useLive();
   const waiting = useMemo(() => countBySession(questions), [questions]);
   const mayMake = useMay("operator");
@@ -62,13 +61,10 @@ export function SessionsView() {
     { keys: "Delete", label: "Delete the session", run: actions.remove },
   ]);
 
-  // Whether sessions failed is looked up for those that are in sight.
   const look = useCallback(() => {
     const handle = list.current;
     if (!handle) return;
-    const first = handle.findItemIndex(handle.scrollOffset);
     const last = handle.findItemIndex(handle.scrollOffset + handle.viewportSize);
-    sessions.lookAt(rows.slice(first, last + 1));
     if (last + AHEAD >= rows.length) void sessions.more(query);
   }, [rows, query]);
   useEffect(() => {
@@ -78,7 +74,6 @@ export function SessionsView() {
     return () => cancelAnimationFrame(frame);
   }, [rows, listing]);
 
-  const nUnsure = query.standing === "failed" ? unsureOf(state) : 0;
   const isFirstLoad = !listing?.hasBegun;
   // Where there is nothing at all, there is nothing to look for.
   const isBare = rows.length === 0 && !isFirstLoad && !hasMore && !listing.problem && isEverything(query);
@@ -104,7 +99,6 @@ export function SessionsView() {
               <SessionRow
                 key={row.id}
                 session={row}
-                failure={failureOf(state, row)}
                 pending={waiting.get(row.id) ?? 0}
                 isChosen={row.id === chosen}
               />
@@ -114,9 +108,8 @@ export function SessionsView() {
       ) : isFirstLoad ? (
         <Skeleton />
       ) : (
-        !listing.isLoading && nUnsure === 0 && <NoSessions isFiltered={!isEverything(query)} onClear={() => setQuery(everything)} onNew={mayMake ? () => setMaking(true) : undefined} />
+        !listing.isLoading && <NoSessions isFiltered={!isEverything(query)} onClear={() => setQuery(everything)} onNew={mayMake ? () => setMaking(true) : undefined} />
       )}
-      {nUnsure > 0 && <p className="muted small list-note">Looking at how {nUnsure} more ended …</p>}
       {hasMore && rows.length < AHEAD && !listing?.isLoading && (
         <Button look="quiet" onClick={() => void sessions.more(query)}>
           Look further back

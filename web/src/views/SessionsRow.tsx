@@ -3,8 +3,7 @@ import { memo } from "react";
 import type { Session } from "../api/types";
 import { titleOf, useSessionActions } from "../list/actions";
 import { usedBy } from "../list/cost";
-import type { Failure } from "../list/failure";
-import { standingOf, type Standing } from "../list/query";
+import { failureOf, standingOf, type Standing } from "../list/query";
 import { Icon, type IconName } from "../parts/Icon";
 import { Menu } from "../parts/Menu";
 import { count, money } from "../parts/numbers";
@@ -23,13 +22,13 @@ const LOOK: Record<Standing, { word: string; tone: string; icon: IconName }> = {
 
 interface Props {
   session: Session;
-  failure: Failure | undefined;
   pending: number;
   isChosen: boolean;
 }
 
-export const SessionRow = memo(function SessionRow({ session, failure, pending, isChosen }: Props) {
-  const standing = standingOf(session, failure !== undefined);
+export const SessionRow = memo(function SessionRow({ session, pending, isChosen }: Props) {
+  const standing = standingOf(session);
+  const failure = failureOf(session);
   const { items, dialog } = useSessionActions(session);
   const used = usedBy(session);
   return (
@@ -44,7 +43,7 @@ export const SessionRow = memo(function SessionRow({ session, failure, pending, 
             <bdi>{visible(session.cwd)}</bdi>
           </span>
           {failure?.message && (
-            <span className="session-row-failure" title={failure.remedy}>
+            <span className="session-row-failure" title={failure.remedy ?? undefined}>
               {visible(failure.message)}
             </span>
           )}

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sessions::desk::{Order, Status};
-use sessions::details::{ClientRequest, Details};
+use sessions::details::{ClientRequest, Details, EndError, LastEnd};
 use sessions::options::{Choice, Wishes, offered};
 use sessions::permission::Mode;
 use sessions::session::{ChooseError, Offer, SessionError, SessionHandle};
@@ -108,9 +108,40 @@ pub(crate) struct Session {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     usage: Option<Value>,
-    /// What the agent offers and uses; only of a single session, while its agent runs.
+    /// How its last turn ended; nothing before its first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_turn: Option<LastTurn>,
+    /// What the agent offers and uses, or did when it ran last; only of a single session.
     #[serde(skip_serializing_if = "Option::is_none")]
     options: Option<AgentOptions>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LastTurn {
+    /// ACP's, or `error`.
+    stop_reason: String,
+    /// What went wrong; only with `error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<TurnError>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TurnError {
+    category: String,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+impl From<LastEnd> for LastTurn {
+    fn from(end: LastEnd) -> Self {
+        let error = end.error.map(|error| {
+            let EndError { category, message, remedy } = error;
+            TurnError { category, message, remedy }
+        });
+        Self { stop_reason: end.stop_reason, error }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -185,6 +216,7 @@ impl Session {
             permissions: details.permissions,
             limits: some(&raw["budget"]["limits"]),
             usage: some(&raw["budget"]["used"]),
+            last_turn: details.last_end.map(LastTurn::from),
             options: None,
         }
     }
@@ -193,14 +225,15 @@ impl Session {
         self.status
     }
 
-    /// With what the agent offers, if it runs.
+    /// With what the agent offers.
     async fn whole(daemon: &Daemon, record: SessionRecord) -> Self {
         let live = daemon.desk.live(record.id);
         let offer = match live {
             Some(handle) => handle.offer().await.ok().flatten(),
             None => None,
         };
-        Self { options: offer.map(|offer| AgentOptions::of(&offer)), ..Self::of(daemon, record) }
+        let options = daemon.memory.offers.newest(record.id, offer);
+        Self { options: options.map(|offer| AgentOptions::of(&offer)), ..Self::of(daemon, record) }
     }
 }
 

@@ -9,7 +9,7 @@ use wire::{Draft, Json, Kind, TurnId};
 use super::actor::{Actor, Halt, LinkState};
 use super::turns::NotQueued;
 use super::{NewPrompt, Received, SessionError};
-use crate::details::prompt_text;
+use crate::details::{LastEnd, prompt_text};
 use crate::mint;
 use crate::observer::{Prompted, TurnWatch, Watched};
 use crate::permission::Decider;
@@ -198,6 +198,7 @@ impl Actor {
         }
         let payload = Json::of(payload);
         self.details.budget.end_turn(&payload);
+        self.details.last_end = LastEnd::of(&payload);
         (self.prompt_tag, self.unheard) = (None, None);
         self.used_at = Instant::now();
         tracing::info!(session = %self.id, %turn, "turn ended");

@@ -129,3 +129,25 @@ async fn a_session_goes_on_after_the_death_of_the_daemon() {
     assert_eq!(ended[1]["payload"]["stopReason"], "end_turn");
     assert!(text(&events).ends_with("after"));
 }
+
+#[tokio::test]
+async fn a_session_tells_how_its_last_turn_ended_and_what_its_agent_offered() {
+    let api = Api::start().await;
+    let session = api.session().await;
+    let path = format!("/v1/sessions/{session}");
+    assert_eq!(api.get(&path).await.is(200).body.get("lastTurn"), None);
+
+    api.prompt(&session, "echo well").await;
+    let now = api.until(&session, |now| now["lastTurn"].is_object()).await;
+    assert_eq!(now["lastTurn"], json!({ "stopReason": "end_turn" }));
+    let offered = now["options"]["model"]["values"].clone();
+    assert!(offered.as_array().is_some_and(|values| !values.is_empty()), "{now}");
+
+    api.prompt(&session, "crash 3").await;
+    let now = api.until(&session, |now| now["lastTurn"]["stopReason"] == "error").await;
+    assert_eq!(now["lastTurn"]["error"]["category"], "process_exit");
+    // Its agent is gone, and the choice is still there.
+    assert_eq!(api.get(&path).await.is(200).body["options"]["model"]["values"], offered);
+    let list = api.get("/v1/sessions").await.is(200).body;
+    assert_eq!(list["sessions"][0]["lastTurn"]["stopReason"], "error");
+}
