@@ -27,12 +27,10 @@ const ALWAYS: [(HeaderName, &str); 7] = [
 const PREFLIGHT_SECONDS: &str = "600";
 
 pub(super) fn protect(headers: &mut HeaderMap) {
-    for (name, value) in ALWAYS {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    // Static files may say better; what a session says belongs on no disk.
-    if !headers.contains_key(header::CACHE_CONTROL) {
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Attachments are stricter, and static files may be kept; what a session says belongs on no
+    // disk.
+    for (name, value) in ALWAYS.into_iter().chain([(header::CACHE_CONTROL, "no-store")]) {
+        headers.entry(name).or_insert_with(|| HeaderValue::from_static(value));
     }
 }
 

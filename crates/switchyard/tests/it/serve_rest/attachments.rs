@@ -59,6 +59,7 @@ async fn a_file_is_kept_listed_given_back_and_removed() {
     let header = |name: &str| got.headers()[name].to_str().unwrap().to_owned();
     assert_eq!(header("content-type"), "application/octet-stream");
     assert_eq!(header("x-content-type-options"), "nosniff");
+    assert_eq!(header("content-security-policy"), "sandbox; default-src 'none'");
     assert_eq!(header("content-disposition"), "attachment; filename*=UTF-8''gr%C3%B6%C3%9Fe.bin");
     assert_eq!(got.bytes().await.unwrap(), bytes);
 
