@@ -12,7 +12,10 @@ interface Props {
 
 export function Suggestions({ id, suggestions, chosen, onChoose }: Props) {
   const list = useRef<HTMLUListElement>(null);
-  useEffect(() => list.current?.children[chosen]?.scrollIntoView({ block: "nearest" }), [chosen]);
+  useEffect(() => {
+    // Newer browsers answer with a promise, which must not be taken for a clean-up.
+    void list.current?.children[chosen]?.scrollIntoView({ block: "nearest" });
+  }, [chosen]);
   return (
     <ul ref={list} id={id} role="listbox" aria-label="Suggestions" className="menu suggestions">
       {suggestions.map((suggestion, i) => (
