@@ -28,13 +28,17 @@ use super::view::{
 /// Version of the vocabulary, which `start` names.
 const PROTOCOL_VERSION: u32 = 1;
 
+/// What is told before the first turn and still wanted in it; agents say a few things.
+const MOST_EARLY: usize = 64;
+
 /// Projects a log into UI events.
 #[derive(Debug, Default)]
 pub struct Ui {
     /// What the session's first event told; each turn's `start` repeats it.
     start: UiStart,
-    /// The agent started with a model that no turn was told of.
-    is_model_untold: bool,
+    /// What was told before the first turn: it begins with its `start`, whatever came earlier.
+    early: Vec<UiEvent>,
+    has_begun: bool,
     turn: Option<RunningTurn>,
     last_ended: Option<TurnId>,
     is_thinking: bool,
@@ -57,9 +61,14 @@ impl Ui {
     }
 
     pub fn project(&mut self, event: &Event, out: &mut Vec<UiEvent>) {
+        let told = out.len();
         match event.kind.update_name() {
             Some(name) => self.update(name, event, out),
             None => self.own_event(event, out),
+        }
+        if !self.has_begun {
+            self.early.extend(out.extract_if(told.., |told| is_about_the_session(told)));
+            self.early.truncate(MOST_EARLY);
         }
     }
 
@@ -126,11 +135,6 @@ impl Ui {
             }
             // What the agent starts with, when nobody chose.
             Kind::WorkerStarted => match payload.words("model").map(Cow::into_owned) {
-                // A turn begins with its `start`; this is told next.
-                Some(model) if self.turn.is_none() && self.start.model.is_none() => {
-                    self.start.model = Some(model);
-                    self.is_model_untold = true;
-                }
                 Some(model) if self.start.model.as_ref() != Some(&model) => self.model(model, out),
                 _ => {}
             },
@@ -184,11 +188,9 @@ impl Ui {
         self.context.start_turn();
         let run_id = event.turn.map(|turn| turn.to_string());
         let start = self.start.clone();
-        let model = start.model.clone().filter(|_| std::mem::take(&mut self.is_model_untold));
         out.push(UiEvent::Start(UiStart { run_id, protocol_version: PROTOCOL_VERSION, ..start }));
-        if model.is_some() {
-            status(UiStatus { model, ..UiStatus::labelled("model") }, out);
-        }
+        self.has_begun = true;
+        out.append(&mut self.early);
         status(UiStatus::labelled("requesting"), out);
     }
 
@@ -314,6 +316,12 @@ impl Ui {
             },
         }));
     }
+}
+
+/// Nothing of an answer, which is told at once even where the log has no turn for it.
+fn is_about_the_session(event: &UiEvent) -> bool {
+    use AgentUpdate::{ConversationTitle, Status};
+    matches!(event, UiEvent::Agent(Status(_) | ConversationTitle { .. }))
 }
 
 fn status(status: UiStatus, out: &mut Vec<UiEvent>) {

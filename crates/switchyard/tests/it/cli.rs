@@ -86,16 +86,19 @@ fn every_format_shows_the_answer_in_its_own_words() {
 
     assert!(text.out.contains("good day\n") && text.out.contains("Read "), "{text:?}");
     assert_eq!((quiet.code, &*quiet.out, &*quiet.err), (0, "good day\n", ""));
-    assert!(events.iter().enumerate().all(|(n, event)| event["seq"] == n + 1));
-    assert_eq!(events.iter().filter(|event| event["kind"] == "turn_ended").count(), 1);
-    assert!(envelopes.iter().all(|one| is_cuid2(&one["id"]) && is_cuid2(&one["turn"])));
+    assert!(events.iter().enumerate().all(|(n, event)| event["seq"] == n + 1), "{events:?}");
+    let n_ended = events.iter().filter(|event| event["kind"] == "turn_ended").count();
+    assert_eq!(n_ended, 1, "{events:?}");
+    let has_ids = |one: &Value| is_cuid2(&one["id"]) && is_cuid2(&one["turn"]);
+    assert!(envelopes.iter().all(has_ids), "{envelopes:?}");
     let ids: HashSet<_> = envelopes.iter().map(|one| one["id"].as_str()).collect();
-    assert_eq!(ids.len(), envelopes.len());
+    assert_eq!(ids.len(), envelopes.len(), "{envelopes:?}");
     let calls: Vec<_> = envelopes.iter().filter(|one| is_cuid2(&one["ev"]["call"])).collect();
-    assert_eq!(calls.len(), 2, "a start and an end");
-    assert_eq!(calls[0]["ev"]["call"], calls[1]["ev"]["call"]);
-    assert_eq!(envelopes.last().unwrap()["ev"]["t"], "turn-end");
-    assert_eq!((&ui[0]["event"], &ui.last().unwrap()["event"]), (&json!("start"), &json!("end")));
+    assert_eq!(calls.len(), 2, "a start and an end: {envelopes:?}");
+    assert_eq!(calls[0]["ev"]["call"], calls[1]["ev"]["call"], "{envelopes:?}");
+    assert_eq!(envelopes.last().unwrap()["ev"]["t"], "turn-end", "{envelopes:?}");
+    let ends = (&ui[0]["event"], &ui.last().unwrap()["event"]);
+    assert_eq!(ends, (&json!("start"), &json!("end")), "{ui:?}");
 }
 
 #[test]

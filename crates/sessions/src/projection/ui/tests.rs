@@ -35,11 +35,29 @@ fn a_turn_starts_with_the_details_of_its_session() {
     assert_eq!(
         all(&log),
         [
-            json!({ "event": "agent", "data": { "type": "status", "label": "model", "model": "pro" } }),
             json!({ "event": "start", "data": start }),
+            json!({ "event": "agent", "data": { "type": "status", "label": "model", "model": "pro" } }),
             json!({ "event": "agent", "data": { "type": "status", "label": "requesting" } }),
         ]
     );
+}
+
+#[test]
+fn what_the_agent_says_before_the_first_turn_is_told_behind_its_start() {
+    let early = |log: Log| log.update("available_commands_update", json!({}));
+    let labels = |log: Log| {
+        let told = all(&log.in_turn(1).start());
+        told.iter().map(|one| (one["event"].clone(), one["data"]["label"].clone())).collect()
+    };
+    let start = (json!("start"), Value::Null);
+    let status = |label| (json!("agent"), json!(label));
+
+    let told: Vec<_> = labels(early(Log::new()));
+    let flooded: Vec<_> = labels((0..1_000).fold(Log::new(), |log, _| early(log)));
+
+    let commands = status("available_commands_update");
+    assert_eq!(told, [start.clone(), commands, status("requesting")]);
+    assert_eq!((flooded.len(), &flooded[0]), (MOST_EARLY + 2, &start));
 }
 
 #[test]
