@@ -9,6 +9,7 @@ mod hostile;
 mod large;
 mod looks;
 mod returning;
+mod steering;
 mod talking;
 
 use std::path::Path;
