@@ -26,6 +26,7 @@ mod quirks;
 mod reader;
 mod slots;
 mod sse;
+mod think;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use super::slots::{Fragment, Slots};
+use super::think::{Said, Think};
 use crate::native::chat::{Delta, Finish, Usage};
 
 /// Of text, thoughts and arguments together: more than any model says in one answer.
@@ -17,6 +18,7 @@ const MAX_SAID_BYTES: usize = 32 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     slots: Slots,
+    think: Think,
     usage: Option<Usage>,
     finish: Option<Finish>,
     said_bytes: usize,
@@ -57,7 +59,7 @@ impl Chunks {
             // The oldest form, before chats.
             _ => {
                 if let Some(text) = choice.get("text").and_then(Value::as_str) {
-                    self.speak(text, Delta::Text, out)?;
+                    self.content(text, out)?;
                 }
             }
         }
@@ -76,6 +78,7 @@ impl Chunks {
 
     /// The answer is whole.
     pub(super) fn end(&mut self, out: &mut VecDeque<Delta>) {
+        self.release(out);
         out.extend(self.usage.take().map(Delta::Usage));
         let finish = match self.finish.take() {
             Some(Finish::Stop) | None if self.has_refusal => Finish::Filtered,
@@ -101,13 +104,14 @@ impl Chunks {
                 self.speak(&thought, Delta::Thought, out)?;
             }
             if let Some(text) = text(content, "text") {
-                self.speak(&text, Delta::Text, out)?;
+                self.content(&text, out)?;
             }
         }
         if let Some(refusal) = said.get("refusal").and_then(Value::as_str)
             && !refusal.is_empty()
         {
             self.has_refusal = true;
+            self.release(out);
             self.speak(refusal, Delta::Text, out)?;
         }
         if let Some(calls) = said.get("tool_calls").and_then(Value::as_array) {
@@ -122,6 +126,18 @@ impl Chunks {
             self.call(None, None, function, out)?;
         }
         Ok(())
+    }
+
+    /// Text, or a thought that the endpoint left in it.
+    fn content(&mut self, text: &str, out: &mut VecDeque<Delta>) -> Result<(), Bad> {
+        self.count(text)?;
+        out.extend(self.think.feed(text).into_iter().map(delta));
+        Ok(())
+    }
+
+    /// Gives out what was held back because it might have been a tag.
+    fn release(&mut self, out: &mut VecDeque<Delta>) {
+        out.extend(self.think.release().map(delta));
     }
 
     fn speak(
@@ -162,6 +178,7 @@ impl Chunks {
         }
         let fragment = Fragment { index, id: id.as_deref(), name, arguments: &arguments };
         let place = self.slots.place(fragment).ok_or(Bad::TooMuch)?;
+        self.release(out);
         out.push_back(Delta::Call {
             index: place.slot,
             name: name.filter(|_| place.is_first_name).map(str::to_owned),
@@ -174,6 +191,13 @@ impl Chunks {
     fn count(&mut self, text: &str) -> Result<(), Bad> {
         self.said_bytes += text.len();
         if self.said_bytes > MAX_SAID_BYTES { Err(Bad::TooMuch) } else { Ok(()) }
+    }
+}
+
+fn delta(said: Said) -> Delta {
+    match said {
+        Said::Thought(thought) => Delta::Thought(thought),
+        Said::Text(text) => Delta::Text(text),
     }
 }
 

@@ -35,6 +35,21 @@ fn thoughts_are_found_under_all_their_names_and_once() {
 }
 
 #[test]
+fn a_thought_in_the_text_is_a_thought_and_a_call_behind_it_comes_last() {
+    let call = json!([{ "index": 0, "id": "c", "function": { "name": "f", "arguments": "" } }]);
+    let chunks = [
+        delta(json!({ "content": "<thi" })),
+        delta(json!({ "content": "nk>hm</th" })),
+        delta(json!({ "content": "ink>\n\nYes <" })),
+        delta(json!({ "tool_calls": call })),
+    ];
+    let told: Vec<_> = read(&chunks).into_iter().take(3).collect();
+    assert_eq!(told[0], Delta::Thought("hm".into()));
+    assert_eq!(told[1], Delta::Text("Yes <".into()));
+    assert!(matches!(told[2], Delta::Call { .. }), "{told:?}");
+}
+
+#[test]
 fn text_is_a_string_or_its_parts() {
     let text = vec![Delta::Text("ab".to_owned())];
     assert_eq!(said(delta(json!({ "content": "ab" }))), text);
