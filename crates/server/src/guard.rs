@@ -44,6 +44,8 @@ pub const COOKIE: &str = "switchyard_session";
 pub const PAGE_SECRET: HeaderName = HeaderName::from_static("x-switchyard-page");
 /// How a browser's WebSocket, which cannot send headers, shows its token: as a subprotocol.
 pub const WS_TOKEN: &str = "switchyard-token.";
+/// How our page shows its secret there, for the same reason.
+pub const WS_PAGE: &str = "switchyard-page.";
 /// More than any client of ours sends; HTTP/1.1 has this limit in its parser already.
 const MAX_HEADERS: usize = 100;
 /// Nothing that we serve has a longer address.

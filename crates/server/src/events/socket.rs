@@ -125,7 +125,7 @@ impl Line {
                 Gone = gone(&mut self.socket) => return None,
             };
             let messages: Vec<(Option<FrameId>, Message)> = match next {
-                Next::Silence => vec![(None, Message::Ping(bytes::Bytes::new()))],
+                Next::Silence => sign_of_life(),
                 Next::Frames | Next::Over(_) => {
                     page.frames().map(|(id, text)| (id, Message::text(text))).collect()
                 }
@@ -214,6 +214,14 @@ impl Line {
         };
         let _ = timeout(GOODBYE, closing).await;
     }
+}
+
+/// A ping for those who see pings; scripts in browsers do not, and get a frame.
+fn sign_of_life() -> Vec<(Option<FrameId>, Message)> {
+    let mut page = Page::new(Dress::Object);
+    page.remark("heartbeat", &serde_json::json!({}));
+    let ping = Message::Ping(bytes::Bytes::new());
+    vec![(None, ping), (None, Message::text(page.into_text()))]
 }
 
 /// Hears the client until it goes.

@@ -1,7 +1,8 @@
 //! Where a request may carry its token.
 //!
 //! `Authorization: Bearer`; on a WebSocket upgrade also a subprotocol; else the cookie of a
-//! login together with the secret of its page. Never the address: addresses end up in logs, histories and `Referer`. The first
+//! login together with the secret of its page, which is a header, or a subprotocol of a
+//! WebSocket. Never the address: addresses end up in logs, histories and `Referer`. The first
 //! that is present decides; a bad one is not made good by another.
 //!
 //! Browsers do not tell the ports of a host apart when they keep and send cookies. So the
@@ -11,7 +12,7 @@ use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 
-use super::{COOKIE, PAGE_SECRET, WS_TOKEN, is_upgrade};
+use super::{COOKIE, PAGE_SECRET, WS_PAGE, WS_TOKEN, is_upgrade};
 
 /// A page of another port may leave cookies of our name beside ours, and browsers send those
 /// of narrower paths first. This many do not keep a user out; more are not worth hashing.
@@ -48,7 +49,21 @@ pub(super) fn find(parts: &Parts) -> Presented<'_> {
     let cookies: Vec<_> = cookies(headers, &name).take(MAX_COOKIES).collect();
     match cookies.is_empty() {
         true => Presented::Nothing,
-        false => Presented::Cookies { cookies, secret: only(headers, &PAGE_SECRET) },
+        false => Presented::Cookies { cookies, secret: page_secret(parts) },
+    }
+}
+
+/// What the page shows beside the cookie. Said in two ways or twice, it is not said.
+fn page_secret(parts: &Parts) -> Option<&str> {
+    let headers = &parts.headers;
+    if !is_upgrade(parts) {
+        return only(headers, &PAGE_SECRET);
+    }
+    let mut offered = protocols(headers).filter_map(|name| name.strip_prefix(WS_PAGE));
+    match (offered.next(), offered.next(), headers.contains_key(PAGE_SECRET)) {
+        (Some(secret), None, false) => Some(secret),
+        (None, _, true) => only(headers, &PAGE_SECRET),
+        _ => None,
     }
 }
 
@@ -70,10 +85,11 @@ pub(super) fn strip(headers: &mut HeaderMap) {
     headers.remove(header::AUTHORIZATION);
     headers.remove(header::COOKIE);
     headers.remove(PAGE_SECRET);
-    if !protocols(headers).any(|name| name.starts_with(WS_TOKEN)) {
+    let is_secret = |name: &&str| name.starts_with(WS_TOKEN) || name.starts_with(WS_PAGE);
+    if !protocols(headers).any(|name| is_secret(&name)) {
         return;
     }
-    let rest: Vec<_> = protocols(headers).filter(|name| !name.starts_with(WS_TOKEN)).collect();
+    let rest: Vec<_> = protocols(headers).filter(|name| !is_secret(name)).collect();
     let rest = rest.join(", ");
     headers.remove(header::SEC_WEBSOCKET_PROTOCOL);
     if let Ok(rest) = HeaderValue::from_str(&rest)

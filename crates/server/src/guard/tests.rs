@@ -116,6 +116,40 @@ fn neither_half_of_a_login_opens_anything() {
 }
 
 #[test]
+fn our_page_shows_its_secret_to_a_web_socket_as_a_subprotocol() {
+    let case = case();
+    let BrowserLogin { cookie, page } = &case.login;
+    let cookie = format!("{COOKIE}_7433={cookie}");
+    let cookie = ("cookie", cookie.as_str());
+    let (own, foreign) = (("origin", "http://127.0.0.1:7433"), ("origin", "http://127.0.0.1:1"));
+    let allowed = ("origin", "https://app.example");
+    let upgrade = ("upgrade", "websocket");
+    let offered = format!("switchyard.v1, {WS_PAGE}{page}");
+    let offered = ("sec-websocket-protocol", offered.as_str());
+    assert!(case.admit("GET", &[upgrade, cookie, own, offered]).is_ok());
+
+    let guessed = format!("switchyard.v1, {WS_PAGE}guess");
+    let guessed = ("sec-websocket-protocol", guessed.as_str());
+    let header = ("x-switchyard-page", page.as_str());
+    for (headers, status) in [
+        (vec![upgrade, cookie, own], 401),
+        (vec![upgrade, cookie, own, guessed], 401),
+        (vec![upgrade, own, offered], 401),
+        (vec![upgrade, cookie, own, offered, offered], 401),
+        (vec![upgrade, cookie, own, offered, guessed], 401),
+        (vec![upgrade, cookie, own, guessed, header], 401),
+        // Not where headers can be sent.
+        (vec![cookie, own, offered], 401),
+        // Whoever has both, and is no page of ours.
+        (vec![upgrade, cookie, offered], 403),
+        (vec![upgrade, cookie, foreign, offered], 403),
+        (vec![upgrade, cookie, allowed, offered], 403),
+    ] {
+        assert_eq!(case.admit("GET", &headers).unwrap_err(), status, "{headers:?}");
+    }
+}
+
+#[test]
 fn a_bad_credential_is_not_made_good_by_another() {
     let case = case();
     let bearer = format!("Bearer {}", case.token);
@@ -233,7 +267,7 @@ fn secrets_are_taken_out_of_what_handlers_see() {
         .header("cookie", "a=b")
         .header("x-switchyard-page", "x")
         .header("sec-websocket-protocol", "acp.v1, switchyard-token.x")
-        .header("sec-websocket-protocol", "other")
+        .header("sec-websocket-protocol", "switchyard-page.x, other")
         .header("accept", "*/*");
     let mut headers = request.body(()).unwrap().into_parts().0.headers;
     credentials::strip(&mut headers);
