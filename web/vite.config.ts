@@ -38,6 +38,7 @@ export default defineConfig({
       "/v1": {
         target: daemon,
         changeOrigin: true,
+        ws: true,
         headers: { origin: daemon, ...(token && { authorization: `Bearer ${token}` }) },
         configure: (proxy) => {
           // Left to itself the proxy keeps a stream open that the daemon has lost.

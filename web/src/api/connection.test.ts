@@ -3,32 +3,67 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Connection } from "./connection";
 import { followSession } from "./events";
 import { onUnauthorized } from "./request";
+import { keepPageSecret } from "./secret";
+import { standing } from "./standing";
 import type { LogEvent } from "./types";
 
-/** A daemon that answers as it is told, one answer a request. */
-class FakeDaemon {
-  asked: string[] = [];
-  answers: (() => Response | Promise<Response>)[] = [];
-
-  fetch = (url: string, init: RequestInit): Promise<Response> => {
-    this.asked.push(url);
-    const answer = this.answers.shift();
-    // Nothing more to say: the stream stays silent until we leave.
-    if (!answer) return new Promise((_, reject) => init.signal?.addEventListener("abort", () => reject(new DOMException("", "AbortError"))));
-    return Promise.resolve(answer());
-  };
+/** What a socket does after its handshake: it says these words, and ends or stays open. */
+interface Answer {
+  frames?: unknown[];
+  stays?: boolean;
 }
 
-const event = (seq: number) => `id: ${seq}-e\ndata: ${JSON.stringify({ seq, time: 0, kind: "x", payload: {} })}\n\n`;
-const stream = (text: string) => () => new Response(text, { headers: { "content-type": "text/event-stream" } });
+/** A daemon that answers as it is told, one answer a handshake; later ones get none. */
+let answers: (Answer | "refused")[];
+let sockets: FakeSocket[];
+/** What it answers to plain requests. */
+let plain: () => Response | Promise<Response>;
+
+class FakeSocket {
+  onopen: (() => void) | null = null;
+  onmessage: ((message: { data: string }) => void) | null = null;
+  onclose: (() => void) | null = null;
+  isClosed = false;
+  readonly url: URL;
+
+  constructor(
+    url: URL,
+    readonly protocols: string[],
+  ) {
+    this.url = url;
+    sockets.push(this);
+    queueMicrotask(() => this.#answer(answers.shift() ?? { stays: true }));
+  }
+
+  #answer(answer: Answer | "refused"): void {
+    if (answer === "refused") return this.onclose?.();
+    this.onopen?.();
+    for (const frame of answer.frames ?? []) this.say(frame);
+    if (!answer.stays) this.onclose?.();
+  }
+
+  say(frame: unknown): void {
+    this.onmessage?.({ data: typeof frame === "string" ? frame : JSON.stringify(frame) });
+  }
+
+  close(): void {
+    this.isClosed = true;
+  }
+}
+
+const event = (seq: number) => ({ id: `${seq}-e`, event: "message", data: { seq, time: 0, kind: "x", payload: {} } });
+const stream = (...frames: unknown[]): Answer => ({ frames });
 const refusal = (status: number, title: string) => () => new Response(JSON.stringify({ type: "urn:x", title, status }), { status });
 
-let daemon: FakeDaemon;
 let close: (() => void) | undefined;
 
 beforeEach(() => {
-  daemon = new FakeDaemon();
-  vi.stubGlobal("fetch", daemon.fetch);
+  answers = [];
+  sockets = [];
+  plain = () => Promise.reject(new TypeError("failed to fetch"));
+  vi.stubGlobal("WebSocket", FakeSocket);
+  vi.stubGlobal("fetch", () => Promise.resolve(plain()));
+  keepPageSecret("sy_page");
 });
 
 afterEach(() => {
@@ -41,7 +76,7 @@ function follow() {
   const phases: string[] = [];
   let connection: Connection | undefined;
   const follower = followSession("s/1", {
-    onEvents: (events: LogEvent[]) => seen.push(...events.map((each) => each.seq)),
+    onEvent: (one: LogEvent) => seen.push(one.seq),
     onReset: () => (seen.length = 0),
     onConnection: (now) => {
       connection = now;
@@ -53,28 +88,31 @@ function follow() {
 }
 
 const until = (condition: () => boolean) => vi.waitFor(() => expect(condition()).toBe(true), { timeout: 20_000, interval: 10 });
+const after = () => sockets.map((socket) => socket.url.searchParams.get("after"));
 
 test("a stream that breaks off is taken up after the last event, and overlaps are dropped", async () => {
-  daemon.answers = [stream(event(1) + event(2) + "id: 3-e\ndata: {cut"), refusal(503, "busy"), stream(event(2) + event(3))];
+  plain = refusal(503, "busy");
+  answers = [stream(event(1), event(2), '{"id":"3-e","da'), "refused", { ...stream(event(2), event(3)), stays: true }];
   const { seen, phases } = follow();
   await until(() => seen.length === 3);
   expect(seen).toEqual([1, 2, 3]);
-  expect(daemon.asked.map((url) => new URL(url, "http://x").searchParams.get("after"))).toEqual(["0", "2-e", "2-e"]);
-  expect(daemon.asked[0]).toContain("/v1/sessions/s%2F1/events");
-  expect(phases.slice(0, 3)).toEqual(["live", "reconnecting", "live"]);
+  expect(after()).toEqual(["0", "2-e", "2-e"]);
+  expect(sockets[0]?.url.href).toMatch(/^ws:.*\/v1\/sessions\/s%2F1\/events\?/);
+  expect(sockets[0]?.protocols).toEqual(["switchyard.v1", "switchyard-page.sy_page"]);
+  expect(phases).toEqual(["live", "reconnecting", "live"]);
 });
 
 test("an eviction is said and comes back with our own place", async () => {
-  daemon.answers = [stream(event(1) + 'event: client_evicted\ndata: {"resumeAfter":9}\n\n'), stream(event(2))];
+  answers = [stream(event(1), { event: "client_evicted", data: { resumeAfter: "9-e" } }, event(2)), stream(event(2))];
   const { seen, phases, connection } = follow();
   await until(() => seen.length === 2);
   expect(phases.slice(0, 3)).toEqual(["live", "evicted", "live"]);
   expect(connection()?.evictions).toBe(1);
-  expect(daemon.asked[1]).toContain("after=1-e");
+  expect(after()[1]).toBe("1-e");
 });
 
 test("a resync begins anew on the same stream", async () => {
-  daemon.answers = [stream(event(1)), stream('event: state_resync_required\ndata: {"reason":"other_epoch"}\n\n' + event(1) + event(2))];
+  answers = [stream(event(1)), stream({ event: "state_resync_required", data: { reason: "other_epoch" } }, event(1), event(2))];
   const { seen, connection } = follow();
   await until(() => seen.length === 2);
   expect(seen).toEqual([1, 2]);
@@ -82,16 +120,18 @@ test("a resync begins anew on the same stream", async () => {
 });
 
 test("a deleted session is over and is not asked for again", async () => {
-  daemon.answers = [stream(event(1) + "event: session_deleted\ndata: {}\n\n")];
+  answers = [{ frames: [event(1), { event: "session_deleted", data: {} }], stays: true }];
   const { phases } = follow();
   await until(() => phases.includes("ended"));
-  expect(daemon.asked).toHaveLength(1);
+  expect(sockets).toHaveLength(1);
+  expect(sockets[0]?.isClosed).toBe(true);
 });
 
 test("whoever is not logged in is told so, once", async () => {
   const shutOut = vi.fn();
   const forget = onUnauthorized(shutOut);
-  daemon.answers = [refusal(401, "no token")];
+  answers = ["refused"];
+  plain = refusal(401, "no token");
   const { phases, connection } = follow();
   await until(() => phases.includes("ended"));
   forget();
@@ -100,9 +140,48 @@ test("whoever is not logged in is told so, once", async () => {
 });
 
 test("a daemon that stays away is offline, and the page still comes back", async () => {
-  const fail = () => Promise.reject(new TypeError("failed to fetch"));
-  daemon.answers = [fail, fail, fail, fail, stream(event(1))];
+  answers = ["refused", "refused", "refused", "refused", { ...stream(event(1)), stays: true }];
   const { seen, phases } = follow();
   await until(() => seen.length === 1);
-  expect(phases.slice(0, 3)).toEqual(["reconnecting", "offline", "live"]);
+  expect(phases).toEqual(["reconnecting", "offline", "live"]);
+});
+
+test("a stream that does not get through to a daemon that answers is said so", async () => {
+  answers = ["refused", "refused", "refused", "refused", "refused", "refused"];
+  plain = () => new Response("data: {}\n\n");
+  const { connection } = follow();
+  await until(() => connection()?.phase === "reconnecting");
+  expect(connection()?.reason).toContain("could not be opened");
+});
+
+test("a page that is left for another is closed, and goes on from its place when it is back", async () => {
+  answers = [{ ...stream(event(1)), stays: true }, { ...stream(event(2)), stays: true }];
+  const { seen, phases } = follow();
+  await until(() => seen.length === 1);
+  dispatchEvent(new Event("pagehide"));
+  expect(sockets[0]?.isClosed).toBe(true);
+  await new Promise((done) => setTimeout(done, 20));
+  expect(sockets).toHaveLength(1);
+  dispatchEvent(new Event("online"));
+  await new Promise((done) => setTimeout(done, 20));
+  expect(sockets).toHaveLength(1);
+
+  dispatchEvent(new Event("pageshow"));
+  await until(() => seen.length === 2);
+  expect(after()).toEqual(["0", "1-e"]);
+  expect(phases).toEqual(["live", "connecting", "live"]);
+});
+
+test("the page stands as its worst stream does", async () => {
+  answers = [{ stays: true }, "refused"];
+  const first = follow();
+  await until(() => first.phases.includes("live"));
+  expect(standing()?.phase).toBe("live");
+  const closeFirst = close;
+  const second = follow();
+  await until(() => second.phases.includes("reconnecting"));
+  expect(standing()?.phase).toBe("reconnecting");
+  await until(() => second.phases.includes("live"));
+  expect(standing()?.phase).toBe("live");
+  closeFirst?.();
 });

@@ -1,10 +1,11 @@
 // A stream that comes back by itself: one loop for the session's events and for the list's.
 //
 // It says truthfully how it stands, and why. It never gives up on its own, except where coming
-// back cannot help: not logged in, not found, deleted, revoked.
+// back cannot help: not logged in, not found, deleted, revoked. While the browser keeps the page
+// for the Back button, it is closed.
 import { asProblem, isAbort, type Problem } from "./problem";
-import { request } from "./request";
-import { framesOf, type Frame } from "./sse";
+import { hear, type Frame } from "./socket";
+import { forgetStanding, noteStanding } from "./standing";
 
 export type Phase =
   /** Asked, nothing heard yet. */
@@ -34,57 +35,74 @@ export const UNCONNECTED: Connection = { phase: "connecting", resyncs: 0, evicti
 export interface Following {
   path: string;
   query: () => Record<string, string | number | undefined>;
-  onFrames: (frames: Frame[]) => Verdict | void;
+  onFrame: (frame: Frame) => Verdict | undefined;
   onConnection: (connection: Connection) => void;
-  /** Before each attempt; what must be true before the stream is read. */
-  onOpen?: () => void;
 }
 
-/** What the frames say about the stream itself. */
+/** What a frame says about the stream itself. */
 export type Verdict = { end: string } | { evicted: string } | { resync: string };
 
 // The first attempt follows quickly, since a daemon that restarts is back within a second;
 // later ones spare a machine that is really away.
 const FIRST_WAIT = 300;
 const LONGEST_WAIT = 10_000;
-// The daemon breaks its silence every 15 seconds. Twice nothing is a dead connection that no
-// one told us about, as after a laptop's sleep.
-const SILENCE = 35_000;
 // From this attempt on we say offline instead of reconnecting.
 const ATTEMPTS_UNTIL_OFFLINE = 4;
+const FINAL = [400, 401, 403, 404, 410];
 
 export class Follower {
   #following: Following;
   #stop = new AbortController();
+  #attempt = new AbortController();
   #wake: (() => void) | undefined;
+  #isAway = false;
   #connection = UNCONNECTED;
 
   constructor(following: Following) {
     this.#following = following;
     addEventListener("online", this.#onOnline);
     addEventListener("offline", this.#onOffline);
+    addEventListener("pagehide", this.#onLeave);
+    addEventListener("pageshow", this.#onReturn);
     void this.#run();
   }
 
   close(): void {
     this.#stop.abort();
+    forgetStanding(this);
     removeEventListener("online", this.#onOnline);
     removeEventListener("offline", this.#onOffline);
+    removeEventListener("pagehide", this.#onLeave);
+    removeEventListener("pageshow", this.#onReturn);
   }
 
   /** Tries again at once. */
   retry(): void {
-    this.#wake?.();
+    if (!this.#isAway) this.#wake?.();
   }
 
-  #onOnline = () => this.#wake?.();
+  #onOnline = () => this.retry();
   #onOffline = () => {
-    if (this.#connection.phase === "reconnecting") this.#say("offline", "this device has no network");
+    // What is open to this very machine may stay open.
+    if (this.#connection.phase === "reconnecting") this.#say("offline", NO_NETWORK);
+  };
+  // A page that is kept with a connection open would come back with a dead one.
+  #onLeave = () => {
+    this.#isAway = true;
+    this.#attempt.abort();
+  };
+  #onReturn = () => {
+    if (!this.#isAway) return;
+    this.#isAway = false;
+    if (this.#connection.phase !== "ended") this.#say("connecting");
+    this.#wake?.();
   };
 
   #say(phase: Phase, reason?: string): void {
+    if (this.#stop.signal.aborted) return;
     this.#connection = { ...this.#connection, phase, reason };
-    if (!this.#stop.signal.aborted) this.#following.onConnection(this.#connection);
+    noteStanding(this, this.#connection);
+    this.#following.onConnection(this.#connection);
   }
 
   async #run(): Promise<void> {
@@ -100,14 +118,15 @@ export class Follower {
           failures = 0;
         }
       } catch (error) {
-        if (this.#stop.signal.aborted) return;
-        // Our own silence alarm aborts too; it counts as a lost connection.
         if (!isAbort(error)) problem = asProblem(error);
       }
       if (this.#stop.signal.aborted) return;
-      if (problem && [400, 401, 403, 404, 410].includes(problem.status)) {
-        return this.#say("ended", problem.detail ?? problem.message);
+      if (this.#isAway) {
+        failures = 0;
+        await this.#pause();
+        continue;
       }
+      if (problem && FINAL.includes(problem.status)) return this.#say("ended", problem.detail ?? problem.message);
       failures += 1;
       if (this.#connection.phase !== "evicted" || failures > 1) this.#sayLost(failures, problem);
       await this.#pause(waitAfter(failures, problem?.retryAfter));
@@ -115,58 +134,56 @@ export class Follower {
   }
 
   #sayLost(failures: number, problem: Problem | undefined): void {
-    if (!navigator.onLine) this.#say("offline", "this device has no network");
+    if (!navigator.onLine) this.#say("offline", NO_NETWORK);
     else if (failures >= ATTEMPTS_UNTIL_OFFLINE) {
       this.#say("offline", problem?.detail ?? problem?.message ?? "the daemon does not answer");
     } else this.#say("reconnecting", problem?.message ?? "the connection was lost");
   }
 
   async #once(onLive: () => void): Promise<Verdict | undefined> {
-    const attempt = new AbortController();
-    const signal = AbortSignal.any([this.#stop.signal, attempt.signal]);
-    let alarm: ReturnType<typeof setTimeout> | undefined;
-    const heard = () => {
-      clearTimeout(alarm);
-      alarm = setTimeout(() => attempt.abort(), SILENCE);
-    };
-    heard();
-    try {
-      this.#following.onOpen?.();
-      const response = await request(this.#following.path, {
-        query: this.#following.query(),
-        headers: { Accept: "text/event-stream" },
-        signal,
-      });
-      this.#say("live");
-      onLive();
-      for await (const frames of framesOf(response, heard)) {
-        const verdict = this.#following.onFrames(frames);
-        if (!verdict) continue;
-        if (!("resync" in verdict)) return verdict;
-        this.#connection = { ...this.#connection, resyncs: this.#connection.resyncs + 1 };
-        this.#say("live", verdict.resync);
-      }
-      return undefined;
-    } finally {
-      clearTimeout(alarm);
-      attempt.abort();
-    }
+    this.#attempt = new AbortController();
+    let verdict: Verdict | undefined;
+    await hear({
+      path: this.#following.path,
+      query: this.#following.query(),
+      signal: AbortSignal.any([this.#stop.signal, this.#attempt.signal]),
+      onOpen: () => {
+        onLive();
+        this.#say("live");
+      },
+      onFrame: (frame) => {
+        const said = this.#following.onFrame(frame);
+        if (said && "resync" in said) {
+          this.#connection = { ...this.#connection, resyncs: this.#connection.resyncs + 1 };
+          this.#say("live", said.resync);
+          return false;
+        }
+        verdict = said;
+        return said !== undefined;
+      },
+    });
+    return verdict;
   }
 
-  #pause(ms: number): Promise<void> {
+  /** Waits until it is time, or until somebody wakes us; without a time, until then alone. */
+  #pause(ms?: number): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
+        // What was to come after a moment waits while the page is away.
+        if (this.#isAway && !this.#stop.signal.aborted) return;
         clearTimeout(timer);
         this.#wake = undefined;
         this.#stop.signal.removeEventListener("abort", done);
         resolve();
       };
-      const timer = setTimeout(done, ms);
+      const timer = ms === undefined ? undefined : setTimeout(done, ms);
       this.#wake = done;
       this.#stop.signal.addEventListener("abort", done);
     });
   }
 }
+
+const NO_NETWORK = "this device has no network";
 
 function waitAfter(failures: number, retryAfter: number | undefined): number {
   if (retryAfter !== undefined) return Math.min(retryAfter * 1000, 60_000);

@@ -4,12 +4,12 @@
 // so that no reconnect can double anything; a hole is treated like a lost connection.
 import { Follower, type Connection, type Verdict } from "./connection";
 import { path } from "./request";
-import type { Frame } from "./sse";
+import type { Frame } from "./socket";
 import type { LogEvent } from "./types";
 
 export interface EventSink {
-  /** New events, in order, those of one read together. */
-  onEvents: (events: LogEvent[]) => void;
+  /** The next event. */
+  onEvent: (event: LogEvent) => void;
   /** What we have is of no use any more; everything follows from the beginning. */
   onReset: (reason: string) => void;
   onConnection: (connection: Connection) => void;
@@ -24,43 +24,32 @@ export class Cursor {
 
   constructor(private readonly sink: Omit<EventSink, "onConnection">) {}
 
-  take(frames: Frame[]): Verdict | undefined {
-    const events: LogEvent[] = [];
-    let verdict: Verdict | undefined;
-    for (const frame of frames) {
-      if (frame.id !== undefined) {
-        const event = eventOf(frame.data);
-        if (!event || event.seq <= this.seq) continue;
-        if (event.seq > this.seq + 1) {
-          // Sequence numbers have no holes, so something between us and the log lost events.
-          verdict = { evicted: "events were missing on the way; reading them again" };
-          break;
-        }
-        events.push(event);
-        this.seq = event.seq;
-        this.id = frame.id;
-        continue;
-      }
-      const data = objectOf(frame.data);
-      if (frame.event === "state_resync_required") {
-        // What came before it in this read belongs to the state that is to be forgotten.
-        events.length = 0;
-        this.seq = 0;
-        this.id = undefined;
-        this.sink.onReset(resyncReason(data.reason));
-        verdict = { resync: resyncReason(data.reason) };
-      } else if (frame.event === "stream") {
-        if (typeof data.head === "number") this.sink.onHead?.(data.head);
-      } else {
-        const end = endOf(frame.event, data);
-        if (end) {
-          verdict = end;
-          break;
-        }
-      }
+  take(frame: Frame): Verdict | undefined {
+    if (frame.id !== undefined) return this.#event(frame.id, frame.data);
+    const data = objectOf(frame.data);
+    if (frame.event === "state_resync_required") {
+      this.seq = 0;
+      this.id = undefined;
+      const reason = resyncReason(data.reason);
+      this.sink.onReset(reason);
+      return { resync: reason };
     }
-    if (events.length > 0) this.sink.onEvents(events);
-    return verdict;
+    if (frame.event === "stream") {
+      if (typeof data.head === "number") this.sink.onHead?.(data.head);
+      return undefined;
+    }
+    return endOf(frame.event, data);
+  }
+
+  #event(id: string, data: unknown): Verdict | undefined {
+    const event = eventOf(data);
+    if (!event || event.seq <= this.seq) return undefined;
+    // Sequence numbers have no holes, so something between us and the log lost events.
+    if (event.seq > this.seq + 1) return { evicted: "events were missing on the way; reading them again" };
+    this.seq = event.seq;
+    this.id = id;
+    this.sink.onEvent(event);
+    return undefined;
   }
 }
 
@@ -70,7 +59,7 @@ export function followSession(session: string, sink: EventSink): Follower {
   return new Follower({
     path: path`/v1/sessions/${session}/events`,
     query: () => ({ after: cursor.id ?? 0, format: "acp" }),
-    onFrames: (frames) => cursor.take(frames),
+    onFrame: (frame) => cursor.take(frame),
     onConnection: sink.onConnection,
   });
 }
@@ -89,7 +78,7 @@ function endOf(event: string, data: Record<string, unknown>): Verdict | undefine
       return { end: String(data.reason ?? "the stream is over") };
     default:
       // `daemon_stopping` is followed by the end of the connection, and then we come back;
-      // `slow_client_warning` and what newer daemons may say need no answer.
+      // `heartbeat`, `slow_client_warning` and what newer daemons may say need no answer.
       return undefined;
   }
 }
@@ -105,17 +94,12 @@ function resyncReason(reason: unknown): string {
   }
 }
 
-function eventOf(data: string): LogEvent | undefined {
+function eventOf(data: unknown): LogEvent | undefined {
   const event = objectOf(data);
   if (typeof event.seq !== "number" || typeof event.kind !== "string") return undefined;
   return event as unknown as LogEvent;
 }
 
-function objectOf(data: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(data);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
+function objectOf(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }

@@ -39,11 +39,10 @@ export function startLive(): void {
   follower ??= new Follower({
     path: "/v1/events",
     query: () => ({}),
-    onFrames: (frames) => {
-      for (const frame of frames) {
-        if (frame.event === "revoked") return { end: "the login of this browser was revoked" };
-        if (frame.event === "session") tell(JSON.parse(frame.data) as ListChange);
-      }
+    onFrame: ({ event, data }) => {
+      if (event === "revoked") return { end: "the login of this browser was revoked" };
+      if (event === "session") tell(data as ListChange);
+      return undefined;
     },
     onConnection: (connection) => {
       const isNew = connection.phase === "live" && live.connection.phase !== "live";
@@ -60,10 +59,6 @@ export function stopLive(): void {
   follower?.close();
   follower = undefined;
   set({ connection: UNCONNECTED, questions: [] });
-}
-
-export function retryLive(): void {
-  follower?.retry();
 }
 
 /** Takes a question off the list at once, before the daemon says that it is decided. */

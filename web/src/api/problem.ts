@@ -41,6 +41,15 @@ export function unreachable(): Problem {
   });
 }
 
+/** It was asked, and nothing came; what was asked for may have happened all the same. */
+export function unanswered(ms: number): Problem {
+  return new Problem({
+    type: "urn:switchyard:page:unanswered",
+    title: `the daemon has not answered for ${Math.round(ms / 1000)} seconds`,
+    remedy: "see whether it happened before trying again",
+  });
+}
+
 /** Reads an answer that is no success; never throws itself. */
 export async function problemOf(response: Response): Promise<Problem> {
   const title = response.statusText || `the daemon answered ${response.status}`;

@@ -1,6 +1,6 @@
 // The one door to the daemon: every request of the page goes through `request`, so that a
 // header, a prefix or a way to log in is added in one place.
-import { problemOf, unreachable, isAbort } from "./problem";
+import { isAbort, Problem, problemOf, unanswered, unreachable } from "./problem";
 import { pageSecret } from "./secret";
 
 export interface Asking {
@@ -12,6 +12,8 @@ export interface Asking {
   bytes?: Blob;
   headers?: Record<string, string>;
   signal?: AbortSignal;
+  /** How long the answer may let us wait, in milliseconds. */
+  patience?: number;
 }
 
 type Listener = () => void;
@@ -23,8 +25,43 @@ export function onUnauthorized(listener: Listener): () => void {
   return () => shutOut.delete(listener);
 }
 
+// What only reads is answered at once; what changes something may have to start an agent, and
+// what carries a file takes as long as its way is slow. An answer that takes longer is none.
+const PATIENCE = { read: 30_000, change: 180_000, upload: 900_000 };
+
 /** Asks the daemon; resolves with a success, throws a `Problem` otherwise. */
-export async function request(path: string, asking: Asking = {}): Promise<Response> {
+export function request(path: string, asking: Asking = {}): Promise<Response> {
+  return ask(path, asking, (response) => Promise.resolve(response));
+}
+
+/** Asks for JSON. `undefined` when there is nothing to read (204). */
+export function requestJson<T>(path: string, asking: Asking = {}): Promise<T> {
+  return ask(path, asking, async (response) => (response.status === 204 ? undefined : await response.json()) as T);
+}
+
+/** `read` is part of what must be over in time. */
+async function ask<T>(path: string, asking: Asking, read: (response: Response) => Promise<T>): Promise<T> {
+  const limit = new AbortController();
+  const patience = patienceFor(asking);
+  const timer = setTimeout(() => limit.abort(), patience);
+  const signal = asking.signal ? AbortSignal.any([asking.signal, limit.signal]) : limit.signal;
+  try {
+    const response = await send(path, asking, signal);
+    if (response.ok) return await read(response);
+    if (response.status === 401) for (const listener of shutOut) listener();
+    throw await problemOf(response);
+  } catch (error) {
+    if (error instanceof Problem) throw error;
+    if (asking.signal?.aborted) throw error;
+    if (limit.signal.aborted) throw unanswered(patience);
+    if (isAbort(error)) throw error;
+    throw unreachable();
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function send(path: string, asking: Asking, signal: AbortSignal): Promise<Response> {
   const headers = new Headers(asking.headers);
   const secret = pageSecret();
   if (secret) headers.set("X-Switchyard-Page", secret);
@@ -36,31 +73,21 @@ export async function request(path: string, asking: Asking = {}): Promise<Respon
     headers.set("Content-Type", "application/octet-stream");
     body = asking.bytes;
   }
-  let response: Response;
-  try {
-    response = await fetch(path + queryOf(asking.query), {
-      method: asking.method ?? "GET",
-      headers,
-      body,
-      signal: asking.signal,
-      credentials: "same-origin",
-      cache: "no-store",
-      redirect: "error",
-    });
-  } catch (error) {
-    if (isAbort(error)) throw error;
-    throw unreachable();
-  }
-  if (response.ok) return response;
-  if (response.status === 401) for (const listener of shutOut) listener();
-  throw await problemOf(response);
+  return fetch(path + queryOf(asking.query), {
+    method: asking.method ?? "GET",
+    headers,
+    body,
+    signal,
+    credentials: "same-origin",
+    cache: "no-store",
+    redirect: "error",
+  });
 }
 
-/** Asks for JSON. `undefined` when there is nothing to read (204). */
-export async function requestJson<T>(path: string, asking?: Asking): Promise<T> {
-  const response = await request(path, asking);
-  if (response.status === 204) return undefined as T;
-  return (await response.json()) as T;
+function patienceFor({ patience, method, bytes }: Asking): number {
+  if (patience !== undefined) return patience;
+  if (bytes) return PATIENCE.upload;
+  return method === undefined || method === "GET" ? PATIENCE.read : PATIENCE.change;
 }
 
 /** A path with its parts escaped: ``path`/v1/sessions/${id}` ``. */
@@ -68,7 +95,8 @@ export function path(strings: TemplateStringsArray, ...parts: string[]): string 
   return strings.reduce((all, text, i) => all + text + (i < parts.length ? encodeURIComponent(parts[i] ?? "") : ""), "");
 }
 
-function queryOf(query: Asking["query"]): string {
+/** `?a=b`, or nothing. */
+export function queryOf(query: Asking["query"]): string {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(query ?? {})) {
     if (value !== undefined && value !== null && value !== "") params.set(name, String(value));

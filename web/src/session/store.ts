@@ -47,7 +47,7 @@ export class SessionStore {
   start(): void {
     this.#stop = new AbortController();
     this.#follower = followSession(this.id, {
-      onEvents: (events) => this.#take(events),
+      onEvent: (event) => this.#take(event),
       onReset: (reason) => this.#reset(reason),
       onConnection: (connection) => {
         this.#set({ connection });
@@ -69,8 +69,6 @@ export class SessionStore {
     this.#raw = [];
     this.#open = { conversation: EMPTY, connection: UNCONNECTED, isRead: false };
   }
-
-  retry = (): void => this.#follower?.retry();
 
   snapshot = (): Open => this.#open;
 
@@ -108,8 +106,8 @@ export class SessionStore {
     this.#reread = setTimeout(() => void this.readSession(), REREAD_AFTER);
   };
 
-  #take(events: LogEvent[]): void {
-    for (const event of events) this.#pending.push(event);
+  #take(event: LogEvent): void {
+    this.#pending.push(event);
     this.#flushing ??= onNextFrame(() => this.#flush());
   }
 

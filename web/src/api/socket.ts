@@ -1,0 +1,103 @@
+// One WebSocket of frames, from its handshake to its end.
+//
+// WebSockets and not server-sent events: a browser opens six plain connections to a host for
+// all of its tabs together, and streams that never end would use them up.
+import { asProblem, isAbort, Problem } from "./problem";
+import { queryOf, request, type Asking } from "./request";
+import { pageSecret } from "./secret";
+
+export interface Frame {
+  id?: string;
+  event: string;
+  data: unknown;
+}
+
+export interface Hearing {
+  path: string;
+  query: Asking["query"];
+  signal: AbortSignal;
+  /** The daemon has let us in. */
+  onOpen: () => void;
+  /** Says whether this was enough. */
+  onFrame: (frame: Frame) => boolean;
+}
+
+// A daemon that is there answers within moments; one that is not may let us wait for ever.
+const HANDSHAKE = 15_000;
+// The daemon breaks its silence every 15 seconds. Twice nothing is a dead connection that no
+// one told us about, as after a laptop's sleep.
+const SILENCE = 35_000;
+
+/** Listens until the stream is over, in whatever way. Throws a `Problem` if it never began. */
+export async function hear(hearing: Hearing): Promise<void> {
+  if (await read(hearing)) return;
+  if (!hearing.signal.aborted) throw await whyRefused(hearing);
+}
+
+/** Says whether the socket was ever open. */
+function read({ path, query, signal, onOpen, onFrame }: Hearing): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve(false);
+    const socket = socketTo(path + queryOf(query));
+    let wasOpen = false;
+    const end = () => {
+      clearTimeout(alarm);
+      signal.removeEventListener("abort", end);
+      socket.onopen = socket.onmessage = socket.onclose = null;
+      socket.close();
+      resolve(wasOpen);
+    };
+    let alarm = setTimeout(end, HANDSHAKE);
+    const heard = () => {
+      clearTimeout(alarm);
+      alarm = setTimeout(end, SILENCE);
+    };
+    signal.addEventListener("abort", end);
+    socket.onclose = end;
+    socket.onopen = () => {
+      wasOpen = true;
+      heard();
+      onOpen();
+    };
+    socket.onmessage = ({ data }) => {
+      heard();
+      const frame = frameOf(data);
+      if (frame && onFrame(frame)) end();
+    };
+  });
+}
+
+function socketTo(target: string): WebSocket {
+  const secret = pageSecret();
+  const url = new URL(target, location.href);
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  return new WebSocket(url, ["switchyard.v1", ...(secret ? [`switchyard-page.${secret}`] : [])]);
+}
+
+/** Browsers do not tell why a handshake failed, so the same is asked for once more, plainly. */
+async function whyRefused({ path, query, signal }: Hearing): Promise<Problem> {
+  try {
+    const response = await request(path, { query, signal, headers: { Accept: "text/event-stream" }, patience: HANDSHAKE });
+    response.body?.cancel().catch(() => undefined);
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    return asProblem(error);
+  }
+  return new Problem({
+    type: "urn:switchyard:page:no-socket",
+    title: "the daemon answers, but the stream could not be opened",
+    remedy: "see whether something in between, such as a proxy, lets WebSockets pass",
+  });
+}
+
+function frameOf(data: unknown): Frame | undefined {
+  if (typeof data !== "string") return undefined;
+  try {
+    const frame: unknown = JSON.parse(data);
+    if (typeof frame !== "object" || frame === null || !("event" in frame) || typeof frame.event !== "string") return undefined;
+    return frame as Frame;
+  } catch {
+    // What is missing because of it is noticed by the hole that it leaves.
+    return undefined;
+  }
+}

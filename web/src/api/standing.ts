@@ -1,0 +1,53 @@
+// How the page as a whole stands with the daemon: as its worst stream does. All of them are lost
+// together, and a person is told once.
+import { useSyncExternalStore } from "react";
+import type { Connection, Phase } from "./connection";
+
+// A stream that has ended is over for a reason of its own, and its view says so.
+const BADNESS: Record<Phase, number> = { live: 0, ended: 0, connecting: 1, evicted: 2, reconnecting: 3, offline: 4 };
+
+interface Stream {
+  retry: () => void;
+}
+
+const all = new Map<Stream, Connection>();
+const readers = new Set<() => void>();
+let worst: Connection | undefined;
+
+export function noteStanding(stream: Stream, connection: Connection): void {
+  all.set(stream, connection);
+  look();
+}
+
+export function forgetStanding(stream: Stream): void {
+  all.delete(stream);
+  look();
+}
+
+/** Tries again at once with all that is lost. */
+export function retryAll(): void {
+  for (const stream of all.keys()) stream.retry();
+}
+
+/** Undefined where nothing is followed. */
+export function standing(): Connection | undefined {
+  return worst;
+}
+
+export function useStanding(): Connection | undefined {
+  return useSyncExternalStore(subscribe, standing);
+}
+
+function look(): void {
+  const before = worst;
+  worst = undefined;
+  for (const each of all.values()) {
+    if (worst === undefined || BADNESS[each.phase] > BADNESS[worst.phase]) worst = each;
+  }
+  if (worst !== before) for (const reader of readers) reader();
+}
+
+function subscribe(reader: () => void): () => void {
+  readers.add(reader);
+  return () => readers.delete(reader);
+}
