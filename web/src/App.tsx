@@ -1,11 +1,14 @@
 // The frame around every view: where one can go, how the connection stands, what waits.
 import { useEffect, useState } from "react";
-import { retryLive, startLive, stopLive, useLive } from "./api/live";
-import { takeWanted } from "./api/login";
+import type { Connection } from "./api/connection";
+import { startLive, stopLive, useLive } from "./api/live";
+import { hasCode, takeWanted } from "./api/login";
 import { askWhoIAm, forgetMe, useMe } from "./api/me";
 import { onUnauthorized } from "./api/request";
+import { retryAll, useStanding } from "./api/standing";
 import { useSessionChanges } from "./list/sessions";
 import { AccountMenu } from "./parts/AccountMenu";
+import { Boundary } from "./parts/Boundary";
 import { ConnectionBadge } from "./parts/ConnectionBadge";
 import { ConnectionBanner } from "./parts/ConnectionBanner";
 import { IconButton } from "./parts/Button";
@@ -26,11 +29,12 @@ export function App() {
   const route = useRoute();
   const me = useMe();
   const { connection } = useLive();
+  const page = usePageConnection();
   const [areKeysShown, setKeysShown] = useState(false);
-  const isLogin = route.view === "login" || me.state === "stranger";
+  // A login link works on every path.
+  const [cameWithCode] = useState(hasCode);
+  const isLogin = cameWithCode || route.view === "login" || me.state === "stranger";
   const isIn = !isLogin && me.state !== "asking";
-
-  const [cameWithCode] = useState(() => location.hash.includes("code="));
 
   useEffect(() => {
     if (!cameWithCode) void askWhoIAm();
@@ -38,8 +42,15 @@ export function App() {
   }, []);
   useEffect(() => {
     // A document of its own: this one's address, which the browser remembers, had the code.
-    if (route.view === "login" && me.state === "known") location.replace(takeWanted());
-  }, [route.view, me.state]);
+    if ((cameWithCode || route.view === "login") && me.state === "known") location.replace(takeWanted());
+  }, [cameWithCode, route.view, me.state]);
+  useEffect(() => {
+    if (isLogin) return;
+    // A link that is opened in this tab changes only the fragment.
+    const land = () => hasCode() && location.reload();
+    addEventListener("hashchange", land);
+    return () => removeEventListener("hashchange", land);
+  }, [isLogin]);
   useEffect(listenToKeys, []);
   useEffect(() => {
     if (!isIn) return;
@@ -70,15 +81,24 @@ export function App() {
       </a>
       <Rail route={route} onKeys={() => setKeysShown(true)} />
       <div className="stage">
-        <ConnectionBanner connection={connection} onRetry={retryLive} />
+        <ConnectionBanner connection={page} onRetry={retryAll} />
         <main id="main" tabIndex={-1}>
-          <View route={route} />
+          <Boundary key={JSON.stringify(route)} name="This view">
+            <View route={route} />
+          </Boundary>
         </main>
       </div>
       {areKeysShown && <KeysDialog onClose={() => setKeysShown(false)} />}
       <Toasts />
     </div>
   );
+}
+
+/** How all that is open here stands; whoever is shut out is told that before anything else. */
+function usePageConnection(): Connection {
+  const { connection } = useLive();
+  const standing = useStanding();
+  return connection.phase === "ended" ? connection : (standing ?? connection);
 }
 
 function View({ route }: { route: Route }) {
@@ -98,7 +118,8 @@ function View({ route }: { route: Route }) {
 }
 
 function Rail({ route, onKeys }: { route: Route; onKeys: () => void }) {
-  const { connection, questions } = useLive();
+  const { questions } = useLive();
+  const page = usePageConnection();
   return (
     <nav className="rail" aria-label="Main">
       <Link href="/" className="brand" aria-label="Switchyard, sessions">
@@ -109,7 +130,7 @@ function Rail({ route, onKeys }: { route: Route; onKeys: () => void }) {
       <Place href="/agents" icon="agents" label="Agents" isHere={route.view === "agents"} />
       <Place href="/approvals" icon="approvals" label="Approvals" isHere={route.view === "approvals"} count={questions.length} />
       <div className="rail-end">
-        <ConnectionBadge connection={connection} onRetry={retryLive} />
+        <ConnectionBadge connection={page} />
         <div className="rail-tools">
           <AccountMenu onKeys={onKeys} />
           <ThemeSwitch />

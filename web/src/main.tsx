@@ -5,8 +5,15 @@ import "./style/shell.css";
 import "./style/parts.css";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";
+import { Boundary } from "./parts/Boundary";
 import { applyTheme } from "./parts/theme";
 
 applyTheme();
 const place = document.getElementById("page");
-if (place) createRoot(place).render(<App />);
+if (place) {
+  createRoot(place).render(
+    <Boundary name="The page">
+      <App />
+    </Boundary>,
+  );
+}

@@ -22,6 +22,11 @@ export async function logOut(): Promise<void> {
   forgetMe();
 }
 
+/** Whether the address is that of a login link, which has its code behind the `#`. */
+export function hasCode(): boolean {
+  return new URLSearchParams(location.hash.slice(1)).has("code");
+}
+
 /** The code in what a person pasted: the link, its end, or the code alone. */
 export function codeIn(text: string): string {
   const found = /code=([^&\s]+)/.exec(text);

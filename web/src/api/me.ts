@@ -1,5 +1,6 @@
 // Who this browser is to the daemon, and what it may do.
 import { useSyncExternalStore } from "react";
+import { rememberOwnName } from "./people";
 import { asProblem, type Problem } from "./problem";
 import { requestJson } from "./request";
 
@@ -31,9 +32,9 @@ export function may(who: Me, role: Role): boolean {
 }
 
 export async function askWhoIAm(): Promise<void> {
-  if (me.state !== "known") set({ state: "asking" });
   try {
-    const { you } = await requestJson<{ you: { role: Role } }>("/v1/capabilities");
+    const { you } = await requestJson<{ you: { name: string; role: Role } }>("/v1/capabilities");
+    rememberOwnName(you.name);
     set({ state: "known", role: you.role });
   } catch (error) {
     const problem = asProblem(error);

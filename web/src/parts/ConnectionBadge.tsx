@@ -1,4 +1,5 @@
-// How the connection stands, in a word; the reason on hover and for screen readers.
+// How the connection stands, in a word; the reason on hover. What a person must be told is said
+// by the banner, once.
 import type { Connection } from "../api/connection";
 
 const WORDS = {
@@ -10,19 +11,12 @@ const WORDS = {
   ended: "Ended",
 } as const;
 
-export function ConnectionBadge({ connection, onRetry }: { connection: Connection; onRetry?: () => void }) {
+export function ConnectionBadge({ connection }: { connection: Connection }) {
   const { phase, reason } = connection;
-  const canRetry = onRetry && (phase === "offline" || phase === "reconnecting");
   return (
-    <div className={`connection ${phase}`} role="status" title={reason}>
+    <div className={`connection ${phase}`} title={reason}>
       <span className="dot" aria-hidden="true" />
       <span className="word">{WORDS[phase]}</span>
-      {reason && phase !== "live" && <span className="sr-only">: {reason}</span>}
-      {canRetry && (
-        <button type="button" className="link" onClick={onRetry}>
-          Retry now
-        </button>
-      )}
     </div>
   );
 }

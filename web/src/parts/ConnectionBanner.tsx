@@ -1,5 +1,6 @@
-// Says across the page that what is shown may be old, why, and what happens about it. Silent
-// while all is well, and for the blink of an eye that a daemon's restart takes.
+// Says across the page that what is shown may be old, why, and what happens about it: the one
+// notice of an interruption, however many streams it cut. Silent while all is well, and for the
+// blink of an eye that a daemon's restart takes.
 import { useEffect, useState } from "react";
 import type { Connection } from "../api/connection";
 import { Link } from "../router";

@@ -107,7 +107,7 @@ export class Draft {
     this.#haveQuestionsChanged = true;
   }
 
-  notice(event: LogEvent, notice: Pick<NoticeItem, "tone" | "title" | "detail" | "more">): void {
+  notice(event: LogEvent, notice: Pick<NoticeItem, "tone" | "title" | "detail" | "by" | "more">): void {
     this.push({ type: "notice", ...placed(event), ...notice });
   }
 

@@ -104,6 +104,8 @@ export interface NoticeItem extends Base {
   tone: "info" | "warning" | "error";
   title: string;
   detail?: string;
+  /** Who did it, as the log has it. */
+  by?: string;
   /** Long or technical; shown folded. */
   more?: string;
 }

@@ -49,7 +49,7 @@ function apply(draft: Draft, event: LogEvent): void {
       return ended(draft, event, payload);
     case "cancel_requested":
       if (draft.running) draft.running = { ...draft.running, isCancelling: true };
-      return draft.notice(event, { tone: "info", title: "Stop requested", detail: byWhom(payload.by) });
+      return draft.notice(event, { tone: "info", title: "Stop requested", by: byWhom(payload.by) });
     case "cancel_step":
       return cancelStep(draft, event, payload);
     case "permission_requested":
@@ -143,7 +143,7 @@ function optionSet(draft: Draft, event: LogEvent, payload: Json): void {
       : method.endsWith("set_limits")
         ? `Limits: ${limits(object(params.limits))}`
         : `${capital(text(params.configId) ?? "Option")}: ${show(params.value)}`;
-  draft.notice(event, { tone: "info", title: name, detail: byWhom(payload.by) });
+  draft.notice(event, { tone: "info", title: name, by: byWhom(payload.by) });
 }
 
 function dropped(draft: Draft, event: LogEvent, payload: Json): void {
@@ -221,8 +221,7 @@ function stderr(draft: Draft, event: LogEvent, payload: Json): void {
 const STDERR = "Diagnostics of the agent";
 
 function byWhom(by: unknown): string | undefined {
-  const who = text(by) ?? text(object(by).detail) ?? text(object(by).who);
-  return who ? `by ${who}` : undefined;
+  return text(by) ?? text(object(by).detail) ?? text(object(by).who);
 }
 
 function limits(all: Json): string {

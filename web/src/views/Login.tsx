@@ -3,6 +3,7 @@
 import "../style/login.css";
 import { useCallback, useEffect, useRef, useState, type FormEvent } from "react";
 import { codeIn, logIn, rememberWanted } from "../api/login";
+import { askWhoIAm } from "../api/me";
 import { asProblem, type Problem } from "../api/problem";
 import { Button } from "../parts/Button";
 import { Command } from "../parts/Copy";
@@ -25,6 +26,8 @@ export function LoginView() {
       setProblem(asProblem(error));
       setText("");
       field.current?.focus();
+      // A link that was used before may have been used here.
+      await askWhoIAm();
     } finally {
       setBusy(false);
     }
@@ -108,6 +111,6 @@ function Trouble({ problem }: { problem: Problem }) {
 function takeCode(): string | undefined {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (!code) return undefined;
-  history.replaceState(null, "", location.pathname);
+  history.replaceState(null, "", location.pathname + location.search);
   return code;
 }

@@ -3,6 +3,7 @@ import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore
 import { useListChanges } from "../api/live";
 import { asProblem, type Problem } from "../api/problem";
 import type { ListChange } from "../api/types";
+import { Boundary } from "../parts/Boundary";
 import { useKeys } from "../parts/keys";
 import { Notice, ProblemNotice } from "../parts/Notice";
 import { useTitle } from "../parts/title";
@@ -39,7 +40,11 @@ export function SessionView({ id }: { id: string }) {
     ),
   );
   if (open.problem?.status === 404) return <Gone id={id} />;
-  return <OpenSession store={store} open={open} />;
+  return (
+    <Boundary name="This session" instead={() => <RawEvents events={store.raw} seq={open.conversation.seq} />}>
+      <OpenSession store={store} open={open} />
+    </Boundary>
+  );
 }
 
 function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
@@ -184,7 +189,7 @@ function useSessionKeys({ store, question, isRunning, stop, toggleRaw, input, on
   ]);
 }
 
-/** What is not as usual, said once and plainly. */
+/** What is not as usual, said once and plainly; that the daemon is away is said above the view. */
 function States({ open }: { open: Open }) {
   const { connection, session, resynced } = open;
   const [seen, setSeen] = useState({ resyncs: 0, evictions: 0 });
@@ -196,13 +201,7 @@ function States({ open }: { open: Open }) {
   );
   return (
     <>
-      {(connection.phase === "offline" || connection.phase === "evicted" || connection.phase === "ended") && (
-        <Notice tone={connection.phase === "ended" ? "error" : "warning"}>
-          {connection.phase === "offline" && <p>Offline: {connection.reason}. What is shown here may be out of date; it goes on by itself.</p>}
-          {connection.phase === "evicted" && <p>Evicted: {connection.reason}.</p>}
-          {connection.phase === "ended" && <p>{connection.reason ?? "The stream is over"}</p>}
-        </Notice>
-      )}
+      {connection.phase === "ended" && <Notice tone="error">{connection.reason ?? "The stream is over"}</Notice>}
       {isLive && resynced && connection.resyncs > seen.resyncs && (
         <Notice>
           Resynchronised: {resynced}. {dismiss}

@@ -40,6 +40,11 @@ export function Composer({ session, commands, attachments, isRunning, isStopping
   const areShown = hasFocus && !isClosed && wanted !== undefined && suggestions.length > 0;
 
   useEffect(() => keepDraft(session, text), [session, text]);
+  useEffect(() => {
+    // Whoever opens a session wants to write; on a phone that would cover half of it with keys.
+    const isTouched = window.matchMedia?.("(pointer: coarse)").matches;
+    if (!isTouched && !document.querySelector("dialog[open]")) input.current?.focus({ preventScroll: true });
+  }, [input]);
   useEffect(() => fit(input.current), [text, input]);
   useEffect(() => setChosen(0), [wanted?.words, wanted?.kind]);
 

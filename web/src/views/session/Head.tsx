@@ -3,7 +3,6 @@ import { useState } from "react";
 import { asProblem, type Problem } from "../../api/problem";
 import type { Changes, Choosable, Session } from "../../api/types";
 import { download } from "../../list/actions";
-import { ConnectionBadge } from "../../parts/ConnectionBadge";
 import { IconButton } from "../../parts/Button";
 import { Menu } from "../../parts/Menu";
 import { ProblemNotice } from "../../parts/Notice";
@@ -25,7 +24,7 @@ interface Props {
 }
 
 export function Head({ open, store, title, isRaw, onRaw, onFork }: Props) {
-  const { session, conversation, connection } = open;
+  const { session, conversation } = open;
   const [problem, setProblem] = useState<Problem>();
   const [isRenaming, setRenaming] = useState(false);
   const run = (work: Promise<Session>) => {
@@ -54,7 +53,6 @@ export function Head({ open, store, title, isRaw, onRaw, onFork }: Props) {
         )}
         {session && <StatusBadge status={conversation.waiting.length > 0 ? "requires_action" : conversation.running ? "running" : session.status} />}
         <span className="head-end">
-          <ConnectionBadge connection={connection} onRetry={store.retry} />
           <IconButton icon="code" label="Raw events (e)" aria-pressed={isRaw} onClick={onRaw} />
           <Menu
             label="More"

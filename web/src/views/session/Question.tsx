@@ -1,5 +1,6 @@
 // A question of the agent: what it is about, the options offered, and who answered how.
 import { useContext, useState } from "react";
+import { nameOf } from "../../api/people";
 import { asProblem, type Problem } from "../../api/problem";
 import { forgetQuestion, readQuestions } from "../../api/live";
 import type { PermissionAnswer } from "../../api/types";
@@ -157,7 +158,7 @@ function Resolved({ item, resolution }: { item: QuestionItem; resolution: Resolu
   );
 }
 
-/** `token:phone http` → `phone`. */
+/** `token:phone http` → `phone`, or `you`. */
 export function clientName(detail: string | undefined): string {
-  return detail === undefined ? "a person" : (/^token:(\S+)/.exec(detail)?.[1] ?? detail);
+  return detail === undefined ? "a person" : nameOf(detail);
 }

@@ -1,5 +1,6 @@
 // Prompts that wait for their turn.
 import { useState } from "react";
+import { nameOf } from "../../api/people";
 import { asProblem, type Problem } from "../../api/problem";
 import { IconButton } from "../../parts/Button";
 import { Icon } from "../../parts/Icon";
@@ -26,7 +27,7 @@ export function QueueList({ session, queue }: { session: string; queue: readonly
           <li key={prompt.seq}>
             <Icon name="clock" size={13} />
             <span className="queue-text">{visible(wordsOf(prompt)).slice(0, 300)}</span>
-            {prompt.by && <span className="faint">{visible(prompt.by)}</span>}
+            {prompt.by && <span className="faint">{visible(nameOf(prompt.by))}</span>}
             <IconButton icon="close" label="Drop this prompt" className="small-button" isBusy={going === prompt.turn} onClick={() => drop(prompt.turn)} />
           </li>
         ))}

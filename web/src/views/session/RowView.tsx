@@ -1,5 +1,6 @@
 // One row of the conversation.
 import { Component, memo, type ReactNode } from "react";
+import { nameOf } from "../../api/people";
 import { Icon } from "../../parts/Icon";
 import { Ago, duration } from "../../parts/Time";
 import { Content } from "../../render/Content";
@@ -60,11 +61,12 @@ function ItemView({ row, isLive }: { row: Row; isLive: boolean }): ReactNode {
 }
 
 function Prompt({ item }: { item: PromptItem }) {
+  const who = item.by ? visible(nameOf(item.by)) : "earlier";
   return (
-    <article className="prompt-box" aria-label={`Prompt${item.by ? ` by ${item.by}` : ""}`}>
+    <article className="prompt-box" aria-label={`Prompt by ${who}`}>
       <div className="by">
         <Icon name="user" size={13} />
-        <span>{item.by ? visible(item.by) : "earlier"}</span>
+        <span>{who}</span>
         <Ago time={item.time} />
       </div>
       {item.blocks.map((block, i) =>
@@ -104,6 +106,7 @@ function NoticeRow({ item }: { item: NoticeItem }) {
     <>
       <span className="notice-title">{visible(item.title)}</span>
       {item.detail && <span className="faint">{visible(item.detail)}</span>}
+      {item.by && <span className="faint">by {visible(nameOf(item.by))}</span>}
     </>
   );
   const { more } = item;
