@@ -77,6 +77,11 @@ impl Browser {
         }
     }
 
+    /// Goes to the page before, as the browser's button does.
+    pub async fn back(&self) {
+        self.session.post("back", &json!({})).await.expect("a page before");
+    }
+
     /// Runs the body of an async function in the page that is open, where `args` is what was
     /// passed, and returns what it returned.
     pub async fn run(&self, body: &str, args: impl Into<Value>) -> Value {

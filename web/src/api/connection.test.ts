@@ -172,6 +172,20 @@ test("a page that is left for another is closed, and goes on from its place when
   expect(phases).toEqual(["live", "connecting", "live"]);
 });
 
+test("without a network the daemon is tried at once, and one that is there says nothing of it", async () => {
+  answers = [{ ...stream(event(1)), stays: true }, { ...stream(event(2)), stays: true }, "refused", "refused"];
+  const { seen, phases, connection } = follow();
+  await until(() => seen.length === 1);
+  vi.spyOn(navigator, "onLine", "get").mockReturnValue(false);
+  dispatchEvent(new Event("offline"));
+  await until(() => seen.length === 2);
+  expect(phases).toEqual(["live"]);
+  dispatchEvent(new Event("offline"));
+  await until(() => phases.includes("offline"));
+  expect(connection()?.reason).toBe("this device has no network");
+  vi.restoreAllMocks();
+});
+
 test("the page stands as its worst stream does", async () => {
   answers = [{ stays: true }, "refused"];
   const first = follow();

@@ -56,6 +56,7 @@ export class Follower {
   #attempt = new AbortController();
   #wake: (() => void) | undefined;
   #isAway = false;
+  #isDoubtful = false;
   #connection = UNCONNECTED;
 
   constructor(following: Following) {
@@ -82,9 +83,13 @@ export class Follower {
   }
 
   #onOnline = () => this.retry();
+  // The way to the daemon may be gone, and nobody would tell: it is tried anew at once. A daemon
+  // on this very machine is still there.
   #onOffline = () => {
-    // What is open to this very machine may stay open.
     if (this.#connection.phase === "reconnecting") this.#say("offline", NO_NETWORK);
+    if (this.#connection.phase !== "live") return;
+    this.#isDoubtful = true;
+    this.#attempt.abort();
   };
   // A page that is kept with a connection open would come back with a dead one.
   #onLeave = () => {
@@ -124,6 +129,10 @@ export class Follower {
       if (this.#isAway) {
         failures = 0;
         await this.#pause();
+        continue;
+      }
+      if (this.#isDoubtful) {
+        this.#isDoubtful = false;
         continue;
       }
       if (problem && FINAL.includes(problem.status)) return this.#say("ended", problem.detail ?? problem.message);

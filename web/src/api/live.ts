@@ -45,9 +45,9 @@ export function startLive(): void {
       return undefined;
     },
     onConnection: (connection) => {
-      const isNew = connection.phase === "live" && live.connection.phase !== "live";
       set({ connection });
-      if (isNew) {
+      // Said once for every stream: what happened between it and the one before is not told.
+      if (connection.phase === "live") {
         tellAll("all");
         void readQuestions();
       }

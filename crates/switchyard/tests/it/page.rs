@@ -5,6 +5,7 @@
 //! `target/tmp/page`.
 
 mod access;
+mod connection;
 mod hostile;
 mod large;
 mod looks;
@@ -31,14 +32,22 @@ pub(crate) struct Visit {
 
 impl Visit {
     pub(crate) async fn start() -> Self {
-        let visit = Self::start_logged_out().await;
+        Self::start_in(yard()).await
+    }
+
+    /// With a daemon that has settings already.
+    pub(crate) async fn start_in(yard: Yard) -> Self {
+        let visit = Self::start_logged_out_in(yard).await;
         visit.browser.open(link(visit.daemon.line())).await;
         visit.browser.until("location.pathname === '/'").await;
         visit
     }
 
     pub(crate) async fn start_logged_out() -> Self {
-        let yard = yard();
+        Self::start_logged_out_in(yard()).await
+    }
+
+    async fn start_logged_out_in(yard: Yard) -> Self {
         let daemon = Daemon::start(&yard);
         let page = daemon.client().get(daemon.url("/")).send().await.unwrap().text().await.unwrap();
         assert!(page.contains("id=\"page\""), "the binary has no page; run `make web` first");
@@ -103,12 +112,18 @@ impl Visit {
 
     /// The same as the log has it.
     pub(crate) async fn logged_answer(&self, session: &str) -> String {
-        let path = format!("/v1/sessions/{session}/transcript?limit=1000");
-        let page = self.get(&path).await;
-        let events = page["items"].as_array().unwrap().iter().map(|item| &item["data"]);
-        let chunks = events.filter(|event| event["kind"] == "agent_message_chunk");
-        let texts = chunks.map(|event| event["payload"]["update"]["content"]["text"].as_str());
-        texts.flatten().flat_map(str::split_whitespace).collect()
+        let mut whole = String::new();
+        let mut after = json!(0);
+        while !after.is_null() {
+            let path = format!("/v1/sessions/{session}/transcript?limit=1000&after={after}");
+            let page = self.get(&path).await;
+            let events = page["items"].as_array().unwrap().iter().map(|item| &item["data"]);
+            let chunks = events.filter(|event| event["kind"] == "agent_message_chunk");
+            let texts = chunks.map(|event| event["payload"]["update"]["content"]["text"].as_str());
+            whole.extend(texts.flatten().flat_map(str::split_whitespace));
+            after = page["next"].clone();
+        }
+        whole
     }
 
     pub(crate) async fn get(&self, path: &str) -> Value {

@@ -80,6 +80,12 @@ async fn a_neighbour_that_is_sent_the_cookie_comes_no_further() {
         assert!(!forger.opens(headers).await, "{headers:?}");
     }
     assert!(!forger.opens(&[("sec-websocket-protocol", &offered)]).await);
+    let as_socket = |secret: &str| format!("switchyard.v1, switchyard-page.{secret}");
+    for secret in ["", value, "sy_guess"] {
+        let offered = as_socket(secret);
+        let both = [("cookie", cookie.as_str()), ("sec-websocket-protocol", offered.as_str())];
+        assert!(!forger.opens(&both).await, "{secret}");
+    }
     assert_eq!(scene.picture().await, before);
 
     // It failed for want of the secret, and of nothing else.
@@ -88,4 +94,7 @@ async fn a_neighbour_that_is_sent_the_cookie_comes_no_further() {
     assert_eq!(forger.send(Method::GET, "/v1/sessions", &whole).await, 200);
     assert_eq!(forger.send(Method::POST, "/v1/sessions", &whole).await, 201);
     assert!(forger.opens(&whole).await);
+    let offered = as_socket(secret.as_str().unwrap());
+    let both = [("cookie", cookie.as_str()), ("sec-websocket-protocol", offered.as_str())];
+    assert!(forger.opens(&both).await);
 }

@@ -25,6 +25,45 @@ async fn a_stranger_is_told_how_to_come_in_and_the_link_leads_where_they_wanted(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_login_link_works_on_every_path_and_one_that_was_used_leads_in_too() {
+    let visit = Visit::start_logged_out().await;
+    let session = new_session(&visit.daemon, &visit.yard).await;
+    let session = format!("/sessions/{session}");
+    for (path, sign) in [("/", "nav"), ("/agents", "nav"), (&session, ".composer textarea")] {
+        visit.browser.open("about:blank").await;
+        let code = new_code(&visit.daemon).await;
+        visit.browser.open(&visit.daemon.url(&format!("{path}#code={code}"))).await;
+        visit.until_there(sign).await;
+        assert_eq!(visit.browser.url().await, visit.daemon.url(path));
+
+        // Once more: it is used up, and whoever is in stays in.
+        visit.browser.open("about:blank").await;
+        visit.browser.open(&visit.daemon.url(&format!("{path}#code={code}"))).await;
+        visit.until_there(sign).await;
+        assert_eq!(visit.browser.url().await, visit.daemon.url(path));
+
+        // In the page that is open, where only the fragment changes.
+        let before = visit.browser.cookies().await;
+        let code = new_code(&visit.daemon).await;
+        visit.browser.run("location.hash = args", json!(format!("code={code}"))).await;
+        visit.browser.until("!location.hash && document.querySelector('nav')").await;
+        let is_new = visit.browser.cookies().await[0].value != before[0].value;
+        assert!(is_new, "the code was not taken");
+        visit.browser.forget_cookies().await;
+    }
+    let code = new_code(&visit.daemon).await;
+    visit.browser.open(&visit.daemon.url(&format!("/agents#code=x{code}"))).await;
+    visit.until_text("[data-testid=login]", "wrong").await;
+}
+
+async fn new_code(daemon: &testkit::daemon::Daemon) -> String {
+    let sent = daemon.client().post(daemon.url("/v1/login-link")).send().await.unwrap();
+    let made: Value = sent.json().await.unwrap();
+    let (_, code) = made["link"].as_str().unwrap().split_once("#code=").unwrap();
+    code.to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_browser_without_the_secret_of_its_page_is_a_stranger() {
     let visit = Visit::start().await;
     visit.until_there("nav").await;
@@ -82,6 +121,8 @@ async fn a_session_is_made_in_the_dialog_and_begins_with_its_prompt() {
     visit.browser.click(&format!("{form} button[type=submit]")).await;
     visit.browser.until("location.pathname.startsWith('/sessions/')").await;
     visit.until_text(".row-answer", "made in the dialog").await;
+    visit.browser.until("document.activeElement?.matches('.composer textarea')").await;
+    visit.until_text(".row-prompt .by", "you").await;
     visit.until_text(".row-end", "Done").await;
     let made = visit.get("/v1/sessions").await;
     let made = made["sessions"].as_array().unwrap();

@@ -70,6 +70,11 @@ async fn a_daemon_that_ends_and_comes_back_is_waited_for() {
     let lost =
         "/reconnecting|offline|lost|not answer|cannot be reached/i.test(document.body.innerText)";
     browser.until(lost).await;
+    let notices =
+        "document.querySelectorAll('[data-testid=connection-banner], .notice, .toast').length";
+    browser.until(&format!("{notices} > 0")).await;
+    let n_notices = browser.run(&format!("return {notices}"), serde_json::Value::Null).await;
+    assert_eq!(n_notices, 1, "one interruption is one notice: {}", browser.text().await);
     let daemon = Daemon::start_command(&yard, yard.command(["serve", "--host", address.as_str()]));
     let visit = Visit { yard, daemon, browser };
 

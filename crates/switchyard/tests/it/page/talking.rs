@@ -73,6 +73,22 @@ async fn decisions(visit: &Visit, session: &str) -> Vec<bool> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_writes_at_once_and_sees_who_said_what() {
+    let visit = Visit::start().await;
+    let session = visit.session().await;
+    visit.browser.until("document.activeElement?.matches('.composer textarea')").await;
+    visit.browser.press("echo mine\u{e007}").await;
+    visit.until_text(".row-answer", "mine").await;
+    visit.until_idle(&session).await;
+    crate::serve_events::prompt(&visit.daemon, &session, "permission execute ls").await;
+    visit.until_there(".question-card .answers button").await;
+    visit.browser.click(".question-card .answers .button.primary").await;
+    visit.until_text(".row-question", ", you").await;
+    let by = visit.texts(".row-prompt .by span:first-of-type").await;
+    assert_eq!(by, ["you", "admin"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_goes_with_a_prompt() {
     let visit = Visit::start().await;
     let session = visit.session().await;

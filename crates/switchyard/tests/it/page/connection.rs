@@ -1,0 +1,171 @@
+//! The page's lines to the daemon: many tabs at once, slow ones, no network, and the Back button.
+
+use serde_json::{Value, json};
+use testkit::daemon::Daemon;
+use testkit::process::{PATIENCE, Yard};
+
+use super::talking::assert_clean;
+use super::{COMPOSER, STOP, Visit};
+use crate::serve_events::{prompt, yard};
+
+/// Says across the page that what it shows may be old.
+const BANNER: &str = "[data-testid=connection-banner]";
+/// All that speaks of an interruption to a person.
+const NOTICES: &str = "[data-testid=connection-banner], .notice, .toast";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn eight_tabs_show_the_answer_as_it_comes() {
+    // A browser opens six plain connections to a host, for all tabs together.
+    const N_TABS: usize = 8;
+    let visit = Visit::start().await;
+    let session = visit.session().await;
+    let mut tabs = visit.browser.tabs().await;
+    while tabs.len() < N_TABS {
+        let tab = visit.browser.new_tab().await;
+        visit.browser.turn_to(&tab).await;
+        visit.open_session(&session).await;
+        visit.browser.until("/Live/.test(document.querySelector('.connection').innerText)").await;
+        tabs.push(tab);
+    }
+    visit.say("slow 1000000 50").await;
+    let n_shown = "return Math.max(0, ...[...document.querySelectorAll('.row-answer')].flatMap( \
+        (one) => [...one.innerText.matchAll(/chunk (\\d+)/g)].map((found) => Number(found[1]))))";
+    for tab in &tabs {
+        visit.browser.turn_to(tab).await;
+        visit.until_text(".row-answer", "chunk 3").await;
+        let n = visit.browser.run(n_shown, Value::Null).await.as_u64().unwrap();
+        visit.until_text(".row-answer", &format!("chunk {}", n + 3)).await;
+    }
+    assert_eq!(visit.get(&format!("/v1/sessions/{session}")).await["status"], "running");
+    visit.browser.click(STOP).await;
+    visit.until_idle(&session).await;
+    let logged = visit.logged_answer(&session).await;
+    for tab in &tabs {
+        visit.browser.turn_to(tab).await;
+        visit.until_text(".row-end", "Stopped").await;
+        assert_eq!(visit.answer().await, logged);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_way_back_leads_to_a_page_that_goes_on() {
+    let visit = Visit::start().await;
+    let session = visit.session().await;
+    visit.browser.run("window.wasHere = true", Value::Null).await;
+    visit.say("slow 60 100").await;
+    visit.until_text(".row-answer", "chunk 3").await;
+    visit.browser.open(&visit.daemon.url("/agents")).await;
+    visit.until_text("main", "demo").await;
+    visit.browser.back().await;
+    visit.until_there(COMPOSER).await;
+    let is_kept = visit.browser.run("return window.wasHere === true", Value::Null).await;
+    eprintln!("kept for the way back: {is_kept}");
+    visit.until_text(".row-end", "Done").await;
+    assert_eq!(visit.answer().await, visit.logged_answer(&session).await);
+
+    // As a browser that keeps pages tells it, whether this one does or not.
+    let leave = "dispatchEvent(new PageTransitionEvent(args, { persisted: true }))";
+    visit.browser.run(leave, "pagehide").await;
+    prompt(&visit.daemon, &session, "echo while it was away").await;
+    visit.until_idle(&session).await;
+    assert!(!visit.answer().await.contains("whileitwasaway"), "its stream is still open");
+    visit.browser.run(leave, "pageshow").await;
+    visit.until_text(".row-answer", "while it was away").await;
+    assert_eq!(visit.answer().await, visit.logged_answer(&session).await);
+    assert_eq!(visit.count(NOTICES).await, 0, "nothing was interrupted");
+    assert_clean(&visit).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_network_the_page_says_so_once_and_then_has_everything() {
+    let visit = Visit::start().await;
+    let session = visit.session().await;
+    visit.say("slow 20 50").await;
+    visit.until_text(".row-answer", "chunk 3").await;
+    network(&visit, false).await;
+    visit.until_text(BANNER, "Offline: this device has no network").await;
+    assert_eq!(visit.count(NOTICES).await, 1, "{:?}", visit.texts(NOTICES).await);
+    visit.picture("offline").await;
+    visit.until_idle(&session).await;
+    assert!(!visit.answer().await.contains("chunk20"));
+
+    network(&visit, true).await;
+    visit.until_text(".row-end", "Done").await;
+    visit.until_gone(BANNER).await;
+    assert_eq!(visit.answer().await, visit.logged_answer(&session).await);
+    assert_eq!(visit.count(".row-prompt").await, 1);
+    assert_eq!(visit.count(NOTICES).await, 0, "{:?}", visit.texts(NOTICES).await);
+}
+
+async fn network(visit: &Visit, is_there: bool) {
+    visit.browser.devtools("Network.enable", json!({})).await;
+    let state = json!({
+        "offline": !is_there, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1
+    });
+    visit.browser.devtools("Network.emulateNetworkConditions", state).await;
+}
+
+/// Keeps the page from doing anything else until the session has another title.
+const BUSY: &str = r"
+setTimeout(() => {
+  for (;;) {
+    const ask = new XMLHttpRequest();
+    ask.open('GET', '/v1/sessions/' + args, false);
+    ask.setRequestHeader('X-Switchyard-Page', localStorage.getItem('switchyard.page'));
+    ask.send();
+    if (ask.responseText.includes('go on')) return;
+  }
+});";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_is_too_slow_is_told_so_and_misses_nothing() {
+    let yard = yard();
+    give_little_time(&yard);
+    let visit = Visit::start_in(yard).await;
+    let session = visit.session().await;
+    let url = visit.daemon.url(&format!("/v1/sessions/{session}"));
+    visit.browser.run(BUSY, json!(session)).await;
+    // More than any buffer on the way holds.
+    prompt(&visit.daemon, &session, "flood 8000 3000").await;
+    until_evicted(&visit.daemon).await;
+    let sent = visit.daemon.client().patch(url).json(&json!({ "title": "go on" })).send().await;
+    assert_eq!(sent.unwrap().status(), 200);
+
+    visit.until_text(".notice", "too slow").await;
+    visit.picture("evicted").await;
+    visit.until_text(".row-end", "Done").await;
+    assert_eq!(visit.count(NOTICES).await, 1, "{:?}", visit.texts(NOTICES).await);
+    visit.until_idle(&session).await;
+    // What is on the screen is the end of what was said, without a hole and without a repetition.
+    let (shown, logged) = (visit.answer().await, visit.logged_answer(&session).await);
+    assert!(shown.contains("chunk8000") && shown.len() > 3000, "{}", shown.len());
+    assert!(logged.ends_with(&shown));
+
+    visit.say("slow 20 10").await;
+    visit.until_text(".row-answer", "chunk 20").await;
+    visit.browser.click(".notice button").await;
+    visit.until_gone(".notice").await;
+}
+
+/// A daemon that waits for nobody.
+fn give_little_time(yard: &Yard) {
+    let path = yard.command(["config", "path"]).output().unwrap();
+    let path = String::from_utf8(path.stdout).unwrap();
+    let path = path.lines().next().unwrap().split_whitespace().last().unwrap().to_owned();
+    let waits = "[waits]\nclient_warning = \"300ms\"\nclient_eviction = \"1500ms\"\n";
+    std::fs::write(path, waits).unwrap();
+}
+
+async fn until_evicted(daemon: &Daemon) {
+    let deadline = std::time::Instant::now() + PATIENCE;
+    loop {
+        let sent = daemon.client().get(daemon.url("/metrics")).send().await.unwrap();
+        let text = sent.text().await.unwrap();
+        let evicted = r#"switchyard_slow_clients_total{what="evicted"} "#;
+        if text.lines().any(|line| line.strip_prefix(evicted).is_some_and(|n| n != "0")) {
+            return;
+        }
+        assert!(std::time::Instant::now() < deadline, "never evicted:\n{text}");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
