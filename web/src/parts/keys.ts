@@ -13,6 +13,8 @@ export interface Binding {
   inText?: boolean;
   /** Another key for something that is listed already. */
   isSilent?: boolean;
+  /** Decides something: a key that is held down, or comes in the middle of a word, does not count. */
+  isGrave?: boolean;
 }
 
 const layers: { current: Binding[] }[] = [];
@@ -21,6 +23,9 @@ let listed: Binding[] = [];
 // After this long the first key of two is forgotten.
 const BETWEEN_KEYS = 1200;
 let first: { key: string; at: number } | undefined;
+// Whoever presses keys faster than this writes, and looks elsewhere while doing so.
+const PAUSE = 250;
+let lastAt = -Infinity;
 
 export function useKeys(bindings: Binding[]): void {
   const layer = useRef(bindings);
@@ -58,6 +63,9 @@ function relist(): void {
 }
 
 function onKey(event: KeyboardEvent): void {
+  const isModifier = ["Shift", "Alt", "Control", "Meta", "AltGraph"].includes(event.key);
+  const isAlone = !event.repeat && event.timeStamp - lastAt > PAUSE;
+  if (!isModifier) lastAt = event.timeStamp;
   if (event.defaultPrevented || event.isComposing) return;
   // A dialog has the keyboard for itself.
   if (document.querySelector("dialog[open]")) return;
@@ -70,7 +78,7 @@ function onKey(event: KeyboardEvent): void {
       if (typing && !binding.inText) continue;
       if (binding.keys !== key && binding.keys !== pair) continue;
       event.preventDefault();
-      binding.run(event);
+      if (!binding.isGrave || isAlone) binding.run(event);
       return;
     }
   }

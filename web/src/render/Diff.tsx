@@ -3,7 +3,7 @@ import { memo, useMemo, useState } from "react";
 import { IconButton } from "../parts/Button";
 import { diffOf, sideBySide, type DiffLine, type FileDiff } from "./diff";
 import { useDiffLayout } from "./diffLayout";
-import { visible } from "./visible";
+import { cutLine, visible } from "./visible";
 
 const SHOWN_LINES = 300;
 const LINE_CHARS = 2_000;
@@ -12,19 +12,21 @@ interface Props {
   path: string;
   before: string | undefined;
   after: string;
+  /** How many diffs are shown together: each gets its part of the time. */
+  share?: number;
 }
 
-export const Diff = memo(function Diff({ path, before, after }: Props) {
-  const diff = useMemo(() => diffOf(before ?? "", after), [before, after]);
+export const Diff = memo(function Diff({ path, before, after, share = 1 }: Props) {
+  const diff = useMemo(() => diffOf(before ?? "", after, share), [before, after, share]);
   const [layout, setLayout] = useDiffLayout();
   const [isWhole, setWhole] = useState(false);
   const total = diff.hunks.reduce((n, hunk) => n + hunk.lines.length, 0);
   const isSplit = layout === "split" && before !== undefined;
   return (
-    <figure className="diff" aria-label={`Changes of ${path}`}>
+    <figure className="diff" aria-label={`Changes of ${cutLine(path, 300)}`}>
       <figcaption className="diff-head">
-        <span className="path mono" title={path}>
-          {visible(path)}
+        <span className="path mono" title={cutLine(path, 600)}>
+          {cutLine(path, 600)}
         </span>
         {before === undefined && <span className="badge good">new</span>}
         <span className="diff-count added">+{diff.added}</span>
@@ -36,7 +38,7 @@ export const Diff = memo(function Diff({ path, before, after }: Props) {
           onClick={() => setLayout(layout === "split" ? "unified" : "split")}
         />
       </figcaption>
-      <div className="diff-body" tabIndex={0} role="region" aria-label={`Changed lines of ${path}`}>
+      <div className="diff-body" tabIndex={0} role="region" aria-label={`Changed lines of ${cutLine(path, 300)}`}>
         {total === 0 ? (
           <p className="faint small diff-none">No line differs.</p>
         ) : (

@@ -28,13 +28,15 @@ export interface FileDiff {
 
 const CONTEXT = 3;
 // Comparing takes time with the square of what differs. Where it takes longer than a person
-// notices, one text replaces the other.
+// notices, one text replaces the other. Diffs that are shown together share this.
 const LONGEST_EDIT = 1_000;
 const LONGEST_MS = 250;
 const LONGEST_WORDS = 400;
+const MOST_COMPARED = 200;
 
-export function diffOf(before: string, after: string): FileDiff {
-  const changes = diffLines(before, after, { maxEditLength: LONGEST_EDIT, timeout: LONGEST_MS });
+export function diffOf(before: string, after: string, share = 1): FileDiff {
+  const limits = { maxEditLength: Math.ceil(LONGEST_EDIT / share), timeout: Math.ceil(LONGEST_MS / share) };
+  const changes = diffLines(before, after, limits);
   const lines: DiffLine[] = [];
   let [b, a, added, removed] = [0, 0, 0, 0];
   for (const change of changes ?? whole(before, after)) {
@@ -46,7 +48,7 @@ export function diffOf(before: string, after: string): FileDiff {
       if (change.removed) removed += 1;
     }
   }
-  if (changes) markWords(lines);
+  if (changes) markWords(lines, Math.ceil(MOST_COMPARED / share));
   return { ...hunksOf(lines), added, removed, isWhole: !changes };
 }
 
@@ -65,11 +67,13 @@ export function linesOf(text: string): string[] {
 }
 
 /** Where as many lines are added as removed, each has its counterpart. */
-function markWords(lines: DiffLine[]): void {
+function markWords(lines: DiffLine[], most: number): void {
+  let left = most;
   for (let i = 0; i < lines.length; ) {
     const removed = run(lines, i, "removed");
     const added = run(lines, i + removed, "added");
-    if (removed > 0 && removed === added && removed <= 20) {
+    if (removed > 0 && removed === added && removed <= Math.min(20, left)) {
+      left -= removed;
       for (let k = 0; k < removed; k++) compare(lines[i + k], lines[i + removed + k]);
     }
     i += Math.max(1, removed + added);

@@ -16,6 +16,12 @@ function show(char: string): string {
   return `‹U+${code.toString(16).toUpperCase().padStart(4, "0")}›`;
 }
 
+/** One line of at most so many characters, made visible: for attributes, names and paths. */
+export function cutLine(text: string, longest: number): string {
+  const isLong = text.length > longest;
+  return visible(isLong ? text.slice(0, longest) : text).replace(/\n/g, "␊") + (isLong ? " …" : "");
+}
+
 const SCHEMES = ["http:", "https:", "mailto:"];
 
 /** The address, if following it is harmless; relative ones lead nowhere and are none. */

@@ -1,9 +1,13 @@
 // A conversation that is being changed by one batch of events. The conversation that it was
 // made from stays as it is; what both share is copied when it is first touched.
 import type { LogEvent } from "../api/types";
-import type { Conversation, Item, NoticeItem, PlanItem, QueuedPrompt, SlashCommand, Usage } from "./items";
+import type { Conversation, Item, NoticeItem, PlanItem, QueuedPrompt, SlashCommand, TerminalOutput, Usage } from "./items";
 
 type Running = Conversation["running"];
+type Terminal = { output: TerminalOutput; calls: readonly number[] };
+
+// Those that were named stay in their calls; of the rest nobody asks after so many others.
+const MOST_TERMINALS = 1_000;
 
 export class Draft {
   seq: number;
@@ -25,6 +29,7 @@ export class Draft {
   #openTools: Set<string> | undefined;
   #questions: Map<string, number> | undefined;
   #haveQuestionsChanged = false;
+  #terminals: Map<string, Terminal> | undefined;
 
   constructor(from: Conversation) {
     this.#from = from;
@@ -90,6 +95,21 @@ export class Draft {
     return this.#openTools ?? this.#from.places.openTools;
   }
 
+  terminal(id: string): Terminal | undefined {
+    return (this.#terminals ?? this.#from.places.terminals).get(id);
+  }
+
+  noteTerminal(id: string, terminal: Terminal): void {
+    this.#terminals ??= new Map(this.#from.places.terminals);
+    this.#terminals.set(id, terminal);
+    const [oldest] = this.#terminals.keys();
+    if (this.#terminals.size > MOST_TERMINALS && oldest !== undefined) this.#terminals.delete(oldest);
+  }
+
+  get hasQuestions(): boolean {
+    return (this.#questions ?? this.#from.places.questions).size > 0;
+  }
+
   questionPlace(id: string): number | undefined {
     return (this.#questions ?? this.#from.places.questions).get(id);
   }
@@ -107,7 +127,7 @@ export class Draft {
     this.#haveQuestionsChanged = true;
   }
 
-  notice(event: LogEvent, notice: Pick<NoticeItem, "tone" | "title" | "detail" | "by" | "more">): void {
+  notice(event: LogEvent, notice: Pick<NoticeItem, "tone" | "title" | "detail" | "by" | "more" | "words">): void {
     this.push({ type: "notice", ...placed(event), ...notice });
   }
 
@@ -128,6 +148,7 @@ export class Draft {
         tools: this.#tools ?? this.#from.places.tools,
         openTools: this.openTools,
         questions,
+        terminals: this.#terminals ?? this.#from.places.terminals,
         plan: this.planPlace,
       },
     };

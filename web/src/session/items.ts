@@ -37,6 +37,14 @@ export interface ContentItem extends Base {
 
 export type ToolStatus = "pending" | "in_progress" | "completed" | "failed" | "abandoned";
 
+/** What a terminal that Switchyard serves has printed so far, as the log tells it. */
+export interface TerminalOutput {
+  text: string;
+  exit?: { code?: number; signal?: string };
+  /** Something was left out by the daemon. */
+  isTruncated?: boolean;
+}
+
 export interface ToolItem extends Base {
   type: "tool";
   id: string;
@@ -50,6 +58,10 @@ export interface ToolItem extends Base {
   /** What its terminals have printed, where the agent tells it with its updates. */
   terminal: string;
   exit?: { code?: number; signal?: string };
+  /** The terminals that its content names, by their id, once anything is known of them. */
+  terminals?: Readonly<Record<string, TerminalOutput>>;
+  /** A question about it waits, and shows what it would do. */
+  isAsked?: boolean;
   /** The call that this one is a part of. */
   parent?: string;
   until?: number;
@@ -108,6 +120,8 @@ export interface NoticeItem extends Base {
   by?: string;
   /** Long or technical; shown folded. */
   more?: string;
+  /** Words of a person that the agent never got. */
+  words?: string;
 }
 
 export interface EndItem extends Base {
@@ -168,6 +182,8 @@ export interface Conversation {
     readonly tools: ReadonlyMap<string, number>;
     readonly openTools: ReadonlySet<string>;
     readonly questions: ReadonlyMap<string, number>;
+    /** Terminals, and where the calls are that name them. */
+    readonly terminals: ReadonlyMap<string, { output: TerminalOutput; calls: readonly number[] }>;
     readonly plan?: number;
   };
 }
@@ -180,5 +196,5 @@ export const EMPTY: Conversation = {
   usage: {},
   waiting: [],
   settings: 0,
-  places: { tools: new Map(), openTools: new Set(), questions: new Map() },
+  places: { tools: new Map(), openTools: new Set(), questions: new Map(), terminals: new Map() },
 };

@@ -1,7 +1,7 @@
 // Questions of the agent and of the session's limits, and how they were answered.
 import type { LogEvent } from "../api/types";
 import { placed, type Draft } from "./draft";
-import type { QuestionItem, QuestionOption } from "./items";
+import type { QuestionItem, QuestionOption, ToolItem } from "./items";
 import { list, number, object, text, type Json } from "./read";
 
 export function askQuestion(draft: Draft, event: LogEvent, payload: Json): void {
@@ -25,10 +25,11 @@ export function askQuestion(draft: Draft, event: LogEvent, payload: Json): void 
     isForPerson: payload.ask !== false,
     limit: text(payload.limit),
     title: title ?? "The agent asks for permission",
-    request,
+    request: knownItem?.type === "tool" ? { ...request, toolCall: completed(call, knownItem) } : request,
     options: optionsOf(request),
     toolCallId,
   };
+  if (item.isForPerson && known !== undefined && knownItem?.type === "tool") draft.change<ToolItem>(known, { isAsked: true });
   draft.noteQuestion(requestId, draft.push(item));
 }
 
@@ -36,6 +37,9 @@ export function resolveQuestion(draft: Draft, event: LogEvent, payload: Json): v
   const requestId = text(payload.requestId);
   const place = requestId === undefined ? undefined : draft.questionPlace(requestId);
   if (requestId === undefined || place === undefined) return;
+  const asked = draft.at(place);
+  const call = asked?.type === "question" && asked.toolCallId !== undefined ? draft.toolPlace(asked.toolCallId) : undefined;
+  if (call !== undefined) draft.change<ToolItem>(call, { isAsked: false });
   const by = object(payload.by);
   const outcome = object(payload.outcome);
   const rule = object(by.rule);
@@ -52,6 +56,16 @@ export function resolveQuestion(draft: Draft, event: LogEvent, payload: Json): v
     },
   });
   draft.forgetQuestion(requestId);
+}
+
+/** What the question leaves out and the call has told before. */
+function completed(call: Json, known: ToolItem): Json {
+  return {
+    ...call,
+    rawInput: call.rawInput ?? known.input,
+    content: Array.isArray(call.content) && call.content.length > 0 ? call.content : known.content,
+    locations: Array.isArray(call.locations) && call.locations.length > 0 ? call.locations : known.locations,
+  };
 }
 
 function optionsOf(request: Json): QuestionOption[] {

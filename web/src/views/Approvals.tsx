@@ -2,29 +2,23 @@
 import "../style/approvals.css";
 import { useEffect, useRef, useState } from "react";
 import { chosenAfter, stepFrom } from "../approvals/waiting";
-import { forgetQuestion, readQuestions, useLive } from "../api/live";
+import { useLive } from "../api/live";
 import { useMay } from "../api/me";
-import { asProblem } from "../api/problem";
-import type { Permission } from "../api/types";
 import { Icon } from "../parts/Icon";
 import { Notice } from "../parts/Notice";
 import { useKeys, type Binding } from "../parts/keys";
+import { useSettled } from "../parts/settled";
 import { useTitle } from "../parts/title";
-import { tellProblem } from "../parts/toasts";
 import { navigate, pathOf } from "../router";
-import { answerQuestion } from "../session/actions";
 import { ApprovalCard } from "./ApprovalsCard";
-
-// A key pressed this soon after another question took the chosen one's place was meant for
-// the one before.
-const SETTLE = 600;
+import { answer } from "./session/answering";
 
 export function ApprovalsView() {
   useTitle("Approvals");
   const { questions } = useLive();
   const mayAnswer = useMay("operator");
   const ids = questions.map((question) => question.requestId);
-  const { chosen, choose, isSettled } = useChosen(ids);
+  const { chosen, choose, settle, isSettled } = useChosen(ids);
   const place = useRef<HTMLDivElement>(null);
   const current = questions.find((question) => question.requestId === chosen);
 
@@ -32,18 +26,16 @@ export function ApprovalsView() {
     const next = stepFrom(ids, chosen, by);
     if (next === undefined) return;
     choose(next);
+    settle(next);
     cardOf(place.current, next)?.focus();
-  };
-  const answer = (event: KeyboardEvent, index: number) => {
-    // A key that is held down must not run through all questions.
-    if (event.repeat || !current || !isSettled()) return;
-    const option = current.options[index];
-    if (option) void answerBy(current, option.optionId);
   };
   const answers: Binding[] = (current?.options ?? []).slice(0, 9).map((option, i) => ({
     keys: String(i + 1),
-    label: `Answer: ${option.name}`,
-    run: (event) => answer(event, i),
+    label: `Answer: ${option.name.slice(0, 80)}`,
+    isGrave: true,
+    run: () => {
+      if (current && isSettled) answer(current.sessionId, current.requestId, option.optionId, { optionId: option.optionId });
+    },
   }));
   useKeys([
     { keys: "ArrowDown", label: "Next question", run: () => step(1) },
@@ -64,7 +56,7 @@ export function ApprovalsView() {
       <header className="view-head">
         <h1>Approvals</h1>
         <span className="muted small" role="status">
-          {questions.length === 0 ? "" : questions.length === 1 ? "1 question waits" : `${questions.length} questions wait`}
+          {questions.length === 0 ? "" : questions.length === 1 ? "1 question waiting for you" : `${questions.length} questions waiting for you`}
         </span>
       </header>
       {questions.length > 0 && !mayAnswer && <Notice>You are an observer here: others answer these.</Notice>}
@@ -74,8 +66,9 @@ export function ApprovalsView() {
             key={question.requestId}
             question={question}
             isChosen={question.requestId === chosen}
+            isSettled={question.requestId === chosen && isSettled}
             mayAnswer={mayAnswer}
-            onChoose={() => choose(question.requestId)}
+            onChoose={choose}
           />
         ))}
       </div>
@@ -94,26 +87,13 @@ export function ApprovalsView() {
 function useChosen(ids: string[]) {
   const [chosen, setChosen] = useState<string>();
   const before = useRef<string[]>([]);
-  const movedAt = useRef(0);
   const next = chosenAfter(before.current, ids, chosen);
+  const { isSettled, settle } = useSettled(next);
   useEffect(() => {
     before.current = ids;
-    if (next === chosen) return;
-    movedAt.current = performance.now();
-    setChosen(next);
+    if (next !== chosen) setChosen(next);
   }, [ids.join(" "), next, chosen]);
-  return { chosen: next, choose: setChosen, isSettled: () => performance.now() - movedAt.current > SETTLE };
-}
-
-async function answerBy(question: Permission, optionId: string): Promise<void> {
-  forgetQuestion(question.requestId);
-  try {
-    await answerQuestion(question.sessionId, question.requestId, { optionId });
-  } catch (error) {
-    const isDecided = asProblem(error).code === "already-decided";
-    tellProblem(isDecided ? "Somebody was faster" : "The question was not answered", error);
-    void readQuestions();
-  }
+  return { chosen: next, choose: setChosen, settle, isSettled };
 }
 
 function cardOf(place: HTMLElement | null, id: string): HTMLElement | undefined {

@@ -6,9 +6,9 @@ import type { Permission } from "../api/types";
 import { titleOf } from "../list/actions";
 import { sessions, useKnown } from "../list/sessions";
 import { Ago, useNow } from "../parts/Time";
-import { visible } from "../render/visible";
+import { cutLine, visible } from "../render/visible";
 import { Link, pathOf } from "../router";
-import { InSession, type SessionContext } from "./session/context";
+import { AtQuestion, InSession, type CurrentQuestion, type SessionContext } from "./session/context";
 import { QuestionCard } from "./session/Question";
 import "../style/session.css";
 import "../style/render.css";
@@ -16,11 +16,13 @@ import "../style/render.css";
 interface Props {
   question: Permission;
   isChosen: boolean;
+  /** Whether its keys count already. */
+  isSettled: boolean;
   mayAnswer: boolean;
-  onChoose: () => void;
+  onChoose: (requestId: string) => void;
 }
 
-export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, mayAnswer, onChoose }: Props) {
+export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, isSettled, mayAnswer, onChoose }: Props) {
   const { known } = useKnown();
   const session = known.sessions.get(question.sessionId);
   const now = useNow();
@@ -33,6 +35,10 @@ export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, may
     () => ({ id: question.sessionId, cwd, folds: new Map(), fork: () => undefined, noteOnScreen: () => undefined }),
     [question.sessionId, cwd],
   );
+  const at = useMemo<CurrentQuestion>(
+    () => ({ id: isChosen && mayAnswer ? question.requestId : undefined, isSettled, take: onChoose }),
+    [question.requestId, isChosen, isSettled, mayAnswer, onChoose],
+  );
   const until = deadline(question.until, now);
   return (
     <article
@@ -41,8 +47,8 @@ export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, may
       tabIndex={-1}
       aria-label={`Question of ${session ? titleOf(session) : question.agent}`}
       aria-current={isChosen || undefined}
-      onFocus={onChoose}
-      onMouseDown={onChoose}
+      onFocus={() => onChoose(question.requestId)}
+      onMouseDown={() => onChoose(question.requestId)}
     >
       <div className="approval-from">
         <h2>
@@ -50,8 +56,8 @@ export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, may
         </h2>
         <span className="badge">{visible(question.agent)}</span>
         {cwd && (
-          <span className="mono approval-cwd" title={cwd}>
-            <bdi>{visible(cwd)}</bdi>
+          <span className="mono approval-cwd" title={cutLine(cwd, 600)}>
+            <bdi>{cutLine(cwd, 600)}</bdi>
           </span>
         )}
         <span className="approval-when">
@@ -62,7 +68,9 @@ export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, may
       <InSession.Provider value={context}>
         {/* Who may not answer sees the question, and no buttons that would be refused. */}
         <div className={mayAnswer ? undefined : "only-shown"}>
-          <QuestionCard item={item} />
+          <AtQuestion.Provider value={at}>
+            <QuestionCard item={item} />
+          </AtQuestion.Provider>
         </div>
       </InSession.Provider>
     </article>

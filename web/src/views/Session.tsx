@@ -7,18 +7,19 @@ import { Boundary } from "../parts/Boundary";
 import { useKeys } from "../parts/keys";
 import { Notice, ProblemNotice } from "../parts/Notice";
 import { useTitle } from "../parts/title";
+import { cutLine } from "../render/visible";
 import { Link, navigate } from "../router";
-import { answerQuestion, cancelTurn, forkSession } from "../session/actions";
-import type { QuestionItem } from "../session/items";
+import { cancelTurn, forkSession } from "../session/actions";
 import { Rows } from "../session/rows";
 import { SessionStore, type Open } from "../session/store";
 import { useAnnouncement } from "./session/announce";
-import { Composer } from "./session/Composer";
-import { InSession, type SessionContext } from "./session/context";
+import { Composer, type ComposerHandle } from "./session/Composer";
+import { AtQuestion, InSession, type SessionContext } from "./session/context";
 import { Head } from "./session/Head";
 import { QueueList } from "./session/QueueList";
 import { RawEvents } from "./session/RawEvents";
 import { Stream, type StreamHandle } from "./session/Stream";
+import { useAnswerKeys } from "./session/useAnswerKeys";
 import { useAttachments } from "./session/useAttachments";
 import { Waiting } from "./session/Waiting";
 import "../style/session.css";
@@ -55,13 +56,15 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
   const [isDropping, setDropping] = useState(false);
   const [rowsMaker] = useState(() => new Rows());
   const input = useRef<HTMLTextAreaElement>(null);
+  const composer = useRef<ComposerHandle>(null);
   const stream = useRef<StreamHandle>(null);
   const attachments = useAttachments(store.id);
   const announcement = useAnnouncement(conversation, open.isRead);
   const title = session?.title ?? conversation.title ?? firstWords(open) ?? "Session";
-  const [question] = conversation.waiting;
+  const [onScreen, noteOnScreen] = useOnScreenSet();
+  const { question, current, answerFor } = useAnswerKeys(store.id, conversation.waiting, onScreen);
   const isRunning = conversation.running !== undefined || conversation.queue.length > 0;
-  useTitle(title, question && `Question: ${question.title.slice(0, 60)}`);
+  useTitle(title, question && `Question: ${cutLine(question.title, 60)}`);
 
   const fork = useCallback(
     (upTo?: number) => {
@@ -78,7 +81,11 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
       .catch((error: unknown) => setProblem(asProblem(error)))
       .finally(() => setStopping(false));
   };
-  useSessionKeys({ store, question, isRunning, stop, toggleRaw: () => setRaw(!isRaw), input, onProblem: setProblem });
+  useKeys([
+    { keys: "i", label: "Write a prompt", run: () => input.current?.focus() },
+    ...(isRunning ? [{ keys: "mod+.", label: "Stop the running turn", run: stop, inText: true }] : []),
+    { keys: "e", label: "Show or hide the raw events", run: () => setRaw(!isRaw) },
+  ]);
 
   // A conversation of thousands of events is drawn once it is there, not thousands of times.
   const rows = useMemo(() => (open.isRead ? rowsMaker.of(conversation.items) : []), [rowsMaker, conversation.items, open.isRead]);
@@ -86,8 +93,11 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
   const liveKey = conversation.running && last && last.type !== "end" ? last.key : undefined;
   const [folds] = useState(() => new Map<string, boolean>());
   const cwd = session?.cwd ?? "";
-  const [onScreen, noteOnScreen] = useOnScreenSet();
-  const context = useMemo<SessionContext>(() => ({ id: store.id, cwd, folds, fork, noteOnScreen }), [store, cwd, folds, fork, noteOnScreen]);
+  const reuse = useCallback((words: string) => composer.current?.add(words), []);
+  const context = useMemo<SessionContext>(
+    () => ({ id: store.id, cwd, folds, fork, noteOnScreen, reuse }),
+    [store, cwd, folds, fork, noteOnScreen, reuse],
+  );
   const drop = {
     onDragOver: (event: DragEvent) => {
       if (!event.dataTransfer.types.includes("Files")) return;
@@ -107,39 +117,48 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
 
   return (
     <InSession.Provider value={context}>
-      <div className={isDropping ? "session dropping" : "session"} {...drop}>
-        <Head open={open} store={store} title={title} isRaw={isRaw} onRaw={() => setRaw(!isRaw)} onFork={() => fork()} />
-        <States open={open} />
-        {problem && <ProblemNotice problem={problem} />}
-        {isRaw ? (
-          <RawEvents events={store.raw} seq={conversation.seq} />
-        ) : open.isRead ? (
-          <Stream ref={stream} rows={rows} liveKey={liveKey} />
-        ) : (
-          <Reading open={open} />
-        )}
-        <div className="session-foot">
-          <Waiting questions={isRaw ? conversation.waiting : conversation.waiting.filter((each) => !onScreen.has(each.requestId))} total={conversation.waiting.length} onShow={(each) => {
-              setRaw(false);
-              // The list is only there once the raw events are gone.
-              requestAnimationFrame(() => stream.current?.show(each.key));
-            }} />
-          <QueueList session={store.id} queue={conversation.queue} />
-          <Composer
-            session={store.id}
-            commands={conversation.commands}
-            attachments={attachments}
-            isRunning={isRunning}
-            isStopping={isStopping || (conversation.running?.isCancelling ?? false)}
-            isDisabled={connection.phase === "ended"}
-            input={input}
-            onStop={stop}
-          />
+      <AtQuestion.Provider value={current}>
+        <div className={isDropping ? "session dropping" : "session"} {...drop}>
+          <Head open={open} store={store} title={title} isRaw={isRaw} onRaw={() => setRaw(!isRaw)} />
+          <States open={open} />
+          {problem && <ProblemNotice problem={problem} />}
+          {isRaw ? (
+            <RawEvents events={store.raw} seq={conversation.seq} />
+          ) : open.isRead ? (
+            <Stream ref={stream} rows={rows} liveKey={liveKey} />
+          ) : (
+            <Reading open={open} />
+          )}
+          <div className="session-foot">
+            <Waiting
+              questions={isRaw ? conversation.waiting : conversation.waiting.filter((each) => !onScreen.has(each.requestId))}
+              total={conversation.waiting.length}
+              onShow={(each) => {
+                setRaw(false);
+                // The list is only there once the raw events are gone.
+                requestAnimationFrame(() => stream.current?.show(each.key));
+              }}
+            />
+            <QueueList session={store.id} queue={conversation.queue} />
+            <Composer
+              session={store.id}
+              commands={conversation.commands}
+              attachments={attachments}
+              isRunning={isRunning}
+              isStopping={isStopping || (conversation.running?.isCancelling ?? false)}
+              isDisabled={connection.phase === "ended"}
+              cwd={cwd}
+              input={input}
+              ref={composer}
+              answerFor={answerFor}
+              onStop={stop}
+            />
+          </div>
+          <div className="sr-only" role="status" aria-live="polite">
+            {announcement}
+          </div>
         </div>
-        <div className="sr-only" role="status" aria-live="polite">
-          {announcement}
-        </div>
-      </div>
+      </AtQuestion.Provider>
     </InSession.Provider>
   );
 }
@@ -157,36 +176,6 @@ function useOnScreenSet(): [ReadonlySet<string>, (requestId: string, isThere: bo
     });
   }, []);
   return [onScreen, note];
-}
-
-interface Keyed {
-  store: SessionStore;
-  question: QuestionItem | undefined;
-  isRunning: boolean;
-  stop: () => void;
-  toggleRaw: () => void;
-  input: React.RefObject<HTMLTextAreaElement | null>;
-  onProblem: (problem: Problem) => void;
-}
-
-function useSessionKeys({ store, question, isRunning, stop, toggleRaw, input, onProblem }: Keyed): void {
-  const answer = (optionId: string) => {
-    if (question) answerQuestion(store.id, question.requestId, { optionId }).catch((error: unknown) => onProblem(asProblem(error)));
-  };
-  const yes = question?.options.find((option) => option.kind === "allow_once");
-  const no = question?.options.find((option) => option.kind === "reject_once");
-  const numbered = (question?.options ?? []).slice(0, 9).flatMap((option, i) => [
-    { keys: String(i + 1), label: `Answer: ${option.name}`, run: () => answer(option.optionId) },
-    { keys: `alt+${i + 1}`, label: `Answer while typing: ${option.name}`, run: () => answer(option.optionId), inText: true },
-  ]);
-  useKeys([
-    ...numbered,
-    ...(yes ? [{ keys: "y", label: `Answer: ${yes.name}`, run: () => answer(yes.optionId) }] : []),
-    ...(no ? [{ keys: "n", label: `Answer: ${no.name}`, run: () => answer(no.optionId) }] : []),
-    { keys: "i", label: "Write a prompt", run: () => input.current?.focus() },
-    ...(isRunning ? [{ keys: "mod+.", label: "Stop the running turn", run: stop, inText: true }] : []),
-    { keys: "e", label: "Show or hide the raw events", run: toggleRaw },
-  ]);
 }
 
 /** What is not as usual, said once and plainly; that the daemon is away is said above the view. */

@@ -1,21 +1,17 @@
 // A question of the agent: what it is about, the options offered, and who answered how.
-import { useContext, useState } from "react";
-import { nameOf } from "../../api/people";
-import { asProblem, type Problem } from "../../api/problem";
-import { forgetQuestion, readQuestions } from "../../api/live";
-import type { PermissionAnswer } from "../../api/types";
+import { useContext } from "react";
 import { Button } from "../../parts/Button";
 import { Icon } from "../../parts/Icon";
 import { ProblemNotice } from "../../parts/Notice";
 import { duration } from "../../parts/Time";
-import { Diff } from "../../render/Diff";
-import { visible } from "../../render/visible";
-import { answerQuestion } from "../../session/actions";
+import { cutLine, visible } from "../../render/visible";
 import type { QuestionItem, QuestionOption, Resolution } from "../../session/items";
-import { list, object, text } from "../../session/read";
-import { InSession, shortPath } from "./context";
+import { text } from "../../session/read";
+import { About } from "./About";
+import { answer, clientName, DECIDERS, useAnswering } from "./answering";
+import { AtQuestion, InSession } from "./context";
 import { Form } from "./Form";
-import { commandOf, TitleText } from "./ToolCard";
+import { TitleText } from "./ToolParts";
 import { useOnScreen } from "./useOnScreen";
 
 export function QuestionCard({ item }: { item: QuestionItem }) {
@@ -25,9 +21,18 @@ export function QuestionCard({ item }: { item: QuestionItem }) {
 
 function Asking({ item }: { item: QuestionItem }) {
   const { noteOnScreen } = useContext(InSession);
+  const { id, take } = useContext(AtQuestion);
   const ref = useOnScreen<HTMLElement>((isThere) => noteOnScreen(item.requestId, isThere));
+  const isCurrent = id === item.requestId;
   return (
-    <section ref={ref} className="card question-card" aria-label={`Question: ${item.title}`}>
+    <section
+      ref={ref}
+      className={isCurrent ? "card question-card current" : "card question-card"}
+      aria-label={`Question: ${cutLine(item.title, 200)}`}
+      aria-current={isCurrent || undefined}
+      onFocus={() => take(item.requestId)}
+      onMouseDown={() => take(item.requestId)}
+    >
       <h3>
         <Icon name={item.limit ? "pause" : "question"} />
         <span>
@@ -40,87 +45,64 @@ function Asking({ item }: { item: QuestionItem }) {
   );
 }
 
-/** What exactly would be done, so that nobody has to trust the title. */
-function About({ item }: { item: QuestionItem }) {
-  const { cwd } = useContext(InSession);
-  const call = object(item.request.toolCall);
-  const command = commandOf(call.rawInput);
-  const diffs = list(call.content).map(object).filter((part) => part.type === "diff");
-  const places = list(call.locations).flatMap((each) => text(object(each).path) ?? []);
-  return (
-    <>
-      {command !== undefined && (
-        <pre className="command" tabIndex={0} role="group" aria-label="Command">
-          <code>{visible(command)}</code>
-        </pre>
-      )}
-      {places.length > 0 && diffs.length === 0 && (
-        <ul className="locations" aria-label="Places">
-          {places.map((place, i) => (
-            <li key={i} className="mono">
-              {visible(shortPath(place, cwd))}
-            </li>
-          ))}
-        </ul>
-      )}
-      {diffs.map((part, i) => (
-        <Diff key={i} path={shortPath(text(part.path) ?? "file", cwd)} before={text(part.oldText)} after={text(part.newText) ?? ""} />
-      ))}
-    </>
-  );
-}
+// More than a handful is no question; what lies beyond can be read in the raw events.
+const MOST_OPTIONS = 20;
+const NAME_CHARS = 120;
 
 /** The options as buttons, or the form. Shared by the card and the bar above the prompt. */
 export function Answers({ item, isShort }: { item: QuestionItem; isShort?: boolean }) {
-  const { busy, problem, answer } = useAnswer(item);
+  const { id } = useContext(InSession);
+  const at = useContext(AtQuestion);
+  const { busy, problem } = useAnswering(item.requestId);
+  const hasKeys = at.id === item.requestId && at.isSettled;
   return (
     <>
       {item.form === "elicitation" ? (
-        isShort ? null : <Form request={item.request} isBusy={busy !== undefined} onAnswer={(response) => answer("form", { response })} />
+        isShort ? null : <Form request={item.request} isBusy={busy !== undefined} onAnswer={(response) => answer(id, item.requestId, "form", { response })} />
       ) : (
         <div className="answers" role="group" aria-label="Answers">
-          {item.options.map((option, i) => (
+          {item.options.slice(0, MOST_OPTIONS).map((option, i) => (
             <Button
-              key={option.optionId}
+              key={i}
               look={lookOf(option, item.options)}
               isBusy={busy === option.optionId}
               disabled={busy !== undefined}
-              onClick={() => answer(option.optionId, { optionId: option.optionId })}
+              onClick={() => answer(id, item.requestId, option.optionId, { optionId: option.optionId })}
             >
-              {visible(option.name)}
-              {i < 9 && <kbd aria-hidden="true">{i + 1}</kbd>}
+              <OptionName option={option} />
+              {i < 9 && hasKeys && <kbd aria-hidden="true">{i + 1}</kbd>}
             </Button>
           ))}
           {item.options.length === 0 && (
-            <Button isBusy={busy === "none"} onClick={() => answer("none", { outcome: "cancelled" })}>
+            <Button isBusy={busy === "none"} onClick={() => answer(id, item.requestId, "none", { outcome: "cancelled" })}>
               Dismiss
             </Button>
           )}
         </div>
       )}
-      {problem && problem.code !== "already-decided" && <ProblemNotice problem={problem} />}
+      {problem && <ProblemNotice problem={problem} />}
     </>
   );
 }
 
-function useAnswer(item: QuestionItem) {
-  const { id } = useContext(InSession);
-  const [busy, setBusy] = useState<string>();
-  const [problem, setProblem] = useState<Problem>();
-  const answer = (name: string, body: PermissionAnswer) => {
-    setBusy(name);
-    setProblem(undefined);
-    answerQuestion(id, item.requestId, body).then(
-      // The card changes with the event that says so; until then it stays busy.
-      () => forgetQuestion(item.requestId),
-      (error: unknown) => {
-        setBusy(undefined);
-        setProblem(asProblem(error));
-        void readQuestions();
-      },
-    );
-  };
-  return { busy, problem, answer };
+const KINDS: Record<string, string> = {
+  allow_once: "allow once",
+  allow_always: "allow always",
+  reject_once: "reject once",
+  reject_always: "reject always",
+};
+
+/** The agent's name for it, and what it does: a name may say anything, or nothing. */
+function OptionName({ option }: { option: QuestionOption }) {
+  const name = cutLine(option.name.trim(), NAME_CHARS);
+  const kind = KINDS[option.kind] ?? (option.kind ? cutLine(option.kind, 40) : "of no known kind");
+  if (name.toLowerCase() === kind) return name;
+  return (
+    <span className="option-name">
+      <span>{name || cutLine(option.optionId, NAME_CHARS)}</span>
+      <small>{kind}</small>
+    </span>
+  );
 }
 
 function lookOf(option: QuestionOption, all: QuestionOption[]): "primary" | "danger" | "plain" {
@@ -128,37 +110,22 @@ function lookOf(option: QuestionOption, all: QuestionOption[]): "primary" | "dan
   return all.find((each) => each.kind.startsWith("allow")) === option ? "primary" : "plain";
 }
 
-const WHO: Record<string, string> = {
-  rule: "a rule",
-  mode: "the permission mode",
-  timeout: "nobody answered in time",
-  unattended: "nobody was there to ask",
-  cancel: "the turn was stopped",
-  overflow: "too many questions waited",
-  interrupted: "the daemon was interrupted",
-  limits: "the session's limits",
-};
-
 function Resolved({ item, resolution }: { item: QuestionItem; resolution: Resolution }) {
   const isYes = resolution.allowed ?? resolution.response?.action === "accept";
-  const words = resolution.choice ?? text(resolution.response?.action) ?? (isYes ? "allowed" : "rejected");
-  const who = resolution.who === "client" ? clientName(resolution.detail) : (WHO[resolution.who] ?? resolution.who);
+  const words = resolution.choice?.trim() || text(resolution.response?.action) || (isYes ? "allowed" : "rejected");
+  const who = resolution.who === "client" ? clientName(resolution.detail) : (DECIDERS[resolution.who] ?? resolution.who);
   const which = resolution.who !== "client" && resolution.detail ? ` (${resolution.detail})` : "";
   return (
     <p className={`line-notice ${isYes ? "info" : "warning"} resolved`}>
       <Icon name={isYes ? "check" : "close"} size={13} />
+      <span className="sr-only">{isYes ? "Allowed: " : "Not allowed: "}</span>
       <span className="notice-title">
         <TitleText text={item.title.slice(0, 300)} />
       </span>
       <span>
-        {visible(words)}, {visible(who + which)}
+        {cutLine(words, 200)}, {visible(who + which).slice(0, 300)}
         {resolution.waitedMs !== undefined && <span className="faint"> after {duration(resolution.waitedMs)}</span>}
       </span>
     </p>
   );
-}
-
-/** `token:phone http` → `phone`, or `you`. */
-export function clientName(detail: string | undefined): string {
-  return detail === undefined ? "a person" : nameOf(detail);
 }

@@ -1,7 +1,9 @@
 // The bar that says a question waits, wherever one has scrolled to; with its options.
+import { useContext } from "react";
 import { Icon } from "../../parts/Icon";
-import { visible } from "../../render/visible";
+import { cutLine } from "../../render/visible";
 import type { QuestionItem } from "../../session/items";
+import { AtQuestion } from "./context";
 import { Answers } from "./Question";
 
 interface Props {
@@ -12,13 +14,14 @@ interface Props {
 }
 
 export function Waiting({ questions, total, onShow }: Props) {
+  const { take } = useContext(AtQuestion);
   const [first] = questions;
   if (!first) return null;
   return (
-    <section className="waiting" aria-label="Waiting for you">
+    <section className="waiting" aria-label="Waiting for you" onFocus={() => take(first.requestId)} onMouseDown={() => take(first.requestId)}>
       <Icon name={first.limit ? "pause" : "question"} />
       <button type="button" className="link waiting-title" onClick={() => onShow(first)}>
-        {visible(first.title).slice(0, 200)}
+        {cutLine(first.title, 200)}
       </button>
       {total > 1 && <span className="badge warn">1 of {total}</span>}
       <Answers key={first.requestId} item={first} isShort />

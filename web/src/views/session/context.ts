@@ -9,11 +9,24 @@ export interface SessionContext {
   fork: (upTo: number) => void;
   /** A question's card came on the screen or left it. */
   noteOnScreen: (requestId: string, isThere: boolean) => void;
+  /** Puts words into the prompt, to be sent once more. */
+  reuse?: (words: string) => void;
 }
 
 const NOWHERE: SessionContext = { id: "", cwd: "", folds: new Map(), fork: () => undefined, noteOnScreen: () => undefined };
 
 export const InSession = createContext(NOWHERE);
+
+/** The question that the keys are about. Apart from the rest, since it changes more often. */
+export interface CurrentQuestion {
+  id: string | undefined;
+  /** Whether its keys count already. */
+  isSettled: boolean;
+  /** A person is at this one now. */
+  take: (requestId: string) => void;
+}
+
+export const AtQuestion = createContext<CurrentQuestion>({ id: undefined, isSettled: false, take: () => undefined });
 
 export function useFold(key: string, isOpenAtFirst: boolean): [boolean, () => void] {
   const { folds } = useContext(InSession);

@@ -1,0 +1,19 @@
+// Whether what the keys are about has been the same for long enough to be what a person means.
+import { useCallback, useEffect, useState } from "react";
+
+// A key pressed this soon after another question took the place was meant for the one before.
+export const SETTLE = 600;
+
+/** `settle` says that a person went to it by key: then there is nothing to wait for. */
+export function useSettled(id: string | undefined): { isSettled: boolean; settle: (id: string) => void } {
+  const [settled, setSettled] = useState<string>();
+  useEffect(() => {
+    if (id === undefined) return;
+    const timer = setTimeout(() => setSettled(id), SETTLE);
+    return () => {
+      clearTimeout(timer);
+      setSettled((now) => (now === id ? undefined : now));
+    };
+  }, [id]);
+  return { isSettled: id !== undefined && settled === id, settle: useCallback((next) => setSettled(next), []) };
+}

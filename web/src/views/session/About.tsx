@@ -1,0 +1,53 @@
+// What exactly would be done, so that nobody has to trust the title of a question.
+import { Code } from "../../render/Code";
+import { Content } from "../../render/Content";
+import { Limited } from "../../render/Limited";
+import type { QuestionItem } from "../../session/items";
+import { list, number, object, text } from "../../session/read";
+import { commandOf, inputBeside } from "../../session/toolText";
+import { Fold } from "./Fold";
+import { Command, Diffs, Places } from "./ToolParts";
+
+export function About({ item }: { item: QuestionItem }) {
+  if (item.form === "elicitation") return null;
+  const call = object(item.request.toolCall);
+  const command = commandOf(call.rawInput);
+  const input = inputBeside(call.rawInput);
+  const parts = list(call.content).map(object);
+  const diffs = parts.filter((part) => part.type === "diff");
+  const contents = parts.filter((part) => part.type === "content");
+  const places = list(call.locations).flatMap((each) => {
+    const path = text(object(each).path);
+    return path === undefined ? [] : [{ path, line: number(object(each).line) }];
+  });
+  const hasInput = input !== undefined && input !== null && Object.keys(Object(input)).length > 0;
+  const isBare = command === undefined && !hasInput && parts.length === 0 && places.length === 0;
+  return (
+    <>
+      {command !== undefined && <Command command={command} />}
+      {diffs.length === 0 && <Places places={places} />}
+      <Diffs parts={diffs} />
+      <Limited items={contents} shown={5} noun="parts">
+        {(some) => some.map((part, i) => <Content key={i} block={object(part.content)} />)}
+      </Limited>
+      {hasInput &&
+        // A diff tells the same in a form that can be read.
+        (diffs.length > 0 ? (
+          <Fold name={`${item.key}.input`} summary={<span className="faint">Input as it came</span>} className="raw-fold">
+            {() => <Input value={input} />}
+          </Fold>
+        ) : (
+          <Input value={input} />
+        ))}
+      {isBare && !item.limit && <p className="faint small">The agent does not say what exactly it would do.</p>}
+    </>
+  );
+}
+
+function Input({ value }: { value: unknown }) {
+  return (
+    <div className="asked-input" role="group" aria-label="Input">
+      {typeof value === "string" ? <Code text={value} /> : <Code text={JSON.stringify(value, null, 2) ?? ""} language="json" />}
+    </div>
+  );
+}

@@ -1,0 +1,69 @@
+// Parts that a tool call and the question about it have in common.
+import { useContext, type ReactNode } from "react";
+import { Cut } from "../../render/Cut";
+import { Diff } from "../../render/Diff";
+import { Limited } from "../../render/Limited";
+import { cutLine, visible } from "../../render/visible";
+import { text, type Json } from "../../session/read";
+import { InSession, shortPath } from "./context";
+
+const SHOWN_PLACES = 20;
+const SHOWN_DIFFS = 10;
+const PATH_CHARS = 300;
+
+export function Command({ command }: { command: string }) {
+  return (
+    <Cut text={command}>
+      {(part) => (
+        <pre className="command" tabIndex={0} role="group" aria-label="Command">
+          <code>{visible(part)}</code>
+        </pre>
+      )}
+    </Cut>
+  );
+}
+
+export function Places({ places }: { places: readonly { path: string; line?: number }[] }) {
+  const { cwd } = useContext(InSession);
+  if (places.length === 0) return null;
+  return (
+    <Limited items={places} shown={SHOWN_PLACES} noun="places">
+      {(some) => (
+        <ul className="locations" aria-label="Places">
+          {some.map((place, i) => (
+            <li key={i} className="mono" title={cutLine(place.path, PATH_CHARS)}>
+              {cutLine(shortPath(place.path, cwd), PATH_CHARS)}
+              {place.line !== undefined && `:${place.line}`}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Limited>
+  );
+}
+
+/** Changed files; all that one card shows share the time that one may take. */
+export function Diffs({ parts }: { parts: readonly Json[] }) {
+  const { cwd } = useContext(InSession);
+  if (parts.length === 0) return null;
+  return (
+    <Limited items={parts} shown={SHOWN_DIFFS} noun="files">
+      {(some) =>
+        some.map((part, i) => (
+          <Diff
+            key={i}
+            path={shortPath(text(part.path) ?? "file", cwd).slice(0, 2 * PATH_CHARS)}
+            before={text(part.oldText)}
+            after={text(part.newText) ?? ""}
+            share={some.length}
+          />
+        ))
+      }
+    </Limited>
+  );
+}
+
+/** A title with what stands between backticks as code. */
+export function TitleText({ text: words }: { text: string }): ReactNode {
+  return words.split(/`([^`]+)`/).map((part, i) => (i % 2 === 1 ? <code key={i}>{visible(part)}</code> : visible(part)));
+}

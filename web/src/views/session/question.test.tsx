@@ -1,0 +1,203 @@
+// @vitest-environment jsdom
+// What a question shows, and which keys answer it.
+import { act, cleanup, fireEvent, render, screen } from "@testing-library/react";
+import { createRef, useState } from "react";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { listenToKeys } from "../../parts/keys";
+import { SETTLE } from "../../parts/settled";
+import type { QuestionItem } from "../../session/items";
+import { EMPTY } from "../../session/items";
+import type { Json } from "../../session/read";
+import { reduce } from "../../session/reduce";
+import { log, update } from "../../session/samples";
+import { Composer } from "./Composer";
+import { AtQuestion, InSession } from "./context";
+import { QuestionCard } from "./Question";
+import { currentOf, useAnswerKeys } from "./useAnswerKeys";
+import { useAttachments } from "./useAttachments";
+
+let answered: string[];
+let stopKeys: () => void;
+let n = 0;
+
+beforeEach(() => {
+  answered = [];
+  sessionStorage.clear();
+  stopKeys = listenToKeys();
+  vi.useFakeTimers();
+  vi.stubGlobal("fetch", (path: string, init: RequestInit) => {
+    answered.push(`${path.slice(path.lastIndexOf("/") + 1)} ${(JSON.parse(String(init.body)) as { optionId: string }).optionId}`);
+    return Promise.resolve(Response.json({}));
+  });
+});
+
+afterEach(() => {
+  cleanup();
+  stopKeys();
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+const OPTIONS = [
+  { optionId: "yes", name: "Allow once", kind: "allow_once" },
+  { optionId: "no", name: "Reject", kind: "reject_once" },
+];
+
+function question(changes: Partial<QuestionItem> = {}, call: Json = {}): QuestionItem {
+  const id = `k${++n}`;
+  return { type: "question", key: id, seq: n, time: 0, requestId: id, form: "permission", isForPerson: true, title: "Do it?", request: { toolCall: call }, options: OPTIONS, ...changes };
+}
+
+function Page({ waiting, onScreen = new Set() }: { waiting: QuestionItem[]; onScreen?: ReadonlySet<string> }) {
+  const { current, answerFor } = useAnswerKeys("s1", waiting, onScreen);
+  const attachments = useAttachments("s1");
+  const [input] = useState(() => createRef<HTMLTextAreaElement>());
+  return (
+    <AtQuestion.Provider value={current}>
+      {waiting.map((item) => (
+        <QuestionCard key={item.key} item={item} />
+      ))}
+      <Composer session="s1" cwd="/" commands={[]} attachments={attachments} isRunning isStopping={false} isDisabled={false} input={input} answerFor={answerFor} onStop={() => undefined} />
+    </AtQuestion.Provider>
+  );
+}
+
+const settle = () => act(() => vi.advanceTimersByTime(SETTLE + 1));
+
+function press(key: string, more: { repeat?: boolean; after?: number } = {}): void {
+  vi.advanceTimersByTime(more.after ?? 1000);
+  fireEvent.keyDown(document.body, { key, repeat: more.repeat });
+}
+
+function type(key: string, after = 1000): void {
+  const field = screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Prompt" });
+  act(() => vi.advanceTimersByTime(after));
+  fireEvent.focus(field);
+  fireEvent.keyDown(field, { key });
+  fireEvent.change(field, { target: { value: field.value + key, selectionStart: field.value.length + 1 } });
+}
+
+test("a held key answers one question and not those that follow", () => {
+  const [a, b] = [question(), question()];
+  const page = render(<Page waiting={[a]} />);
+  settle();
+  press("y");
+  page.rerender(<Page waiting={[b]} />);
+  settle();
+  for (let i = 0; i < 40; i++) press("y", { repeat: true });
+  expect(answered).toEqual([`${a.requestId} yes`]);
+});
+
+test("a key that was meant for the question before does not answer the next", () => {
+  const [a, b] = [question(), question()];
+  const page = render(<Page waiting={[a]} />);
+  settle();
+  page.rerender(<Page waiting={[b]} />);
+  fireEvent.keyDown(document.body, { key: "1" });
+  expect(answered).toEqual([]);
+  settle();
+  press("1");
+  expect(answered).toEqual([`${b.requestId} yes`]);
+});
+
+test("keys within a word answer nothing", () => {
+  render(<Page waiting={[question()]} />);
+  settle();
+  for (const key of "hey you") press(key, { after: 80 });
+  expect(answered).toEqual([]);
+});
+
+test("keys are for the question that one is at, else for the first that can be seen", () => {
+  const [a, b, c] = [question(), question(), question()];
+  expect(currentOf([a, b, c], new Set(), undefined)).toBe(a);
+  expect(currentOf([a, b, c], new Set([b.requestId, c.requestId]), undefined)).toBe(b);
+  expect(currentOf([a, b, c], new Set([b.requestId]), c.requestId)).toBe(c);
+  expect(currentOf([], new Set([b.requestId]), c.requestId)).toBeUndefined();
+
+  const { container } = render(<Page waiting={[a, b, c]} />);
+  const third = container.querySelectorAll<HTMLElement>(".question-card button")[4];
+  act(() => third?.focus());
+  settle();
+  expect([...container.querySelectorAll(".question-card")].map((card) => card.querySelectorAll("kbd").length)).toEqual([0, 0, 2]);
+  press("2");
+  expect(answered).toEqual([`${c.requestId} no`]);
+});
+
+test("in the empty prompt a single key answers after a pause, and leaves nothing written", () => {
+  const item = question();
+  render(<Page waiting={[item]} />);
+  settle();
+  type("y");
+  expect(answered).toEqual([]);
+  settle();
+  expect(answered).toEqual([`${item.requestId} yes`]);
+  expect(screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Prompt" }).value).toBe("");
+});
+
+test("whoever writes a prompt while a question waits or comes answers nothing", () => {
+  const item = question();
+  const page = render(<Page waiting={[item]} />);
+  settle();
+  for (const key of "yes, do") type(key, 120);
+  settle();
+  expect(screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Prompt" }).value).toBe("yes, do");
+
+  page.unmount();
+  sessionStorage.clear();
+  const next = render(<Page waiting={[]} />);
+  type("1");
+  next.rerender(<Page waiting={[question()]} />);
+  settle();
+  settle();
+  expect(answered).toEqual([]);
+});
+
+function draw(item: QuestionItem) {
+  return render(
+    <InSession.Provider value={{ id: "s1", cwd: "/home/me", folds: new Map(), fork: () => undefined, noteOnScreen: () => undefined }}>
+      <QuestionCard item={item} />
+    </InSession.Provider>,
+  );
+}
+
+test("a question without a command shows its input, its content and its changes", () => {
+  const { container } = draw(
+    question({}, { rawInput: { url: "https://evil.example", method: "PUT" }, content: [{ type: "content", content: { type: "text", text: "uploads **all**" } }, { type: "diff", path: "/home/me/a", oldText: "x", newText: "y" }] }),
+  );
+  for (const words of ["uploads all", "Input as it came"]) expect(container.textContent).toContain(words);
+  expect(screen.getByRole("figure", { name: "Changes of a" })).toBeTruthy();
+  cleanup();
+  draw(question({}, { rawInput: { url: "https://evil.example" } }));
+  expect(screen.getByRole("group", { name: "Input" }).textContent).toContain("https://evil.example");
+});
+
+test("what the question leaves out is taken from the call that it is about", () => {
+  const events = log(
+    update("tool_call", { toolCallId: "c", title: "Run", rawInput: { command: ["rm", "-rf", "a b"] } }),
+    ["permission_requested", { requestId: "q", ask: true, request: { toolCall: { toolCallId: "c" }, options: OPTIONS } }, "t1"],
+  );
+  const item = reduce(EMPTY, events).waiting[0];
+  if (item) draw(item);
+  expect(screen.getByLabelText("Command").textContent).toBe("rm -rf 'a b'");
+});
+
+test("an option says what it does, whatever it is called", () => {
+  draw(question({ options: [{ optionId: "a", name: "Reject", kind: "allow_always" }, { optionId: "b", name: " ", kind: "reject_once" }, { optionId: "c", name: "Allow once", kind: "allow_once" }] }));
+  const [first, second, third] = screen.getAllByRole("button").map((button) => button.textContent);
+  expect(first).toBe("Rejectallow always");
+  expect(second).toContain("reject once");
+  expect(third).toBe("Allow once");
+});
+
+test("giant parts of a question are cut, and nothing invisible gets into its name", () => {
+  const word = "x".repeat(100_000);
+  const { container } = draw(
+    question(
+      { title: "a\u202eb", options: [{ optionId: "a", name: word, kind: "allow_once" }] },
+      { rawInput: { command: word }, locations: Array.from({ length: 5000 }, (_, i) => ({ path: `/${i}/${word}` })) },
+    ),
+  );
+  expect(container.textContent.length).toBeLessThan(20_000);
+  expect(container.querySelectorAll("li").length).toBeLessThan(50);
+  expect(screen.getByRole("region", { name: "Question: a‹U+202E›b" })).toBeTruthy();
+});

@@ -1,0 +1,58 @@
+// The keys that answer: which question they are about, and when they count.
+//
+// It is the question that a person is at, else the first that can be seen, else the oldest,
+// which the bar above the prompt shows. Only that one shows its keys, and only once they count.
+import { useMemo, useState } from "react";
+import { useKeys, type Binding } from "../../parts/keys";
+import { useSettled } from "../../parts/settled";
+import type { QuestionItem, QuestionOption } from "../../session/items";
+import { answer } from "./answering";
+import type { CurrentQuestion } from "./context";
+import type { KeyAnswer } from "./useLoneKey";
+
+/** Which of the questions the keys are about. */
+export function currentOf(waiting: readonly QuestionItem[], onScreen: ReadonlySet<string>, at: string | undefined): QuestionItem | undefined {
+  return waiting.find((each) => each.requestId === at) ?? waiting.find((each) => onScreen.has(each.requestId)) ?? waiting[0];
+}
+
+/** The option that a key takes. */
+export function optionFor(key: string, options: readonly QuestionOption[]): QuestionOption | undefined {
+  if (/^[1-9]$/.test(key)) return options[Number(key) - 1];
+  if (key === "y") return options.find((option) => option.kind === "allow_once");
+  if (key === "n") return options.find((option) => option.kind === "reject_once");
+  return undefined;
+}
+
+interface Found {
+  question: QuestionItem | undefined;
+  current: CurrentQuestion;
+  /** What a key pressed in an empty prompt does, if it answers. */
+  answerFor: (key: string) => KeyAnswer | undefined;
+}
+
+export function useAnswerKeys(session: string, waiting: readonly QuestionItem[], onScreen: ReadonlySet<string>): Found {
+  const [at, setAt] = useState<string>();
+  const question = currentOf(waiting, onScreen, at);
+  const { isSettled } = useSettled(question?.requestId);
+  const answerFor = (key: string): KeyAnswer | undefined => {
+    const option = question && isSettled ? optionFor(key, question.options) : undefined;
+    if (!question || !option) return undefined;
+    const { requestId } = question;
+    return { requestId, run: () => answer(session, requestId, option.optionId, { optionId: option.optionId }) };
+  };
+  const bindings: Binding[] = keysOf(question?.options ?? []).flatMap(({ key, option }) => [
+    { keys: key, label: `Answer: ${option.name.slice(0, 80)}`, run: () => answerFor(key)?.run(), isGrave: true },
+    { keys: `alt+${key}`, label: `Answer while writing: ${option.name.slice(0, 80)}`, run: () => answerFor(key)?.run(), isGrave: true, inText: true, isSilent: key > "9" },
+  ]);
+  useKeys(bindings);
+  const id = question?.requestId;
+  const current = useMemo<CurrentQuestion>(() => ({ id, isSettled, take: setAt }), [id, isSettled]);
+  return { question, current, answerFor };
+}
+
+function keysOf(options: readonly QuestionOption[]): { key: string; option: QuestionOption }[] {
+  return ["1", "2", "3", "4", "5", "6", "7", "8", "9", "y", "n"].flatMap((key) => {
+    const option = optionFor(key, options);
+    return option ? [{ key, option }] : [];
+  });
+}
