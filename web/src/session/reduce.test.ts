@@ -90,7 +90,7 @@ describe("the queue", () => {
   test("one that is dropped leaves a note", () => {
     const after = reduce(reduce(EMPTY, queued), next(queued, ["prompt_dropped", { reason: "cancelled" }, "t2"]));
     expect(after.queue).toEqual([]);
-    expect(after.items.at(-1)).toMatchObject({ type: "notice", more: "next" });
+    expect(after.items.at(-1)).toMatchObject({ type: "notice", words: "next" });
   });
 });
 

@@ -5,6 +5,7 @@ import { Draft, placed } from "./draft";
 import type { Conversation, Item } from "./items";
 import { askQuestion, resolveQuestion } from "./questions";
 import { object, number, text, list, type Json } from "./read";
+import { applyTerminal } from "./terminals";
 import { applyUpdate } from "./updates";
 
 export function reduce(before: Conversation, events: readonly LogEvent[]): Conversation {
@@ -83,7 +84,12 @@ function apply(draft: Draft, event: LogEvent): void {
         title: `Message of the agent: ${text(payload.method) ?? "unknown"}`,
         more: JSON.stringify(payload.params, null, 2),
       });
+    case "terminal_output":
+    case "terminal_exited":
+      return applyTerminal(draft, event, payload);
     case "agent_quiet":
+      // An agent that waits for an answer has nothing to say.
+      if (draft.hasQuestions) return;
       return draft.notice(event, {
         tone: "info",
         title: `Nothing heard from the agent for ${Math.round((number(payload.quietMs) ?? 0) / 1000)} s`,
@@ -152,8 +158,8 @@ function dropped(draft: Draft, event: LogEvent, payload: Json): void {
   draft.queue = draft.queue.filter((queued) => queued !== prompt);
   draft.notice(event, {
     tone: "info",
-    title: `A waiting prompt was dropped: ${text(payload.reason) ?? "no reason given"}`,
-    more: prompt.blocks.map((block) => text(block.text) ?? "").join("\n"),
+    title: `A prompt that waited was dropped and not sent: ${text(payload.reason) ?? "no reason given"}`,
+    words: prompt.blocks.flatMap((block) => text(block.text) ?? []).join("\n"),
   });
 }
 
@@ -164,7 +170,9 @@ function started(draft: Draft, event: LogEvent): void {
     draft.push({ type: "prompt", ...placed(event), key: `p${prompt.seq}`, time: prompt.time, by: prompt.by, blocks: prompt.blocks });
   }
   draft.running = { turn: event.turn ?? "", since: event.time, isCancelling: false };
+  // What was planned in a turn before says nothing about this one.
   draft.planPlace = undefined;
+  draft.plan = undefined;
 }
 
 function ended(draft: Draft, event: LogEvent, payload: Json): void {

@@ -3,6 +3,7 @@ import type { LogEvent } from "../api/types";
 import { placed, type Draft } from "./draft";
 import type { PlanEntry, ToolItem, ToolStatus } from "./items";
 import { list, number, object, text, type Json } from "./read";
+import { keepTail, nameTerminals } from "./terminals";
 
 export function applyUpdate(draft: Draft, event: LogEvent, update: Json): void {
   switch (event.kind) {
@@ -112,6 +113,7 @@ function toolCall(draft: Draft, event: LogEvent, update: Json): void {
   if (item?.type !== "tool") return;
   const changes = changesOf(item, event, update);
   draft.change<ToolItem>(place, changes);
+  if (changes.content) nameTerminals(draft, place, changes.content);
   if (changes.status) draft.noteOpen(id, changes.status === "pending" || changes.status === "in_progress");
 }
 
@@ -143,13 +145,6 @@ function changesOf(item: ToolItem, event: LogEvent, update: Json): Partial<ToolI
   const exit = object(meta.terminal_exit);
   if (Object.keys(exit).length > 0) changes.exit = { code: number(exit.exit_code), signal: text(exit.signal) };
   return changes;
-}
-
-// A terminal may print without end; what is shown of it does not.
-const TERMINAL_CHARS = 512 * 1024;
-
-function keepTail(all: string): string {
-  return all.length > TERMINAL_CHARS * 2 ? all.slice(-TERMINAL_CHARS) : all;
 }
 
 function plan(draft: Draft, event: LogEvent, update: Json): void {

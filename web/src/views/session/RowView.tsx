@@ -1,16 +1,18 @@
 // One row of the conversation.
-import { Component, memo, type ReactNode } from "react";
+import { Component, memo, useContext, type ReactNode } from "react";
 import { nameOf } from "../../api/people";
 import { Icon } from "../../parts/Icon";
 import { Ago, duration } from "../../parts/Time";
 import { Content } from "../../render/Content";
 import { PlainText } from "../../render/Cut";
 import { CopyButton } from "../../render/Code";
+import { LongMarkdown } from "../../render/LongMarkdown";
 import { Markdown } from "../../render/Markdown";
-import { visible } from "../../render/visible";
+import { cutLine, visible } from "../../render/visible";
 import type { ContentItem, NoticeItem, PromptItem, ThoughtItem } from "../../session/items";
 import { text } from "../../session/read";
 import type { Row } from "../../session/rows";
+import { InSession } from "./context";
 import { EndRow } from "./EndRow";
 import { Fold } from "./Fold";
 import { PlanCard } from "./Plan";
@@ -48,7 +50,7 @@ function ItemView({ row, isLive }: { row: Row; isLive: boolean }): ReactNode {
     case "content":
       return <Other item={item} />;
     case "tool":
-      return <ToolCard item={item} isLive={isLive} />;
+      return <ToolCard item={item} />;
     case "plan":
       return <PlanCard item={item} />;
     case "question":
@@ -61,7 +63,7 @@ function ItemView({ row, isLive }: { row: Row; isLive: boolean }): ReactNode {
 }
 
 function Prompt({ item }: { item: PromptItem }) {
-  const who = item.by ? visible(nameOf(item.by)) : "earlier";
+  const who = item.by ? cutLine(nameOf(item.by), 100) : "earlier";
   return (
     <article className="prompt-box" aria-label={`Prompt by ${who}`}>
       <div className="by">
@@ -92,7 +94,7 @@ function Thought({ item, isLive }: { item: ThoughtItem; isLive: boolean }) {
         </>
       }
     >
-      {() => <Markdown text={item.text} isLive={isLive} />}
+      {() => <LongMarkdown text={item.text} isLive={isLive} />}
     </Fold>
   );
 }
@@ -101,15 +103,32 @@ function Other({ item }: { item: ContentItem }) {
   return <Content block={item.block} />;
 }
 
+// More is in the raw events.
+const NOTICE_CHARS = 1_000;
+
 function NoticeRow({ item }: { item: NoticeItem }) {
+  const { reuse } = useContext(InSession);
   const line = (
     <>
-      <span className="notice-title">{visible(item.title)}</span>
-      {item.detail && <span className="faint">{visible(item.detail)}</span>}
-      {item.by && <span className="faint">by {visible(nameOf(item.by))}</span>}
+      <span className="notice-title">{cutLine(item.title, NOTICE_CHARS)}</span>
+      {item.detail && <span className="faint">{visible(item.detail.slice(0, NOTICE_CHARS))}</span>}
+      {item.by && <span className="faint">by {cutLine(nameOf(item.by), 100)}</span>}
     </>
   );
-  const { more } = item;
+  const { more, words } = item;
+  if (words !== undefined) {
+    return (
+      <div className={`line-notice dropped ${item.tone}`}>
+        {line}
+        <PlainText text={words} />
+        {reuse && words !== "" && (
+          <button type="button" className="link" onClick={() => reuse(words)}>
+            Put it back into the prompt
+          </button>
+        )}
+      </div>
+    );
+  }
   if (more === undefined) {
     return (
       <p className={`line-notice ${item.tone}`}>

@@ -4,13 +4,15 @@ import type { IconName } from "../../parts/Icon";
 import { duration } from "../../parts/Time";
 import { Code } from "../../render/Code";
 import { Content } from "../../render/Content";
-import { Diff } from "../../render/Diff";
+import { Limited } from "../../render/Limited";
 import { Terminal } from "../../render/Terminal";
-import { visible } from "../../render/visible";
+import { cutLine } from "../../render/visible";
 import type { ToolItem, ToolStatus } from "../../session/items";
 import { object, text, type Json } from "../../session/read";
-import { InSession, shortPath } from "./context";
+import { commandOf, outputOf, unfenced } from "../../session/toolText";
+import { InSession } from "./context";
 import { Fold } from "./Fold";
+import { Command, Diffs, Places, TitleText } from "./ToolParts";
 
 const ICONS: Record<string, IconName> = {
   read: "file",
@@ -32,12 +34,13 @@ const WORDS: Record<ToolStatus, string> = {
   abandoned: "No result",
 };
 
-export function ToolCard({ item, isLive }: { item: ToolItem; isLive: boolean }) {
+export function ToolCard({ item }: { item: ToolItem }) {
   const { cwd } = useContext(InSession);
-  const diffs = item.content.filter((part) => part.type === "diff");
+  const hasDiff = item.content.some((part) => part.type === "diff");
   const isRunning = item.status === "in_progress" || item.status === "pending";
-  // What changes files, fails or runs right now is worth seeing without a click.
-  const isOpenAtFirst = diffs.length > 0 || item.status === "failed" || (isRunning && isLive);
+  // What changes files, fails or runs right now is worth seeing without a click. While a question
+  // about it waits, the question shows it.
+  const isOpenAtFirst = !item.isAsked && (hasDiff || item.status === "failed" || isRunning);
   const title = item.title || item.id;
   return (
     <Fold
@@ -47,8 +50,8 @@ export function ToolCard({ item, isLive }: { item: ToolItem; isLive: boolean }) 
       className={`card tool-card ${item.status} ${item.parent ? "nested" : ""}`}
       summary={
         <>
-          <span className="tool-title" title={visible(title).slice(0, 500)}>
-            <TitleText text={(cwd ? title.replaceAll(`${cwd}/`, "") : title).slice(0, 300)} />
+          <span className="tool-title" title={cutLine(title, 500)}>
+            <TitleText text={shortTitle(title.slice(0, 1000), cwd)} />
           </span>
           {item.until !== undefined && item.until - item.time >= 1000 && <span className="faint">{duration(item.until - item.time)}</span>}
           <Status status={item.status} />
@@ -70,52 +73,61 @@ function Status({ status }: { status: ToolStatus }) {
   );
 }
 
+function shortTitle(title: string, cwd: string): string {
+  return (cwd ? title.replaceAll(`${cwd}/`, "") : title).slice(0, 300);
+}
+
+const SHOWN_PARTS = 20;
+
 function ToolBody({ item }: { item: ToolItem }) {
-  const { cwd } = useContext(InSession);
   const command = commandOf(item.input);
-  const parts = item.content.map((part, i) => <Part key={i} part={part} item={item} />);
-  const output = outputOf(item);
-  const hasTerminal = item.content.some((part) => part.type === "terminal");
+  const diffs = item.content.filter((part) => part.type === "diff");
+  const others = item.content.filter((part) => part.type !== "diff");
+  const output = outputOf(item.output);
+  const hasTerminal = others.some((part) => part.type === "terminal");
+  const hasPrinted = item.terminal !== "" || Object.values(item.terminals ?? {}).some((terminal) => terminal.text !== "");
   return (
     <div className="tool-body">
-      {command !== undefined && (
-        <pre className="command" tabIndex={0} role="group" aria-label="Command">
-          <code>{visible(command)}</code>
-        </pre>
-      )}
-      {item.locations.length > 0 && !item.content.some((part) => part.type === "diff") && (
-        <ul className="locations" aria-label="Places">
-          {item.locations.map((place, i) => (
-            <li key={i} className="mono" title={visible(place.path)}>
-              {visible(shortPath(place.path, cwd))}
-              {place.line !== undefined && `:${place.line}`}
-            </li>
-          ))}
-        </ul>
-      )}
-      {parts}
+      {command !== undefined && <Command command={command} />}
+      {diffs.length === 0 && <Places places={item.locations} />}
+      <Diffs parts={diffs} />
+      <Limited items={others} shown={SHOWN_PARTS} noun="parts">
+        {(some) => some.map((part, i) => <Part key={i} part={part} item={item} />)}
+      </Limited>
       {!hasTerminal && item.terminal !== "" && <Terminal text={item.terminal} />}
-      {output !== undefined && (item.content.length === 0 || hasTerminal) && item.terminal === "" && <Terminal text={output} />}
-      {item.exit && <p className="faint small">Exit {item.exit.signal ? `by ${item.exit.signal}` : `code ${item.exit.code ?? "?"}`}</p>}
+      {output !== undefined && (item.content.length === 0 || hasTerminal) && !hasPrinted && <Terminal text={output} />}
+      {item.exit && <Exit exit={item.exit} />}
       <Raw item={item} />
     </div>
   );
 }
 
 function Part({ part, item }: { part: Json; item: ToolItem }): ReactNode {
-  const { cwd } = useContext(InSession);
-  if (part.type === "diff") {
-    return <Diff path={shortPath(text(part.path) ?? "file", cwd)} before={text(part.oldText)} after={text(part.newText) ?? ""} />;
-  }
-  if (part.type === "terminal") {
-    if (item.terminal !== "") return <Terminal text={item.terminal} />;
-    return item.status === "in_progress" ? <p className="faint small">A terminal runs; its output comes when the agent tells it.</p> : null;
-  }
+  if (part.type === "terminal") return <TerminalPart id={text(part.terminalId) ?? ""} item={item} />;
   const block = object(part.content);
   const words = text(block.text);
   // Output of commands is mostly given as one fenced block: it is a terminal's, not prose.
   if (item.kind === "execute" && block.type === "text" && words !== undefined) return <Terminal text={unfenced(words)} />;
   return <Content block={block} />;
+}
+
+/** A terminal: one that Switchyard serves, or one of the agent that tells its output itself. */
+function TerminalPart({ id, item }: { id: string; item: ToolItem }): ReactNode {
+  const served = Object.entries(item.terminals ?? {}).find(([name]) => name === id)?.[1];
+  const words = served?.text || item.terminal;
+  const isRunning = item.status === "in_progress" || item.status === "pending";
+  return (
+    <>
+      {words !== "" && <Terminal text={words} />}
+      {words === "" && isRunning && !served?.exit && <p className="faint small">A terminal runs; it has printed nothing yet.</p>}
+      {served?.isTruncated && <p className="faint small">It printed more than is kept.</p>}
+      {served?.exit && !item.exit && <Exit exit={served.exit} />}
+    </>
+  );
+}
+
+function Exit({ exit }: { exit: { code?: number; signal?: string } }) {
+  return <p className="faint small">Exit {exit.signal ? `by ${cutLine(exit.signal, 40)}` : `code ${exit.code ?? "?"}`}</p>;
 }
 
 /** Input and output as they came, for whoever wants to see exactly. */
@@ -132,31 +144,4 @@ function Raw({ item }: { item: ToolItem }) {
       }
     </Fold>
   );
-}
-
-/** A title with what stands between backticks as code. */
-export function TitleText({ text: words }: { text: string }): ReactNode {
-  return words.split(/`([^`]+)`/).map((part, i) => (i % 2 === 1 ? <code key={i}>{visible(part)}</code> : visible(part)));
-}
-
-export function commandOf(input: unknown): string | undefined {
-  const { command } = object(input);
-  if (Array.isArray(command)) return command.map(String).join(" ");
-  return text(command) ?? text(object(input).cmd);
-}
-
-/** What a program printed, where the raw output says it in one of the usual ways. */
-export function outputOf(item: Pick<ToolItem, "output">): string | undefined {
-  if (typeof item.output === "string") return item.output;
-  const output = object(item.output);
-  for (const name of ["output", "aggregated_output", "formatted_output", "stdout", "stderr", "error"]) {
-    const words = text(output[name]);
-    if (words) return name === "stdout" && text(output.stderr) ? `${words}\n${text(output.stderr) ?? ""}` : words;
-  }
-  return undefined;
-}
-
-export function unfenced(words: string): string {
-  const match = /^\s*(`{3,}|~{3,})[^\n]*\n([\s\S]*?)\n?\1\s*$/.exec(words);
-  return match ? (match[2] ?? "") : words;
 }

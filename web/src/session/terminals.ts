@@ -1,0 +1,48 @@
+// Output of the terminals that Switchyard serves. It comes by terminal; it is shown in the tool
+// calls whose content names the terminal, which may come before or after it.
+import type { LogEvent } from "../api/types";
+import type { Draft } from "./draft";
+import type { TerminalOutput, ToolItem } from "./items";
+import { number, text, type Json } from "./read";
+
+const NOTHING: TerminalOutput = { text: "" };
+// A terminal is one call's; who names it more often than this means nothing by it.
+const MOST_CALLS = 8;
+// A terminal may print without end; what is shown of it does not.
+const TERMINAL_CHARS = 512 * 1024;
+
+export function applyTerminal(draft: Draft, event: LogEvent, payload: Json): void {
+  const id = text(payload.terminalId);
+  if (id === undefined) return;
+  const { output, calls } = draft.terminal(id) ?? { output: NOTHING, calls: [] };
+  const next =
+    event.kind === "terminal_output"
+      ? { ...output, text: keepTail(output.text + (text(payload.data) ?? "")) }
+      : { ...output, exit: { code: number(payload.exitCode), signal: text(payload.signal) }, isTruncated: payload.truncated === true };
+  draft.noteTerminal(id, { output: next, calls });
+  for (const place of calls) put(draft, place, id, next);
+}
+
+/** A call's content was set: the terminals that it names are told to it from now on. */
+export function nameTerminals(draft: Draft, place: number, content: readonly Json[]): void {
+  for (const part of content) {
+    const id = part.type === "terminal" ? text(part.terminalId) : undefined;
+    if (id === undefined) continue;
+    const { output, calls } = draft.terminal(id) ?? { output: NOTHING, calls: [] };
+    if (calls.includes(place) || calls.length >= MOST_CALLS) continue;
+    draft.noteTerminal(id, { output, calls: [...calls, place] });
+    if (output !== NOTHING) put(draft, place, id, output);
+  }
+}
+
+function put(draft: Draft, place: number, id: string, output: TerminalOutput): void {
+  const item = draft.at(place);
+  if (item?.type !== "tool") return;
+  // By entries: assigning to `__proto__` would be something else, and a terminal may be called so.
+  draft.change<ToolItem>(place, { terminals: Object.fromEntries([...Object.entries(item.terminals ?? {}), [id, output]]) });
+}
+
+/** The end of what was printed. Cut seldom, so that growing stays cheap. */
+export function keepTail(all: string): string {
+  return all.length > TERMINAL_CHARS * 2 ? all.slice(-TERMINAL_CHARS) : all;
+}
