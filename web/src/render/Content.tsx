@@ -1,12 +1,13 @@
 // A content block of ACP: text, a picture, a file, a link.
+import { useState } from "react";
 import { object, text, type Json } from "../session/read";
 import { bytes } from "../parts/numbers";
 import { Icon } from "../parts/Icon";
 import { Code } from "./Code";
 import { languageOf } from "./highlight";
-import { Markdown } from "./Markdown";
+import { LongMarkdown } from "./LongMarkdown";
 import { SafeLink } from "./Spans";
-import { visible } from "./visible";
+import { cutLine } from "./visible";
 
 // Pictures that are nothing but pictures; an SVG is a document.
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -14,7 +15,7 @@ const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 export function Content({ block }: { block: Json }) {
   switch (block.type) {
     case "text":
-      return <Markdown text={text(block.text) ?? ""} />;
+      return <LongMarkdown text={text(block.text) ?? ""} />;
     case "image":
       return <Picture block={block} />;
     case "resource":
@@ -36,25 +37,26 @@ function Picture({ block }: { block: Json }) {
 }
 
 function Resource({ resource }: { resource: Json }) {
+  const [isOpen, setOpen] = useState(false);
   const uri = text(resource.uri) ?? "resource";
-  const name = uri.slice(uri.lastIndexOf("/") + 1) || uri;
+  const name = cutLine(uri.slice(uri.lastIndexOf("/") + 1) || uri, 200);
   const words = text(resource.text);
   if (words === undefined) return <FileChip name={name} uri={uri} />;
   return (
-    <details className="resource">
+    <details className="resource" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        <Icon name="file" /> {visible(name)} <span className="faint">{bytes(words.length)}</span>
+        <Icon name="file" /> {name} <span className="faint">{bytes(words.length)}</span>
       </summary>
-      <Code text={words} language={languageOf(uri)} />
+      {isOpen && <Code text={words} language={languageOf(uri)} />}
     </details>
   );
 }
 
 export function FileChip({ name, uri, size }: { name: string; uri?: string; size?: unknown }) {
   return (
-    <span className="chip" title={uri === undefined ? undefined : visible(uri).slice(0, 300)}>
+    <span className="chip" title={uri === undefined ? undefined : cutLine(uri, 300)}>
       <Icon name="file" />
-      {uri === undefined ? visible(name) : <SafeLink href={uri}>{visible(name)}</SafeLink>}
+      {uri === undefined ? cutLine(name, 200) : <SafeLink href={uri}>{cutLine(name, 200)}</SafeLink>}
       {typeof size === "number" && <span className="faint">{bytes(size)}</span>}
     </span>
   );

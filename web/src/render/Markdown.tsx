@@ -3,6 +3,7 @@
 import { marked, type Token, type Tokens } from "marked";
 import { memo, useMemo, type ReactNode } from "react";
 import { Code } from "./Code";
+import { isCostly } from "./cost";
 import { hasGiantLine, PlainText } from "./Cut";
 import { Spans } from "./Spans";
 
@@ -25,10 +26,13 @@ export const Markdown = memo(function Markdown({ text, isLive = false }: Props) 
   );
 });
 
+// Whoever has more divides it first.
+const LONGEST = 40_000;
+
 /** The blocks; nothing for text that is not to be given to the lexer. */
 export function lex(text: string): Token[] | undefined {
-  // Not even its regular expressions should see a line of a megabyte.
-  if (hasGiantLine(text)) return undefined;
+  // Not even its regular expressions should see a line of a megabyte, or one of nothing but marks.
+  if (text.length > LONGEST || hasGiantLine(text) || isCostly(text)) return undefined;
   try {
     return marked.lexer(text, { gfm: true }).filter((token) => token.type !== "space" && token.type !== "def");
   } catch {

@@ -2,7 +2,7 @@
 import type { Token, Tokens } from "marked";
 import type { ReactNode } from "react";
 import { unescapeEntities } from "./entities";
-import { safeHref, visible } from "./visible";
+import { cutLine, safeHref, visible } from "./visible";
 
 const DEEPEST = 24;
 
@@ -40,10 +40,10 @@ function Span({ token, depth }: { token: Token; depth: number }): ReactNode {
 /** A link that leads out, if it leads anywhere harmless; its words otherwise. */
 export function SafeLink({ href, children }: { href: string; children: ReactNode }) {
   const safe = safeHref(href);
-  if (safe === undefined) return <span title={visible(href).slice(0, 300)}>{children}</span>;
+  if (safe === undefined) return <span title={cutLine(href, 300)}>{children}</span>;
   return (
     // The title shows where it leads, since the words may claim otherwise.
-    <a href={safe} target="_blank" rel="noopener noreferrer" referrerPolicy="no-referrer" title={safe.slice(0, 300)}>
+    <a href={safe} target="_blank" rel="noopener noreferrer" referrerPolicy="no-referrer" title={cutLine(safe, 300)}>
       {children}
     </a>
   );

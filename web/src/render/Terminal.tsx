@@ -1,5 +1,6 @@
 // Output of a terminal, the end of it first; all of it when wanted.
-import { memo, useMemo, useState } from "react";
+import { memo, useMemo, useRef, useState } from "react";
+import { bytes } from "../parts/numbers";
 import { Ansi, type AnsiLine, type Style } from "./ansi";
 import { visible } from "./visible";
 
@@ -8,19 +9,26 @@ const ALL_LINES = 5_000;
 // More than this of one line is not laid out until somebody wants it.
 const LINE_CHARS = 2_000;
 
+// Of more than this only the end is read at all.
+const MOST_CHARS = 512 * 1024;
+// Each colour is an element; output with more of them than this is drawn without.
+const MOST_RUNS = 4_000;
+
 export const Terminal = memo(function Terminal({ text, label = "Output" }: { text: string; label?: string }) {
   const [isWhole, setWhole] = useState(false);
+  const read = useRef<Read>(undefined);
   const lines = useMemo(() => {
-    const ansi = new Ansi();
-    ansi.feed(text);
-    const all = ansi.lines();
+    read.current = readOn(read.current, text);
+    const all = read.current.ansi.lines();
     while (all.length > 1 && all[all.length - 1]?.length === 0) all.pop();
     return all;
   }, [text]);
+  const leftOut = read.current?.from ?? 0;
   const shown = lines.slice(-(isWhole ? ALL_LINES : LAST_LINES));
   const isCut = shown.length < lines.length || (!isWhole && shown.some((line) => lengthOf(line) > LINE_CHARS));
   return (
     <div className="terminal">
+      {leftOut > 0 && <p className="faint small">{bytes(leftOut)} before this are not shown; the export has them.</p>}
       {isCut && !isWhole && (
         <button type="button" className="link" onClick={() => setWhole(true)}>
           Show all ({lines.length} lines)
@@ -42,8 +50,31 @@ export const Terminal = memo(function Terminal({ text, label = "Output" }: { tex
   );
 });
 
+interface Read {
+  text: string;
+  /** Where reading began. */
+  from: number;
+  ansi: Ansi;
+}
+
+/** Goes on where the last reading ended, if the text has only grown. */
+export function readOn(before: Read | undefined, text: string): Read {
+  const canGoOn = before && text.length - before.from <= 2 * MOST_CHARS && text.startsWith(before.text);
+  if (canGoOn) {
+    if (text.length > before.text.length) before.ansi.feed(text.slice(before.text.length));
+    return { ...before, text };
+  }
+  const ansi = new Ansi();
+  const cutAt = Math.max(0, text.length - MOST_CHARS);
+  // From the beginning of a line, if there is one.
+  const newline = cutAt === 0 ? -1 : text.indexOf("\n", cutAt);
+  const from = cutAt === 0 ? 0 : newline < 0 ? cutAt : newline + 1;
+  ansi.feed(text.slice(from));
+  return { text, from, ansi };
+}
+
 /** Text of one look, also over several lines: thousands of plain lines are one piece of text. */
-function runsOf(lines: AnsiLine[]): { name: string; text: string }[] {
+export function runsOf(lines: AnsiLine[], hasColours = true): { name: string; text: string }[] {
   const runs: { name: string; text: string }[] = [];
   const add = (name: string, text: string) => {
     const last = runs[runs.length - 1];
@@ -51,8 +82,9 @@ function runsOf(lines: AnsiLine[]): { name: string; text: string }[] {
     else runs.push({ name, text });
   };
   for (const line of lines) {
-    for (const span of line) add(classOf(span.style), visible(span.text));
+    for (const span of line) add(hasColours ? classOf(span.style) : "", visible(span.text));
     add("", "\n");
+    if (runs.length > MOST_RUNS) return runsOf(lines, false);
   }
   return runs;
 }

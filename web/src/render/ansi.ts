@@ -27,6 +27,9 @@ const PLAIN: Style = {};
 const LONGEST_SEQUENCE = 4096;
 // Beyond this column a line is not kept cell by cell: it can only grow.
 const LONGEST_LINE = 20_000;
+// Moving to a far column and erasing make many cells out of a few characters. All of it together
+// may make so many; after that the cursor stays at the end of what is there.
+const MOST_MADE = 500_000;
 
 type State = "text" | "escape" | "csi" | "string" | "stringEscape" | "charset";
 
@@ -38,6 +41,12 @@ export class Ansi {
   #style: Style = PLAIN;
   #state: State = "text";
   #sequence = "";
+  #made = 0;
+
+  /** How many cells were made by moving and erasing alone. */
+  get made(): number {
+    return this.#made;
+  }
 
   feed(text: string): void {
     // By code point, so that no picture is torn; a cut between two halves is healed before.
@@ -100,8 +109,9 @@ export class Ansi {
         this.#column = Math.max(0, this.#column - 1);
         return;
       case "\t": {
-        const stop = (Math.floor(this.#column / 8) + 1) * 8;
-        while (this.#column < stop) this.#put(" ");
+        const stop = this.#column >= LONGEST_LINE ? this.#column + 1 : (Math.floor(this.#column / 8) + 1) * 8;
+        // Beyond the longest line `#put` moves the column to its end.
+        for (let n = stop - this.#column; n > 0; n--) this.#put(" ");
         return;
       }
       case "\u0007":
@@ -113,6 +123,8 @@ export class Ansi {
 
   #put(char: string): void {
     if (this.#column >= LONGEST_LINE) this.#column = Math.max(LONGEST_LINE, this.#chars.length);
+    const missing = this.#column - this.#chars.length;
+    if (missing > 0 && !this.#afford(missing)) this.#column = this.#chars.length;
     while (this.#chars.length < this.#column) {
       this.#chars.push(" ");
       this.#styles.push(PLAIN);
@@ -192,11 +204,18 @@ export class Ansi {
       this.#styles.length = this.#chars.length;
     } else {
       const end = params === "1" ? Math.min(this.#column + 1, this.#chars.length) : this.#chars.length;
+      if (!this.#afford(end)) return;
       for (let i = 0; i < end; i++) {
         this.#chars[i] = " ";
         this.#styles[i] = PLAIN;
       }
     }
+  }
+
+  #afford(cells: number): boolean {
+    if (this.#made + cells > MOST_MADE) return false;
+    this.#made += cells;
+    return true;
   }
 
   #spans(): AnsiLine {

@@ -1,7 +1,7 @@
 // Code as coloured spans. Without the languages, which are loaded when first needed, or with
 // one that nobody knows, it is plain text.
 import type { ElementContent, Root, RootContent } from "hast";
-import { useEffect, useMemo, useState, type ReactNode } from "react";
+import { Fragment, useEffect, useMemo, useState, type ReactNode } from "react";
 import { visible } from "./visible";
 
 type Lowlight = (typeof import("./languages"))["lowlight"];
@@ -9,7 +9,7 @@ type Lowlight = (typeof import("./languages"))["lowlight"];
 let loaded: Lowlight | undefined;
 let loading: Promise<void> | undefined;
 
-// Colouring more than this takes longer than a frame.
+// More than this is not coloured at all.
 const LONGEST = 60_000;
 const LONGEST_LIVE = 6_000;
 
@@ -30,11 +30,51 @@ export function useHighlighted(text: string, language: string | undefined, isLiv
   return useMemo(() => {
     if (!wanted || !lowlight || language === undefined || !lowlight.registered(language)) return visible(text);
     try {
-      return drawn(lowlight.highlight(language, text));
+      return coloured((part) => lowlight.highlight(language, part), text, isLive ? MOST_MS_LIVE : MOST_MS);
     } catch {
       return visible(text);
     }
-  }, [text, language, wanted, lowlight]);
+  }, [text, language, wanted, lowlight, isLive]);
+}
+
+// The rules of some languages take time with the square of what they are given (a page of C
+// without a parenthesis: half a minute), and nobody can stop them. So they are given little at
+// a time, and nothing more once it has taken longer than a person notices.
+const MOST_MS = 100;
+const MOST_MS_LIVE = 12;
+
+export function coloured(highlight: (part: string) => Root, text: string, mostMs: number, clock = () => performance.now()): ReactNode {
+  const start = clock();
+  return portions(text).map((part, i) => {
+    const isPlain = part.length > 2 * LONGEST_PORTION || clock() - start > mostMs;
+    return isPlain ? visible(part) : <Fragment key={i}>{drawn(highlight(part))}</Fragment>;
+  });
+}
+
+// A portion ends before the first line that looks like a new beginning after this much …
+const GOOD_PORTION = 800;
+// … or before any line after this much: then a comment over several lines may lose its colour.
+const LONGEST_PORTION = 1_600;
+
+/** The text in parts that can be coloured by themselves. */
+export function portions(text: string): string[] {
+  const parts: string[] = [];
+  let start = 0;
+  let wasBlank = false;
+  for (let at = 0; at < text.length; ) {
+    const newline = text.indexOf("\n", at);
+    const next = newline < 0 ? text.length : newline + 1;
+    const length = at - start;
+    const isGood = wasBlank && length > GOOD_PORTION && /[^\s*]/.test(text[at] ?? " ");
+    if (length > 0 && (isGood || next - start > LONGEST_PORTION)) {
+      parts.push(text.slice(start, at));
+      start = at;
+    }
+    wasBlank = next - at <= 1;
+    at = next;
+  }
+  if (start < text.length) parts.push(text.slice(start));
+  return parts;
 }
 
 function drawn(root: Root): ReactNode {

@@ -13,7 +13,7 @@ export interface Piece {
 // A piece is ended at the first blank line after this much …
 const GOOD_LENGTH = 4_000;
 // … or at any line after this much, if there is no blank one.
-const LONGEST = 16_000;
+const LONGEST = 8_000;
 
 interface Known {
   text: string;
