@@ -1,8 +1,10 @@
 // What one can do in a session, each one request.
 import { path, request, requestJson } from "../api/request";
+import type { Json } from "./read";
 import type { Accepted, Attachment, Changes, Decision, PermissionAnswer, Session } from "../api/types";
 
-export function sendPrompt(session: string, prompt: string, attachments: string[], clientRequestId: string): Promise<Accepted> {
+/** `prompt` is text, or ACP's content blocks. */
+export function sendPrompt(session: string, prompt: string | Json[], attachments: string[], clientRequestId: string): Promise<Accepted> {
   return requestJson(path`/v1/sessions/${session}/prompt`, { method: "POST", json: { prompt, attachments, clientRequestId } });
 }
 

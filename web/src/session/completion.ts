@@ -1,5 +1,6 @@
 // What a person may mean while typing: a slash command at the beginning, a file after `@`.
 import type { SlashCommand } from "./items";
+import type { Json } from "./read";
 
 export type Wanted = { kind: "command"; words: string; from: number; to: number } | { kind: "file"; words: string; from: number; to: number };
 
@@ -38,6 +39,27 @@ export function matchCommands(commands: readonly SlashCommand[], words: string):
 export function fileSuggestion(path: string): Suggestion {
   const slash = path.lastIndexOf("/");
   return { insert: `@${path} `, label: path.slice(slash + 1), detail: slash < 0 ? undefined : path.slice(0, slash) };
+}
+
+/** The known files that a prompt mentions, each once. */
+export function mentionsIn(text: string, known: ReadonlySet<string>): string[] {
+  const words = text.split(/\s+/).filter((word) => word.startsWith("@"));
+  const paths = words.flatMap((word) => {
+    const whole = word.slice(1);
+    const bare = whole.replace(/[,;:.)?!]+$/, "");
+    return known.has(whole) ? [whole] : known.has(bare) ? [bare] : [];
+  });
+  return [...new Set(paths)];
+}
+
+/** A prompt as the agent gets it: the words, and a link to each file that they mention. */
+export function promptBlocks(text: string, mentions: readonly string[], cwd: string): string | Json[] {
+  if (mentions.length === 0) return text;
+  const links = mentions.map((path) => {
+    const whole = path.startsWith("/") ? path : `${cwd.replace(/\/$/, "")}/${path}`;
+    return { type: "resource_link", uri: `file://${whole.split("/").map(encodeURIComponent).join("/")}`, name: path };
+  });
+  return [...(text.trim() === "" ? [] : [{ type: "text", text }]), ...links];
 }
 
 /** The text with the suggestion in place, and where the cursor goes. */

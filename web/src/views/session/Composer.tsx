@@ -1,45 +1,65 @@
 // Where prompts are written: text over several lines, files, commands, mentions; and the
 // button that stops the running turn.
-import { useEffect, useId, useRef, useState, type ClipboardEvent, type KeyboardEvent, type RefObject } from "react";
-import { asProblem, type Problem } from "../../api/problem";
+import { useEffect, useId, useImperativeHandle, useRef, useState, type ClipboardEvent, type KeyboardEvent, type Ref, type RefObject } from "react";
 import { Button, IconButton } from "../../parts/Button";
-import { ProblemNotice } from "../../parts/Notice";
-import { requestName, sendPrompt } from "../../session/actions";
 import { accept, type Suggestion } from "../../session/completion";
 import type { SlashCommand } from "../../session/items";
 import { AttachedList } from "./AttachedList";
 import { draftOf, keepDraft } from "./drafts";
 import { Suggestions } from "./Suggestions";
+import { Unsent } from "./Unsent";
 import type { useAttachments } from "./useAttachments";
+import { useLoneKey, type KeyAnswer } from "./useLoneKey";
+import { useSending } from "./useSending";
 import { useSuggestions } from "./useSuggestions";
+
+/** What others may ask of it. */
+export interface ComposerHandle {
+  /** Adds words to what is written. */
+  add: (words: string) => void;
+}
 
 interface Props {
   session: string;
+  cwd: string;
   commands: readonly SlashCommand[];
   attachments: ReturnType<typeof useAttachments>;
   isRunning: boolean;
   isStopping: boolean;
   isDisabled: boolean;
   input: RefObject<HTMLTextAreaElement | null>;
+  ref?: Ref<ComposerHandle>;
+  /** What a key in the empty prompt answers. */
+  answerFor?: (key: string) => KeyAnswer | undefined;
   onStop: () => void;
 }
 
-export function Composer({ session, commands, attachments, isRunning, isStopping, isDisabled, input, onStop }: Props) {
+const NO_ANSWER = () => undefined;
+
+export function Composer({ session, cwd, commands, attachments, isRunning, isStopping, isDisabled, input, ref, answerFor = NO_ANSWER, onStop }: Props) {
   const [text, setText] = useState(() => draftOf(session));
   const [cursor, setCursor] = useState(0);
   const [chosen, setChosen] = useState(0);
   const [isClosed, setClosed] = useState(false);
   const [hasFocus, setFocus] = useState(false);
-  const [isSending, setSending] = useState(false);
-  const [problem, setProblem] = useState<Problem>();
-  // The same prompt sent again after a lost answer is one prompt.
-  const name = useRef<string>(undefined);
   const picker = useRef<HTMLInputElement>(null);
   const listId = useId();
   const { wanted, suggestions } = useSuggestions(session, text, cursor, commands);
   const areShown = hasFocus && !isClosed && wanted !== undefined && suggestions.length > 0;
 
-  useEffect(() => keepDraft(session, text), [session, text]);
+  const latest = useRef(text);
+  latest.current = text;
+  const { sending, unsent, problem, send: deliver, again, forget, renew } = useSending(session, cwd, (back) => {
+    // What could not be sent goes back to where it was written, if nothing new is there.
+    if (latest.current !== "") return false;
+    setText(back.text);
+    attachments.restore(back.files);
+    return true;
+  });
+  const lone = useLoneKey(answerFor, () => setText(""));
+  // Until the daemon has it, it is not sent.
+  const draft = [sending?.text, unsent?.text, text].filter(Boolean).join("\n");
+  useEffect(() => keepDraft(session, draft), [session, draft]);
   useEffect(() => {
     // Whoever opens a session wants to write; on a phone that would cover half of it with keys.
     const isTouched = window.matchMedia?.("(pointer: coarse)").matches;
@@ -52,8 +72,15 @@ export function Composer({ session, commands, attachments, isRunning, isStopping
     setText(next);
     setCursor(at);
     setClosed(false);
-    name.current = undefined;
+    renew();
+    lone.onText(next);
   };
+  const add = (words: string) => {
+    const next = latest.current.trim() === "" ? words : `${latest.current.trimEnd()}\n${words}`;
+    change(next, next.length);
+    input.current?.focus();
+  };
+  useImperativeHandle(ref, () => ({ add }));
   const choose = (suggestion: Suggestion) => {
     if (!wanted) return;
     const done = accept(text, wanted, suggestion);
@@ -65,28 +92,20 @@ export function Composer({ session, commands, attachments, isRunning, isStopping
       field?.setSelectionRange(done.cursor, done.cursor);
     });
   };
-  const canSend = !isSending && !isDisabled && !attachments.isUploading && (text.trim() !== "" || attachments.files.length > 0);
+  const canSend = !sending && !isDisabled && !attachments.isUploading && (text.trim() !== "" || attachments.files.length > 0);
   const send = () => {
     if (!canSend) return;
-    const ids = attachments.files.flatMap((file) => file.id ?? []);
-    name.current ??= requestName();
-    setSending(true);
-    setProblem(undefined);
-    sendPrompt(session, text, ids, name.current)
-      .then(
-        () => {
-          change("", 0);
-          attachments.clear();
-        },
-        (error: unknown) => setProblem(asProblem(error)),
-      )
-      .finally(() => {
-        setSending(false);
-        input.current?.focus();
-      });
+    const files = attachments.files;
+    // The field is free at once: what is written while the prompt is on its way is the next one.
+    setText("");
+    setCursor(0);
+    attachments.clear();
+    deliver({ text, files });
+    input.current?.focus();
   };
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     if (event.nativeEvent.isComposing) return;
+    lone.onKeyDown(event, text);
     if (areShown) {
       const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       const suggestion = suggestions[chosen];
@@ -116,7 +135,18 @@ export function Composer({ session, commands, attachments, isRunning, isStopping
 
   return (
     <div className="composer">
-      {problem && <ProblemNotice problem={problem} />}
+      <Unsent
+        prompt={unsent}
+        problem={problem}
+        isBusy={sending !== undefined}
+        onAgain={again}
+        onBack={() => {
+          if (!unsent) return;
+          add(unsent.text);
+          attachments.restore(unsent.files);
+          forget();
+        }}
+      />
       {areShown && <Suggestions id={listId} suggestions={suggestions} chosen={chosen} onChoose={choose} />}
       <div className="composer-box">
         <AttachedList files={attachments.files} onRemove={attachments.remove} />
@@ -125,7 +155,7 @@ export function Composer({ session, commands, attachments, isRunning, isStopping
           rows={1}
           value={text}
           disabled={isDisabled}
-          placeholder={isRunning ? "Queue a further prompt" : "Write a prompt; / for commands, @ for files"}
+          placeholder={isRunning ? "Queue a further prompt" : "Write a prompt; / commands, @ files"}
           aria-label="Prompt"
           aria-haspopup="listbox"
           aria-controls={areShown ? listId : undefined}
@@ -157,7 +187,7 @@ export function Composer({ session, commands, attachments, isRunning, isStopping
                 Stop
               </Button>
             )}
-            <Button icon="send" look="primary" isBusy={isSending} disabled={!canSend} onClick={send}>
+            <Button icon="send" look="primary" isBusy={sending !== undefined} disabled={!canSend} onClick={send}>
               {isRunning ? "Queue" : "Send"}
             </Button>
           </span>
@@ -171,5 +201,8 @@ export function Composer({ session, commands, attachments, isRunning, isStopping
 function fit(field: HTMLTextAreaElement | null): void {
   if (!field) return;
   field.style.height = "auto";
-  field.style.height = `${field.scrollHeight}px`;
+  const { scrollHeight } = field;
+  field.style.height = `${scrollHeight}px`;
+  // A bar beside a single line is only in the way; there is one once the text is cut off.
+  field.style.overflowY = scrollHeight > field.clientHeight + 1 ? "auto" : "hidden";
 }

@@ -2,13 +2,14 @@
 import { useState } from "react";
 import { asProblem, type Problem } from "../../api/problem";
 import type { Changes, Choosable, Session } from "../../api/types";
-import { download } from "../../list/actions";
+import { useSessionActions } from "../../list/actions";
 import { IconButton } from "../../parts/Button";
 import { Menu } from "../../parts/Menu";
 import { ProblemNotice } from "../../parts/Notice";
 import { StatusBadge } from "../../parts/Status";
-import { visible } from "../../render/visible";
-import { changeSession, closeSession } from "../../session/actions";
+import { cutLine } from "../../render/visible";
+import { navigate } from "../../router";
+import { changeSession } from "../../session/actions";
 import type { PlanEntry } from "../../session/items";
 import type { Open, SessionStore } from "../../session/store";
 import { progress } from "./Plan";
@@ -20,13 +21,13 @@ interface Props {
   title: string;
   isRaw: boolean;
   onRaw: () => void;
-  onFork: () => void;
 }
 
-export function Head({ open, store, title, isRaw, onRaw, onFork }: Props) {
+export function Head({ open, store, title, isRaw, onRaw }: Props) {
   const { session, conversation } = open;
   const [problem, setProblem] = useState<Problem>();
   const [isRenaming, setRenaming] = useState(false);
+  const { items, dialog } = useSessionActions(session, () => navigate("/"));
   const run = (work: Promise<Session>) => {
     setProblem(undefined);
     work.then(
@@ -47,8 +48,8 @@ export function Head({ open, store, title, isRaw, onRaw, onFork }: Props) {
             }}
           />
         ) : (
-          <h1 title={title} onDoubleClick={() => setRenaming(true)}>
-            {visible(title)}
+          <h1 title={cutLine(title, 300)} onDoubleClick={() => setRenaming(true)}>
+            {cutLine(title, 300)}
           </h1>
         )}
         {session && <StatusBadge status={conversation.waiting.length > 0 ? "requires_action" : conversation.running ? "running" : session.status} />}
@@ -56,12 +57,7 @@ export function Head({ open, store, title, isRaw, onRaw, onFork }: Props) {
           <IconButton icon="code" label="Raw events (e)" aria-pressed={isRaw} onClick={onRaw} />
           <Menu
             label="More"
-            items={[
-              { label: "Rename", icon: "edit", run: () => setRenaming(true) },
-              { label: "Fork", icon: "fork", run: onFork },
-              { label: "Export the log", icon: "download", run: () => void download(session ?? { id: store.id, title }, "json") },
-              { label: "Close", icon: "close", detail: "ends the agent; it can be prompted again", run: () => run(closeSession(store.id)) },
-            ]}
+            items={items.map((item) => (item.label.startsWith("Rename") ? { ...item, label: "Rename", run: () => setRenaming(true) } : item))}
           />
         </span>
       </div>
@@ -69,8 +65,8 @@ export function Head({ open, store, title, isRaw, onRaw, onFork }: Props) {
         {session && (
           <>
             <span className="badge">{session.agent}</span>
-            <span className="mono cwd" title={session.cwd}>
-              <bdi>{visible(session.cwd)}</bdi>
+            <span className="mono cwd" title={cutLine(session.cwd, 600)}>
+              <bdi>{cutLine(session.cwd, 600)}</bdi>
             </span>
             <Choice label="Model" choosable={session.options?.model} onChoose={(model) => change({ model })} />
             <Choice label="Mode" choosable={session.options?.mode} onChoose={(mode) => change({ mode })} />
@@ -81,6 +77,7 @@ export function Head({ open, store, title, isRaw, onRaw, onFork }: Props) {
         <UsageView conversation={conversation} session={session} />
       </div>
       {problem && <ProblemNotice problem={problem} />}
+      {dialog}
     </header>
   );
 }
@@ -90,9 +87,9 @@ function PlanBadge({ entries }: { entries: readonly PlanEntry[] }) {
   const { done, total, now } = progress(entries);
   if (total === 0) return null;
   return (
-    <span className="badge accent plan-badge" title={now && visible(now)}>
+    <span className="badge accent plan-badge" title={now && cutLine(now, 300)}>
       Plan {done} of {total}
-      {now && `: ${visible(now)}`}
+      {now && `: ${cutLine(now, 100)}`}
     </span>
   );
 }
@@ -103,9 +100,9 @@ function Choice({ label, choosable, onChoose }: { label: string; choosable: Choo
   return (
     <Menu
       label={label}
-      text={visible(current?.name ?? choosable.current ?? label)}
+      text={cutLine(current?.name ?? choosable.current ?? label, 80)}
       items={choosable.values.map((value) => ({
-        label: visible(value.name),
+        label: cutLine(value.name, 120),
         isChosen: value.id === choosable.current,
         run: () => onChoose(value.id),
       }))}

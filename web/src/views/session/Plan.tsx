@@ -1,6 +1,7 @@
 // The agent's plan, with how far it is.
 import { Icon } from "../../parts/Icon";
-import { visible } from "../../render/visible";
+import { Limited } from "../../render/Limited";
+import { cutLine, visible } from "../../render/visible";
 import type { PlanEntry, PlanItem } from "../../session/items";
 import { Fold } from "./Fold";
 
@@ -27,19 +28,25 @@ export function PlanCard({ item }: { item: PlanItem }) {
   );
 }
 
+const KNOWN = ["pending", "in_progress", "completed"];
+
 export function PlanList({ entries }: { entries: readonly PlanEntry[] }) {
   return (
-    <ol className="plan-list">
-      {entries.map((entry, i) => (
-        <li key={i} className={entry.status}>
-          <span className="mark" role="img" aria-label={entry.status.replace("_", " ")}>
-            {entry.status === "completed" && <Icon name="check" size={12} />}
-          </span>
-          <span>{visible(entry.content)}</span>
-          {entry.priority === "high" && <span className="badge">high</span>}
-        </li>
-      ))}
-    </ol>
+    <Limited items={entries} shown={60} noun="entries">
+      {(some) => (
+        <ol className="plan-list">
+          {some.map((entry, i) => (
+            <li key={i} className={KNOWN.includes(entry.status) ? entry.status : "pending"}>
+              <span className="mark" role="img" aria-label={cutLine(entry.status.replace("_", " "), 40)}>
+                {entry.status === "completed" && <Icon name="check" size={12} />}
+              </span>
+              <span>{visible(entry.content.slice(0, 600))}</span>
+              {entry.priority === "high" && <span className="badge">high</span>}
+            </li>
+          ))}
+        </ol>
+      )}
+    </Limited>
   );
 }
 

@@ -1,11 +1,12 @@
 // @vitest-environment jsdom
-import { cleanup, fireEvent, render, screen, waitFor } from "@testing-library/react";
+import { cleanup, fireEvent, render, renderHook, screen, waitFor } from "@testing-library/react";
 import { createRef } from "react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { LogEvent } from "../../api/types";
 import { EMPTY, type Item } from "../../session/items";
 import { reduce } from "../../session/reduce";
 import { Rows } from "../../session/rows";
+import { useToasts } from "../../parts/toasts";
 import { log, update } from "../../session/samples";
 import { Composer } from "./Composer";
 import { InSession } from "./context";
@@ -59,25 +60,44 @@ const REQUEST = {
     { optionId: "no", name: "Reject", kind: "reject_once" },
   ],
 };
-const ASKED = log(["permission_requested", { requestId: "q1", ask: true, request: REQUEST }, "t1"]);
+let questions = 0;
+/** A question of its own each time: that one is being answered is remembered. */
+const ask = () => log(["permission_requested", { requestId: `q${++questions}`, ask: true, request: REQUEST }, "t1"]);
 
 test("a question shows what would be done, and its options answer it", async () => {
-  draw(ASKED);
+  draw(ask());
   expect(screen.getByLabelText("Command").textContent).toBe("rm -rf build");
+  expect(screen.queryByText("The agent does not say what exactly it would do.")).toBeNull();
   fireEvent.click(screen.getByRole("button", { name: /Reject/ }));
   await waitFor(() => expect(asked).toHaveLength(1));
-  expect(asked[0]).toEqual({ method: "POST", path: "/v1/sessions/s1/permissions/q1", body: { optionId: "no" } });
+  expect(asked[0]).toEqual({ method: "POST", path: `/v1/sessions/s1/permissions/q${questions}`, body: { optionId: "no" } });
   // Nobody answers twice while the first answer is under way.
   expect(screen.getByRole<HTMLButtonElement>("button", { name: /Allow once/ }).disabled).toBe(true);
 });
 
 test("an answer that was refused says why and can be given again", async () => {
   answer = () => Response.json({ type: "urn:switchyard:problem:forbidden", title: "not allowed", status: 403, remedy: "ask an operator" }, { status: 403 });
-  draw(ASKED);
+  draw(ask());
   fireEvent.click(screen.getByRole("button", { name: /Allow once/ }));
   await screen.findByText("ask an operator");
   expect(screen.getByRole<HTMLButtonElement>("button", { name: /Allow once/ }).disabled).toBe(false);
 });
+
+test("that somebody else was faster is no error", async () => {
+  answer = () => Response.json({ type: "urn:switchyard:problem:already-decided", title: "somebody else decided", detail: "client token:eve http decided: Reject", status: 409 }, { status: 409 });
+  draw(ask());
+  fireEvent.click(screen.getByRole("button", { name: /Allow once/ }));
+  await waitFor(() => expect(asked.length).toBeGreaterThan(0));
+  await waitFor(() => expect(told()).toContain("Answered already, by eve: Reject."));
+  expect(screen.queryByRole("alert")).toBeNull();
+});
+
+function told(): string[] {
+  const { result, unmount } = renderHook(() => useToasts());
+  const texts = result.current.map((toast) => toast.text);
+  unmount();
+  return texts;
+}
 
 test("an answered question says who answered how", () => {
   const answered = log(
@@ -95,7 +115,7 @@ test("a form is sent as its fields say", async () => {
     properties: { name: { type: "string", title: "Your name" }, age: { type: "integer" }, colour: { type: "string", oneOf: [{ const: "red", title: "Red" }] }, sure: { type: "boolean" } },
     required: ["name"],
   };
-  draw(log(["elicitation_requested", { requestId: "q2", ask: true, request: { message: "Who?", requestedSchema } }, "t1"]));
+  draw(log(["elicitation_requested", { requestId: "form", ask: true, request: { message: "Who?", requestedSchema } }, "t1"]));
   fireEvent.change(screen.getByLabelText(/Your name/), { target: { value: "Ada" } });
   fireEvent.change(screen.getByLabelText("age"), { target: { value: "36" } });
   fireEvent.click(screen.getByLabelText("sure"));
@@ -132,6 +152,7 @@ function Writing({ isRunning = false, onStop = () => undefined }) {
   return (
     <Composer
       session="s1"
+      cwd="/home/me"
       commands={[{ name: "help", description: "list" }]}
       attachments={attachments}
       isRunning={isRunning}
@@ -172,6 +193,45 @@ test("a prompt whose answer was lost is sent again under the same name, and is n
   await waitFor(() => expect(field.value).toBe(""));
   const names = asked.map((one) => (one.body as { clientRequestId: string }).clientRequestId);
   expect(names[0]).toBe(names[1]);
+});
+
+test("what is written while a prompt is on its way stays, and the prompt is not lost when it fails", async () => {
+  let fail: (error: unknown) => void = () => undefined;
+  answer = () => new Promise<Response>((_, reject) => (fail = reject));
+  render(<Writing />);
+  const field = write("first");
+  fireEvent.keyDown(field, { key: "Enter" });
+  await waitFor(() => expect(asked).toHaveLength(1));
+  expect(field.value).toBe("");
+  write("second");
+
+  fail(new TypeError("network"));
+  await screen.findByText(/Not sent: first/);
+  expect(field.value).toBe("second");
+
+  answer = () => Response.json({ turnId: "t" });
+  fireEvent.click(screen.getByRole("button", { name: "Send again" }));
+  await waitFor(() => expect(screen.queryByText(/Not sent/)).toBeNull());
+  const sent = asked.map((one) => one.body as { prompt: string; clientRequestId: string });
+  expect(sent.map((body) => body.prompt)).toEqual(["first", "first"]);
+  expect(sent[0]?.clientRequestId).toBe(sent[1]?.clientRequestId);
+  expect(field.value).toBe("second");
+});
+
+test("a mentioned file goes as a link, and only one that the daemon knows", async () => {
+  answer = ({ path }) => (path.includes("/files") ? Response.json({ files: [{ path: "src/a b.rs" }, { path: "src/main.rs" }] }) : Response.json({ turnId: "t" }));
+  render(<Writing />);
+  write("see @ma");
+  await screen.findByRole("option", { name: /main\.rs/ });
+  const field = write("see @src/main.rs, not @nobody");
+  fireEvent.keyDown(field, { key: "Escape" });
+  fireEvent.keyDown(field, { key: "Enter" });
+  await waitFor(() => expect(asked.some((one) => one.path.endsWith("/prompt"))).toBe(true));
+  const prompt = asked.find((one) => one.path.endsWith("/prompt"))?.body as { prompt: unknown };
+  expect(prompt.prompt).toEqual([
+    { type: "text", text: "see @src/main.rs, not @nobody" },
+    { type: "resource_link", uri: "file:///home/me/src/main.rs", name: "src/main.rs" },
+  ]);
 });
 
 test("what was not sent is there again after a reload", () => {

@@ -55,5 +55,8 @@ export function useAttachments(session: string) {
   /** They belong to a prompt now. */
   const clear = () => setFiles([]);
 
-  return { files, add, remove, clear, isUploading: files.some((file) => file.id === undefined && !file.problem) };
+  /** They do not, after all. */
+  const restore = (back: Attached[]) => setFiles((all) => [...back, ...all]);
+
+  return { files, add, remove, clear, restore, isUploading: files.some((file) => file.id === undefined && !file.problem) };
 }

@@ -8,6 +8,19 @@ import type { SlashCommand } from "../../session/items";
 
 const AFTER_TYPING = 120;
 let canFindFiles = true;
+// Files that the daemon named, by session: only these can be mentioned. The oldest are forgotten.
+const found = new Map<string, Set<string>>();
+const MAX_FOUND = 2_000;
+
+/** The files of a session that were suggested. */
+export function foundFiles(session: string): ReadonlySet<string> {
+  return found.get(session) ?? new Set();
+}
+
+function noteFound(session: string, paths: string[]): void {
+  const all = [...foundFiles(session), ...paths].slice(-MAX_FOUND);
+  found.set(session, new Set(all));
+}
 
 export function useSuggestions(session: string, text: string, cursor: number, commands: readonly SlashCommand[]): { wanted?: Wanted; suggestions: Suggestion[] } {
   const wanted = useMemo(() => wantedAt(text, cursor), [text, cursor]);
@@ -19,7 +32,10 @@ export function useSuggestions(session: string, text: string, cursor: number, co
     const stop = new AbortController();
     const timer = setTimeout(() => {
       findFiles(session, fileWords, stop.signal).then(
-        (paths) => setFiles({ words: fileWords, suggestions: paths.map(fileSuggestion) }),
+        (paths) => {
+          noteFound(session, paths);
+          setFiles({ words: fileWords, suggestions: paths.map(fileSuggestion) });
+        },
         (error: unknown) => {
           if (isAbort(error)) return;
           if (error instanceof Problem && [404, 405, 501].includes(error.status)) canFindFiles = false;

@@ -1,0 +1,76 @@
+// Prompts on their way to the daemon. One at a time; one that did not arrive is kept, and sent
+// again under the same name, so that it is one prompt however often its answer was lost.
+import { useRef, useState } from "react";
+import { asProblem, type Problem } from "../../api/problem";
+import { requestName, sendPrompt } from "../../session/actions";
+import { mentionsIn, promptBlocks } from "../../session/completion";
+import type { Attached } from "./useAttachments";
+import { foundFiles } from "./useSuggestions";
+
+export interface Outgoing {
+  text: string;
+  files: Attached[];
+}
+
+interface Sending {
+  /** The one that is on its way. */
+  sending?: Outgoing;
+  /** One that did not arrive and could not be put back. */
+  unsent?: Outgoing;
+  problem?: Problem;
+  send: (prompt: Outgoing) => void;
+  /** Sends the one that did not arrive once more. */
+  again: () => void;
+  forget: () => void;
+  /** The prompt was changed: it is another one now. */
+  renew: () => void;
+}
+
+/** `putBack` takes a prompt that could not be sent, and says whether it could. */
+export function useSending(session: string, cwd: string, putBack: (prompt: Outgoing) => boolean): Sending {
+  const [sending, setSending] = useState<Outgoing>();
+  const [unsent, setUnsent] = useState<{ prompt: Outgoing; name: string }>();
+  const [problem, setProblem] = useState<Problem>();
+  const name = useRef<string>(undefined);
+  const latest = useRef(putBack);
+  latest.current = putBack;
+
+  const deliver = (prompt: Outgoing, as: string) => {
+    setSending(prompt);
+    setProblem(undefined);
+    const ids = prompt.files.flatMap((file) => file.id ?? []);
+    const blocks = promptBlocks(prompt.text, mentionsIn(prompt.text, foundFiles(session)), cwd);
+    sendPrompt(session, blocks, ids, as)
+      .then(
+        () => setUnsent((now) => (now?.name === as ? undefined : now)),
+        (error: unknown) => {
+          setProblem(asProblem(error));
+          if (latest.current(prompt)) name.current = as;
+          else setUnsent({ prompt, name: as });
+        },
+      )
+      .finally(() => setSending(undefined));
+  };
+  return {
+    sending,
+    unsent: unsent?.prompt,
+    problem,
+    send: (prompt) => {
+      const as = name.current ?? requestName();
+      name.current = undefined;
+      deliver(prompt, as);
+    },
+    again: () => {
+      if (!unsent || sending) return;
+      setUnsent(undefined);
+      deliver(unsent.prompt, unsent.name);
+    },
+    forget: () => {
+      setUnsent(undefined);
+      setProblem(undefined);
+    },
+    renew: () => {
+      name.current = undefined;
+    },
+  };
+}
