@@ -27,6 +27,7 @@ export interface Agent {
   models: AgentModel[];
   defaultModel?: string;
   efforts: string[];
+  modes: { id: string; name?: string }[];
   diagnoses: Diagnosis[];
   unfinished: string[];
   notes: string[];
@@ -79,6 +80,7 @@ export function readAgent(value: unknown): Agent | undefined {
     models: list(value.models).flatMap(readModel),
     defaultModel: text(value.defaultModel),
     efforts: texts(value.efforts),
+    modes: list(value.modes).flatMap(readMode),
     diagnoses: list(value.diagnoses).flatMap(readDiagnosis),
     unfinished: texts(value.unfinished),
     notes: texts(value.notes),
@@ -93,6 +95,12 @@ export function readAgent(value: unknown): Agent | undefined {
 function readModel(value: unknown): AgentModel[] {
   if (!isObject(value) || typeof value.id !== "string") return [];
   return [{ id: value.id, name: text(value.name), description: text(value.description), efforts: texts(value.efforts) }];
+}
+
+/** A mode with its name, or the name alone. */
+function readMode(value: unknown): { id: string; name?: string }[] {
+  if (typeof value === "string") return [{ id: value }];
+  return isObject(value) && typeof value.id === "string" ? [{ id: value.id, name: text(value.name) }] : [];
 }
 
 function readDiagnosis(value: unknown): Diagnosis[] {

@@ -24,8 +24,9 @@ export function offersOf(agent: Agent | undefined, options: AgentOptions | undef
   const ownEfforts = models.find((each) => each.id === (model || agent?.defaultModel))?.efforts ?? [];
   const efforts = ownEfforts.length > 0 ? ownEfforts : (agent?.efforts ?? []);
   return {
-    models: named.length > 0 ? named : valuesOf(options?.model),
-    modes: valuesOf(options?.mode),
+    models: together(named, valuesOf(options?.model)),
+    modes: together((agent?.modes ?? []).map(({ id, name }) => ({ id, name: name ?? id })), valuesOf(options?.mode)),
+    // What a model can do is known better than what another session's model could.
     efforts: efforts.length > 0 ? efforts.map((id) => ({ id, name: id })) : valuesOf(options?.effort),
     defaults: { model: named.find((each) => each.id === agent?.defaultModel)?.name },
   };
@@ -35,11 +36,11 @@ export function offersOf(agent: Agent | undefined, options: AgentOptions | undef
 const heard = new Map<string, AgentOptions>();
 const MAX_ASKED = 3;
 
-/** What the newest sessions of the agent say, if one of them runs. */
+/** What the newest sessions of the agent say; one that runs no more remembers what it was offered. */
 export function useHeardOptions(agent: string, sessions: Session[]): AgentOptions | undefined {
   const [options, setOptions] = useState(() => heard.get(agent));
   const ids = sessions
-    .filter((session) => session.agent === agent && session.status !== "closed" && session.status !== "damaged")
+    .filter((session) => session.agent === agent && session.status !== "damaged")
     .sort((a, b) => b.updated - a.updated)
     .slice(0, MAX_ASKED)
     .map((session) => session.id)
@@ -64,6 +65,11 @@ export function useHeardOptions(agent: string, sessions: Session[]): AgentOption
     };
   }, [agent, ids]);
   return options;
+}
+
+/** Each once; the first list's names and order win. */
+function together(first: Choice[], second: Choice[]): Choice[] {
+  return [...first, ...second.filter((choice) => !first.some((known) => known.id === choice.id))];
 }
 
 function valuesOf(choosable: Choosable | null | undefined): Choice[] {

@@ -9,6 +9,7 @@ import { Notice } from "../parts/Notice";
 import { useKeys, type Binding } from "../parts/keys";
 import { useSettled } from "../parts/settled";
 import { useTitle } from "../parts/title";
+import { cutLine } from "../render/visible";
 import { navigate, pathOf } from "../router";
 import { ApprovalCard } from "./ApprovalsCard";
 import { answer } from "./session/answering";
@@ -31,7 +32,7 @@ export function ApprovalsView() {
   };
   const answers: Binding[] = (current?.options ?? []).slice(0, 9).map((option, i) => ({
     keys: String(i + 1),
-    label: `Answer: ${option.name.slice(0, 80)}`,
+    label: `Answer: ${cutLine(option.name, 80)}`,
     isGrave: true,
     run: () => {
       if (current && isSettled) answer(current.sessionId, current.requestId, option.optionId, { optionId: option.optionId });
@@ -75,7 +76,7 @@ export function ApprovalsView() {
       {questions.length === 0 && (
         <div className="empty">
           <Icon name="approvals" size={28} />
-          <h2>Nothing waits for you</h2>
+          <h2>Nothing is waiting for you</h2>
           <p className="muted">When an agent asks for permission, or for anything else, in any session, the question is here to be answered.</p>
         </div>
       )}

@@ -10,7 +10,8 @@ import { cutLine, visible } from "../render/visible";
 import { Link, pathOf } from "../router";
 import { AtQuestion, InSession, type CurrentQuestion, type SessionContext } from "./session/context";
 import { QuestionCard } from "./session/Question";
-import "../style/session.css";
+import "../style/conversation.css";
+import "../style/cards.css";
 import "../style/render.css";
 
 interface Props {
@@ -45,7 +46,7 @@ export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, isS
       className={isChosen ? "approval chosen" : "approval"}
       data-request={question.requestId}
       tabIndex={-1}
-      aria-label={`Question of ${session ? titleOf(session) : question.agent}`}
+      aria-label={`Question of ${session ? titleOf(session) : cutLine(question.agent, 100)}`}
       aria-current={isChosen || undefined}
       onFocus={() => onChoose(question.requestId)}
       onMouseDown={() => onChoose(question.requestId)}

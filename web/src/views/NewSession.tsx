@@ -13,6 +13,7 @@ import { sessions, useKnown } from "../list/sessions";
 import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
 import { Notice, ProblemNotice } from "../parts/Notice";
+import { cutLine } from "../render/visible";
 import { navigate, pathOf } from "../router";
 import { requestName } from "../session/actions";
 import { ChoiceField } from "./NewSessionChoice";
@@ -113,8 +114,8 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
           {recent.length > 0 && !made && (
             <div className="recent" role="group" aria-label="Recently used">
               {recent.slice(0, RECENT_SHOWN).map((path) => (
-                <button key={path} type="button" className="recent-path mono" aria-pressed={path === cwd} title={path} onClick={() => change({ cwd: path })}>
-                  <bdi>{path}</bdi>
+                <button key={path} type="button" className="recent-path mono" aria-pressed={path === cwd} title={cutLine(path, 600)} onClick={() => change({ cwd: path })}>
+                  <bdi>{cutLine(path, 600)}</bdi>
                 </button>
               ))}
             </div>
@@ -156,6 +157,7 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
           </div>
         </details>
         {objection && <Notice tone="error">{objection}</Notice>}
+        {problem && !made && <p className="form-problem">Cannot create the session</p>}
         {problem && <ProblemNotice problem={problem} />}
         {made && problem && <Notice>The session was made; only its first prompt is missing.</Notice>}
         <div className="dialog-foot">

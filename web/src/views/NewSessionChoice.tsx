@@ -1,5 +1,6 @@
 // A field for one of several values: chosen where they are known, typed where they are not.
 import type { Choice } from "../agents/offers";
+import { cutLine } from "../render/visible";
 
 interface Props {
   label: string;
@@ -18,10 +19,10 @@ export function ChoiceField({ label, name, value, choices, standard, isDisabled,
       <span>{label}</span>
       {choices.length > 0 ? (
         <select className="input" name={name} value={value} disabled={isDisabled} onChange={(event) => onChange(event.target.value)}>
-          <option value="">{standard ? `Default (${standard})` : "Default"}</option>
+          <option value="">{standard ? `Default (${cutLine(standard, 80)})` : "Default"}</option>
           {choices.map((choice) => (
             <option key={choice.id} value={choice.id}>
-              {choice.name}
+              {cutLine(choice.name, 120)}
             </option>
           ))}
         </select>

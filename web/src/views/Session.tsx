@@ -23,6 +23,10 @@ import { useAnswerKeys } from "./session/useAnswerKeys";
 import { useAttachments } from "./session/useAttachments";
 import { Waiting } from "./session/Waiting";
 import "../style/session.css";
+import "../style/conversation.css";
+import "../style/cards.css";
+import "../style/composer.css";
+import "../style/raw.css";
 import "../style/render.css";
 
 export function SessionView({ id }: { id: string }) {
@@ -64,7 +68,7 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
   const [onScreen, noteOnScreen] = useOnScreenSet();
   const { question, current, answerFor } = useAnswerKeys(store.id, conversation.waiting, onScreen);
   const isRunning = conversation.running !== undefined || conversation.queue.length > 0;
-  useTitle(title, question && `Question: ${cutLine(question.title, 60)}`);
+  useTitle(cutLine(title, 100), question && `Question: ${cutLine(question.title, 60)}`);
 
   const fork = useCallback(
     (upTo?: number) => {

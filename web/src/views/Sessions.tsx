@@ -90,7 +90,7 @@ export function SessionsView() {
       {!isBare && <SessionsFilters query={query} onChange={setQuery} search={search} onLeave={() => go(0)} waiting={waiting.size} />}
       {listing?.problem && !listing.problem.isUnreachable && <ProblemNotice problem={listing.problem} />}
       <p className="sr-only" role="status">
-        {isFirstLoad ? "Reading the sessions" : `${rows.length}${hasMore ? " or more" : ""} sessions`}
+        {isFirstLoad ? "Reading the sessions" : `${rows.length}${hasMore ? " or more" : ""} ${rows.length === 1 && !hasMore ? "session" : "sessions"}`}
       </p>
       {rows.length > 0 ? (
         <div ref={place} className="session-rows" role="list" aria-label="Sessions" onFocus={(event) => setChosen(idOf(event.target) ?? chosen)}>

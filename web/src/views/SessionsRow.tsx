@@ -8,7 +8,7 @@ import { Icon, type IconName } from "../parts/Icon";
 import { Menu } from "../parts/Menu";
 import { count, money } from "../parts/numbers";
 import { Ago } from "../parts/Time";
-import { visible } from "../render/visible";
+import { cutLine } from "../render/visible";
 import { Link, pathOf } from "../router";
 
 const LOOK: Record<Standing, { word: string; tone: string; icon: IconName }> = {
@@ -39,12 +39,12 @@ export const SessionRow = memo(function SessionRow({ session, pending, isChosen 
         </Link>
         <div className="session-row-sub">
           <span className="session-row-agent">{session.agent}</span>
-          <span className="session-row-cwd mono" title={session.cwd}>
-            <bdi>{visible(session.cwd)}</bdi>
+          <span className="session-row-cwd mono" title={cutLine(session.cwd, 600)}>
+            <bdi>{cutLine(session.cwd, 600)}</bdi>
           </span>
           {failure?.message && (
-            <span className="session-row-failure" title={failure.remedy ?? undefined}>
-              {visible(failure.message)}
+            <span className="session-row-failure" title={failure.remedy ? cutLine(failure.remedy, 600) : undefined}>
+              {cutLine(failure.message, 300)}
             </span>
           )}
         </div>

@@ -2,7 +2,7 @@
 import { IconButton } from "../../parts/Button";
 import { Icon } from "../../parts/Icon";
 import { bytes } from "../../parts/numbers";
-import { visible } from "../../render/visible";
+import { cutLine } from "../../render/visible";
 import type { Attached } from "./useAttachments";
 
 export function AttachedList({ files, onRemove }: { files: Attached[]; onRemove: (file: Attached) => void }) {
@@ -12,9 +12,9 @@ export function AttachedList({ files, onRemove }: { files: Attached[]; onRemove:
       {files.map((file) => (
         <li key={file.key} className={file.problem ? "chip bad" : "chip"} title={file.problem?.detail ?? file.problem?.message}>
           {file.preview ? <img src={file.preview} alt="" /> : <Icon name="file" />}
-          <span className="attached-name">{visible(file.name)}</span>
+          <span className="attached-name">{cutLine(file.name, 200)}</span>
           <span className="faint">{file.problem ? "not uploaded" : file.id === undefined ? "uploading" : bytes(file.size)}</span>
-          <IconButton icon="close" label={`Remove ${file.name}`} className="small-button" onClick={() => onRemove(file)} />
+          <IconButton icon="close" label={`Remove ${cutLine(file.name, 120)}`} className="small-button" onClick={() => onRemove(file)} />
         </li>
       ))}
     </ul>

@@ -4,7 +4,7 @@ import { IconButton } from "../../parts/Button";
 import { Notice } from "../../parts/Notice";
 import { count, money } from "../../parts/numbers";
 import { Ago, duration } from "../../parts/Time";
-import { visible } from "../../render/visible";
+import { cutLine, visible } from "../../render/visible";
 import type { EndItem } from "../../session/items";
 import { number, object, type Json } from "../../session/read";
 import { InSession } from "./context";
@@ -25,12 +25,12 @@ export function EndRow({ item }: { item: EndItem }) {
     <>
       {item.error && (
         <Notice tone="error">
-          <p>{visible(item.error.message)}</p>
-          {item.error.remedy && <p className="muted">{visible(item.error.remedy)}</p>}
+          <p>{visible(item.error.message.slice(0, 4_000))}</p>
+          {item.error.remedy && <p className="muted">{visible(item.error.remedy.slice(0, 1_000))}</p>}
         </Notice>
       )}
       <div className="end-line">
-        <span className={item.stopReason === "end_turn" ? "" : "strong"}>{REASONS[item.stopReason] ?? `Ended: ${visible(item.stopReason)}`}</span>
+        <span className={item.stopReason === "end_turn" ? "" : "strong"}>{REASONS[item.stopReason] ?? `Ended: ${cutLine(item.stopReason, 100)}`}</span>
         {parts.map((part) => (
           <span key={part}>{part}</span>
         ))}

@@ -5,7 +5,7 @@ import { asProblem, type Problem } from "../../api/problem";
 import { IconButton } from "../../parts/Button";
 import { Icon } from "../../parts/Icon";
 import { ProblemNotice } from "../../parts/Notice";
-import { visible } from "../../render/visible";
+import { cutLine, visible } from "../../render/visible";
 import { dropQueued } from "../../session/actions";
 import type { QueuedPrompt } from "../../session/items";
 import { text } from "../../session/read";
@@ -26,8 +26,8 @@ export function QueueList({ session, queue }: { session: string; queue: readonly
         {queue.map((prompt) => (
           <li key={prompt.seq}>
             <Icon name="clock" size={13} />
-            <span className="queue-text">{visible(wordsOf(prompt)).slice(0, 300)}</span>
-            {prompt.by && <span className="faint">{visible(nameOf(prompt.by))}</span>}
+            <span className="queue-text">{cutLine(wordsOf(prompt), 300)}</span>
+            {prompt.by && <span className="faint">{cutLine(nameOf(prompt.by), 100)}</span>}
             <IconButton icon="close" label="Drop this prompt" className="small-button" isBusy={going === prompt.turn} onClick={() => drop(prompt.turn)} />
           </li>
         ))}

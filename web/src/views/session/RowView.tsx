@@ -160,7 +160,7 @@ class Guard extends Component<{ children: ReactNode }, { error?: string }> {
     if (this.state.error === undefined) return this.props.children;
     return (
       <p className="line-notice error">
-        <Icon name="warning" size={13} /> This part cannot be shown ({this.state.error}); the raw events have it.
+        <Icon name="warning" size={13} /> This part cannot be shown ({this.state.error.slice(0, 200)}); the raw events have it.
       </p>
     );
   }

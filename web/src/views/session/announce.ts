@@ -1,5 +1,6 @@
 // What a screen reader is told while a session runs: beginnings and ends, not every word.
 import { useEffect, useRef, useState } from "react";
+import { cutLine } from "../../render/visible";
 import type { Conversation } from "../../session/items";
 
 export function useAnnouncement(conversation: Conversation, isRead: boolean): string {
@@ -11,11 +12,11 @@ export function useAnnouncement(conversation: Conversation, isRead: boolean): st
     // What was there when the page was opened is read, not announced.
     if (!isRead || !last) return;
     const question = conversation.waiting.find((each) => !last.waiting.some((old) => old.requestId === each.requestId));
-    if (question) return setWords(`Question: ${question.title}`);
+    if (question) return setWords(`Question: ${cutLine(question.title, 200)}`);
     if (conversation.running && !last.running) return setWords("The agent works");
     if (!conversation.running && last.running) {
       const end = conversation.items.findLast((item) => item.type === "end");
-      setWords(end?.type === "end" && end.error ? `Failed: ${end.error.message}` : "The agent is done");
+      setWords(end?.type === "end" && end.error ? `Failed: ${cutLine(end.error.message, 300)}` : "The agent is done");
     }
   }, [conversation, isRead]);
   return words;

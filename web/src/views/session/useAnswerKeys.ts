@@ -5,6 +5,7 @@
 import { useMemo, useState } from "react";
 import { useKeys, type Binding } from "../../parts/keys";
 import { useSettled } from "../../parts/settled";
+import { cutLine } from "../../render/visible";
 import type { QuestionItem, QuestionOption } from "../../session/items";
 import { answer } from "./answering";
 import type { CurrentQuestion } from "./context";
@@ -41,8 +42,8 @@ export function useAnswerKeys(session: string, waiting: readonly QuestionItem[],
     return { requestId, run: () => answer(session, requestId, option.optionId, { optionId: option.optionId }) };
   };
   const bindings: Binding[] = keysOf(question?.options ?? []).flatMap(({ key, option }) => [
-    { keys: key, label: `Answer: ${option.name.slice(0, 80)}`, run: () => answerFor(key)?.run(), isGrave: true },
-    { keys: `alt+${key}`, label: `Answer while writing: ${option.name.slice(0, 80)}`, run: () => answerFor(key)?.run(), isGrave: true, inText: true, isSilent: key > "9" },
+    { keys: key, label: `Answer: ${cutLine(option.name, 80)}`, run: () => answerFor(key)?.run(), isGrave: true },
+    { keys: `alt+${key}`, label: `Answer while writing: ${cutLine(option.name, 80)}`, run: () => answerFor(key)?.run(), isGrave: true, inText: true, isSilent: key > "9" },
   ]);
   useKeys(bindings);
   const id = question?.requestId;
