@@ -5,7 +5,7 @@ import { asProblem, type Problem } from "../../api/problem";
 import { IconButton } from "../../parts/Button";
 import { Icon } from "../../parts/Icon";
 import { ProblemNotice } from "../../parts/Notice";
-import { cutLine, visible } from "../../render/visible";
+import { cutLine } from "../../render/visible";
 import { dropQueued } from "../../session/actions";
 import type { QueuedPrompt } from "../../session/items";
 import { text } from "../../session/read";
