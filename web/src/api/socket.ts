@@ -61,8 +61,7 @@ function read({ path, query, signal, onOpen, onFrame }: Hearing): Promise<boolea
     };
     socket.onmessage = ({ data }) => {
       heard();
-      const frame = frameOf(data);
-      if (frame && onFrame(frame)) end();
+      if (framesOf(data).some(onFrame)) end();
     };
   });
 }
@@ -71,7 +70,7 @@ function socketTo(target: string): WebSocket {
   const secret = pageSecret();
   const url = new URL(target, location.href);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-  return new WebSocket(url, ["switchyard.v1", ...(secret ? [`switchyard-page.${secret}`] : [])]);
+  return new WebSocket(url, ["switchyard.batch.v1", ...(secret ? [`switchyard-page.${secret}`] : [])]);
 }
 
 /** Browsers do not tell why a handshake failed, so the same is asked for once more, plainly. */
@@ -90,14 +89,18 @@ async function whyRefused({ path, query, signal }: Hearing): Promise<Problem> {
   });
 }
 
-function frameOf(data: unknown): Frame | undefined {
-  if (typeof data !== "string") return undefined;
+/** A message holds all that was there to be said: opening a long session takes few of them. */
+function framesOf(data: unknown): Frame[] {
+  if (typeof data !== "string") return [];
   try {
-    const frame: unknown = JSON.parse(data);
-    if (typeof frame !== "object" || frame === null || !("event" in frame) || typeof frame.event !== "string") return undefined;
-    return frame as Frame;
+    const frames: unknown = JSON.parse(data);
+    return Array.isArray(frames) ? frames.filter(isFrame) : [];
   } catch {
     // What is missing because of it is noticed by the hole that it leaves.
-    return undefined;
+    return [];
   }
+}
+
+function isFrame(frame: unknown): frame is Frame {
+  return typeof frame === "object" && frame !== null && "event" in frame && typeof frame.event === "string";
 }

@@ -111,8 +111,6 @@ function Trouble({ problem }: { problem: Problem }) {
 function takeCode(): string | undefined {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (!code) return undefined;
-  // What else stands in the address of a login link is somebody's wish, and not ours.
-  const kept = location.pathname === "/login" ? "" : location.search;
-  history.replaceState(null, "", location.pathname + kept);
+  history.replaceState(null, "", location.pathname);
   return code;
 }

@@ -1,7 +1,8 @@
 //! A stream of frames as the text messages of a WebSocket.
 //!
-//! In: a handshake and a stream. Out: one message a frame. What the client says is not
-//! asked for and thrown away; pings are answered.
+//! In: a handshake and a stream. Out: one message a frame, or an array of all that is there for
+//! those who ask for it: a script in a browser needs fifty times as long for a message as for a
+//! frame. What the client says is not asked for and thrown away; pings are answered.
 
 mod meter;
 
@@ -32,7 +33,9 @@ use meter::{Meter, Metered};
 /// Nothing that a client may say here is longer.
 const MAX_HEARD_BYTES: usize = 4 << 10;
 /// Names of what is spoken, one of which a client that offers any expects to hear.
-const PROTOCOLS: [&str; 2] = ["switchyard.v1", "acp.v1"];
+const PROTOCOLS: [&str; 3] = [BATCH, "switchyard.v1", "acp.v1"];
+/// Every message is an array of frames.
+const BATCH: &str = "switchyard.batch.v1";
 
 /// A client's wish to go on as a WebSocket.
 #[derive(Debug)]
@@ -67,7 +70,8 @@ fn has_word(headers: &HeaderMap, name: &header::HeaderName, word: &str) -> bool 
 
 pub(super) fn respond(handshake: Handshake, mut request: Request, stream: Stream) -> Response {
     let upgrade = hyper::upgrade::on(&mut request);
-    tokio::spawn(serve(upgrade, stream));
+    let is_batched = handshake.protocol == Some(BATCH);
+    tokio::spawn(serve(upgrade, stream, is_batched));
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let headers = response.headers_mut();
@@ -80,7 +84,7 @@ pub(super) fn respond(handshake: Handshake, mut request: Request, stream: Stream
     response
 }
 
-async fn serve(upgrade: OnUpgrade, stream: Stream) {
+async fn serve(upgrade: OnUpgrade, stream: Stream, is_batched: bool) {
     let Ok(upgraded) = upgrade.await else { return };
     let (io, meter) = Metered::new(TokioIo::new(upgraded));
     let config = WebSocketConfig::default()
@@ -90,7 +94,7 @@ async fn serve(upgrade: OnUpgrade, stream: Stream) {
         .write_buffer_size(CHUNK_BYTES);
     let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
     let open = stream.opened("ws");
-    let mut line = Line { socket, meter, stream, open, last_id: None };
+    let mut line = Line { socket, meter, stream, open, is_batched, last_id: None };
     if let Some(ending) = line.run().await {
         line.close(&ending).await;
     }
@@ -101,6 +105,7 @@ struct Line {
     meter: Meter,
     stream: Stream,
     open: OpenStream,
+    is_batched: bool,
     /// Of the last frame that was handed out.
     last_id: Option<FrameId>,
 }
@@ -124,12 +129,13 @@ impl Line {
                 next = self.stream.next(&mut page) => next,
                 Gone = gone(&mut self.socket) => return None,
             };
-            let messages: Vec<(Option<FrameId>, Message)> = match next {
-                Next::Silence => sign_of_life(),
-                Next::Frames | Next::Over(_) => {
-                    page.frames().map(|(id, text)| (id, Message::text(text))).collect()
-                }
-            };
+            let mut messages = Vec::new();
+            if matches!(next, Next::Silence) {
+                // For those who see pings; scripts in browsers do not, and get a frame.
+                messages.push((None, Message::Ping(bytes::Bytes::new())));
+                page.remark("heartbeat", &serde_json::json!({}));
+            }
+            messages.extend(self.messages(&page));
             self.stream.held.set(page.len());
             drop(page);
             let written = self.write(messages).await;
@@ -139,7 +145,9 @@ impl Line {
                 Ok(Some(ending)) => {
                     let mut page = Page::new(Dress::Object);
                     ending.write(&mut page);
-                    let _ = self.socket.feed(Message::text(page.into_text())).await;
+                    for (_, message) in self.messages(&page) {
+                        let _ = self.socket.feed(message).await;
+                    }
                     return Some(ending);
                 }
                 Ok(None) => {}
@@ -150,12 +158,24 @@ impl Line {
         }
     }
 
+    /// What the page holds, as this client wants it.
+    fn messages(&self, page: &Page) -> Vec<(Option<FrameId>, Message)> {
+        if !self.is_batched {
+            return page.frames().map(|(id, text)| (id, Message::text(text))).collect();
+        }
+        if page.is_empty() {
+            return Vec::new();
+        }
+        let frames: Vec<&str> = page.frames().map(|(_, text)| text).collect();
+        vec![(page.last_id(), Message::text(format!("[{}]", frames.join(","))))]
+    }
+
     /// Writes everything, as long as the client takes it.
     async fn write(
         &mut self,
         messages: Vec<(Option<FrameId>, Message)>,
     ) -> Result<Option<Ending>, Gone> {
-        let Self { socket, meter, stream, open, last_id } = self;
+        let Self { socket, meter, stream, open, last_id, is_batched: _ } = self;
         let (mut is_slow, n_before) = (false, meter.n_written());
         let ending = {
             let writing = async {
@@ -214,14 +234,6 @@ impl Line {
         };
         let _ = timeout(GOODBYE, closing).await;
     }
-}
-
-/// A ping for those who see pings; scripts in browsers do not, and get a frame.
-fn sign_of_life() -> Vec<(Option<FrameId>, Message)> {
-    let mut page = Page::new(Dress::Object);
-    page.remark("heartbeat", &serde_json::json!({}));
-    let ping = Message::Ping(bytes::Bytes::new());
-    vec![(None, ping), (None, Message::text(page.into_text()))]
 }
 
 /// Hears the client until it goes.

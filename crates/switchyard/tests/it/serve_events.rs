@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 #![allow(clippy::print_stderr, reason = "numbers for whoever runs the large version")]
 
+mod batch;
 mod ends;
 mod slow;
 

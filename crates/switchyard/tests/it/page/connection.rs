@@ -51,12 +51,15 @@ async fn eight_tabs_show_the_answer_as_it_comes() {
 async fn the_way_back_leads_to_a_page_that_goes_on() {
     let visit = Visit::start().await;
     let session = visit.session().await;
+    visit.browser.run("window.wasHere = true", Value::Null).await;
     visit.say("slow 60 100").await;
     visit.until_text(".row-answer", "chunk 3").await;
     visit.browser.open(&visit.daemon.url("/agents")).await;
     visit.until_text("main", "demo").await;
     visit.browser.back().await;
     visit.until_there(COMPOSER).await;
+    let is_kept = visit.browser.run("return window.wasHere === true", Value::Null).await;
+    eprintln!("kept for the way back: {is_kept}");
     visit.until_text(".row-end", "Done").await;
     assert_eq!(visit.answer().await, visit.logged_answer(&session).await);
 
@@ -102,29 +105,22 @@ async fn network(visit: &Visit, is_there: bool) {
     visit.browser.devtools("Network.emulateNetworkConditions", state).await;
 }
 
-/// Waits for a title, and then keeps the page from doing anything else until there is another.
-/// It says itself that it has begun: until then the driver still wants answers of the page.
+/// Waits until the session's title is `now`, makes it `busy`, and then keeps the page from doing
+/// anything until it is another.
 const BUSY: &str = r"
-const ask = (method, body) => {
-  const request = new XMLHttpRequest();
-  request.open(method, '/v1/sessions/' + args, false);
-  request.setRequestHeader('X-Switchyard-Page', localStorage.getItem('switchyard.page'));
-  request.setRequestHeader('Content-Type', 'application/json');
-  request.send(body);
-  return JSON.parse(request.responseText).title;
-};
-const timer = setInterval(() => {
-  if (ask('GET') !== 'hold on') return;
-  clearInterval(timer);
-  ask('PATCH', JSON.stringify({ title: 'busy' }));
-  while (ask('GET') !== 'go on');
-}, 100);";
-
-async fn rename(visit: &Visit, session: &str, title: &str) {
-    let url = visit.daemon.url(&format!("/v1/sessions/{session}"));
-    let sent = visit.daemon.client().patch(url).json(&json!({ "title": title })).send().await;
-    assert_eq!(sent.unwrap().status(), 200);
-}
+const url = '/v1/sessions/' + args;
+const headers = { 'X-Switchyard-Page': localStorage.getItem('switchyard.page'), 'Content-Type': 'application/json' };
+(async () => {
+  while ((await (await fetch(url, { headers })).json()).title !== 'now') await new Promise((done) => setTimeout(done, 20));
+  await fetch(url, { method: 'PATCH', headers, body: JSON.stringify({ title: 'busy' }) });
+  for (let title = 'busy'; title === 'busy'; ) {
+    const ask = new XMLHttpRequest();
+    ask.open('GET', url, false);
+    for (const [name, value] of Object.entries(headers)) ask.setRequestHeader(name, value);
+    ask.send();
+    title = JSON.parse(ask.responseText).title;
+  }
+})();";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_that_is_too_slow_is_told_so_and_misses_nothing() {
@@ -133,16 +129,16 @@ async fn a_page_that_is_too_slow_is_told_so_and_misses_nothing() {
     let visit = Visit::start_in(yard).await;
     let session = visit.session().await;
     visit.browser.run(BUSY, json!(session)).await;
-    rename(&visit, &session, "hold on").await;
+    call(&visit, &session, "now").await;
     let deadline = std::time::Instant::now() + PATIENCE;
     while visit.get(&format!("/v1/sessions/{session}")).await["title"] != "busy" {
-        assert!(std::time::Instant::now() < deadline, "the page never began");
+        assert!(std::time::Instant::now() < deadline, "the page never got busy");
         tokio::task::yield_now().await;
     }
     // More than any buffer on the way holds.
     prompt(&visit.daemon, &session, "flood 8000 3000").await;
     until_evicted(&visit.daemon).await;
-    rename(&visit, &session, "go on").await;
+    call(&visit, &session, "go on").await;
 
     visit.until_text(".notice", "too slow").await;
     visit.picture("evicted").await;
@@ -158,6 +154,13 @@ async fn a_page_that_is_too_slow_is_told_so_and_misses_nothing() {
     visit.until_text(".row-answer", "chunk 20").await;
     visit.browser.click(".notice button").await;
     visit.until_gone(".notice").await;
+}
+
+/// Gives the session a title.
+async fn call(visit: &Visit, session: &str, title: &str) {
+    let url = visit.daemon.url(&format!("/v1/sessions/{session}"));
+    let sent = visit.daemon.client().patch(url).json(&json!({ "title": title })).send().await;
+    assert_eq!(sent.unwrap().status(), 200);
 }
 
 /// A daemon that waits for nobody.
