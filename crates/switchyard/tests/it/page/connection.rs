@@ -123,7 +123,7 @@ const headers = { 'X-Switchyard-Page': localStorage.getItem('switchyard.page'), 
 })();";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_page_that_is_too_slow_is_told_so_and_misses_nothing() {
+async fn a_page_that_is_too_slow_loses_its_connection_and_misses_nothing() {
     let yard = yard();
     give_little_time(&yard);
     let visit = Visit::start_in(yard).await;
@@ -140,10 +140,13 @@ async fn a_page_that_is_too_slow_is_told_so_and_misses_nothing() {
     until_evicted(&visit.daemon).await;
     call(&visit, &session, "go on").await;
 
-    visit.until_text(".notice", "too slow").await;
-    visit.picture("evicted").await;
     visit.until_text(".row-end", "Done").await;
-    assert_eq!(visit.count(NOTICES).await, 1, "{:?}", visit.texts(NOTICES).await);
+    visit.until_gone(BANNER).await;
+    visit.picture("evicted").await;
+    // The daemon's last word has a moment to get through; a page that stood still longer than that
+    // has only lost its connection. Whatever is said is said once.
+    let said = visit.texts(NOTICES).await;
+    assert!(said.len() <= 1 && said.iter().all(|one| one.contains("too slow")), "{said:?}");
     visit.until_idle(&session).await;
     // What is on the screen is the end of what was said, without a hole and without a repetition.
     let (shown, logged) = (visit.answer().await, visit.logged_answer(&session).await);
@@ -152,8 +155,7 @@ async fn a_page_that_is_too_slow_is_told_so_and_misses_nothing() {
 
     visit.say("slow 20 10").await;
     visit.until_text(".row-answer", "chunk 20").await;
-    visit.browser.click(".notice button").await;
-    visit.until_gone(".notice").await;
+    visit.until_text(".row-end", "Done").await;
 }
 
 /// Gives the session a title.
