@@ -7,6 +7,8 @@ import { visible } from "./visible";
 export const LONGEST_LINE = 10_000;
 const LONGEST_TEXT = 40_000;
 const SHOWN = 4_000;
+// What one press shows at most: even what somebody wants must not stop the page.
+const STEP = 200_000;
 
 /** Whether a line is too long to be given to anything that looks at it more than once. */
 export function hasGiantLine(text: string): boolean {
@@ -33,12 +35,13 @@ interface Props {
 }
 
 export function Cut({ text, children, fromEnd }: Props) {
-  const [isWhole, setWhole] = useState(false);
-  if (!isGiant(text) || isWhole) return children(text);
-  const part = fromEnd ? text.slice(-SHOWN) : text.slice(0, SHOWN);
+  const [wanted, setWanted] = useState(0);
+  if (!isGiant(text) || wanted >= text.length) return children(text);
+  const shown = wanted || SHOWN;
+  const part = fromEnd ? text.slice(-shown) : text.slice(0, shown);
   const rest = (
-    <button type="button" className="link cut" onClick={() => setWhole(true)}>
-      Show all ({bytes(text.length)})
+    <button type="button" className="link cut" onClick={() => setWanted(wanted + STEP)}>
+      {wanted + STEP >= text.length ? `Show all (${bytes(text.length)})` : `Show more (${bytes(wanted + STEP)} of ${bytes(text.length)})`}
     </button>
   );
   return (

@@ -5,7 +5,10 @@ import { diffOf, sideBySide, type DiffLine, type FileDiff } from "./diff";
 import { useDiffLayout } from "./diffLayout";
 import { cutLine, visible } from "./visible";
 
+// All diffs of a card together show about so many at first, each at least a few.
 const SHOWN_LINES = 300;
+const FEWEST_LINES = 20;
+const MOST_LINES = 5_000;
 const LINE_CHARS = 2_000;
 
 interface Props {
@@ -20,6 +23,7 @@ export const Diff = memo(function Diff({ path, before, after, share = 1 }: Props
   const diff = useMemo(() => diffOf(before ?? "", after, share), [before, after, share]);
   const [layout, setLayout] = useDiffLayout();
   const [isWhole, setWhole] = useState(false);
+  const shownLines = Math.max(FEWEST_LINES, Math.floor(SHOWN_LINES / share));
   const total = diff.hunks.reduce((n, hunk) => n + hunk.lines.length, 0);
   const isSplit = layout === "split" && before !== undefined;
   return (
@@ -43,15 +47,16 @@ export const Diff = memo(function Diff({ path, before, after, share = 1 }: Props
           <p className="faint small diff-none">No line differs.</p>
         ) : (
           <table className={isSplit ? "split" : "unified"}>
-            <Lines diff={diff} isSplit={isSplit} limit={isWhole ? Infinity : SHOWN_LINES} />
+            <Lines diff={diff} isSplit={isSplit} limit={isWhole ? MOST_LINES : shownLines} />
           </table>
         )}
       </div>
-      {total > SHOWN_LINES && !isWhole && (
+      {total > shownLines && !isWhole && (
         <button type="button" className="link cut" onClick={() => setWhole(true)}>
           Show all ({total} lines)
         </button>
       )}
+      {total > MOST_LINES && isWhole && <p className="faint small">The first {MOST_LINES} of {total} lines</p>}
     </figure>
   );
 });

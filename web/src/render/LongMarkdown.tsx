@@ -7,10 +7,22 @@ import { Markdown } from "./Markdown";
 // About two screens; each further press shows as much again.
 const SHOWN = 3;
 
+// No piece is longer, so nothing beyond so many of them needs to be looked at.
+const PIECE_CHARS = 10_000;
+
+/** The beginning, or of what grows the end, from a line on. */
+function partOf(text: string, length: number, isEnd: boolean): string {
+  if (text.length <= length) return text;
+  if (!isEnd) return text.slice(0, length);
+  const from = text.length - length;
+  return text.slice(text.indexOf("\n", from) + 1 || from);
+}
+
 export function LongMarkdown({ text, isLive = false }: { text: string; isLive?: boolean }) {
   const [shown, setShown] = useState(SHOWN);
-  const pieces = useMemo(() => splitMarkdown(text), [text]);
-  if (pieces.length <= shown) return pieces.map((piece, i) => <Markdown key={piece.start} text={piece.text} isLive={isLive && i === pieces.length - 1} />);
+  const part = partOf(text, shown * PIECE_CHARS, isLive);
+  const pieces = useMemo(() => splitMarkdown(part), [part]);
+  if (pieces.length <= shown && part.length === text.length) return pieces.map((piece, i) => <Markdown key={piece.start} text={piece.text} isLive={isLive && i === pieces.length - 1} />);
   // What grows is interesting at its end.
   const some = isLive ? pieces.slice(-shown) : pieces.slice(0, shown);
   const more = (

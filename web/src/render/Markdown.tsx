@@ -1,7 +1,7 @@
 // Markdown of an agent as React elements. Only the lexer of `marked` is used: no HTML is ever
 // made, so nothing in the text can become an element that we did not write here.
 import { marked, type Token, type Tokens } from "marked";
-import { memo, useMemo, type ReactNode } from "react";
+import { memo, useMemo, useState, type ReactNode } from "react";
 import { Code } from "./Code";
 import { isCostly } from "./cost";
 import { hasGiantLine, PlainText } from "./Cut";
@@ -110,7 +110,13 @@ function List({ token, depth, isLive }: { token: Tokens.List; depth: number; isL
   return <ol start={typeof token.start === "number" && token.start !== 1 ? token.start : undefined}>{items}</ol>;
 }
 
+// Each is an element or more.
+const SHOWN_CELLS = 1_500;
+
 function Table({ token }: { token: Tokens.Table }) {
+  const [isWhole, setWhole] = useState(false);
+  const limit = Math.max(5, Math.floor(SHOWN_CELLS / token.header.length));
+  const rows = isWhole ? token.rows : token.rows.slice(0, limit);
   const align = (i: number) => token.align[i] ?? undefined;
   return (
     <div className="table" role="region" aria-label="Table" tabIndex={0}>
@@ -125,7 +131,7 @@ function Table({ token }: { token: Tokens.Table }) {
           </tr>
         </thead>
         <tbody>
-          {token.rows.map((row, i) => (
+          {rows.map((row, i) => (
             <tr key={i}>
               {row.map((cell, j) => (
                 <td key={j} className={align(j)}>
@@ -136,6 +142,11 @@ function Table({ token }: { token: Tokens.Table }) {
           ))}
         </tbody>
       </table>
+      {rows.length < token.rows.length && (
+        <button type="button" className="link cut" onClick={() => setWhole(true)}>
+          Show all ({token.rows.length} rows)
+        </button>
+      )}
     </div>
   );
 }

@@ -9,8 +9,9 @@ const ALL_LINES = 5_000;
 // More than this of one line is not laid out until somebody wants it.
 const LINE_CHARS = 2_000;
 
-// Of more than this only the end is read at all.
+// Of more than this only the end is read at all; until somebody wants it, of even less.
 const MOST_CHARS = 512 * 1024;
+const FIRST_CHARS = 128 * 1024;
 // Each colour is an element; output with more of them than this is drawn without.
 const MOST_RUNS = 4_000;
 
@@ -18,20 +19,20 @@ export const Terminal = memo(function Terminal({ text, label = "Output" }: { tex
   const [isWhole, setWhole] = useState(false);
   const read = useRef<Read>(undefined);
   const lines = useMemo(() => {
-    read.current = readOn(read.current, text);
+    read.current = readOn(read.current, text, isWhole ? MOST_CHARS : FIRST_CHARS);
     const all = read.current.ansi.lines();
     while (all.length > 1 && all[all.length - 1]?.length === 0) all.pop();
     return all;
-  }, [text]);
+  }, [text, isWhole]);
   const leftOut = read.current?.from ?? 0;
   const shown = lines.slice(-(isWhole ? ALL_LINES : LAST_LINES));
-  const isCut = shown.length < lines.length || (!isWhole && shown.some((line) => lengthOf(line) > LINE_CHARS));
+  const isCut = shown.length < lines.length || (!isWhole && leftOut > 0) || (!isWhole && shown.some((line) => lengthOf(line) > LINE_CHARS));
   return (
     <div className="terminal">
-      {leftOut > 0 && <p className="faint small">{bytes(leftOut)} before this are not shown; the export has them.</p>}
+      {leftOut > 0 && isWhole && <p className="faint small">{bytes(leftOut)} before this are not shown; the export has them.</p>}
       {isCut && !isWhole && (
         <button type="button" className="link" onClick={() => setWhole(true)}>
-          Show all ({lines.length} lines)
+          {text.length > MOST_CHARS ? `Show more (${bytes(text.length)} in all)` : leftOut > 0 ? `Show all (${bytes(text.length)})` : `Show all (${lines.length} lines)`}
         </button>
       )}
       {isCut && isWhole && <p className="faint small">The last {ALL_LINES} of {lines.length} lines</p>}
@@ -54,23 +55,24 @@ interface Read {
   text: string;
   /** Where reading began. */
   from: number;
+  limit: number;
   ansi: Ansi;
 }
 
 /** Goes on where the last reading ended, if the text has only grown. */
-export function readOn(before: Read | undefined, text: string): Read {
-  const canGoOn = before && text.length - before.from <= 2 * MOST_CHARS && text.startsWith(before.text);
+export function readOn(before: Read | undefined, text: string, limit = MOST_CHARS): Read {
+  const canGoOn = before && before.limit === limit && text.length - before.from <= 2 * limit && text.startsWith(before.text);
   if (canGoOn) {
     if (text.length > before.text.length) before.ansi.feed(text.slice(before.text.length));
     return { ...before, text };
   }
   const ansi = new Ansi();
-  const cutAt = Math.max(0, text.length - MOST_CHARS);
+  const cutAt = Math.max(0, text.length - limit);
   // From the beginning of a line, if there is one.
   const newline = cutAt === 0 ? -1 : text.indexOf("\n", cutAt);
   const from = cutAt === 0 ? 0 : newline < 0 ? cutAt : newline + 1;
   ansi.feed(text.slice(from));
-  return { text, from, ansi };
+  return { text, from, limit, ansi };
 }
 
 /** Text of one look, also over several lines: thousands of plain lines are one piece of text. */

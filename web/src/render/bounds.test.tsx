@@ -89,6 +89,8 @@ describe("a terminal", () => {
   test("of megabytes is read from its end, and says so", () => {
     const { container } = render(<Terminal text={`${"line\n".repeat(1_000_000)}the end`} />);
     expect(container.textContent).toContain("the end");
+    fireEvent.click(screen.getByRole("button", { name: /Show more/ }));
+    expect(container.textContent).toContain("the end");
     expect(container.textContent).toContain("are not shown");
   });
 });

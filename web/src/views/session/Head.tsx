@@ -1,7 +1,7 @@
 // The bar above a session: its title, how it stands, what can be set, what it has used.
 import { useState } from "react";
 import { asProblem, type Problem } from "../../api/problem";
-import type { Changes, Choosable, Session } from "../../api/types";
+import type { Changes, Choosable, Session, SessionStatus } from "../../api/types";
 import { useSessionActions } from "../../list/actions";
 import { IconButton } from "../../parts/Button";
 import { Menu } from "../../parts/Menu";
@@ -52,11 +52,12 @@ export function Head({ open, store, title, isRaw, onRaw }: Props) {
             {cutLine(title, 300)}
           </h1>
         )}
-        {session && <StatusBadge status={conversation.waiting.length > 0 ? "requires_action" : conversation.running ? "running" : session.status} />}
+        {session && <StatusBadge status={statusOf(open, session)} />}
         <span className="head-end">
           <IconButton icon="code" label="Raw events (e)" aria-pressed={isRaw} onClick={onRaw} />
           <Menu
             label="More"
+            disabled={items.length === 0}
             items={items.map((item) => (item.label.startsWith("Rename") ? { ...item, label: "Rename", run: () => setRenaming(true) } : item))}
           />
         </span>
@@ -80,6 +81,14 @@ export function Head({ open, store, title, isRaw, onRaw }: Props) {
       {dialog}
     </header>
   );
+}
+
+/** What the log says, which is told sooner than the list; the rest as the list has it. */
+function statusOf({ conversation, isRead }: Open, session: Session): SessionStatus {
+  if (conversation.waiting.length > 0) return "requires_action";
+  if (conversation.running) return "running";
+  const isOver = isRead && conversation.seq >= session.head && (session.status === "running" || session.status === "requires_action");
+  return isOver ? "idle" : session.status;
 }
 
 /** How far the plan is, wherever one has scrolled to. */

@@ -96,18 +96,25 @@ const KINDS: Record<string, string> = {
 function OptionName({ option }: { option: QuestionOption }) {
   const name = cutLine(option.name.trim(), NAME_CHARS);
   const kind = KINDS[option.kind] ?? (option.kind ? cutLine(option.kind, 40) : "of no known kind");
-  if (name.toLowerCase() === kind) return name;
+  if (wordsOf(name) === wordsOf(kind)) return name;
   return (
     <span className="option-name">
-      <span>{name || cutLine(option.optionId, NAME_CHARS)}</span>
-      <small>{kind}</small>
+      <span>{name || `(${kind})`}</span>
+      <small>{name ? kind : "the agent gave it no name"}</small>
     </span>
   );
 }
 
+/** The words in any order: `Always allow` says what `allow always` does. */
+function wordsOf(name: string): string {
+  return name.toLowerCase().split(/\s+/).sort().join(" ");
+}
+
+/** What allows once is what most want, and the least that one can regret. */
 function lookOf(option: QuestionOption, all: QuestionOption[]): "primary" | "danger" | "plain" {
   if (option.kind.startsWith("reject")) return "danger";
-  return all.find((each) => each.kind.startsWith("allow")) === option ? "primary" : "plain";
+  const wanted = all.find((each) => each.kind === "allow_once") ?? all.find((each) => each.kind.startsWith("allow"));
+  return wanted === option ? "primary" : "plain";
 }
 
 function Resolved({ item, resolution }: { item: QuestionItem; resolution: Resolution }) {

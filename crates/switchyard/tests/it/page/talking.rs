@@ -55,8 +55,9 @@ async fn a_question_is_answered_by_click_and_by_key_also_one_from_before() {
     visit.picture("approvals").await;
     visit.open_session(&session).await;
     visit.until_there(".question-card").await;
-    // The third option rejects; keys are for the question where nobody writes.
+    // The third option rejects; its keys are shown once they count.
     visit.browser.run("document.activeElement?.blur()", Value::Null).await;
+    visit.until_there(".question-card.current kbd").await;
     visit.browser.press("3").await;
     visit.until_gone(".question-card").await;
     visit.until_idle(&session).await;
