@@ -25,6 +25,9 @@ beforeEach(() => {
   sessionStorage.clear();
   stopKeys = listenToKeys();
   vi.useFakeTimers();
+  // The clock of the test before was ahead of this one.
+  fireEvent.keyDown(document.body, { key: "F9" });
+  vi.advanceTimersByTime(1000);
   vi.stubGlobal("fetch", (path: string, init: RequestInit) => {
     answered.push(`${path.slice(path.lastIndexOf("/") + 1)} ${(JSON.parse(String(init.body)) as { optionId: string }).optionId}`);
     return Promise.resolve(Response.json({}));
@@ -93,6 +96,8 @@ test("a key that was meant for the question before does not answer the next", ()
   const page = render(<Page waiting={[a]} />);
   settle();
   page.rerender(<Page waiting={[b]} />);
+  // After a pause, so that nothing but the new question speaks against it.
+  act(() => vi.advanceTimersByTime(SETTLE / 2));
   fireEvent.keyDown(document.body, { key: "1" });
   expect(answered).toEqual([]);
   settle();
@@ -132,6 +137,19 @@ test("in the empty prompt a single key answers after a pause, and leaves nothing
   settle();
   expect(answered).toEqual([`${item.requestId} yes`]);
   expect(screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Prompt" }).value).toBe("");
+});
+
+test("in the empty prompt a key that follows others is written, not an answer", () => {
+  render(<Page waiting={[question()]} />);
+  settle();
+  type("a");
+  const field = screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Prompt" });
+  fireEvent.keyDown(field, { key: "Backspace" });
+  fireEvent.change(field, { target: { value: "", selectionStart: 0 } });
+  type("y", 100);
+  settle();
+  expect(answered).toEqual([]);
+  expect(field.value).toBe("y");
 });
 
 test("whoever writes a prompt while a question waits or comes answers nothing", () => {

@@ -147,6 +147,54 @@ test("every kind of item can be drawn, folded and open", () => {
   expect(types).toEqual(new Set(["notice", "prompt", "thought", "answer", "content", "tool", "plan", "end"]));
 });
 
+const RUN = update("tool_call", { toolCallId: "c", title: "Run it", kind: "execute", status: "in_progress", content: [{ type: "terminal", terminalId: "term_1" }] });
+const printed = (data: string): Parameters<typeof log>[number] => ["terminal_output", { terminalId: "term_1", data }, "t1"];
+
+test("a card shows what its terminal prints, also before the card was there, and how it ended", () => {
+  const events = log(["turn_started", {}, "t1"], printed("\u001b[32mone\u001b[0m\n"), RUN, printed("two\n"), ["terminal_exited", { terminalId: "term_1", exitCode: 3 }, "t1"]);
+  draw(events.slice(0, 3));
+  expect(screen.getByLabelText("Output").textContent).toBe("one\n");
+  expect(screen.getByText("one").className).toBe("fg-green");
+  cleanup();
+  draw(events);
+  expect(screen.getByLabelText("Output").textContent).toBe("one\ntwo\n");
+  expect(screen.getByText("Exit code 3")).toBeTruthy();
+});
+
+test("a running card stays open when its question is answered, and shows a change once while it waits", () => {
+  const change = { type: "diff", path: "/home/me/a", oldText: "x", newText: "y" };
+  const asks: Parameters<typeof log>[number] = ["permission_requested", { requestId: "edit", ask: true, request: { toolCall: { toolCallId: "c" }, options: REQUEST.options } }, "t1"];
+  const events = log(
+    ["turn_started", {}, "t1"],
+    update("tool_call", { toolCallId: "c", title: "Edit a", kind: "edit", status: "pending", content: [change] }),
+    asks,
+    ["permission_resolved", { requestId: "edit", by: { who: "client" }, allowed: true }, "t1"],
+    update("tool_call_update", { toolCallId: "c", status: "in_progress" }),
+  );
+  draw(events.slice(0, 3));
+  expect(screen.getAllByRole("figure")).toHaveLength(1);
+  expect(screen.getByRole("button", { name: /Edit a/ }).getAttribute("aria-expanded")).toBe("false");
+  cleanup();
+  draw(events);
+  expect(screen.getByRole("button", { name: /Edit a/ }).getAttribute("aria-expanded")).toBe("true");
+  expect(screen.getAllByRole("figure")).toHaveLength(1);
+});
+
+test("a prompt that was dropped can be put back", () => {
+  const reuse = vi.fn();
+  const { items } = reduce(EMPTY, log(["prompt_received", { by: "me", prompt: [{ type: "text", text: "later" }] }, "t2"], ["prompt_dropped", { reason: "cancelled" }, "t2"]));
+  const context = { id: "s1", cwd: "/", folds: new Map<string, boolean>(), fork: () => undefined, noteOnScreen: () => undefined, reuse };
+  render(
+    <InSession.Provider value={context}>
+      {new Rows().of(items).map((row) => (
+        <RowView key={row.key} row={row} isLive={false} />
+      ))}
+    </InSession.Provider>,
+  );
+  fireEvent.click(screen.getByRole("button", { name: "Put it back into the prompt" }));
+  expect(reuse).toHaveBeenCalledWith("later");
+});
+
 function Writing({ isRunning = false, onStop = () => undefined }) {
   const attachments = useAttachments("s1");
   return (
