@@ -3,9 +3,14 @@
 //! The file holds one JSON string a line, the newest last, for its owner alone. A line that
 //! cannot be read is skipped.
 
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+const PRIVATE: u32 = 0o600;
 
 /// Entries that are kept.
 const MAX_ENTRIES: usize = 1000;
@@ -88,45 +93,84 @@ impl HistoryFile {
         Self(path.to_owned())
     }
 
+    /// What is kept; nothing if there is no file of ours there.
     pub(crate) fn read(&self) -> Vec<String> {
-        let text = std::fs::read(&self.0).unwrap_or_default();
-        let lines = text.split(|byte| *byte == b'\n');
-        let entries: Vec<String> =
-            lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
-        let n_old = entries.len().saturating_sub(MAX_ENTRIES);
-        entries.into_iter().skip(n_old).collect()
+        match self.tail() {
+            Ok(text) => entries(&text),
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    tracing::warn!(%error, path = %self.0.display(), "cannot read what was typed");
+                }
+                Vec::new()
+            }
+        }
     }
 
     /// Several chats append to it, each a line at a time.
     pub(crate) fn append(&self, entry: &str) -> io::Result<()> {
-        if std::fs::metadata(&self.0).is_ok_and(|about| about.len() > MAX_FILE_BYTES) {
+        let mut file = self.open(OpenOptions::new().append(true).create(true))?;
+        if file.metadata()?.len() > MAX_FILE_BYTES {
             self.shorten()?;
+            file = self.open(OpenOptions::new().append(true).create(true))?;
         }
-        let mut file = private().append(true).open(&self.0)?;
-        file.write_all(format!("{}\n", serde_json::Value::from(entry)).as_bytes())
+        file.write_all(line(entry).as_bytes())
+    }
+
+    /// As much of its end as is kept.
+    fn tail(&self) -> io::Result<Vec<u8>> {
+        let mut file = self.open(OpenOptions::new().read(true))?;
+        let start = file.metadata()?.len().saturating_sub(2 * MAX_FILE_BYTES);
+        file.seek(SeekFrom::Start(start))?;
+        let mut text = Vec::new();
+        file.take(2 * MAX_FILE_BYTES).read_to_end(&mut text)?;
+        Ok(text)
     }
 
     fn shorten(&self) -> io::Result<()> {
-        let lines: Vec<String> = self
-            .read()
-            .iter()
-            .rev()
-            .take(MAX_ENTRIES / 2)
-            .rev()
-            .map(|entry| format!("{}\n", serde_json::Value::from(entry.as_str())))
-            .collect();
+        let mut left = MAX_FILE_BYTES / 2;
+        let mut kept: Vec<String> = Vec::new();
+        for entry in self.read().iter().rev().take(MAX_ENTRIES / 2) {
+            let line = line(entry);
+            let Some(rest) = left.checked_sub(line.len() as u64) else { break };
+            left = rest;
+            kept.push(line);
+        }
+        kept.reverse();
         let new = self.0.with_extension(format!("{}.new", std::process::id()));
-        let mut file = private().write(true).truncate(true).open(&new)?;
-        file.write_all(lines.concat().as_bytes())?;
+        // What is left of a process that died had the same name.
+        let _ = std::fs::remove_file(&new);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&new)?;
+        file.write_all(kept.concat().as_bytes())?;
         std::fs::rename(new, &self.0)
+    }
+
+    /// Opens the file if it is one: a link may lead to anything, a pipe would wait for
+    /// whoever is at its other end. It is for its owner alone, also if it was not before:
+    /// prompts hold whatever secrets were typed.
+    fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let flags = i32::try_from(flags.bits()).unwrap_or_default();
+        let file = options.mode(PRIVATE).custom_flags(flags).open(&self.0)?;
+        let about = file.metadata()?;
+        if !about.is_file() {
+            return Err(io::Error::other("it is no file"));
+        }
+        if about.permissions().mode() & 0o077 != 0 {
+            file.set_permissions(Permissions::from_mode(PRIVATE))?;
+        }
+        Ok(file)
     }
 }
 
-/// For us alone: prompts hold whatever secrets were typed.
-fn private() -> std::fs::OpenOptions {
-    let mut options = std::fs::OpenOptions::new();
-    options.create(true).mode(0o600);
-    options
+fn line(entry: &str) -> String {
+    format!("{}\n", serde_json::Value::from(entry))
+}
+
+fn entries(text: &[u8]) -> Vec<String> {
+    let lines = text.split(|byte| *byte == b'\n');
+    let all: Vec<String> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    let n_old = all.len().saturating_sub(MAX_ENTRIES);
+    all.into_iter().skip(n_old).collect()
 }
 
 #[cfg(test)]
