@@ -106,16 +106,4 @@ fn give_back_on_panic() {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::Ordering;
-
-    use super::{IS_TAKEN, give_back_on_panic};
-
-    #[test]
-    fn a_panic_anywhere_gives_the_terminal_back() {
-        give_back_on_panic();
-        IS_TAKEN.store(true, Ordering::SeqCst);
-        let panicked = std::thread::spawn(|| panic!("on purpose")).join();
-        assert!(panicked.is_err() && !IS_TAKEN.load(Ordering::SeqCst));
-    }
-}
+mod tests;
