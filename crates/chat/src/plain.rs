@@ -29,6 +29,17 @@ pub async fn plain(
     stop: impl Future<Output = ()>,
 ) -> Result<Left, ChatError> {
     tokio::pin!(stop);
+    // A session that nobody says anything in is not worth making.
+    let mut first = None;
+    if makes_one(&wanted.start) {
+        first = tokio::select! {
+            line = next(&mut lines) => line,
+            () = &mut stop => return Ok(Left::default()),
+        };
+        if first.is_none() {
+            return Ok(Left::default());
+        }
+    }
     let opening = open(&client, &wanted);
     let session = tokio::select! {
         session = opening => session?,
@@ -45,14 +56,14 @@ pub async fn plain(
     };
     talk.left.session = Some(talk.session.id.clone());
     loop {
-        let line = tokio::select! {
-            line = lines.recv() => line,
-            () = &mut stop => return Ok(talk.left),
+        let line = match first.take() {
+            Some(line) => Some(line),
+            None => tokio::select! {
+                line = next(&mut lines) => line,
+                () = &mut stop => return Ok(talk.left),
+            },
         };
         let Some(line) = line else { return Ok(talk.left) };
-        if line.trim().is_empty() {
-            continue;
-        }
         tokio::select! {
             taken = talk.turn(line.trim(), &mut out) => taken?,
             () = &mut stop => {
@@ -60,6 +71,20 @@ pub async fn plain(
                 "cancelled".clone_into(talk.left.stop.get_or_insert_default());
                 return Ok(talk.left);
             }
+        }
+    }
+}
+
+fn makes_one(start: &Start) -> bool {
+    matches!(start, Start::Agent(_) | Start::AnyAgent | Start::Command(_))
+}
+
+/// The next line that says something.
+async fn next(lines: &mut Lines) -> Option<String> {
+    loop {
+        let line = lines.recv().await?;
+        if !line.trim().is_empty() {
+            return Some(line);
         }
     }
 }
