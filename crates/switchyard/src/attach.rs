@@ -2,11 +2,13 @@
 
 use std::io::BufRead as _;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use sessions::projection::sanitize_line;
 use store::EventLog;
 use tokio::sync::mpsc;
-use wire::{CallId, Event, Json, Kind, Seq};
+use wire::{CallId, Event, Json, Kind, Seq, SessionId, TurnId};
 
 use crate::ask::{Typed, Whole, asked, typed};
 use crate::cli::Format;
@@ -14,7 +16,7 @@ use crate::cli_daemon::AttachArgs;
 use crate::config::Config;
 use crate::follow::show;
 use crate::format::{Formatter, TextOptions};
-use crate::outcome::{ERROR, Failure};
+use crate::outcome::{ERROR, Failure, INTERRUPTED, NOT_FOUND};
 use crate::reach::Daemon;
 use crate::reached::Reached;
 use crate::signals::Signals;
@@ -23,6 +25,12 @@ use crate::{terminal, world};
 
 /// Events read at once.
 const PAGE: usize = 256;
+/// A person takes longer to read a question.
+const READ_WITHIN: Duration = Duration::from_millis(600);
+/// A person takes longer to type a line.
+const PASTED_WITHIN: Duration = Duration::from_millis(100);
+/// How often is looked whether the session is still there.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) async fn attach(args: AttachArgs, config: Config) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
@@ -39,21 +47,25 @@ pub(crate) async fn attach(args: AttachArgs, config: Config) -> Result<ExitCode,
         formatter: Formatter::new(Format::Text, record.id, options),
         cursor: Seq(0),
         shown_from: Seq(args.after.unwrap_or_default()),
+        came_at: record.head,
         session: Reached::There { daemon, id: record.id },
         questions: Vec::new(),
         whole: Whole::new(),
         offers_more: false,
-        is_running: false,
+        open_turns: Vec::new(),
+        stop: None,
+        has_terminal: terminal::can_ask(),
+        line_before: None,
     };
-    if terminal::can_ask() {
+    if view.has_terminal {
         terminal::say("type to prompt; Ctrl-C stops a turn, Ctrl-D leaves; the session stays");
     }
     let mut lines = Some(read_lines());
     loop {
         let is_looked_at = view.catch_up(&*log).await?;
         // Nobody types any more, and everything that was asked for has been seen.
-        if !is_looked_at || (lines.is_none() && !view.is_running) {
-            return Ok(ExitCode::SUCCESS);
+        if !is_looked_at || (lines.is_none() && !view.is_running()) {
+            return Ok(ExitCode::from(view.exit_code()));
         }
         tokio::select! {
             waited = log.wait(record.id, view.cursor) => waited?,
@@ -61,13 +73,12 @@ pub(crate) async fn attach(args: AttachArgs, config: Config) -> Result<ExitCode,
                 Some(line) => {
                     // Whoever typed it may have seen a question that is not here yet.
                     view.catch_up(&*log).await?;
-                    view.hear(line.trim()).await?;
+                    view.hear(&line).await?;
                 }
-                // Whoever pipes prompts in wants to see what becomes of them.
-                None if view.is_running => lines = None,
-                None => return Ok(ExitCode::SUCCESS),
+                // Whoever pipes prompts in, or nothing, wants to see what becomes of the turn.
+                None => lines = None,
             },
-            code = signals.next() => match view.is_running {
+            code = signals.next() => match view.is_running() {
                 true => view.session.cancel_soon("attach").await?,
                 false => return Ok(ExitCode::from(code)),
             },
@@ -75,17 +86,31 @@ pub(crate) async fn attach(args: AttachArgs, config: Config) -> Result<ExitCode,
                 let why = why.unwrap_or_default();
                 return Err(Failure::new(ERROR, why).hint("the session is in the log"));
             }
+            gone = deleted(&*log, record.id) => {
+                gone?;
+                return Err(Failure::new(NOT_FOUND, "the session was deleted"));
+            }
         }
     }
+}
+
+/// Until there is no such session any more; a log tells nobody about that.
+async fn deleted(log: &dyn EventLog, id: SessionId) -> Result<(), Failure> {
+    while log.session(id).await?.is_some() {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    Ok(())
 }
 
 /// A question that waits for an answer.
 struct Asked {
     id: CallId,
+    turn: Option<TurnId>,
     request: Value,
     /// All of what it is about, where that is longer than what is shown.
     whole: Option<String>,
     is_form: bool,
+    shown_at: Instant,
 }
 
 /// What is on the screen, and what can be answered.
@@ -93,12 +118,19 @@ struct View {
     formatter: Formatter,
     cursor: Seq,
     shown_from: Seq,
+    /// The last event that was there before us.
+    came_at: Seq,
     session: Reached,
     questions: Vec<Asked>,
     whole: Whole,
     /// A question that is about to be shown is longer than what is shown of it.
     offers_more: bool,
-    is_running: bool,
+    /// Prompts whose turn has not ended.
+    open_turns: Vec<TurnId>,
+    /// How the last turn ended that did so before our eyes.
+    stop: Option<String>,
+    has_terminal: bool,
+    line_before: Option<Instant>,
 }
 
 impl View {
@@ -129,14 +161,24 @@ impl View {
         let payload: Value = event.payload.read().unwrap_or_default();
         let whole = self.whole.see(event);
         match event.kind {
-            Kind::PromptReceived | Kind::TurnStarted => self.is_running = true,
-            Kind::TurnEnded => self.is_running = false,
+            Kind::PromptReceived | Kind::TurnStarted => {
+                self.open_turns.extend(event.turn.filter(|turn| !self.open_turns.contains(turn)));
+            }
+            Kind::TurnEnded => {
+                self.open_turns.retain(|turn| Some(*turn) != event.turn);
+                self.questions.retain(|asked| asked.turn.is_none() || asked.turn != event.turn);
+                // How turns of the past ended is not how this one did.
+                let stop = payload["stopReason"].as_str().filter(|_| event.seq > self.came_at);
+                self.stop = stop.map(str::to_owned);
+            }
+            Kind::PromptDropped => self.open_turns.retain(|turn| Some(*turn) != event.turn),
             Kind::PermissionRequested | Kind::ElicitationRequested => {
                 let Some(id) = asked(&payload) else { return };
                 self.offers_more |= whole.is_some() && event.seq > self.shown_from;
                 let is_form = event.kind == Kind::ElicitationRequested;
                 let request = payload["request"].clone();
-                self.questions.push(Asked { id, request, whole, is_form });
+                let (turn, shown_at) = (event.turn, Instant::now());
+                self.questions.push(Asked { id, turn, request, whole, is_form, shown_at });
             }
             Kind::PermissionResolved | Kind::ElicitationResolved => {
                 let id = payload["requestId"].as_str();
@@ -146,16 +188,41 @@ impl View {
         }
     }
 
+    fn is_running(&self) -> bool {
+        !self.open_turns.is_empty()
+    }
+
+    /// As that of `run`, where nobody sits at a terminal.
+    fn exit_code(&self) -> u8 {
+        match self.stop.as_deref() {
+            _ if self.has_terminal => 0,
+            Some("error") => ERROR,
+            Some("cancelled") => INTERRUPTED,
+            _ => 0,
+        }
+    }
+
     /// A line is the answer to the oldest question, or the next prompt.
-    async fn hear(&mut self, line: &str) -> Result<(), Failure> {
+    async fn hear(&mut self, line: &Line) -> Result<(), Failure> {
+        let before = self.line_before.replace(line.at);
+        let (line, at) = (line.text.trim(), line.at);
         let Some(asked) = self.questions.first() else {
             if !line.is_empty() {
                 let blocks = json!([{ "type": "text", "text": line }]);
-                self.session.prompt(Json::of(&json!({ "prompt": blocks })), "attach").await?;
-                self.is_running = true;
+                let params = Json::of(&json!({ "prompt": blocks }));
+                let turn = self.session.prompt(params, "attach").await?;
+                self.open_turns.push(turn);
             }
             return Ok(());
         };
+        // What was typed before the question could be read, or pasted, is no answer to it.
+        let is_early = at < asked.shown_at + READ_WITHIN;
+        let is_pasted = before.is_some_and(|before| at < before + PASTED_WITHIN);
+        if self.has_terminal && (is_early || is_pasted) {
+            let line = sanitize_line(line, 60);
+            terminal::say(&format!("`{line}` was typed too early to be an answer; type it now"));
+            return Ok(());
+        }
         match typed(line, &asked.request) {
             Typed::Answer(answer) => self.session.answer(asked.id, answer, "attach").await,
             _ if asked.is_form => terminal::say("the agent asks with a form: Enter rejects it"),
@@ -168,13 +235,19 @@ impl View {
     }
 }
 
+/// A line, and when it came.
+struct Line {
+    text: String,
+    at: Instant,
+}
+
 /// Lines from stdin, read on a thread that nothing can interrupt.
-fn read_lines() -> mpsc::Receiver<String> {
+fn read_lines() -> mpsc::Receiver<Line> {
     let (sender, lines) = mpsc::channel(16);
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
-            let Ok(line) = line else { break };
-            if sender.blocking_send(line).is_err() {
+            let Ok(text) = line else { break };
+            if sender.blocking_send(Line { text, at: Instant::now() }).is_err() {
                 break;
             }
         }
@@ -183,7 +256,7 @@ fn read_lines() -> mpsc::Receiver<String> {
 }
 
 /// Never ready once stdin has ended.
-async fn next(lines: &mut Option<mpsc::Receiver<String>>) -> Option<String> {
+async fn next(lines: &mut Option<mpsc::Receiver<Line>>) -> Option<Line> {
     match lines {
         Some(lines) => lines.recv().await,
         None => std::future::pending().await,
