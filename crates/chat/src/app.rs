@@ -124,6 +124,9 @@ impl App {
                 Some(news) = self.inbox.recv() => self.hear(news)?,
                 _ = ticks.tick() => {
                     self.is_dirty |= self.state.tick(now());
+                    let effects = self.state.settle();
+                    self.is_dirty |= !effects.is_empty();
+                    self.perform(effects)?;
                 }
             }
             if self.is_dirty && drawn_at.elapsed() >= FRAME {
@@ -144,7 +147,7 @@ impl App {
     fn typed(&mut self, typed: Typed) -> Result<(), ChatError> {
         self.state.tick(now());
         let effects = match typed {
-            Typed::Key(key) => self.state.press(key),
+            Typed::Keys(keys) => self.state.press_all(&keys),
             Typed::Paste(text) => self.state.paste(&text),
             Typed::Resize => Vec::new(),
         };

@@ -6,9 +6,12 @@
 
 mod asking;
 mod notes;
+mod people;
 mod prompt;
 mod prose;
 mod reading;
+mod terminal;
+mod terminals;
 mod tool;
 mod usage;
 
@@ -19,13 +22,16 @@ use wire::{Event, Kind, Seq, TurnId};
 
 pub(crate) use asking::{Field, FieldKind, Question, Wants};
 pub(crate) use notes::Tone;
+pub(crate) use people::Own;
 pub(crate) use prompt::Waiting;
+pub(crate) use terminals::Terminal;
 pub(crate) use tool::{Output, Status, Tool};
 pub(crate) use usage::Usage;
 
 use prose::Prose;
 pub(crate) use reading::line;
 use reading::text_of;
+use terminals::Terminals;
 
 /// More slash commands than anybody offers.
 const MAX_COMMANDS: usize = 500;
@@ -88,6 +94,10 @@ pub(crate) struct Conversation {
     pub(crate) last_stop: Option<String>,
     /// The agent says that what it offers has changed.
     pub(crate) n_offers: u64,
+    pub(crate) own: Own,
+    /// Somebody else has asked something.
+    pub(crate) has_others: bool,
+    terminals: Terminals,
     tools: HashMap<(Option<TurnId>, String), usize>,
     /// The plan of the running turn.
     plan: Option<usize>,
@@ -110,6 +120,11 @@ impl Conversation {
         &self.items
     }
 
+    /// What was printed at a terminal, as far as it is known.
+    pub(crate) fn terminal(&self, id: &str) -> Option<&Terminal> {
+        self.terminals.get(id)
+    }
+
     pub(crate) fn hear(&mut self, event: &Event) -> Heard {
         if event.seq <= self.cursor {
             return Heard::Known;
@@ -123,9 +138,17 @@ impl Conversation {
         if event.kind.update_name() != Some("user_message_chunk") {
             self.end_echo(event.turn);
         }
-        match event.kind.update_name() {
-            Some(name) => self.update(name, event.turn.or(self.running), &payload["update"]),
-            None => self.own_event(event, &payload),
+        match (event.kind.as_str(), event.kind.update_name()) {
+            ("terminal_output", _) => {
+                let cards = self.terminals.output(&payload);
+                self.touch(&cards);
+            }
+            ("terminal_exited", _) => {
+                let cards = self.terminals.exited(&payload);
+                self.touch(&cards);
+            }
+            (_, Some(name)) => self.update(name, event.turn.or(self.running), &payload["update"]),
+            (_, None) => self.own_event(event, &payload),
         }
         Heard::New
     }
@@ -214,6 +237,18 @@ impl Conversation {
         if let Part::Tool(tool) = &mut item.part {
             tool.merge(fields);
             item.revision = item.revision.wrapping_add(1);
+            for id in tool.terminals() {
+                self.terminals.shown_by(&id, index);
+            }
+        }
+    }
+
+    /// These items are to be drawn anew.
+    fn touch(&mut self, items: &[usize]) {
+        for index in items {
+            if let Some(item) = self.items.get_mut(*index) {
+                item.revision = item.revision.wrapping_add(1);
+            }
         }
     }
 
@@ -249,10 +284,12 @@ impl Conversation {
             Kind::TurnEnded => self.turn_ended(event, payload),
             Kind::PermissionRequested => {
                 let call = &payload["request"]["toolCall"];
+                let turn = event.turn.or(self.running);
                 if call["toolCallId"].is_string() && payload["limit"].is_null() {
-                    self.tool(event.turn.or(self.running), call);
+                    self.tool(turn, call);
                 }
-                self.ask(event, Question::permission(payload));
+                let question = Question::permission(payload, self.tool_of(turn, call));
+                self.ask(event, question);
             }
             Kind::ElicitationRequested => self.ask(event, Question::form(payload)),
             Kind::PermissionResolved | Kind::ElicitationResolved => self.resolved(event, payload),
@@ -261,6 +298,15 @@ impl Conversation {
                 self.is_cancelling = self.running.is_some();
             }
             _ => self.remark(event, payload),
+        }
+    }
+
+    /// The card of a call.
+    fn tool_of(&self, turn: Option<TurnId>, call: &Value) -> Option<&Tool> {
+        let index = self.tools.get(&(turn, call["toolCallId"].as_str()?.to_owned()))?;
+        match &self.items.get(*index)?.part {
+            Part::Tool(tool) => Some(tool),
+            _ => None,
         }
     }
 
@@ -286,8 +332,10 @@ impl Conversation {
         self.usage.turn_ended(payload);
         self.tell_end(event, payload);
         self.last_stop = payload["stopReason"].as_str().map(str::to_owned);
-        self.running = None;
-        self.is_cancelling = false;
+        if event.turn.is_none() || event.turn == self.running {
+            self.running = None;
+            self.is_cancelling = false;
+        }
         // Nobody waits for these answers any more.
         self.questions.retain(|question| question.turn != event.turn || event.turn.is_none());
         let is_of_turn = |item: &&mut Item| item.turn == event.turn;

@@ -1,7 +1,7 @@
 //! What the state wants done, and what it hears of it.
 
 use serde_json::Value;
-use wire::{CallId, Event};
+use wire::{CallId, Event, TurnId};
 
 use crate::info::{AgentInfo, SessionInfo};
 
@@ -70,8 +70,11 @@ pub(crate) enum News {
         is_complete: bool,
     },
     Files(Vec<String>),
-    /// A prompt is in the log.
-    Taken,
+    /// A prompt is in the log, and will be this turn.
+    Taken {
+        text: String,
+        turn: Option<TurnId>,
+    },
     /// A prompt could not be sent.
     NotTaken {
         text: String,

@@ -47,9 +47,38 @@ pub(crate) struct AgentInfo {
     pub(crate) name: Option<String>,
     pub(crate) version: Option<String>,
     pub(crate) is_usable: bool,
+    pub(crate) diagnoses: Vec<Diagnosis>,
+}
+
+/// What is wrong with an agent.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Diagnosis {
+    pub(crate) message: String,
+}
+
+impl AgentInfo {
+    /// Why the built-in agent cannot be used, and what to do about it, on one safe line.
+    pub(crate) fn obstacle(&self) -> Option<String> {
+        if self.is_usable {
+            return None;
+        }
+        let why = self.diagnoses.first().map_or("not ready", |first| first.message.as_str());
+        let why = line(why.lines().next().unwrap_or_default(), 160);
+        let id = line(&self.id, 40);
+        Some(format!("needs a model server: {why}; `switchyard agents doctor {id}` says more"))
+    }
 }
 
 impl SessionInfo {
+    /// What it does, in words.
+    pub(crate) fn status_words(&self) -> String {
+        match self.status.as_str() {
+            "requires_action" | "waiting" | "waiting_for_you" => "waiting for you".to_owned(),
+            other => line(&other.replace('_', " "), 40),
+        }
+    }
+
     /// What to call it, on one safe line.
     pub(crate) fn words(&self) -> String {
         match &self.title {

@@ -26,6 +26,7 @@ mod picker;
 mod plain;
 mod render;
 mod screen;
+mod shell;
 mod state;
 mod theme;
 mod view;

@@ -32,11 +32,14 @@ pub(crate) struct Entry {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) about: String,
+    /// It cannot be chosen, as what is said about it tells.
+    pub(crate) is_blocked: bool,
 }
 
 impl Entry {
     pub(crate) fn new(id: &str, name: &str, about: &str) -> Self {
-        Self { id: id.to_owned(), name: line(name, 200), about: line(about, 200) }
+        let (name, about) = (line(name, 200), line(about, 300));
+        Self { id: id.to_owned(), name, about, is_blocked: false }
     }
 }
 

@@ -6,6 +6,7 @@
 mod choosing;
 mod keys;
 mod news;
+mod settling;
 mod speaking;
 
 use crate::completion::{Completion, complete};
@@ -16,9 +17,10 @@ use crate::form::Form;
 use crate::history::History;
 use crate::info::SessionInfo;
 use crate::picker::Picker;
+use settling::Due;
 
 /// A question is not answered by what was typed before it could be seen.
-const ARMED_AFTER_MS: u64 = 400;
+const ARMED_AFTER_MS: u64 = 600;
 /// Leaving takes two presses within this.
 const LEAVES_WITHIN_MS: u64 = 2000;
 /// A remark stays for so long.
@@ -52,6 +54,12 @@ pub(crate) struct State {
     asked_at: Option<(wire::CallId, u64)>,
     /// Answers that are on their way.
     answered: Vec<wire::CallId>,
+    /// The answer that waits for its key to stay alone.
+    due: Option<Due>,
+    /// The keys at hand came together.
+    comes_together: bool,
+    /// A person wants the turn to end; it has not yet.
+    is_stopping: bool,
     leaving_since: Option<u64>,
     /// Prompts that are on their way to the daemon.
     pub(crate) n_sending: usize,
@@ -85,6 +93,7 @@ impl State {
         if self.leaving_since.is_some_and(|since| now >= since + LEAVES_WITHIN_MS) {
             self.leaving_since = None;
         }
+        self.is_stopping &= self.is_running();
         self.look_at_question();
         before != seen(self) || self.is_moving()
     }
@@ -170,8 +179,15 @@ impl State {
     }
 
     pub(crate) fn say(&mut self, text: impl Into<String>) {
-        let text = crate::conversation::line(&text.into(), 500);
-        self.remark = Some((text, self.now + REMARK_MS));
+        self.say_for(text, REMARK_MS);
+    }
+
+    fn say_for(&mut self, text: impl Into<String>, ms: u64) {
+        // There is one line for it.
+        let text: String = text.into();
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let text = crate::conversation::line(&lines.collect::<Vec<_>>().join("; "), 500);
+        self.remark = Some((text, self.now + ms));
     }
 
     pub(crate) fn remark(&self) -> Option<&str> {
@@ -182,6 +198,11 @@ impl State {
         self.talk.running.is_some() || !self.talk.waiting.is_empty()
     }
 
+    /// Somebody wants the running turn to end.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_running() && (self.is_stopping || self.talk.is_cancelling)
+    }
+
     /// The model in use, if the agent says.
     pub(crate) fn model(&self) -> Option<&str> {
         self.session.as_ref()?.options.as_ref()?.model.as_ref()?.current.as_deref()
@@ -190,6 +211,10 @@ impl State {
     pub(crate) fn mode(&self) -> Option<&str> {
         let offered = || self.session.as_ref()?.options.as_ref()?.mode.as_ref()?.current.as_deref();
         self.talk.mode.as_deref().or_else(offered)
+    }
+
+    pub(crate) fn effort(&self) -> Option<&str> {
+        self.session.as_ref()?.options.as_ref()?.effort.as_ref()?.current.as_deref()
     }
 
     pub(crate) fn title(&self) -> Option<String> {
@@ -204,10 +229,14 @@ impl State {
 
     /// Begins anew with another session.
     fn forget(&mut self) {
+        let own = std::mem::take(&mut self.talk.own);
         self.talk = Conversation::default();
+        self.talk.own = own;
         self.link = Link::Opening;
         self.asked_at = None;
         self.answered.clear();
+        self.due = None;
+        self.is_stopping = false;
         self.is_answering = false;
         self.form = None;
         self.n_offers_known = 0;

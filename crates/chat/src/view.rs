@@ -23,6 +23,7 @@ struct Key {
     columns: usize,
     shows_thinking: bool,
     shows_tools: bool,
+    has_others: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +44,7 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) fn new(theme: Theme) -> Self {
-        let key = Key { columns: 0, shows_thinking: false, shows_tools: false };
+        let key = Key { columns: 0, shows_thinking: false, shows_tools: false, has_others: false };
         Self { theme, key, drawn: HashMap::new(), top: None, rows: 0 }
     }
 
@@ -160,7 +161,8 @@ impl View {
 
     fn fit(&mut self, state: &State, columns: usize, rows: usize) {
         let State { shows_thinking, shows_tools, .. } = *state;
-        let key = Key { columns, shows_thinking, shows_tools };
+        let has_others = state.talk.has_others;
+        let key = Key { columns, shows_thinking, shows_tools, has_others };
         if key != self.key {
             self.key = key;
             self.drawn.clear();

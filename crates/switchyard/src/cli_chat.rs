@@ -31,6 +31,7 @@ Exit codes without a terminal are those of `switchyard run`"
 #[command(override_usage = "switchyard chat [OPTIONS] [AGENT] [-- COMMAND...]")]
 pub(crate) struct ChatArgs {
     /// Name of the agent
+    #[arg(value_name = "AGENT")]
     pub(crate) name: Option<String>,
     /// The agent's own command line
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "name")]

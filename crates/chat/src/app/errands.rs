@@ -11,6 +11,7 @@ use client::{Client, ClientError, encoded};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
+use wire::TurnId;
 
 use super::files;
 use crate::effect::{Effect, News};
@@ -128,12 +129,13 @@ async fn send_prompts(
             tokio::time::sleep(PAUSE).await;
             sent = client.post(&path, &body).await;
         }
+        let text = body["prompt"][0]["text"].as_str().unwrap_or_default().to_owned();
         let told = match sent {
-            Ok(_) => News::Taken,
-            Err(error) => News::NotTaken {
-                text: body["prompt"][0]["text"].as_str().unwrap_or_default().to_owned(),
-                why: words(&error),
-            },
+            Ok(taken) => {
+                let turn = taken["turnId"].as_str().and_then(|turn| TurnId::parse(turn).ok());
+                News::Taken { text, turn }
+            }
+            Err(error) => News::NotTaken { text, why: words(&error) },
         };
         if news.send(told).await.is_err() {
             return;

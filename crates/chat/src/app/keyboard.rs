@@ -13,6 +13,8 @@ use tokio::sync::mpsc;
 
 /// More than a person types while a picture is drawn; a paste is one.
 const MAX_TYPED: usize = 1024;
+/// A paste that is longer comes in several parts.
+const MAX_TOGETHER: usize = 4096;
 /// How long the thread waits before it looks whether it is still wanted, and for a new size.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A thread that does not end by then ends with the process.
@@ -20,7 +22,8 @@ const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) enum Typed {
-    Key(KeyEvent),
+    /// What came together, at least one.
+    Keys(Vec<KeyEvent>),
     Paste(String),
     Resize,
 }
@@ -42,19 +45,11 @@ impl Keyboard {
                 if !wait_for_terminal() {
                     return;
                 }
-                let Ok(is_there) = event::poll(Duration::ZERO) else { return };
-                if !is_there {
-                    continue;
-                }
-                let Ok(event) = event::read() else { return };
-                let typed = match event {
-                    Event::Key(key) if key.kind != KeyEventKind::Release => Typed::Key(key),
-                    Event::Paste(text) => Typed::Paste(text),
-                    Event::Resize(..) => Typed::Resize,
-                    _ => continue,
-                };
-                if sender.blocking_send(typed).is_err() {
-                    return;
+                let Ok(all) = read_all() else { return };
+                for typed in all {
+                    if sender.blocking_send(typed).is_err() {
+                        return;
+                    }
                 }
             }
         });
@@ -73,6 +68,27 @@ impl Keyboard {
         while self.typed.try_recv().is_ok() {}
         done
     }
+}
+
+/// Everything that has come. Keys that came together stay together: a terminal that cannot
+/// tell a paste from typing sends it so.
+fn read_all() -> io::Result<Vec<Typed>> {
+    let mut all = Vec::new();
+    for _ in 0..MAX_TOGETHER {
+        if !event::poll(Duration::ZERO)? {
+            break;
+        }
+        match event::read()? {
+            Event::Key(key) if key.kind != KeyEventKind::Release => match all.last_mut() {
+                Some(Typed::Keys(keys)) => keys.push(key),
+                _ => all.push(Typed::Keys(vec![key])),
+            },
+            Event::Paste(text) => all.push(Typed::Paste(text)),
+            Event::Resize(..) => all.push(Typed::Resize),
+            _ => {}
+        }
+    }
+    Ok(all)
 }
 
 /// Until something was typed, or for a while. False when the terminal is gone: who reads from it

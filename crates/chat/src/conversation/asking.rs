@@ -3,8 +3,8 @@
 use serde_json::Value;
 use wire::{CallId, Event, TurnId};
 
-use super::reading::{by, line};
-use super::{Conversation, Tone};
+use super::reading::line;
+use super::{Conversation, Tone, Tool};
 
 /// As many as there are digits.
 const MAX_CHOICES: usize = 9;
@@ -15,8 +15,8 @@ pub(crate) struct Question {
     pub(crate) id: CallId,
     pub(crate) turn: Option<TurnId>,
     pub(crate) title: String,
-    /// What exactly is to be done: a command line, paths.
-    pub(crate) details: Vec<String>,
+    /// What exactly is to be done, as far as it was told when it was asked.
+    pub(crate) call: Tool,
     pub(crate) wants: Wants,
 }
 
@@ -36,6 +36,32 @@ pub(crate) struct Choice {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) kind: String,
+}
+
+impl Choice {
+    /// What it does, whatever it is called.
+    pub(crate) fn does(&self) -> &'static str {
+        match self.kind.as_str() {
+            "allow_once" => "allow once",
+            "allow_always" => "allow always",
+            "reject_once" => "reject once",
+            "reject_always" => "reject always",
+            _ => "it is not told what this does",
+        }
+    }
+
+    /// Whether its name says what it does.
+    pub(crate) fn says_it(&self) -> bool {
+        let name = self.name.to_lowercase();
+        let is = |names: &[&str]| names.contains(&name.as_str());
+        match self.kind.as_str() {
+            "allow_once" => is(&["allow", "allow once"]),
+            "allow_always" => is(&["allow always", "always allow"]),
+            "reject_once" => is(&["reject", "reject once", "deny", "deny once"]),
+            "reject_always" => is(&["reject always", "always reject"]),
+            _ => false,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -58,31 +84,29 @@ pub(crate) enum FieldKind {
 }
 
 impl Question {
-    /// Nothing if nobody is to be asked.
-    pub(super) fn permission(payload: &Value) -> Option<Self> {
+    /// Nothing if nobody is to be asked. `known` is what was told of the call before.
+    pub(super) fn permission(payload: &Value, known: Option<&Tool>) -> Option<Self> {
         let id = asked(payload)?;
         let request = &payload["request"];
         let call = &request["toolCall"];
         let option = |one: &Value| {
             let id = one["optionId"].as_str()?.to_owned();
-            let name = line(one["name"].as_str().unwrap_or(&id), 100);
+            let name = line(one["name"].as_str().unwrap_or_default(), 100);
             let kind = one["kind"].as_str().unwrap_or_default().to_owned();
             Some(Choice { id, name, kind })
         };
         let options = request["options"].as_array().into_iter().flatten();
         let choices = options.filter_map(option).take(MAX_CHOICES).collect();
         let title = line(call["title"].as_str().unwrap_or("the agent asks"), 400);
-        let mut details = Vec::new();
-        let command = &call["rawInput"]["command"];
-        if let Some(command) = command.as_str().map(|command| line(command, 1000))
-            && command != title
-        {
-            details.push(command);
-        }
-        let paths = call["locations"].as_array().into_iter().flatten();
-        let paths = paths.filter_map(|one| one["path"].as_str()).map(|path| line(path, 300));
-        details.extend(paths.take(5));
-        Some(Self { id, turn: None, title, details, wants: Wants::Choice(choices) })
+        let call = match known {
+            Some(known) => known.clone(),
+            None => {
+                let mut told = Tool::default();
+                told.merge(call);
+                told
+            }
+        };
+        Some(Self { id, turn: None, title, call, wants: Wants::Choice(choices) })
     }
 
     pub(super) fn form(payload: &Value) -> Option<Self> {
@@ -102,7 +126,7 @@ impl Question {
         let title = line(request["message"].as_str().unwrap_or("the agent has a question"), 400);
         let url = request["url"].as_str().map(|url| line(url, 1000));
         let wants = Wants::Form { fields, url };
-        Some(Self { id, turn: None, title, details: Vec::new(), wants })
+        Some(Self { id, turn: None, title, call: Tool::default(), wants })
     }
 }
 
@@ -134,7 +158,7 @@ impl Conversation {
         self.questions.retain(|question| Some(question.id.as_str()) != id);
         let title = payload["question"]["title"].as_str().map(|title| line(title, 100));
         let title = title.map(|title| format!(": {title}")).unwrap_or_default();
-        let by = by(payload).map(|by| format!(" by {by}")).unwrap_or_default();
+        let by = self.own.decider(payload, event.seq.0);
         let (tone, decision) = match (payload["allowed"].as_bool(), &payload["outcome"]["outcome"])
         {
             (_, outcome) if outcome == "cancelled" => (Tone::Dim, "not answered"),

@@ -4,7 +4,7 @@ use serde_json::Value;
 use wire::{Event, Kind};
 
 use super::Conversation;
-use super::reading::{by, line};
+use super::reading::{line, lines};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
@@ -54,8 +54,8 @@ impl Conversation {
                 _ => return,
             },
             Kind::LimitRaised => {
-                let by = by(payload).unwrap_or_default();
-                (Tone::Dim, format!("goes on: the limit of {} was raised by {by}", text("limit")))
+                let by = self.own.decider(payload, event.seq.0);
+                (Tone::Dim, format!("goes on: the limit of {} was raised{by}", text("limit")))
             }
             Kind::WorkerExited if payload["stopped"] != true => {
                 let how = match (payload["signal"].as_i64(), payload["code"].as_i64()) {
@@ -82,9 +82,9 @@ impl Conversation {
 
 /// What is wrong, and what to do about it.
 fn fault(error: &Value) -> String {
-    let message = line(error["message"].as_str().unwrap_or("no details were given"), 1000);
+    let message = lines(error["message"].as_str().unwrap_or("no details were given"), 2000);
     match error["remedy"].as_str() {
-        Some(remedy) => format!("{message}\nhint: {}", line(remedy, 500)),
+        Some(remedy) => format!("{message}\nhint: {}", lines(remedy, 500)),
         None => message,
     }
 }

@@ -8,9 +8,6 @@ use sessions::projection::sanitize;
 use super::reading::{line, text_of};
 use super::{Conversation, Part, Tone};
 
-/// The daemon's name for whoever comes through the private socket.
-const OURSELVES: &str = "local";
-
 /// A prompt whose turn has not begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Waiting {
@@ -21,8 +18,9 @@ pub(crate) struct Waiting {
 
 impl Conversation {
     pub(super) fn prompt_received(&mut self, event: &Event, payload: &Value) {
-        let by = payload["by"].as_str().filter(|by| *by != OURSELVES).map(|by| line(by, 60));
         let text = prompt_text(&payload["prompt"]);
+        let by = self.own.asker(&payload["by"], event.seq.0, event.turn, &text);
+        self.has_others |= by.is_some();
         self.waiting.push(Waiting { turn: event.turn, text, by });
     }
 
@@ -30,9 +28,14 @@ impl Conversation {
         let place = self.waiting.iter().position(|waiting| waiting.turn == event.turn);
         let Some(place) = place else { return };
         let text = line(&self.waiting.remove(place).text, 200);
-        let why = payload["reason"].as_str().map(|why| format!(" ({})", line(why, 100)));
-        let why = why.unwrap_or_default();
-        self.note(event.turn, Tone::Doubtful, format!("not sent{why}: {text}"));
+        let why = match payload["reason"].as_str() {
+            Some("cancelled") => "the turn was stopped".to_owned(),
+            Some("dropped") => "taken back".to_owned(),
+            Some("limit") => "a limit is reached".to_owned(),
+            Some("interrupted") => "the session was interrupted".to_owned(),
+            other => line(other.unwrap_or("dropped"), 100),
+        };
+        self.note(event.turn, Tone::Doubtful, format!("not sent ({why}): {text}"));
     }
 
     /// What the agent repeated of the prompt, or said in the user's name.

@@ -1,11 +1,21 @@
 //! What payloads say, read leniently and made safe.
 
 use serde_json::Value;
-use sessions::projection::sanitize_line;
+use sessions::projection::{sanitize, sanitize_line};
 
 /// One safe line.
 pub(crate) fn line(text: &str, max_chars: usize) -> String {
     sanitize_line(text.trim(), max_chars)
+}
+
+/// Safe lines: the beginning of a text, and how much of it is left out.
+pub(crate) fn lines(text: &str, max_chars: usize) -> String {
+    let text = text.trim_matches(['\n', '\r']).trim_end();
+    let Some((end, _)) = text.char_indices().nth(max_chars) else {
+        return sanitize(text).into_owned();
+    };
+    let (shown, rest) = text.split_at(end);
+    format!("{}\n…({} more characters)", sanitize(shown), rest.chars().count())
 }
 
 /// The text of content blocks: one, a list of them, or a bare string. What is no text is
@@ -34,15 +44,4 @@ pub(super) fn text_of(content: &Value) -> String {
         },
         _ => String::new(),
     }
-}
-
-/// Who did something: `by` as a word, or as `{who, detail?}`.
-pub(super) fn by(payload: &Value) -> Option<String> {
-    let by = &payload["by"];
-    let who = by.as_str().or_else(|| by["who"].as_str())?;
-    let who = line(who, 60);
-    Some(match by["detail"].as_str() {
-        Some(detail) => format!("{who} ({})", line(detail, 80)),
-        None => who,
-    })
 }

@@ -124,7 +124,7 @@ fn a_tool_call_is_put_together_and_left_open_calls_are_told_as_such() {
     let events = [log.update(&start), log.update(&call("in_progress"))];
     let mut talk = heard(&events);
     let Part::Tool(tool) = &talk.items()[0].part else { panic!() };
-    assert_eq!((tool.status, tool.outputs.len()), (Status::Running, 1));
+    assert_eq!((tool.status, tool.outputs().len()), (Status::Running, 1));
     talk.hear(&log.event("turn_ended", &json!({ "stopReason": "end_turn" })));
     let Part::Tool(tool) = &talk.items()[0].part else { panic!() };
     assert_eq!(tool.status, Status::LeftOpen);
@@ -189,6 +189,96 @@ fn code_without_end_keeps_its_fence_where_it_is_divided() {
     }
 }
 
+fn tool_at(talk: &Conversation, index: usize) -> &super::Tool {
+    match &talk.items()[index].part {
+        Part::Tool(tool) => tool,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_terminals_output_finds_its_card_whichever_comes_first() {
+    let output = |data: &str| json!({ "terminalId": "term_1", "data": data });
+    let card = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "t", "title": "ls",
+        "content": [{ "type": "terminal", "terminalId": "term_1" }],
+    });
+    let mut log = Log::in_turn();
+    let early = log.event("terminal_output", &output("one\ntw"));
+    let named = log.update(&card);
+    let mut talk = heard(&[early, named]);
+    assert_eq!(*tool_at(&talk, 0).outputs(), [super::Output::Terminal("term_1".into())]);
+    let before = talk.items()[0].revision;
+    talk.hear(&log.event("terminal_output", &output("o\n")));
+    assert_ne!(talk.items()[0].revision, before);
+    assert_eq!(talk.terminal("term_1").unwrap().printed.text(), "one\ntwo");
+    let exited = json!({ "terminalId": "term_1", "exitCode": 3, "truncated": true });
+    talk.hear(&log.event("terminal_exited", &exited));
+    let terminal = talk.terminal("term_1").unwrap();
+    assert_eq!(terminal.end.as_deref(), Some("exit code 3"));
+    assert!(terminal.is_truncated && talk.items().len() == 1);
+}
+
+#[test]
+fn fences_around_an_output_are_left_out_and_others_stay() {
+    let shown = |text: &str| {
+        let mut log = Log::in_turn();
+        let call = json!({
+            "sessionUpdate": "tool_call", "toolCallId": "t",
+            "content": [{ "type": "content", "content": { "type": "text", "text": text } }],
+        });
+        let talk = heard(&[log.update(&call)]);
+        match &tool_at(&talk, 0).outputs()[..] {
+            [super::Output::Text(text)] => text.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(shown("```console\nls\na b\n```"), "ls\na b");
+    assert_eq!(shown("before\n```\nls\n```\nafter"), "before\nls\nafter");
+    assert_eq!(shown("````\n```\nx\n```\n````"), "```\nx\n```");
+    assert_eq!(shown("```\nnever closed"), "```\nnever closed");
+    assert!(shown(&"```x\n".repeat(20_000)).lines().count() > 13_000);
+}
+
+#[test]
+fn a_command_given_as_words_is_quoted() {
+    let mut log = Log::in_turn();
+    let call = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "t",
+        "rawInput": { "command": ["sh", "-c", "rm -rf a b"], "timeout": 5 },
+    });
+    let talk = heard(&[log.update(&call)]);
+    assert_eq!(tool_at(&talk, 0).command.as_deref(), Some("sh -c 'rm -rf a b'"));
+    assert_eq!(tool_at(&talk, 0).input, "timeout: 5");
+}
+
+#[test]
+fn the_context_is_never_fuller_than_full() {
+    let mut log = Log::in_turn();
+    let usage = json!({ "sessionUpdate": "usage_update", "used": u64::MAX, "size": 100 });
+    assert_eq!(heard(&[log.update(&usage)]).usage.percent(), Some(100));
+}
+
+#[test]
+fn what_became_of_a_waiting_prompt_is_said() {
+    let mut log = Log::in_turn();
+    let [received, started] = log.prompt("first");
+    log.turn = Some(turn(2));
+    let [second, _] = log.prompt("second");
+    log.seq -= 1;
+    let dropped = log.event("prompt_dropped", &json!({ "reason": "cancelled" }));
+    let talk = heard(&[received, started, second, dropped]);
+    assert!(matches!(&talk.items()[1].part, Part::Note(_, text)
+        if text == "not sent (the turn was stopped): second"));
+}
+
+#[test]
+fn an_error_of_several_lines_is_shown_in_lines() {
+    let mut log = Log::in_turn();
+    let talk = heard(&[log.event("error", &json!({ "message": "one\ntwo\u{1b}" }))]);
+    assert!(matches!(&talk.items()[0].part, Part::Note(_, text) if text == "one\ntwo\\x1b"));
+}
+
 pub(crate) fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -197,6 +287,8 @@ pub(crate) fn any_json() -> impl Strategy<Value = Value> {
         any::<String>().prop_map(Value::from),
         Just(json!("text")),
         Just(json!("diff")),
+        Just(json!("terminal")),
+        Just(json!("t1")),
     ];
     let keys = prop_oneof![
         Just("type"),
@@ -217,6 +309,10 @@ pub(crate) fn any_json() -> impl Strategy<Value = Value> {
         Just("oldText"),
         Just("newText"),
         Just("usage"),
+        Just("terminalId"),
+        Just("data"),
+        Just("rawInput"),
+        Just("command"),
         Just("cost"),
         Just("availableCommands"),
     ];
@@ -231,7 +327,9 @@ pub(crate) fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-pub(crate) const KINDS: [&str; 24] = [
+pub(crate) const KINDS: [&str; 26] = [
+    "terminal_output",
+    "terminal_exited",
     "agent_message_chunk",
     "agent_thought_chunk",
     "user_message_chunk",

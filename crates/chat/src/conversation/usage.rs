@@ -25,6 +25,13 @@ impl Usage {
         }
     }
 
+    /// How full the context is, as far as that can be; agents count more than fits.
+    pub(crate) fn percent(&self) -> Option<u8> {
+        let (used, size) = self.context?;
+        let percent = u128::from(used) * 100 / u128::from(size.max(1));
+        Some(u8::try_from(percent.min(100)).unwrap_or(100))
+    }
+
     pub(super) fn turn_ended(&mut self, payload: &Value) {
         let places = [&payload["usage"], &payload["result"]["usage"]];
         let tokens = places.into_iter().find_map(|usage| {

@@ -35,10 +35,15 @@ pub(super) fn panel(
         let text = format!("⏸ and {} more", waiting.len() - MAX_WAITING);
         lines.push(Line::styled(cut(&text, columns), theme.dim()));
     }
+    let offers = offers(state, columns, theme);
     if let Some(question) = state.question() {
-        lines.extend(question::lines(question, state, columns, theme));
+        // What waits can be seen later; what is asked has to be seen now.
+        let room = max_rows.saturating_sub(offers.len());
+        let asked = question::lines(question, state, columns, room, theme);
+        lines.truncate(room.saturating_sub(asked.len()));
+        lines.extend(asked);
     }
-    lines.extend(offers(state, columns, theme));
+    lines.extend(offers);
     let hidden = lines.len().saturating_sub(max_rows);
     lines.split_off(hidden)
 }
@@ -78,7 +83,7 @@ pub(super) fn activity(
         (format!("{spinner} reading event {read} of {head}"), theme.dim())
     } else if !is_at_end {
         ("▲ earlier; PageDown or Ctrl-End goes to the end".to_owned(), theme.doubtful())
-    } else if state.talk.is_cancelling {
+    } else if state.is_stopping() {
         (format!("{spinner} stopping …"), theme.doubtful())
     } else if state.question().is_some() {
         ("the agent waits for you".to_owned(), theme.doubtful())
@@ -110,13 +115,18 @@ pub(super) fn status(state: &State, columns: usize, theme: Theme) -> Line<'stati
     left.extend(state.title());
     let mut right: Vec<String> = Vec::new();
     right.extend(state.model().map(|model| shown(model).into_owned()));
+    right.extend(state.effort().map(|effort| format!("{} effort", shown(effort))));
     right.extend(state.mode().map(|mode| shown(mode).into_owned()));
     let usage = &state.talk.usage;
     if usage.tokens > 0 {
         right.push(format!("{} tokens", short(usage.tokens)));
     }
-    if let Some((used, size)) = usage.context {
-        right.push(format!("{}% context", used.saturating_mul(100) / size.max(1)));
+    if let (Some((used, size)), Some(percent)) = (usage.context, usage.percent()) {
+        right.push(format!("{percent}% of {} context", short(size)));
+        // An agent that counts no turns still tells what the model sees.
+        if usage.tokens == 0 {
+            right.push(format!("{} tokens", short(used)));
+        }
     }
     if let Some(cost) = usage.cost_usd {
         right.push(format!("${cost:.2}"));
@@ -133,10 +143,14 @@ pub(super) fn status(state: &State, columns: usize, theme: Theme) -> Line<'stati
 }
 
 fn short(n: u64) -> String {
-    match n {
-        0..1000 => n.to_string(),
-        1000..1_000_000 => format!("{}.{}k", n / 1000, n % 1000 / 100),
-        _ => format!("{}.{}M", n / 1_000_000, n % 1_000_000 / 100_000),
+    let (unit, name) = match n {
+        0..1000 => return n.to_string(),
+        1000..1_000_000 => (1000, "k"),
+        _ => (1_000_000, "M"),
+    };
+    match n % unit / (unit / 10) {
+        0 => format!("{}{name}", n / unit),
+        tenths => format!("{}.{tenths}{name}", n / unit),
     }
 }
 

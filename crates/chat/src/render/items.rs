@@ -4,7 +4,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use sessions::projection::DiffMark;
 
-use crate::conversation::{Item, Output, Part, PlanEntry, Status, Tone, Tool};
+use crate::conversation::{Item, Output, Part, PlanEntry, Status, Terminal, Tone, Tool};
 use crate::markdown;
 use crate::state::State;
 use crate::theme::Theme;
@@ -31,6 +31,7 @@ pub(crate) fn item_lines(
         Part::Prompt { text, by } => {
             let mark = match by {
                 Some(by) => format!("{by} › "),
+                None if state.talk.has_others => "you › ".to_owned(),
                 None => "› ".to_owned(),
             };
             let margin = Margin {
@@ -41,7 +42,7 @@ pub(crate) fn item_lines(
         }
         Part::Answer(prose) => lines.extend(markdown::lines(&prose.text, columns, theme)),
         Part::Thought(prose) => lines.extend(thought(&prose.text, state, columns, theme)),
-        Part::Tool(tool) => lines.extend(tool_lines(tool, state.shows_tools, columns, theme)),
+        Part::Tool(tool) => lines.extend(tool_lines(tool, state, columns, theme)),
         Part::Plan(entries) => lines.extend(plan(entries, columns, theme)),
         Part::Note(tone, text) => {
             let style = match tone {
@@ -78,7 +79,9 @@ fn thought(text: &str, state: &State, columns: usize, theme: Theme) -> Vec<Line<
     vec![Line::styled(cut(&format!("✻ thinking: {}", last.trim()), columns), style)]
 }
 
-fn tool_lines(tool: &Tool, is_full: bool, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+fn tool_lines(tool: &Tool, state: &State, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+    let is_full = state.shows_tools;
+    let outputs = tool.outputs();
     let (glyph, style) = match tool.status {
         Status::Pending => ("○", theme.dim()),
         Status::Running => ("●", theme.doubtful()),
@@ -88,7 +91,7 @@ fn tool_lines(tool: &Tool, is_full: bool, columns: usize, theme: Theme) -> Vec<L
         Status::LeftOpen => ("?", theme.dim()),
     };
     let mut head = Vec::new();
-    if !tool.kind.is_empty() && tool.kind != "other" {
+    if !tool.kind.is_empty() && tool.kind != "other" && !begins_with(&tool.title, &tool.kind) {
         head.push(Piece::new(format!("{} ", tool.kind), theme.dim()));
     }
     let title = if tool.title.is_empty() { "a tool" } else { &tool.title };
@@ -102,21 +105,31 @@ fn tool_lines(tool: &Tool, is_full: bool, columns: usize, theme: Theme) -> Vec<L
     let mut lines = words(&head, columns, &Margin::new(&format!("{glyph} "), "  ", style));
     if let Some(command) = tool.command.as_ref().filter(|command| !tool.title.contains(*command)) {
         let margin = Margin::new("  $ ", "    ", theme.dim());
-        lines.extend(words(&[Piece::new(command.clone(), theme.code())], columns, &margin));
+        lines.extend(cells(&[Piece::new(command.clone(), theme.code())], columns, &margin));
+    }
+    // What a call is given is worth a line where nothing else tells what it is about.
+    let is_told = tool.command.is_some() || !outputs.is_empty();
+    if !tool.input.is_empty() && (is_full || !is_told) {
+        let margin = Margin::new("  ", "  ", theme.dim());
+        let given = cells(&[Piece::new(tool.input.clone(), theme.dim())], columns, &margin);
+        lines.extend(first(given, is_full, columns, theme));
     }
     let paths: Vec<&str> = tool
         .paths
         .iter()
-        .filter(|path| !tool.title.contains(*path) && !has_diff_of(tool, path))
+        .filter(|path| !tool.title.contains(*path) && !has_diff_of(&outputs, path))
         .map(String::as_str)
         .collect();
     if !paths.is_empty() {
         let margin = Margin::new("  ", "  ", theme.dim());
         lines.extend(words(&[Piece::new(paths.join(", "), theme.dim())], columns, &margin));
     }
-    for output in &tool.outputs {
+    for output in &*outputs {
         match output {
             Output::Text(text) => lines.extend(output_text(text, is_full, columns, theme)),
+            Output::Terminal(id) => {
+                lines.extend(terminal(state.talk.terminal(id), is_full, columns, theme));
+            }
             Output::Diff { path, lines: changes, n_added, n_removed } => {
                 let head = format!("  {path} +{n_added} −{n_removed}");
                 lines.push(Line::styled(cut(&head, columns), theme.strong()));
@@ -127,9 +140,53 @@ fn tool_lines(tool: &Tool, is_full: bool, columns: usize, theme: Theme) -> Vec<L
     lines
 }
 
-fn has_diff_of(tool: &Tool, path: &str) -> bool {
+/// Whether a title says already what kind of call it is.
+fn begins_with(title: &str, kind: &str) -> bool {
+    title.to_lowercase().starts_with(&kind.to_lowercase())
+}
+
+/// The beginning of what may be long.
+fn first(
+    lines: Vec<Line<'static>>,
+    is_full: bool,
+    columns: usize,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let max_lines = if is_full { OUTPUT_LINES.1 } else { OUTPUT_LINES.0 };
+    let n_hidden = lines.len().saturating_sub(max_lines);
+    let mut out: Vec<Line<'static>> = lines.into_iter().take(max_lines).collect();
+    if n_hidden > 0 {
+        out.push(more(n_hidden, is_full, columns, theme));
+    }
+    out
+}
+
+/// What a command prints, while it prints it.
+fn terminal(
+    terminal: Option<&Terminal>,
+    is_full: bool,
+    columns: usize,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let text = terminal.map(|terminal| terminal.printed.text()).unwrap_or_default();
+    let mut lines = match text.is_empty() {
+        true => vec![Line::styled(cut("  │ (no output was seen)", columns), theme.dim())],
+        false => output_text(&text, is_full, columns, theme),
+    };
+    let Some(terminal) = terminal else { return lines };
+    if terminal.is_truncated {
+        let text = "  │ (some of the output is not in the log)";
+        lines.push(Line::styled(cut(text, columns), theme.dim()));
+    }
+    if let Some(end) = &terminal.end {
+        lines.push(Line::styled(cut(&format!("  └ {end}"), columns), theme.bad()));
+    }
+    lines
+}
+
+pub(super) fn has_diff_of(outputs: &[Output], path: &str) -> bool {
     let is_of = |output: &Output| matches!(output, Output::Diff { path: of, .. } if of == path);
-    tool.outputs.iter().any(is_of)
+    outputs.iter().any(is_of)
 }
 
 fn output_text(text: &str, is_full: bool, columns: usize, theme: Theme) -> Vec<Line<'static>> {
@@ -149,7 +206,7 @@ fn output_text(text: &str, is_full: bool, columns: usize, theme: Theme) -> Vec<L
     out
 }
 
-fn diff(
+pub(super) fn diff(
     changes: &[(DiffMark, String)],
     is_full: bool,
     columns: usize,

@@ -80,6 +80,103 @@ fn a_question_with_its_options() {
     insta::assert_snapshot!(drawn(&state));
 }
 
+fn asking(call: &serde_json::Value, options: &serde_json::Value) -> State {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    hear(&mut state, log.prompt("go"));
+    let request = json!({ "toolCall": call, "options": options });
+    let id = crate::conversation::tests::call_id('q');
+    let asked = json!({ "requestId": id, "ask": true, "request": request });
+    hear(&mut state, [log.event("permission_requested", &asked)]);
+    state.tick(20_000);
+    state
+}
+
+/// What stands below the conversation.
+fn panel(state: &State, width: u16, height: u16) -> String {
+    let whole = screen(state, &mut View::new(Theme::new(true)), width, height);
+    let from = whole.lines().position(|line| line.starts_with("? ")).unwrap();
+    whole.lines().skip(from).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_question_shows_what_the_tool_is_given_whatever_its_title_says() {
+    let options = json!([{ "optionId": "1", "name": "Reject", "kind": "allow_always" },
+        { "optionId": "2", "name": "", "kind": "reject_once" },
+        { "optionId": "3", "name": "Go", "kind": "strange" }]);
+    let call = json!({ "toolCallId": "t", "title": "Look around", "kind": "other",
+        "rawInput": { "path": "/etc/shadow", "mode": { "write": true } } });
+    let shown = panel(&asking(&call, &options), 80, 40);
+    assert!(shown.contains("path: /etc/shadow"), "{shown}");
+    assert!(shown.contains(r#"mode: {"write":true}"#), "{shown}");
+    assert!(shown.contains("1. Reject (a) · allow always"), "{shown}");
+    assert!(shown.contains("2. (no name) (n) · reject once"), "{shown}");
+    assert!(shown.contains("3. Go · it is not told what this does"), "{shown}");
+}
+
+#[test]
+fn a_question_shows_the_changes_and_the_command_in_all_its_lines() {
+    let diff = json!({ "toolCallId": "t", "title": "Tidy up", "kind": "edit",
+        "content": [{ "type": "diff", "path": "a.rs", "oldText": "one\n", "newText": "two\n" }] });
+    let shown = panel(&asking(&diff, &json!([])), 80, 40);
+    for part in ["a.rs +1 −1", "-one", "+two"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    let command = json!({ "toolCallId": "t", "title": "List files",
+        "rawInput": { "command": "ls\nrm -rf ~", "cwd": "/" } });
+    let shown = panel(&asking(&command, &json!([])), 80, 40);
+    for part in ["$ ls", "rm -rf ~", "cwd: /"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+}
+
+#[test]
+fn a_long_question_keeps_its_title_and_its_answers_and_says_what_is_left_out() {
+    let lines: Vec<String> = (0..500).map(|n| format!("echo {n}")).collect();
+    let call = json!({ "toolCallId": "t", "title": "Many things",
+        "rawInput": { "command": lines.join("\n") } });
+    let options = json!([{ "optionId": "1", "name": "Allow", "kind": "allow_once" }]);
+    let shown = panel(&asking(&call, &options), 80, 24);
+    for part in ["? Many things", "$ echo 0", "more lines are not shown", "1. Allow (y)"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+}
+
+#[test]
+fn a_running_command_shows_its_last_lines_and_a_title_is_not_doubled() {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    hear(&mut state, log.prompt("go"));
+    let card = json!({ "sessionUpdate": "tool_call", "toolCallId": "t", "title": "Execute make",
+        "kind": "execute", "status": "in_progress",
+        "content": [{ "type": "terminal", "terminalId": "term_1" }] });
+    hear(&mut state, [log.update(&card)]);
+    let mut view = View::new(Theme::new(true));
+    assert!(screen(&state, &mut view, 80, 24).contains("● Execute make"));
+    for n in 0..20 {
+        let data = format!("\u{1b}[32mstep {n}\u{1b}[0m\r\n");
+        let output = json!({ "terminalId": "term_1", "data": data });
+        hear(&mut state, [log.event("terminal_output", &output)]);
+        let shown = screen(&state, &mut view, 80, 24);
+        assert!(shown.contains(&format!("│ step {n}\n")), "{shown}");
+    }
+    let shown = screen(&state, &mut view, 80, 24);
+    assert!(shown.contains("14 more lines") && !shown.contains("step 13\n"), "{shown}");
+    assert!(!shown.contains("term_1"), "{shown}");
+}
+
+#[test]
+fn the_lowest_line_says_effort_and_tokens() {
+    let (mut state, _) = told();
+    let effort = crate::info::Choosable { current: Some("high".into()), values: Vec::new() };
+    let options = crate::info::Options { effort: Some(effort), ..Default::default() };
+    let info = SessionInfo { id: "s1".into(), options: Some(options), ..SessionInfo::default() };
+    state.hear(News::Info(Box::new(info)));
+    let shown = drawn(&state);
+    let last = shown.trim_end().lines().last().unwrap();
+    assert!(last.ends_with("high effort · 2% of 200k context · 5.3k tokens · $0.12"), "{last}");
+}
+
 #[test]
 fn what_may_be_completed() {
     let mut state = opened();
@@ -96,6 +193,7 @@ fn help_and_lists_cover_the_conversation() {
         name: Some(name.into()),
         version: Some("1.0\u{1b}[31m".into()),
         is_usable: true,
+        ..AgentInfo::default()
     };
     let found = vec![agent("demo", "the demo agent"), agent("native", "the built-in agent")];
     state.hear(News::Agents { found, is_complete: false });

@@ -8,6 +8,9 @@ use crate::effect::Effect;
 use crate::info::{AgentInfo, Choosable, SessionInfo};
 use crate::picker::{Entry, Picker, Picks};
 
+/// The built-in agent.
+const NATIVE: &str = "native";
+
 impl State {
     pub(super) fn pick_session(&mut self) -> Vec<Effect> {
         self.overlay = Some(Overlay::Picker(Picker::loading(Picks::Session)));
@@ -82,6 +85,10 @@ impl State {
             KeyCode::Enter => {
                 let (picks, chosen) = (picker.picks, picker.chosen().cloned());
                 let Some(chosen) = chosen else { return Vec::new() };
+                if chosen.is_blocked {
+                    self.say(format!("{}: {}", chosen.id, chosen.about));
+                    return Vec::new();
+                }
                 self.overlay = None;
                 return self.chosen(picks, chosen);
             }
@@ -110,7 +117,7 @@ impl State {
 
     pub(super) fn sessions_found(&mut self, sessions: &[SessionInfo]) {
         let entries = sessions.iter().map(|session| {
-            let about = format!("{} · {} · {}", session.status, session.agent, session.cwd);
+            let about = format!("{} · {} · {}", session.status_words(), session.agent, session.cwd);
             Entry::new(&session.id, &session.words(), &about)
         });
         let entries = entries.collect();
@@ -129,7 +136,12 @@ impl State {
             let version = agent.version.as_deref().unwrap_or_default();
             Entry::new(&agent.id, &format!("{}  {name}", agent.id), version)
         };
-        let entries: Vec<Entry> = ready.iter().map(entry).collect();
+        // The built-in agent is always there; what it lacks is said, not hidden.
+        let blocked = found.iter().filter(|agent| agent.id == NATIVE).filter_map(|agent| {
+            let about = agent.obstacle()?;
+            Some(Entry { is_blocked: true, about, ..entry(&agent) })
+        });
+        let entries: Vec<Entry> = ready.iter().map(entry).chain(blocked).collect();
         let Some(Overlay::Picker(picker)) = &mut self.overlay else { return Vec::new() };
         if picker.picks != Picks::Agent {
             return Vec::new();

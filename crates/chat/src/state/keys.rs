@@ -9,7 +9,11 @@ use crate::effect::{Effect, Scroll};
 
 impl State {
     pub(crate) fn press(&mut self, key: KeyEvent) -> Vec<Effect> {
-        let effects = self.pressed(key);
+        if self.confirms(&key) {
+            return Vec::new();
+        }
+        let mut effects = self.unsettle(Some(&key));
+        effects.extend(self.pressed(key));
         self.last_key = self.now;
         self.look_at_question();
         effects
@@ -17,18 +21,19 @@ impl State {
 
     /// Text that was pasted, which is never a command by itself.
     pub(crate) fn paste(&mut self, text: &str) -> Vec<Effect> {
+        let effects = self.unsettle(None);
         self.last_key = self.now;
         if let Some(Overlay::Picker(picker)) = &mut self.overlay {
             let text: String = text.chars().filter(|c| !c.is_control()).take(200).collect();
             picker.narrow(|filter| filter.push_str(&text));
-            return Vec::new();
+            return effects;
         }
         self.is_answering = false;
         self.history.stop();
         if !self.editor.insert(text) {
             self.say("this is too long to be pasted");
         }
-        Vec::new()
+        effects
     }
 
     fn pressed(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -67,11 +72,12 @@ impl State {
             return Vec::new();
         }
         if self.is_running() {
-            self.say("stopping; Ctrl-C again leaves, and the session stays");
+            self.say_for("Ctrl-C again leaves; the session stays", LEAVES_WITHIN_MS);
+            self.is_stopping = true;
             return vec![Effect::Cancel];
         }
         self.editor.take();
-        self.say("Ctrl-C again leaves; the session stays");
+        self.say_for("Ctrl-C again leaves; the session stays", LEAVES_WITHIN_MS);
         Vec::new()
     }
 
@@ -85,8 +91,8 @@ impl State {
                 _ => None,
             };
             return match answer {
-                Some(body) => self.answer(body),
-                None => self.press_beside_question(key, is_ctrl),
+                Some(body) if !is_ctrl => self.answer_with(key, body),
+                _ => self.press_beside_question(key, is_ctrl),
             };
         };
         let of_kind = |kind: &str| choices.iter().position(|choice| choice.kind == kind);
@@ -112,7 +118,7 @@ impl State {
         };
         let option = chosen.and_then(|n| choices.get(n)).map(|choice| choice.id.clone());
         match option {
-            Some(id) => self.answer(json!({ "optionId": id })),
+            Some(id) => self.answer_with(key, json!({ "optionId": id })),
             None => Vec::new(),
         }
     }
@@ -137,15 +143,16 @@ impl State {
     pub(super) fn answer(&mut self, body: serde_json::Value) -> Vec<Effect> {
         let Some(id) = self.question().map(|question| question.id) else { return Vec::new() };
         self.answered.push(id);
+        self.talk.own.answer(id);
         self.is_answering = false;
         self.form = None;
         vec![Effect::Answer { id, body }]
     }
 
-    fn stop(&mut self) -> Vec<Effect> {
+    pub(super) fn stop(&mut self) -> Vec<Effect> {
         match self.is_running() {
             true => {
-                self.say("stopping");
+                self.is_stopping = true;
                 vec![Effect::Cancel]
             }
             false => Vec::new(),

@@ -1,7 +1,7 @@
 //! What the daemon tells.
 
 use super::State;
-use crate::conversation::Heard;
+use crate::conversation::{Heard, Own};
 use crate::effect::{Effect, Link, News};
 
 impl State {
@@ -9,6 +9,7 @@ impl State {
         match news {
             News::Opened(session) => {
                 self.forget();
+                self.talk.own = Own::since(session.head);
                 self.agent = Some(session.agent.clone());
                 self.session = Some(*session);
                 // What was said about the way here is over.
@@ -40,9 +41,13 @@ impl State {
             News::Sessions(sessions) => self.sessions_found(&sessions),
             News::Agents { found, is_complete } => return self.agents_found(&found, is_complete),
             News::Files(files) => self.files = files,
-            News::Taken => self.n_sending = self.n_sending.saturating_sub(1),
+            News::Taken { text, turn } => {
+                self.n_sending = self.n_sending.saturating_sub(1);
+                self.talk.own.sent(&text, turn);
+            }
             News::NotTaken { text, why } => {
                 self.n_sending = self.n_sending.saturating_sub(1);
+                self.talk.own.sent(&text, None);
                 self.say(format!("not sent: {why}"));
                 // What was typed is not lost.
                 if self.editor.is_empty() {
@@ -74,6 +79,7 @@ impl State {
             Heard::Known => return Vec::new(),
             Heard::Gap => return vec![Effect::Reopen],
         }
+        self.is_stopping &= self.is_running();
         self.look_at_question();
         // What an agent offers is known once it runs; asking in the middle of the past would
         // be asking for each turn of it.

@@ -54,6 +54,7 @@ impl State {
         }
         self.n_prompts += 1;
         self.n_sending += 1;
+        self.talk.own.send(text);
         let mentions = mentions(text, &self.files);
         Some(Effect::Prompt { text: text.to_owned(), mentions, name: self.n_prompts })
     }
@@ -94,7 +95,7 @@ impl State {
             Command::Title if argument.is_empty() => self.say("/title TEXT names this session"),
             Command::Title => return vec![Effect::Change(json!({ "title": argument }))],
             Command::Export => return vec![Effect::Export(argument.to_owned())],
-            Command::Cancel => return vec![Effect::Cancel],
+            Command::Cancel => return self.stop(),
             Command::Thinking => self.shows_thinking = !self.shows_thinking,
             Command::Tools => self.shows_tools = !self.shows_tools,
             Command::Drop => match self.talk.waiting.last().and_then(|waiting| waiting.turn) {

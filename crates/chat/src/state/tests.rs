@@ -3,6 +3,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::json;
 
 use super::{Beginning, Overlay, State};
+use crate::conversation::Own;
 use crate::conversation::tests::{KINDS, Log, any_json, call_id};
 use crate::effect::{Effect, Link, News, Scroll};
 use crate::info::{AgentInfo, SessionInfo};
@@ -18,6 +19,8 @@ pub(crate) fn opened() -> State {
     };
     state.hear(News::Opened(Box::new(session)));
     state.hear(News::Link(Link::Live));
+    // Whoever looks at a log that is told here has asked what is asked in it.
+    state.talk.own = Own::default();
     state
 }
 
@@ -37,6 +40,14 @@ fn ctrl(letter: char) -> KeyEvent {
 
 pub(crate) fn type_in(state: &mut State, text: &str) -> Vec<Effect> {
     text.chars().flat_map(|letter| state.press(key(KeyCode::Char(letter)))).collect()
+}
+
+/// Presses one key and leaves it alone for a while.
+fn answer(state: &mut State, code: KeyCode) -> Vec<Effect> {
+    let mut effects = state.press(key(code));
+    state.tick(state.now + 1000);
+    effects.extend(state.settle());
+    effects
 }
 
 fn send(state: &mut State, text: &str) -> Vec<Effect> {
@@ -104,7 +115,7 @@ fn what_was_typed_before_a_question_could_be_seen_does_not_answer_it() {
     assert!(!state.is_answering);
     state.press(key(KeyCode::Tab));
     assert!(state.is_answering);
-    let effects = type_in(&mut state, "1");
+    let effects = answer(&mut state, KeyCode::Char('1'));
     let id = wire::CallId::parse(&call_id('q')).unwrap();
     assert_eq!(effects, [Effect::Answer { id, body: json!({ "optionId": "opt-1" }) }]);
 }
@@ -121,8 +132,11 @@ fn a_question_is_answered_by_letter_or_mark_once() {
         hear(&mut state, [log.ask('q')]);
         state.tick(1000);
         assert!(state.is_answering);
-        let effects: Vec<Effect> =
+        let mut effects: Vec<Effect> =
             keys.into_iter().flat_map(|code| state.press(key(code))).collect();
+        assert!(effects.is_empty());
+        state.tick(1500);
+        effects.extend(state.settle());
         assert!(
             matches!(&effects[..], [Effect::Answer { body, .. }] if body["optionId"] == option)
         );
@@ -138,11 +152,206 @@ fn the_next_question_takes_no_key_that_was_meant_for_the_one_before() {
     let mut log = Log::in_turn();
     hear(&mut state, [log.ask('q'), log.ask('r')]);
     state.tick(1000);
-    assert_eq!(type_in(&mut state, "1").len(), 1);
-    assert!(type_in(&mut state, "1").is_empty());
+    let later = |state: &mut State, ms: u64| {
+        state.tick(state.now + ms);
+        state.settle()
+    };
+    type_in(&mut state, "1");
+    assert_eq!(later(&mut state, 300).len(), 1);
+    // Too soon for the second.
+    type_in(&mut state, "1");
+    assert!(later(&mut state, 300).is_empty());
     state.press(key(KeyCode::Backspace));
-    state.tick(2000);
-    assert_eq!(type_in(&mut state, "1").len(), 1);
+    state.tick(state.now + 1000);
+    type_in(&mut state, "1");
+    assert_eq!(later(&mut state, 300).len(), 1);
+}
+
+fn asked() -> (State, Log) {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    hear(&mut state, log.prompt("go"));
+    hear(&mut state, [log.ask('q')]);
+    state.tick(20_000);
+    assert!(state.is_answering);
+    (state, log)
+}
+
+#[test]
+fn words_answer_nothing_whatever_they_begin_with() {
+    let (mut state, _) = asked();
+    for letter in "yes, do it\n1\n".chars() {
+        let code = if letter == '\n' { KeyCode::Enter } else { KeyCode::Char(letter) };
+        let effects = state.press(key(code));
+        assert!(!effects.iter().any(|effect| matches!(effect, Effect::Answer { .. })));
+        // As fast as a quick person types.
+        state.tick(state.now + 120);
+        assert!(state.settle().is_empty());
+    }
+}
+
+#[test]
+fn keys_that_come_together_answer_nothing_and_send_nothing_while_something_is_asked() {
+    for text in ["y\n", "1", "yes\n", "y\ny\ny\n", "\n\n", "1\r"] {
+        let (mut state, _) = asked();
+        state.press(key(KeyCode::Down));
+        let keys: Vec<KeyEvent> = text
+            .chars()
+            .map(|c| key(if "\r\n".contains(c) { KeyCode::Enter } else { KeyCode::Char(c) }))
+            .chain([key(KeyCode::Right)])
+            .collect();
+        let mut effects = state.press_all(&keys);
+        state.tick(state.now + 1000);
+        effects.extend(state.settle());
+        assert!(effects.is_empty(), "{text:?}: {effects:?}");
+        assert!(state.question().is_some());
+    }
+}
+
+#[test]
+fn a_key_that_is_held_down_answers_nothing() {
+    use ratatui::crossterm::event::KeyEventKind;
+    let (mut state, _) = asked();
+    let mut held = key(KeyCode::Char('y'));
+    held.kind = KeyEventKind::Repeat;
+    state.press(held);
+    state.tick(state.now + 1000);
+    assert!(state.settle().is_empty());
+}
+
+#[test]
+fn an_answer_may_be_confirmed_with_enter_and_is_given_once() {
+    let (mut state, _) = asked();
+    state.press(key(KeyCode::Char('y')));
+    state.tick(state.now + 50);
+    assert!(state.press(key(KeyCode::Enter)).is_empty());
+    state.tick(state.now + 300);
+    assert!(matches!(&state.settle()[..], [Effect::Answer { .. }]));
+    assert!(state.settle().is_empty() && state.editor.is_empty());
+}
+
+#[test]
+fn a_line_that_came_together_is_sent_and_several_are_a_paste() {
+    let keys = |text: &str| -> Vec<KeyEvent> {
+        let code = |c: char| if c == '\n' { KeyCode::Enter } else { KeyCode::Char(c) };
+        text.chars().map(|c| key(code(c))).collect()
+    };
+    let mut state = opened();
+    let effects = state.press_all(&keys("say one\n"));
+    assert!(matches!(&effects[0], Effect::Prompt { text, .. } if text == "say one"));
+    assert!(state.press_all(&keys("one\ntwo\n")).is_empty());
+    assert_eq!(state.editor.text(), "one\ntwo\n");
+}
+
+#[test]
+fn stopping_ends_with_the_turn() {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    hear(&mut state, log.prompt("slow"));
+    state.press(key(KeyCode::Esc));
+    assert!(state.is_stopping());
+    hear(&mut state, [log.event("cancel_requested", &json!({ "by": "local" }))]);
+    assert!(state.is_stopping());
+    // The end of another turn is not the end of this one.
+    let first = log.turn;
+    log.turn = Some(crate::conversation::tests::turn(2));
+    hear(&mut state, [log.event("prompt_received", &json!({ "prompt": "x", "by": "local" }))]);
+    hear(&mut state, [log.event("turn_ended", &json!({ "stopReason": "cancelled" }))]);
+    assert!(state.is_stopping() && state.talk.running == first);
+    log.turn = first;
+    hear(&mut state, [log.event("turn_ended", &json!({ "stopReason": "cancelled" }))]);
+    assert!(!state.is_stopping() && state.remark().is_none());
+    // Nor does it come back with the next turn.
+    log.turn = Some(crate::conversation::tests::turn(3));
+    hear(&mut state, log.prompt("next"));
+    assert!(!state.is_stopping());
+}
+
+#[test]
+fn what_is_said_in_several_lines_is_one_remark_without_escapes() {
+    let mut state = opened();
+    state.hear(News::Failed("no endpoint\n\n  set one\n".into()));
+    assert_eq!(state.remark(), Some("no endpoint; set one"));
+}
+
+#[test]
+fn ones_own_prompts_are_told_from_those_of_others() {
+    use crate::conversation::Part;
+    let mut state = opened();
+    state.talk.own = Own::since(0);
+    let mut log = Log::in_turn();
+    send(&mut state, "mine");
+    hear(&mut state, log.prompt("mine"));
+    log.turn = Some(crate::conversation::tests::turn(2));
+    hear(&mut state, log.prompt("from another terminal"));
+    log.turn = Some(crate::conversation::tests::turn(3));
+    let prompt = json!({ "prompt": "from a phone", "by": "phone" });
+    hear(&mut state, [log.event("prompt_received", &prompt)]);
+    hear(&mut state, [log.event("turn_started", &json!({}))]);
+    let by: Vec<Option<&str>> = state
+        .talk
+        .items()
+        .iter()
+        .map(|item| match &item.part {
+            Part::Prompt { by, .. } => by.as_deref(),
+            _ => Some("?"),
+        })
+        .collect();
+    assert_eq!(by, [None, Some("you elsewhere"), Some("phone")]);
+}
+
+#[test]
+fn who_answered_is_said_in_words() {
+    use crate::conversation::Part;
+    let last = |state: &State| match &state.talk.items().last().unwrap().part {
+        Part::Note(_, text) => text.clone(),
+        _ => String::new(),
+    };
+    let resolved =
+        |by: serde_json::Value| json!({ "requestId": call_id('q'), "by": by, "allowed": true });
+    let asked = || {
+        let (mut state, log) = asked();
+        state.talk.own = Own::since(0);
+        (state, log)
+    };
+    let (mut state, mut log) = asked();
+    let by = json!({ "who": "client", "detail": "local http" });
+    answer(&mut state, KeyCode::Char('y'));
+    hear(&mut state, [log.event("permission_resolved", &resolved(by.clone()))]);
+    assert_eq!(last(&state), "allowed by you");
+    let (mut state, mut log) = asked();
+    hear(&mut state, [log.event("permission_resolved", &resolved(by))]);
+    assert_eq!(last(&state), "allowed by you elsewhere");
+    let (mut state, mut log) = asked();
+    let by = json!({ "who": "client", "detail": "token:phone http" });
+    hear(&mut state, [log.event("permission_resolved", &resolved(by))]);
+    assert_eq!(last(&state), "allowed by phone");
+}
+
+#[test]
+fn the_built_in_agent_without_a_model_is_offered_with_what_it_lacks() {
+    let mut state = State::new(Vec::new());
+    state.begin(Beginning::PickAgent);
+    let agent = |id: &str, is_usable, message: &str| AgentInfo {
+        id: id.into(),
+        is_usable,
+        diagnoses: vec![crate::info::Diagnosis { message: message.into() }],
+        ..AgentInfo::default()
+    };
+    let found = vec![
+        agent("native", false, "no endpoint\nmore"),
+        agent("demo", true, ""),
+        agent("other", true, ""),
+        agent("missing", false, "not found"),
+    ];
+    assert!(state.hear(News::Agents { found, is_complete: true }).is_empty());
+    let Some(Overlay::Picker(picker)) = &state.overlay else { panic!() };
+    let shown: Vec<&str> = picker.shown().iter().map(|entry| entry.id.as_str()).collect();
+    assert_eq!(shown, ["demo", "other", "native"]);
+    state.press(key(KeyCode::End));
+    assert!(state.press(key(KeyCode::Enter)).is_empty());
+    assert!(state.remark().unwrap().contains("no endpoint;"), "{:?}", state.remark());
+    assert!(state.overlay.is_some());
 }
 
 #[test]

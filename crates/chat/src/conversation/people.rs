@@ -1,0 +1,159 @@
+//! Who asked and who answered, in words.
+//!
+//! The daemon names everybody who comes through its private socket alike, so what this chat
+//! did itself is told by what it has sent. What the same user did before is theirs as well;
+//! what comes in now and was not sent from here was done elsewhere.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+use sessions::projection::sanitize;
+use wire::{CallId, TurnId};
+
+use super::reading::line;
+
+/// The daemon's name for whoever comes through the private socket.
+const LOCAL: &str = "local";
+/// More than can be on their way at a time.
+const MAX_SENT: usize = 256;
+/// More turns than anybody has in mind; those before were asked by the same user anyway.
+const MAX_OWN: usize = 4096;
+
+/// What this chat did itself.
+#[derive(Debug)]
+pub(crate) struct Own {
+    /// Prompts whose turn is not known yet.
+    sent: VecDeque<String>,
+    turns: VecDeque<TurnId>,
+    answers: VecDeque<CallId>,
+    /// Events up to here are from before.
+    since: u64,
+}
+
+impl Default for Own {
+    /// Of a log that is only read: everything is from before.
+    fn default() -> Self {
+        Self::since(u64::MAX)
+    }
+}
+
+impl Own {
+    /// Nothing yet; events up to `since` are from before.
+    pub(crate) fn since(since: u64) -> Self {
+        let (sent, turns, answers) = Default::default();
+        Self { sent, turns, answers, since }
+    }
+
+    /// A prompt is on its way.
+    pub(crate) fn send(&mut self, text: &str) {
+        remember(&mut self.sent, sanitize(text.trim()).into_owned(), MAX_SENT);
+    }
+
+    /// The daemon has it.
+    pub(crate) fn sent(&mut self, text: &str, turn: Option<TurnId>) {
+        let text = sanitize(text.trim());
+        if let Some(place) = self.sent.iter().position(|sent| *sent == text) {
+            self.sent.remove(place);
+        }
+        if let Some(turn) = turn {
+            remember(&mut self.turns, turn, MAX_OWN);
+        }
+    }
+
+    pub(crate) fn answer(&mut self, id: CallId) {
+        remember(&mut self.answers, id, MAX_SENT);
+    }
+
+    pub(super) fn has_answered(&self, id: Option<&str>) -> bool {
+        id.is_some_and(|id| self.answers.iter().any(|own| own.as_str() == id))
+    }
+
+    fn has_asked(&self, turn: Option<TurnId>, text: &str) -> bool {
+        turn.is_some_and(|turn| self.turns.contains(&turn))
+            || self.sent.iter().any(|sent| sent == text)
+    }
+
+    /// Who asked, unless it was whoever sits here. `text` is what was asked.
+    pub(super) fn asker(
+        &self,
+        by: &Value,
+        seq: u64,
+        turn: Option<TurnId>,
+        text: &str,
+    ) -> Option<String> {
+        let by = by.as_str()?;
+        match by == LOCAL {
+            true if seq <= self.since || self.has_asked(turn, text) => None,
+            _ => Some(named(by, seq > self.since)),
+        }
+    }
+
+    /// Who decided, as the end of a sentence: `by you`.
+    pub(super) fn decider(&self, payload: &Value, seq: u64) -> String {
+        let by = &payload["by"];
+        let detail = by["detail"].as_str();
+        let who = by.as_str().or_else(|| by["who"].as_str()).unwrap_or_default();
+        if self.has_answered(payload["requestId"].as_str()) && who == "client" {
+            return " by you".to_owned();
+        }
+        match who {
+            "" => String::new(),
+            "client" => format!(" by {}", named(detail.unwrap_or("a client"), seq > self.since)),
+            "rule" => match detail {
+                Some(detail) => format!(" by a rule ({})", line(detail, 80)),
+                None => " by a rule".to_owned(),
+            },
+            "mode" => " by the permission mode".to_owned(),
+            "timeout" => ": nobody answered in time".to_owned(),
+            "cancel" => ": the turn was stopped".to_owned(),
+            "unattended" => ": nobody was there to ask".to_owned(),
+            "overflow" => ": too many questions wait".to_owned(),
+            "interrupted" => ": the session was interrupted".to_owned(),
+            "limits" => " by the limits".to_owned(),
+            other => match detail {
+                Some(detail) => format!(" by {} ({})", line(other, 60), line(detail, 80)),
+                None => format!(" by {}", named(other, seq > self.since)),
+            },
+        }
+    }
+}
+
+/// `token:phone http` is `phone`, and `local http` the user of this machine.
+fn named(who: &str, is_now: bool) -> String {
+    let (name, _way) = who.rsplit_once(' ').filter(|(_, way)| is_way(way)).unwrap_or((who, ""));
+    let name = name.strip_prefix("token:").unwrap_or(name);
+    match name {
+        // What commands of this machine call themselves, where no daemon names them.
+        LOCAL | "run" | "attach" | "terminal" => {
+            if is_now { "you elsewhere" } else { "you" }.to_owned()
+        }
+        name if name.split(' ').next() == Some("browser") => "a browser".to_owned(),
+        name => line(name, 60),
+    }
+}
+
+fn is_way(word: &str) -> bool {
+    ["http", "unix", "tcp", "ws", "websocket", "acp", "stdio"].contains(&word)
+}
+
+fn remember<T>(all: &mut VecDeque<T>, one: T, max: usize) {
+    if all.len() >= max {
+        all.pop_front();
+    }
+    all.push_back(one);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+
+    #[test]
+    fn names_are_those_that_a_person_gave() {
+        assert_eq!(named("token:phone http", true), "phone");
+        assert_eq!(named("local http", true), "you elsewhere");
+        assert_eq!(named("local unix", false), "you");
+        assert_eq!(named("token:browser sU6x9 http", true), "a browser");
+        assert_eq!(named("phone", true), "phone");
+        assert_eq!(named("a\u{1b}b", true), "a\\x1bb");
+    }
+}

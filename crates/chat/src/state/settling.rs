@@ -1,0 +1,135 @@
+//! Answers that are meant, and words that are not.
+//!
+//! A key answers a question only when it comes alone: nothing was typed for a moment before it
+//! (see `look_at_question`), and nothing comes right after it. Keys that arrive together are
+//! what a terminal makes of a paste, or of what was typed while it was slow: words, whatever
+//! they begin with.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use serde_json::Value;
+use wire::CallId;
+
+use super::{Overlay, State};
+use crate::effect::Effect;
+
+/// Whoever writes words has pressed the next key by then.
+const ALONE_FOR_MS: u64 = 250;
+
+/// An answer whose key may still turn out to be the first letter of a word.
+#[derive(Debug)]
+pub(super) struct Due {
+    id: CallId,
+    body: Value,
+    key: KeyEvent,
+    at: u64,
+}
+
+impl State {
+    /// Keys that came together.
+    pub(crate) fn press_all(&mut self, keys: &[KeyEvent]) -> Vec<Effect> {
+        if let [key] = keys {
+            return self.press(*key);
+        }
+        let is_words = keys.iter().filter(|key| letter(key).is_some()).count() > 1;
+        let mut effects = Vec::new();
+        let mut words = String::new();
+        self.comes_together = true;
+        for key in keys {
+            match letter(key).filter(|_| is_words) {
+                Some(letter) => words.push(letter),
+                None => {
+                    effects.extend(self.take_words(&std::mem::take(&mut words)));
+                    effects.extend(self.press(*key));
+                }
+            }
+        }
+        effects.extend(self.take_words(&words));
+        self.comes_together = false;
+        effects
+    }
+
+    /// One line with its Enter is a line that was typed; several are a paste, which is never
+    /// sent by itself. While something is asked, nothing of it is sent at all.
+    fn take_words(&mut self, words: &str) -> Vec<Effect> {
+        if words.is_empty() {
+            return Vec::new();
+        }
+        if matches!(self.overlay, Some(Overlay::Help)) {
+            self.overlay = None;
+        }
+        let line = words.strip_suffix('\n').unwrap_or(words);
+        let is_sent = words.ends_with('\n') && !line.contains('\n') && self.question().is_none();
+        if !line.trim().is_empty() {
+            let text = if is_sent || self.question().is_some() { line } else { words };
+            self.paste(text);
+            self.offer = Some(0);
+        }
+        match is_sent {
+            true => self.press(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE)),
+            false => Vec::new(),
+        }
+    }
+
+    /// The key means this answer, if it stays alone.
+    pub(super) fn answer_with(&mut self, key: KeyEvent, body: Value) -> Vec<Effect> {
+        let Some(id) = self.question().map(|question| question.id) else { return Vec::new() };
+        // A key that is held down was not pressed for this question.
+        if self.comes_together || key.kind == KeyEventKind::Repeat {
+            self.say("one key alone answers");
+            return Vec::new();
+        }
+        self.due = Some(Due { id, body, key, at: self.now });
+        Vec::new()
+    }
+
+    /// The answer whose key has been alone for long enough.
+    pub(crate) fn settle(&mut self) -> Vec<Effect> {
+        match self.due.take() {
+            Some(due) if self.now >= due.at + ALONE_FOR_MS => self.give(due),
+            due => {
+                self.due = due;
+                Vec::new()
+            }
+        }
+    }
+
+    fn give(&mut self, due: Due) -> Vec<Effect> {
+        match self.question() {
+            Some(question) if question.id == due.id => self.answer(due.body),
+            // Somebody else was first.
+            _ => Vec::new(),
+        }
+    }
+
+    /// Another key follows, or a paste. Gives back what was meant as an answer nevertheless.
+    pub(super) fn unsettle(&mut self, next: Option<&KeyEvent>) -> Vec<Effect> {
+        let settled = self.settle();
+        let Some(due) = self.due.take() else { return settled };
+        if next.is_none_or(|key| letter(key).is_some()) {
+            self.is_answering = false;
+            if let KeyCode::Char(letter) = due.key.code {
+                self.editor.insert(letter.encode_utf8(&mut [0; 4]));
+            }
+            self.say("these are words, so nothing was answered");
+        }
+        settled
+    }
+
+    /// Whether the key only confirms an answer that is due, as some are used to.
+    pub(super) fn confirms(&self, key: &KeyEvent) -> bool {
+        let is_due = self.due.as_ref().is_some_and(|due| self.now < due.at + ALONE_FOR_MS);
+        is_due && key.code == KeyCode::Enter && !self.comes_together
+    }
+}
+
+/// What a key writes, if it writes something.
+fn letter(key: &KeyEvent) -> Option<char> {
+    if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
+        return None;
+    }
+    match key.code {
+        KeyCode::Char(letter) => Some(letter),
+        KeyCode::Enter if key.modifiers.is_empty() => Some('\n'),
+        _ => None,
+    }
+}
