@@ -44,12 +44,12 @@ fn a_conversation_with_a_permission() {
     let screen = pane.screen();
     assert!(screen.contains("Allow once (y)") && screen.contains("rm -rf build"), "{screen}");
     pane.press(&["1"]);
-    let screen = pane.wait_for("allowed by client");
+    let screen = pane.wait_for("allowed by you");
     assert!(screen.contains("Plan") || screen.contains('+'), "{screen}");
     pane.line("permission execute rm -rf /");
     pane.wait_for("a number or letter answers");
     pane.press(&["n"]);
-    pane.wait_for("rejected by client");
+    pane.wait_for("rejected by you");
     let exported = text(&run(&yard, &["sessions", "export", "last"]));
     assert_eq!(exported.matches("\"kind\":\"permission_resolved\"").count(), 2, "{exported}");
     pane.line("/quit");
@@ -222,7 +222,7 @@ fn others_take_part_and_questions_from_before_are_answered() {
     pane.line("clear; \"$EXE\" chat -s last");
     pane.wait_for("a number or letter answers");
     pane.press(&["y"]);
-    pane.wait_for("allowed by client");
+    pane.wait_for("allowed by you");
 }
 
 fn pane_session(yard: &Yard) -> String {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Output;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use testkit::process::{PATIENCE, Yard, wait_until};
 
@@ -15,8 +16,11 @@ pub(crate) struct Pane<'a> {
 
 impl<'a> Pane<'a> {
     pub(crate) fn open(yard: &'a Yard, columns: u16, rows: u16) -> Self {
-        let socket = yard.home().join("tmux.sock");
-        let record = yard.home().join("terminal.bytes");
+        // Several may be open at a time.
+        static N_OPENED: AtomicU32 = AtomicU32::new(0);
+        let n = N_OPENED.fetch_add(1, Ordering::Relaxed);
+        let socket = yard.home().join(format!("tmux-{n}.sock"));
+        let record = yard.home().join(format!("terminal-{n}.bytes"));
         let pane = Self { yard, socket, record };
         let (columns, rows) = (columns.to_string(), rows.to_string());
         pane.tmux(&[
@@ -83,6 +87,12 @@ impl<'a> Pane<'a> {
     pub(crate) fn paste(&self, text: &str) {
         self.tmux(&["set-buffer", text]);
         self.tmux(&["paste-buffer", "-p"]);
+    }
+
+    /// Pastes as a terminal does that cannot say that it is pasting.
+    pub(crate) fn paste_as_keys(&self, text: &str) {
+        self.tmux(&["set-buffer", text]);
+        self.tmux(&["paste-buffer"]);
     }
 
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
