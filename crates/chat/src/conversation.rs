@@ -25,7 +25,9 @@ pub(crate) use notes::Tone;
 pub(crate) use people::Own;
 pub(crate) use prompt::Waiting;
 pub(crate) use terminals::Terminal;
-pub(crate) use tool::{Output, Status, Tool};
+#[cfg(test)]
+pub(crate) use tool::n_made_ready;
+pub(crate) use tool::{Output, Shown, Status, Tool};
 pub(crate) use usage::Usage;
 
 use prose::Prose;
@@ -134,7 +136,7 @@ impl Conversation {
         }
         self.cursor = event.seq;
         self.heard_at = event.at.0;
-        let payload: Value = event.payload.read().unwrap_or_default();
+        let mut payload: Value = event.payload.read().unwrap_or_default();
         if event.kind.update_name() != Some("user_message_chunk") {
             self.end_echo(event.turn);
         }
@@ -147,20 +149,23 @@ impl Conversation {
                 let cards = self.terminals.exited(&payload);
                 self.touch(&cards);
             }
-            (_, Some(name)) => self.update(name, event.turn.or(self.running), &payload["update"]),
+            (_, Some(name)) => {
+                let update = payload.get_mut("update").map(Value::take).unwrap_or_default();
+                self.update(name, event.turn.or(self.running), update);
+            }
             (_, None) => self.own_event(event, &payload),
         }
         Heard::New
     }
 
-    fn update(&mut self, name: &str, turn: Option<TurnId>, update: &Value) {
+    fn update(&mut self, name: &str, turn: Option<TurnId>, update: Value) {
         match name {
-            "agent_message_chunk" => self.say(turn, update, false),
-            "agent_thought_chunk" => self.say(turn, update, true),
+            "agent_message_chunk" => self.say(turn, &update, false),
+            "agent_thought_chunk" => self.say(turn, &update, true),
             "user_message_chunk" => self.echo.push_str(&text_of(&update["content"])),
             "tool_call" | "tool_call_update" => self.tool(turn, update),
-            "plan" | "plan_update" => self.plan(turn, update),
-            "usage_update" => self.usage.update(update),
+            "plan" | "plan_update" => self.plan(turn, &update),
+            "usage_update" => self.usage.update(&update),
             "available_commands_update" => {
                 let all = update["availableCommands"].as_array().into_iter().flatten();
                 let read = |one: &Value| {
@@ -218,7 +223,7 @@ impl Conversation {
         }
     }
 
-    fn tool(&mut self, turn: Option<TurnId>, fields: &Value) {
+    fn tool(&mut self, turn: Option<TurnId>, fields: Value) {
         let id = match &fields["toolCallId"] {
             Value::String(id) => id.clone(),
             Value::Null => return,
@@ -286,7 +291,7 @@ impl Conversation {
                 let call = &payload["request"]["toolCall"];
                 let turn = event.turn.or(self.running);
                 if call["toolCallId"].is_string() && payload["limit"].is_null() {
-                    self.tool(turn, call);
+                    self.tool(turn, call.clone());
                 }
                 let question = Question::permission(payload, self.tool_of(turn, call));
                 self.ask(event, question);

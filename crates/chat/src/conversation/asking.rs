@@ -102,7 +102,7 @@ impl Question {
             Some(known) => known.clone(),
             None => {
                 let mut told = Tool::default();
-                told.merge(call);
+                told.merge(call.clone());
                 told
             }
         };

@@ -124,7 +124,7 @@ fn a_tool_call_is_put_together_and_left_open_calls_are_told_as_such() {
     let events = [log.update(&start), log.update(&call("in_progress"))];
     let mut talk = heard(&events);
     let Part::Tool(tool) = &talk.items()[0].part else { panic!() };
-    assert_eq!((tool.status, tool.outputs().len()), (Status::Running, 1));
+    assert_eq!((tool.status, tool.shown().outputs.len()), (Status::Running, 1));
     talk.hear(&log.event("turn_ended", &json!({ "stopReason": "end_turn" })));
     let Part::Tool(tool) = &talk.items()[0].part else { panic!() };
     assert_eq!(tool.status, Status::LeftOpen);
@@ -207,7 +207,7 @@ fn a_terminals_output_finds_its_card_whichever_comes_first() {
     let early = log.event("terminal_output", &output("one\ntw"));
     let named = log.update(&card);
     let mut talk = heard(&[early, named]);
-    assert_eq!(*tool_at(&talk, 0).outputs(), [super::Output::Terminal("term_1".into())]);
+    assert_eq!(tool_at(&talk, 0).shown().outputs, [super::Output::Terminal("term_1".into())]);
     let before = talk.items()[0].revision;
     talk.hear(&log.event("terminal_output", &output("o\n")));
     assert_ne!(talk.items()[0].revision, before);
@@ -228,7 +228,7 @@ fn fences_around_an_output_are_left_out_and_others_stay() {
             "content": [{ "type": "content", "content": { "type": "text", "text": text } }],
         });
         let talk = heard(&[log.update(&call)]);
-        match &tool_at(&talk, 0).outputs()[..] {
+        match &tool_at(&talk, 0).shown().outputs[..] {
             [super::Output::Text(text)] => text.clone(),
             other => panic!("{other:?}"),
         }
@@ -241,6 +241,28 @@ fn fences_around_an_output_are_left_out_and_others_stay() {
 }
 
 #[test]
+fn a_call_that_is_large_is_kept_small_and_takes_further_news() {
+    let mut log = Log::in_turn();
+    let text = "word ".repeat(100_000);
+    let content =
+        |text: &str| json!([{ "type": "content", "content": { "type": "text", "text": text } }]);
+    let start = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "t", "title": "cat", "content": content(&text),
+    });
+    let mut talk = heard(&[log.update(&start)]);
+    let n_bytes = |talk: &Conversation| format!("{:?}", tool_at(talk, 0)).len();
+    assert!(n_bytes(&talk) < 100_000);
+    let end = json!({
+        "sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed",
+        "content": content("short"),
+    });
+    talk.hear(&log.update(&end));
+    let tool = tool_at(&talk, 0);
+    assert_eq!((tool.status, tool.shown().title.as_str()), (Status::Completed, "cat"));
+    assert_eq!(tool.shown().outputs, [super::Output::Text("short".into())]);
+}
+
+#[test]
 fn a_command_given_as_words_is_quoted() {
     let mut log = Log::in_turn();
     let call = json!({
@@ -248,8 +270,8 @@ fn a_command_given_as_words_is_quoted() {
         "rawInput": { "command": ["sh", "-c", "rm -rf a b"], "timeout": 5 },
     });
     let talk = heard(&[log.update(&call)]);
-    assert_eq!(tool_at(&talk, 0).command.as_deref(), Some("sh -c 'rm -rf a b'"));
-    assert_eq!(tool_at(&talk, 0).input, "timeout: 5");
+    assert_eq!(tool_at(&talk, 0).shown().command.as_deref(), Some("sh -c 'rm -rf a b'"));
+    assert_eq!(tool_at(&talk, 0).shown().input, "timeout: 5");
 }
 
 #[test]

@@ -36,31 +36,42 @@ pub(crate) enum Status {
     LeftOpen,
 }
 
+/// A call as far as it is known. Most calls of a long session are never looked at, so what
+/// they say is made ready when it is drawn.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tool {
+    pub(crate) status: Status,
+    known: Known,
+}
+
+#[derive(Debug, Clone)]
+enum Known {
+    /// The members that are shown, as they came.
+    AsTold(Box<[Value; MEMBERS.len()]>),
+    /// What is large is made ready at once, which makes it small.
+    Ready(Box<Shown>),
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self::AsTold(Box::default())
+    }
+}
+
+const MEMBERS: [&str; 6] = ["kind", "title", "locations", "rawInput", "content", "rawOutput"];
+static MISSING: Value = Value::Null;
+
+/// A call as it is shown; every text in here is safe.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shown {
     pub(crate) kind: String,
     pub(crate) title: String,
-    pub(crate) status: Status,
     /// May have several lines.
     pub(crate) command: Option<String>,
     /// What else it is given, a member a line.
     pub(crate) input: String,
     pub(crate) paths: Vec<String>,
-    outputs: Outputs,
-}
-
-/// Most calls of a long session are never looked at, so what they put out is made ready when
-/// it is drawn. What is large is made ready at once, which makes it small.
-#[derive(Debug, Clone)]
-enum Outputs {
-    AsTold(Vec<Value>),
-    Ready(Vec<Output>),
-}
-
-impl Default for Outputs {
-    fn default() -> Self {
-        Self::Ready(Vec::new())
-    }
+    pub(crate) outputs: Vec<Output>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,13 +88,7 @@ pub(crate) enum Output {
 }
 
 impl Tool {
-    pub(super) fn merge(&mut self, fields: &Value) {
-        if let Some(kind) = fields["kind"].as_str() {
-            self.kind = line(kind, 40);
-        }
-        if let Some(title) = fields["title"].as_str() {
-            self.title = line(title, 400);
-        }
+    pub(super) fn merge(&mut self, mut fields: Value) {
         let has_ended = !matches!(self.status, Status::Pending | Status::Running);
         if let Some(status) = fields["status"].as_str()
             && !has_ended
@@ -96,72 +101,52 @@ impl Tool {
                 _ => Status::Pending,
             };
         }
-        if let Some(locations) = fields["locations"].as_array() {
-            let path = |one: &Value| {
-                let path = line(one["path"].as_str()?, 300);
-                Some(match one["line"].as_u64() {
-                    Some(number) => format!("{path}:{number}"),
-                    None => path,
-                })
+        let told = match &mut self.known {
+            Known::AsTold(told) => told,
+            Known::Ready(shown) => return shown.merge(|name| &fields[name]),
+        };
+        for (member, name) in told.iter_mut().zip(MEMBERS) {
+            let new = fields.get_mut(name).map(Value::take).unwrap_or_default();
+            let says_something = match &new {
+                Value::Null => false,
+                Value::Object(members) => !members.is_empty(),
+                _ => true,
             };
-            self.paths = locations.iter().filter_map(path).take(MAX_PATHS).collect();
-        }
-        let given = &fields["rawInput"];
-        if !given.is_null() {
-            let command = command_line(given).filter(|command| !command.trim().is_empty());
-            if let Some(command) = &command {
-                self.command = Some(lines(command, MAX_COMMAND_CHARS));
+            if says_something {
+                *member = new;
             }
-            self.input = input(given, command.as_deref());
         }
-        if let Some(content) = fields["content"].as_array() {
-            let is_small = content.len() <= MAX_OUTPUTS && weight(content) <= MAX_TOLD_BYTES;
-            self.outputs = match is_small {
-                true => Outputs::AsTold(content.clone()),
-                false => Outputs::Ready(made(content)),
-            };
-        }
-        let raw = &fields["rawOutput"];
-        if !raw.is_null() && self.has_no_output() {
-            let text = match raw {
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            self.outputs = Outputs::Ready(vec![Output::Text(tail(&text))]);
+        if weight(told.as_slice()) > MAX_TOLD_BYTES {
+            self.known = Known::Ready(Box::new(Shown::of(told)));
         }
     }
 
-    pub(crate) fn outputs(&self) -> Cow<'_, [Output]> {
-        match &self.outputs {
-            Outputs::AsTold(content) => Cow::Owned(made(content)),
-            Outputs::Ready(outputs) => Cow::Borrowed(outputs),
+    pub(crate) fn shown(&self) -> Cow<'_, Shown> {
+        match &self.known {
+            Known::AsTold(told) => Cow::Owned(Shown::of(told)),
+            Known::Ready(shown) => Cow::Borrowed(shown),
         }
     }
 
     /// The terminals that it shows.
     pub(super) fn terminals(&self) -> Vec<String> {
-        match &self.outputs {
-            Outputs::AsTold(content) => {
+        match &self.known {
+            Known::AsTold(told) => {
+                let content = told.iter().zip(MEMBERS).find(|(_, name)| *name == "content");
+                let content = content.and_then(|(content, _)| content.as_array());
                 let named = |one: &Value| match one["type"] == "terminal" {
                     true => id_of(&one["terminalId"]),
                     false => None,
                 };
-                content.iter().filter_map(named).collect()
+                content.into_iter().flatten().filter_map(named).collect()
             }
-            Outputs::Ready(outputs) => {
+            Known::Ready(shown) => {
                 let named = |output: &Output| match output {
                     Output::Terminal(id) => Some(id.clone()),
                     _ => None,
                 };
-                outputs.iter().filter_map(named).collect()
+                shown.outputs.iter().filter_map(named).collect()
             }
-        }
-    }
-
-    fn has_no_output(&self) -> bool {
-        match &self.outputs {
-            Outputs::AsTold(content) => made(content).is_empty(),
-            Outputs::Ready(outputs) => outputs.is_empty(),
         }
     }
 
@@ -175,8 +160,55 @@ impl Tool {
     }
 }
 
-fn made(content: &[Value]) -> Vec<Output> {
-    content.iter().filter_map(output).take(MAX_OUTPUTS).collect()
+impl Shown {
+    fn of(told: &[Value; MEMBERS.len()]) -> Self {
+        #[cfg(test)]
+        N_MADE_READY.with(|n| n.set(n.get() + 1));
+        let mut shown = Self::default();
+        shown.merge(|wanted| {
+            let found = told.iter().zip(MEMBERS).find(|(_, name)| *name == wanted);
+            found.map_or(&MISSING, |(member, _)| member)
+        });
+        shown
+    }
+
+    fn merge<'a>(&mut self, member: impl Fn(&str) -> &'a Value) {
+        if let Some(kind) = member("kind").as_str() {
+            self.kind = line(kind, 40);
+        }
+        if let Some(title) = member("title").as_str() {
+            self.title = line(title, 400);
+        }
+        if let Some(locations) = member("locations").as_array() {
+            let path = |one: &Value| {
+                let path = line(one["path"].as_str()?, 300);
+                Some(match one["line"].as_u64() {
+                    Some(number) => format!("{path}:{number}"),
+                    None => path,
+                })
+            };
+            self.paths = locations.iter().filter_map(path).take(MAX_PATHS).collect();
+        }
+        let given = member("rawInput");
+        if !given.is_null() {
+            let command = command_line(given).filter(|command| !command.trim().is_empty());
+            if let Some(command) = &command {
+                self.command = Some(lines(command, MAX_COMMAND_CHARS));
+            }
+            self.input = input(given, command.as_deref());
+        }
+        if let Some(content) = member("content").as_array() {
+            self.outputs = content.iter().filter_map(output).take(MAX_OUTPUTS).collect();
+        }
+        let raw = member("rawOutput");
+        if self.outputs.is_empty() && !raw.is_null() {
+            let text = match raw {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            self.outputs.push(Output::Text(tail(&text)));
+        }
+    }
 }
 
 /// At least what the texts in it take.
@@ -296,4 +328,15 @@ fn without_fences(text: &str) -> String {
         }
     }
     kept.join("\n")
+}
+
+#[cfg(test)]
+thread_local! {
+    static N_MADE_READY: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// How often this thread has made a call ready to be shown.
+#[cfg(test)]
+pub(crate) fn n_made_ready() -> usize {
+    N_MADE_READY.with(std::cell::Cell::get)
 }

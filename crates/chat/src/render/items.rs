@@ -81,7 +81,8 @@ fn thought(text: &str, state: &State, columns: usize, theme: Theme) -> Vec<Line<
 
 fn tool_lines(tool: &Tool, state: &State, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let is_full = state.shows_tools;
-    let outputs = tool.outputs();
+    let shown = tool.shown();
+    let outputs = &shown.outputs;
     let (glyph, style) = match tool.status {
         Status::Pending => ("○", theme.dim()),
         Status::Running => ("●", theme.doubtful()),
@@ -91,10 +92,10 @@ fn tool_lines(tool: &Tool, state: &State, columns: usize, theme: Theme) -> Vec<L
         Status::LeftOpen => ("?", theme.dim()),
     };
     let mut head = Vec::new();
-    if !tool.kind.is_empty() && tool.kind != "other" && !begins_with(&tool.title, &tool.kind) {
-        head.push(Piece::new(format!("{} ", tool.kind), theme.dim()));
+    if !shown.kind.is_empty() && shown.kind != "other" && !begins_with(&shown.title, &shown.kind) {
+        head.push(Piece::new(format!("{} ", shown.kind), theme.dim()));
     }
-    let title = if tool.title.is_empty() { "a tool" } else { &tool.title };
+    let title = if shown.title.is_empty() { "a tool" } else { &shown.title };
     head.push(Piece::new(title, theme.strong()));
     match tool.status {
         Status::Failed => head.push(Piece::new(" failed", theme.bad())),
@@ -103,28 +104,29 @@ fn tool_lines(tool: &Tool, state: &State, columns: usize, theme: Theme) -> Vec<L
         _ => {}
     }
     let mut lines = words(&head, columns, &Margin::new(&format!("{glyph} "), "  ", style));
-    if let Some(command) = tool.command.as_ref().filter(|command| !tool.title.contains(*command)) {
+    if let Some(command) = shown.command.as_ref().filter(|command| !shown.title.contains(*command))
+    {
         let margin = Margin::new("  $ ", "    ", theme.dim());
         lines.extend(cells(&[Piece::new(command.clone(), theme.code())], columns, &margin));
     }
     // What a call is given is worth a line where nothing else tells what it is about.
-    let is_told = tool.command.is_some() || !outputs.is_empty();
-    if !tool.input.is_empty() && (is_full || !is_told) {
+    let is_told = shown.command.is_some() || !outputs.is_empty();
+    if !shown.input.is_empty() && (is_full || !is_told) {
         let margin = Margin::new("  ", "  ", theme.dim());
-        let given = cells(&[Piece::new(tool.input.clone(), theme.dim())], columns, &margin);
+        let given = cells(&[Piece::new(shown.input.clone(), theme.dim())], columns, &margin);
         lines.extend(first(given, is_full, columns, theme));
     }
-    let paths: Vec<&str> = tool
+    let paths: Vec<&str> = shown
         .paths
         .iter()
-        .filter(|path| !tool.title.contains(*path) && !has_diff_of(&outputs, path))
+        .filter(|path| !shown.title.contains(*path) && !has_diff_of(outputs, path))
         .map(String::as_str)
         .collect();
     if !paths.is_empty() {
         let margin = Margin::new("  ", "  ", theme.dim());
         lines.extend(words(&[Piece::new(paths.join(", "), theme.dim())], columns, &margin));
     }
-    for output in &*outputs {
+    for output in outputs {
         match output {
             Output::Text(text) => lines.extend(output_text(text, is_full, columns, theme)),
             Output::Terminal(id) => {

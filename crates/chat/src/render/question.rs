@@ -4,7 +4,7 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::items::{diff, has_diff_of};
-use crate::conversation::{FieldKind, Output, Question, Tool, Wants};
+use crate::conversation::{FieldKind, Output, Question, Shown, Wants};
 use crate::state::State;
 use crate::theme::Theme;
 use crate::wrap::{Margin, Piece, cells, cut, width, words};
@@ -47,15 +47,15 @@ pub(super) fn lines(
 /// What is to be done: the command, the changes, or whatever else the tool is given. Titles are
 /// the agent's words; these are what will happen.
 fn about(question: &Question, columns: usize, theme: Theme) -> Vec<Line<'static>> {
-    let call = &question.call;
-    let outputs = call.outputs();
+    let call = question.call.shown();
+    let outputs = &call.outputs;
     let mut lines = Vec::new();
     if let Some(command) = call.command.as_ref().filter(|command| **command != question.title) {
         let margin = Margin::new("  $ ", "    ", theme.dim());
         lines.extend(cells(&[Piece::new(command.clone(), theme.code())], columns, &margin));
     }
     let mut has_diff = false;
-    for output in &*outputs {
+    for output in outputs {
         if let Output::Diff { path, lines: changes, n_added, n_removed } = output {
             has_diff = true;
             let head = format!("  {path} +{n_added} −{n_removed}");
@@ -72,7 +72,7 @@ fn about(question: &Question, columns: usize, theme: Theme) -> Vec<Line<'static>
             lines.extend(indented(&call.input));
         }
         let texts = outputs.iter().filter_map(|output| match output {
-            Output::Text(text) if !says_the_same(text, call) => Some(text),
+            Output::Text(text) if !says_the_same(text, &call) => Some(text),
             _ => None,
         });
         lines.extend(texts.flat_map(|text| indented(text)));
@@ -80,14 +80,14 @@ fn about(question: &Question, columns: usize, theme: Theme) -> Vec<Line<'static>
     let paths = call.paths.iter().filter(|path| {
         !question.title.contains(*path)
             && !call.input.contains(*path)
-            && !has_diff_of(&outputs, path)
+            && !has_diff_of(outputs, path)
     });
     lines.extend(paths.take(MAX_PATHS).flat_map(|path| indented(path)));
     lines
 }
 
 /// Some agents repeat in words what the tool is given.
-fn says_the_same(text: &str, call: &Tool) -> bool {
+fn says_the_same(text: &str, call: &Shown) -> bool {
     let dense = |text: &str| text.split_whitespace().collect::<String>();
     let said = dense(text);
     let command = call.command.as_deref().map(dense).unwrap_or_default();

@@ -334,6 +334,29 @@ fn fifty_thousand_events_are_drawn_by_what_is_seen_of_them() {
     assert!(view.n_drawn() < 100, "{} items were drawn for one screen", view.n_drawn());
 }
 
+#[test]
+fn of_ten_thousand_calls_only_those_that_are_seen_are_made_ready() {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    let mut view = View::new(Theme::new(false));
+    hear(&mut state, log.prompt("go"));
+    let before = crate::conversation::n_made_ready();
+    for n in 0..10_000 {
+        let call = json!({
+            "sessionUpdate": "tool_call", "toolCallId": n.to_string(), "title": format!("Edit {n}"),
+            "kind": "edit", "rawInput": { "path": "a.rs" },
+            "content": [{ "type": "diff", "path": "a.rs", "oldText": "a\n", "newText": "b\n" }],
+        });
+        let end = json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": n.to_string(), "status": "completed",
+        });
+        hear(&mut state, [log.update(&call), log.update(&end)]);
+    }
+    assert!(screen(&state, &mut view, 80, 40).contains("✓ Edit 9999"));
+    let n_made = crate::conversation::n_made_ready() - before;
+    assert!(n_made < 100, "{n_made} calls were made ready for one screen");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
     #[test]
