@@ -249,7 +249,7 @@ fn input(given: &Value, command: Option<&str>) -> String {
                     Value::String(value) => format!(" {value}"),
                     other => format!(" {other}"),
                 };
-                text.push_str(&format!("{name}:{value}\n"));
+                text.extend([name.as_str(), ":", &value, "\n"]);
             }
             text
         }
