@@ -19,11 +19,11 @@ describe("a new session", () => {
     expect(objectionTo({ ...draft, agent: "" })).toMatch(/agent/);
   });
 
-  it("offers what detection found, and else what a running session offers", () => {
+  it("offers what detection found, and what a session of the agent was offered besides", () => {
     const found = readAgent({ id: "a", models: [{ id: "m1", name: "One", efforts: ["low"] }, { id: "m2" }], defaultModel: "m1", efforts: ["high"] });
     const options = { model: { values: [{ id: "x", name: "X" }] }, mode: { values: [{ id: "ask", name: "Ask" }] }, configOptions: [] };
     const offers = offersOf(found, options, "");
-    expect(offers.models.map((each) => each.name)).toEqual(["One", "m2"]);
+    expect(offers.models.map((each) => each.name)).toEqual(["One", "m2", "X"]);
     expect(offers.modes).toEqual([{ id: "ask", name: "Ask" }]);
     expect(offers.efforts.map((each) => each.id)).toEqual(["low"]);
     expect(offersOf(found, options, "m2").efforts.map((each) => each.id)).toEqual(["high"]);
