@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
+pub use wire::ToolKind as Kind;
 
 /// The `update` member of a `session/update`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -129,21 +130,6 @@ impl Call {
             }
         }
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    Read,
-    Edit,
-    Delete,
-    Move,
-    Search,
-    Execute,
-    Think,
-    Fetch,
-    SwitchMode,
-    Other,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -123,6 +123,10 @@ kinds! {
     WorkerStarted = "worker_started",
     /// `{code?, signal?, stderr}`
     WorkerExited = "worker_exited",
+    /// `{terminalId, data}`: more of what a command printed in a terminal that Switchyard serves.
+    TerminalOutput = "terminal_output",
+    /// `{terminalId, exitCode?, signal?, truncated?}`: that command has ended.
+    TerminalExited = "terminal_exited",
     /// `{text}`: one line the agent wrote to stderr.
     AgentStderr = "agent_stderr",
     /// `{method, params}`: a notification that is not a `session/update`.

@@ -11,7 +11,9 @@ mod json;
 mod lines;
 mod message;
 mod rpc;
+mod screen;
 mod splice;
+mod tool_kind;
 
 pub mod limits;
 
@@ -22,4 +24,6 @@ pub use json::{Json, NotJson};
 pub use lines::{LineError, LineSplitter};
 pub use message::{Message, MessageError, MessageKind, UpdatePeek, salvage_id};
 pub use rpc::{RpcError, RpcId, codes, error_line, notification_line, request_line, result_line};
+pub use screen::{fenced, last_screen};
 pub use splice::{remove_member, set_member};
+pub use tool_kind::ToolKind;

@@ -23,6 +23,8 @@ use super::session::Session;
 use super::task::Task;
 use tokio_util::sync::CancellationToken;
 
+pub use wire::ToolKind as Kind;
+
 pub mod apply_patch;
 pub(super) mod arguments;
 pub mod edit;
@@ -44,22 +46,6 @@ pub fn of_files() -> Vec<Arc<dyn Tool>> {
         Arc::new(glob::Glob),
         Arc::new(grep::Grep),
     ]
-}
-
-/// ACP's kinds of tool calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    Read,
-    Edit,
-    Delete,
-    Move,
-    Search,
-    Execute,
-    Think,
-    Fetch,
-    SwitchMode,
-    Other,
 }
 
 #[async_trait]
@@ -141,6 +127,8 @@ pub struct Output {
     /// For people; what was shown before stays when this is empty.
     pub content: Vec<Content>,
     pub locations: Vec<Location>,
+    /// For programs, with members of their own (`rawOutput`).
+    pub raw: Option<Value>,
     /// A better title than the one before, if there is one.
     pub title: Option<String>,
 }

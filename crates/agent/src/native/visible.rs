@@ -7,6 +7,8 @@
 
 use std::fmt::Write as _;
 
+pub(crate) use wire::fenced;
+
 /// A title is one line in a list.
 const TITLE_CHARS: usize = 200;
 /// More blanks than this, of whatever kind, push what follows out of sight; indented scripts have
@@ -58,35 +60,17 @@ pub(crate) fn title(text: &str) -> String {
 /// What a command printed, as its last screen would show it: without colours and what a
 /// progress bar wrote over.
 pub(crate) fn printed(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let plain = without_escapes(&text);
-    let mut out = String::with_capacity(plain.len());
-    for line in plain.split_inclusive('\n') {
-        let (line, end) = match line.strip_suffix('\n') {
-            Some(line) => (line, "\n"),
-            None => (line, ""),
-        };
-        let last = line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default();
-        for c in last.chars() {
-            match c {
-                '\t' => out.push(c),
-                // Joins the parts of an emoji, and hides nothing.
-                '\u{200d}' => out.push(c),
-                c if hides(c) => escape(c, &mut out),
-                c => out.push(c),
-            }
+    let text = wire::last_screen(&String::from_utf8_lossy(bytes));
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            // The last joins the parts of an emoji, and hides nothing.
+            '\n' | '\t' | '\u{200d}' => out.push(c),
+            c if hides(c) => escape(c, &mut out),
+            c => out.push(c),
         }
-        out.push_str(end);
     }
     out
-}
-
-/// A block of Markdown that shows `text` and obeys none of it.
-pub(crate) fn fenced(language: &str, text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
-    let fence = "`".repeat(longest.max(2) + 1);
-    let end = if text.ends_with('\n') { "" } else { "\n" };
-    format!("{fence}{language}\n{text}{end}{fence}")
 }
 
 fn is_blank(c: char) -> bool {
@@ -110,48 +94,6 @@ fn escape(c: char, out: &mut String) {
         code @ ..=0xff => write!(out, "\\x{code:02x}"),
         code => write!(out, "\\u{{{code:x}}}"),
     };
-}
-
-/// Leaves out what ECMA-48 calls control sequences and strings.
-fn without_escapes(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        let introducer = match c {
-            '\u{1b}' => chars.next(),
-            '\u{9b}' => Some('['),
-            '\u{9d}' => Some(']'),
-            _ => {
-                out.push(c);
-                continue;
-            }
-        };
-        match introducer {
-            // Parameters, then one final character.
-            Some('[') => {
-                while chars.next_if(|c| matches!(c, ' '..='?')).is_some() {}
-                let _ = chars.next_if(|c| matches!(c, '@'..='~'));
-            }
-            // A string, ended by BEL or ST; an unended one does not swallow the next line.
-            Some(']' | 'P' | 'X' | '^' | '_') => loop {
-                match chars.next_if(|c| *c != '\n') {
-                    None | Some('\u{7}' | '\u{9c}') => break,
-                    Some('\u{1b}') => {
-                        let _ = chars.next_if_eq(&'\\');
-                        break;
-                    }
-                    Some(_) => {}
-                }
-            },
-            // A character set takes one more character.
-            Some('(' | ')' | '*' | '+' | '#' | '%') => {
-                let _ = chars.next_if(|c| *c != '\n');
-            }
-            Some('\n') => out.push('\n'),
-            _ => {}
-        }
-    }
-    out
 }
 
 #[cfg(test)]

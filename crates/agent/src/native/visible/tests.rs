@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{asked, fenced, printed, title};
+use super::{asked, printed, title};
 
 #[test]
 fn what_a_terminal_would_obey_is_written_out() {
@@ -37,12 +37,6 @@ fn output_loses_colours_and_what_was_written_over() {
     assert_eq!(printed(b"\x1b]0;never ended\nnext"), "\nnext");
     assert_eq!(printed(b"a\xffb\x07\x00"), "a\u{fffd}b\\x07\\x00");
     assert_eq!(printed(b"\x1b"), "");
-}
-
-#[test]
-fn a_fence_is_longer_than_any_inside() {
-    assert_eq!(fenced("", "x"), "```\nx\n```");
-    assert_eq!(fenced("sh", "a ```` b\n"), "`````sh\na ```` b\n`````");
 }
 
 fn is_harmless(text: &str) -> bool {
