@@ -19,7 +19,6 @@ mod gate;
 mod instructions;
 mod journal;
 pub mod mcp;
-mod mint;
 pub mod models;
 mod options;
 #[cfg(test)]
@@ -42,6 +41,7 @@ mod turn;
 mod visible;
 pub mod webfetch;
 
+pub use options::{efforts, modes};
 pub use process::{Setup, serve};
 pub use session::Limits;
 #[cfg(test)]

@@ -12,7 +12,6 @@ pub mod details;
 pub mod front;
 pub mod host;
 pub mod link;
-pub mod mint;
 pub mod news;
 pub mod observer;
 pub mod open;
@@ -26,3 +25,5 @@ pub mod settings;
 mod terminals;
 pub mod trouble;
 pub mod yard;
+
+pub use store::mint;

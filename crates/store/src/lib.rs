@@ -13,6 +13,7 @@ mod error;
 mod heads;
 mod log;
 mod memory;
+pub mod mint;
 mod record;
 mod sqlite;
 mod wake;

@@ -13,8 +13,8 @@ use store::{Batch, Changes, Claim, Durability, EventLog, NewSession, SessionReco
 use wire::{Draft, Json, Kind, Seq, SessionId};
 
 use super::chat::{Part, ToolCall, Usage};
-use super::mint;
 use super::options::Options;
+use store::mint;
 
 /// Events read at once when a session is taken up again.
 const PAGE: usize = 256;

@@ -9,8 +9,8 @@ use super::{Session, summary};
 use crate::native::chat::{Message, Part, Usage};
 use crate::native::context;
 use crate::native::journal::Item;
-use crate::native::mint;
 use crate::native::turn::{Said, Talk, TurnError, Voice};
+use store::mint;
 
 #[derive(Debug)]
 pub(super) struct MainTalk<'a> {
@@ -32,7 +32,7 @@ impl<'a> MainTalk<'a> {
 
     /// Puts a summary in the place of everything so far.
     pub(super) async fn compact(&mut self) -> Result<(), TurnError> {
-        let id = format!("compaction-{}", mint::id());
+        let id = format!("compaction-{}", mint::call_id());
         self.tell_compaction(&id, "in_progress", None).await?;
         let summary = summary::make(self.session, self.messages(), &mut self.usage).await;
         match summary {

@@ -1,8 +1,8 @@
-//! Draws what the rest of the crate must not invent: ids and the time of day.
+//! Draws what nothing else invents: ids and the time of day.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use wire::{Id36, Millis, SessionId, TurnId};
+use wire::{CallId, Id36, Millis, SessionId, TurnId};
 
 pub fn session_id() -> SessionId {
     Id36::from_entropy(&entropy())
@@ -12,8 +12,8 @@ pub fn turn_id() -> TurnId {
     Id36::from_entropy(&entropy())
 }
 
-/// Names a question to the user.
-pub(crate) fn request_id() -> wire::CallId {
+/// Names something inside of a session, such as a question to the user.
+pub fn call_id() -> CallId {
     turn_id()
 }
 
