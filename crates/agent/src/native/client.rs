@@ -22,8 +22,6 @@ pub struct Abilities {
     pub reads_files: bool,
     pub writes_files: bool,
     pub has_terminals: bool,
-    /// Runs commands in its terminals, but shows them to nobody.
-    pub hides_terminals: bool,
     /// Refuses to read what a rule denies, and can be asked about any file.
     pub denies_reads: bool,
     /// Shows `compaction_update`.
@@ -42,7 +40,6 @@ impl Abilities {
             writes_files: is(&capabilities["fs"]["writeTextFile"]),
             denies_reads: is(&capabilities["_meta"]["switchyard"]["deniesReads"]),
             has_terminals: is(&capabilities["terminal"]),
-            hides_terminals: is(&capabilities["_meta"]["switchyard"]["hidesTerminals"]),
             shows_compaction: has(&capabilities["session"]["compaction"]),
             shows_notices: has(&capabilities["session"]["notices"]),
         }

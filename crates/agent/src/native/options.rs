@@ -123,11 +123,21 @@ impl Options {
 
     /// As ACP's older `modes`.
     pub fn modes_to_acp(&self) -> Value {
-        let modes: Vec<Value> = Mode::ALL.iter().map(|mode| {
-            json!({ "id": mode.id(), "name": mode.name(), "description": mode.description() })
-        }).collect();
-        json!({ "currentModeId": self.mode.id(), "availableModes": modes })
+        json!({ "currentModeId": self.mode.id(), "availableModes": modes() })
     }
+}
+
+/// The modes that every session has.
+pub fn modes() -> Vec<Value> {
+    let all = Mode::ALL.iter().map(
+        |mode| json!({ "id": mode.id(), "name": mode.name(), "description": mode.description() }),
+    );
+    all.collect()
+}
+
+/// How hard any model can be told to think.
+pub fn efforts() -> Vec<&'static str> {
+    EFFORTS.iter().map(|(id, _)| *id).collect()
 }
 
 /// A model that no endpoint lists may still be there: names of deployments, aliases.

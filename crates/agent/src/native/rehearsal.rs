@@ -10,7 +10,7 @@ use wire::{Json, RpcError};
 
 use super::chat::Part;
 use super::client::{Abilities, Client};
-use super::scene::{Scene, SceneOfSession, Settings};
+use super::scene::{Progress, Scene, SceneOfSession, Settings};
 use super::testing::connected;
 use super::tools::{Output, Prepared};
 
@@ -74,7 +74,11 @@ impl Rehearsal {
         tokio::spawn(play(peer, inbox, Arc::clone(&client)));
         let client_of = Client::new(connection, "session".into(), can);
         let session = SceneOfSession::new(cwd, &[], client_of, settings).unwrap();
-        let scene = Scene { session: Arc::new(session), call: "call".into() };
+        let scene = Scene {
+            session: Arc::new(session),
+            call: "call".into(),
+            progress: Progress::default(),
+        };
         Self { scene, client, dir }
     }
 

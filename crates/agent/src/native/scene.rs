@@ -3,7 +3,7 @@
 //! Cheap to clone; each call has its own, which knows the call's id.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use roots::Roots;
 
@@ -20,6 +20,17 @@ pub struct Scene {
     pub session: Arc<SceneOfSession>,
     /// The id of the call, as clients see it.
     pub call: String,
+    pub progress: Progress,
+}
+
+/// What a call that runs has shown last: all that is left of it when it is interrupted.
+#[derive(Debug, Clone, Default)]
+pub struct Progress(Arc<Mutex<Vec<Content>>>);
+
+impl Progress {
+    pub fn shown(&self) -> Vec<Content> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// What all calls of a session share.
@@ -68,6 +79,10 @@ impl Settings {
 impl Scene {
     /// Shows more of the call that runs, while it runs. What is shown replaces what was.
     pub fn show(&self, content: &[Content], locations: &[Location]) {
+        if !content.is_empty() {
+            let mut shown = self.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *shown = content.to_vec();
+        }
         self.session.client.show_progress(&self.call, content, locations);
     }
 }

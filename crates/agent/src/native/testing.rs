@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use wire::{Json, RpcError};
 
 use super::client::{Abilities, Client};
-use super::scene::{Scene, SceneOfSession, Settings};
+use super::scene::{Progress, Scene, SceneOfSession, Settings};
 use super::tools::{Output, Prepared, Tool, ToolError};
 
 /// What the client of a test does and has seen.
@@ -114,7 +114,11 @@ impl Stage {
         let client = connect(&fake, can);
         let settings = Settings::new(PathBuf::from("/nonexistent"), Vec::new());
         let session = SceneOfSession::new(root.clone(), &[], client, settings).unwrap();
-        let scene = Scene { session: Arc::new(session), call: "call-1".into() };
+        let scene = Scene {
+            session: Arc::new(session),
+            call: "call-1".into(),
+            progress: Progress::default(),
+        };
         Self { _dir: dir, root, client: fake, scene }
     }
 

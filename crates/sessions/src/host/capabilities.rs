@@ -84,9 +84,8 @@ pub fn own_client_capabilities(can_ask_user: bool) -> Json {
         "fs": { "readTextFile": true, "writeTextFile": true },
         "terminal": true,
         "session": { "configOptions": { "boolean": {} }, "notices": {}, "compaction": {} },
-        // Nobody sees the terminals: an agent that can tell what its command prints should. Rules
-        // may deny what would be read: an agent that reads by itself can ask first.
-        "_meta": { "switchyard": { "hidesTerminals": true, "deniesReads": true } },
+        // Rules may deny what would be read: an agent that reads by itself can ask first.
+        "_meta": { "switchyard": { "deniesReads": true } },
     });
     if can_ask_user {
         capabilities["elicitation"] = json!({ "form": {} });

@@ -178,9 +178,16 @@ fn report(finished: Finished, limit: Duration) -> Output {
     if let Some(held_in) = finished.held_in.filter(|_| finished.end != End::Code(0)) {
         told = format!("{told}\n\n(The command ran in a sandbox: {held_in})");
     }
+    let mut raw = json!({ "output": finished.text });
+    match finished.end {
+        End::Code(code) => raw["exitCode"] = json!(code),
+        End::Signal(signal) => raw["signal"] = json!(signal),
+        End::TimedOut => raw["timedOut"] = json!(true),
+        End::Unknown => {}
+    }
     let content = match finished.terminal {
         Some(id) => Content::Terminal(id),
         None => Content::Text(visible::fenced("", &format!("{printed}\n\n{end}"))),
     };
-    Output { content: vec![content], ..Output::text(told) }
+    Output { content: vec![content], raw: Some(raw), ..Output::text(told) }
 }

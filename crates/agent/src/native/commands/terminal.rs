@@ -4,8 +4,6 @@
 //! the client still makes it; a command that was given up or took too long is killed first.
 //! For that the terminal belongs to a task of its own, which outlives whoever waits.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
@@ -17,11 +15,6 @@ use super::{CommandError, End, Finished, Order, Settings};
 use crate::native::client::Client;
 use crate::native::scene::Scene;
 use crate::native::tools::Content;
-use crate::native::visible;
-
-/// People read slower than this.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
-const SHOWN_BYTES: usize = 8 << 10;
 
 pub(super) async fn run(scene: &Scene, order: Order) -> Result<Finished, CommandError> {
     let (done, on_done) = oneshot::channel();
@@ -53,9 +46,8 @@ async fn live(
     let created = client.terminal("create", create).await?;
     let Some(id) = created["terminalId"].as_str() else { return Err(CommandError::NoTerminal) };
     let named = || json!({ "terminalId": id });
-    let is_seen = !client.can.hides_terminals;
     // The turn may be over by now, and nothing is shown after its end.
-    if is_seen && !given_up.is_cancelled() {
+    if !given_up.is_cancelled() {
         scene.show(&[Content::Terminal(id.to_owned())], &[]);
     }
 
@@ -69,7 +61,6 @@ async fn live(
     };
     let end = tokio::select! {
         end = waiting => end,
-        () = show_output(scene, id), if !is_seen => Ok(End::Unknown),
         () = given_up.cancelled() => Ok(End::TimedOut),
     };
     if !matches!(end, Ok(End::Code(_) | End::Signal(_) | End::Unknown)) {
@@ -79,34 +70,7 @@ async fn live(
     let _already_gone = client.terminal("release", named()).await;
     let (end, text) = (end?, output?);
     let took = began.elapsed();
-    let terminal = is_seen.then(|| id.to_owned());
-    Ok(Finished { text, end, took, terminal, held_in: None })
-}
-
-/// Tells for ever what the command prints, for a client whose terminals nobody sees.
-async fn show_output(scene: &Scene, id: &str) {
-    let client = &scene.session.client;
-    let limit = scene.session.settings.commands.max_output_bytes;
-    let mut shown = String::new();
-    loop {
-        tokio::time::sleep(LOOK_EVERY).await;
-        // What went wrong is told by whoever waits for the end.
-        let Ok(text) = read(client, id, limit).await else { continue };
-        if text != shown {
-            scene.show(&[Content::Text(visible::fenced("", last_of(&text)))], &[]);
-            shown = text;
-        }
-    }
-}
-
-/// Whole lines from the end, no more than people look at.
-fn last_of(text: &str) -> &str {
-    let from = text.floor_char_boundary(text.len().saturating_sub(SHOWN_BYTES));
-    let tail = text.get(from..).unwrap_or_default();
-    match (from, tail.split_once('\n')) {
-        (1.., Some((_, whole))) => whole,
-        _ => tail,
-    }
+    Ok(Finished { text, end, took, terminal: Some(id.to_owned()), held_in: None })
 }
 
 /// A client's terminal has the client's variables, and who started us has our keys among them.

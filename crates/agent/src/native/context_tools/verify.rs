@@ -105,7 +105,7 @@ async fn run(
         content.push(Content::Text(visible::asked(&said)));
         text = format!("{text}\n\n{said}");
     }
-    Ok(Output { parts: vec![Part::text(text)], content, title: Some(title), locations: Vec::new() })
+    Ok(Output { parts: vec![Part::text(text)], content, title: Some(title), ..Output::default() })
 }
 
 async fn judgement(session: &Session, outcome: &str) -> Result<Judgement, ToolError> {

@@ -14,7 +14,7 @@ use super::{Talk, Turn, TurnError};
 use crate::native::arguments;
 use crate::native::chat::{Part, ToolCall};
 use crate::native::gate::Verdict;
-use crate::native::scene::Scene;
+use crate::native::scene::{Progress, Scene};
 use crate::native::tools::{Content, Kind, Location, Need, Output, Prepared, ToolError};
 use crate::native::visible;
 
@@ -70,8 +70,9 @@ struct Batch<'a> {
     turn: &'a Turn<'a>,
     answer: u64,
     calls: &'a [ToolCall],
-    /// Each call as clients know it.
+    /// Each call as clients know it, but for what a call that runs shows of its progress.
     shown: Vec<Value>,
+    progress: Vec<Progress>,
     running: FuturesUnordered<BoxFuture<'static, Ended>>,
     is_over: Vec<bool>,
 }
@@ -91,6 +92,7 @@ impl Turn<'_> {
             answer,
             calls,
             shown: shown.collect(),
+            progress: calls.iter().map(|_| Progress::default()).collect(),
             running: FuturesUnordered::new(),
             is_over: vec![false; calls.len()],
         };
@@ -253,7 +255,7 @@ impl Batch<'_> {
                     shown["title"] = json!(title);
                 }
                 put(shown, &output.content, &output.locations);
-                if let Some(raw) = raw_output(&output) {
+                if let Some(raw) = output.raw {
                     shown["rawOutput"] = raw;
                 }
                 output.parts
@@ -287,7 +289,11 @@ impl Batch<'_> {
     async fn close_all(&mut self, talk: &mut dyn Talk) -> Result<(), TurnError> {
         for index in 0..self.calls.len() {
             if self.is_over.get(index) == Some(&false) {
-                self.shown_mut(index)["status"] = json!("failed");
+                // What it has printed stays to be seen.
+                let content = self.progress.get(index).map(Progress::shown).unwrap_or_default();
+                let shown = self.shown_mut(index);
+                shown["status"] = json!("failed");
+                put(shown, &content, &[]);
                 self.close(talk, index, vec![Part::text(CANCELLED)]).await?;
             }
         }
@@ -296,7 +302,8 @@ impl Batch<'_> {
 
     fn scene(&self, talk: &dyn Talk, index: usize) -> Scene {
         let session = self.turn.session.scene.clone();
-        Scene { session, call: talk.call_id(self.answer, index) }
+        let progress = self.progress.get(index).cloned().unwrap_or_default();
+        Scene { session, call: talk.call_id(self.answer, index), progress }
     }
 
     fn unknown(&self, name: &str) -> ToolError {
@@ -336,18 +343,3 @@ fn put(shown: &mut Value, content: &[Content], locations: &[Location]) {
         shown["locations"] = locations.iter().map(Location::to_acp).collect();
     }
 }
-
-/// What was printed in a client's terminal, which is gone when the session is shown again.
-fn raw_output(output: &Output) -> Option<Value> {
-    let is_terminal = |content: &Content| matches!(content, Content::Terminal(_));
-    output.content.iter().any(is_terminal).then(|| {
-        let texts = output.parts.iter().filter_map(|part| match part {
-            Part::Text { text } => Some(text.as_str()),
-            Part::Image { .. } => None,
-        });
-        json!(texts.collect::<Vec<_>>().join("\n"))
-    })
-}
-
-#[cfg(test)]
-mod tests;

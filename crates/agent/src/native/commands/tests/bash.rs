@@ -42,6 +42,7 @@ async fn a_failing_command_is_a_result() {
     assert!(told.ends_with("\n\noops"), "{told}");
     let Content::Text(shown) = &output.content[0] else { panic!("no text") };
     assert!(shown.contains("oops"), "{shown}");
+    assert_eq!(output.raw, Some(json!({ "output": "oops\n", "exitCode": 7 })));
 }
 
 #[tokio::test]
@@ -55,8 +56,10 @@ async fn silence_is_said() {
 async fn the_end_of_its_time_is_told_with_what_to_do() {
     let stage = rehearse();
     let arguments = json!({ "command": "sleep 1000", "timeout": 100.0 });
-    let told = work(prepare(&stage, arguments).await.unwrap()).await;
+    let output = prepare(&stage, arguments).await.unwrap().work.await.unwrap();
+    let told = text_of(&output);
     assert!(told.contains("longer than 0.1 s") && told.contains("`timeout`"), "{told}");
+    assert_eq!(output.raw, Some(json!({ "output": "", "timedOut": true })));
 }
 
 #[tokio::test]

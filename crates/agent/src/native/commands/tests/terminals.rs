@@ -89,25 +89,3 @@ async fn a_failure_of_the_client_is_an_error_and_the_terminal_is_released() {
     let error = run(&stage.scene, order(&stage, "true", PATIENT)).await.unwrap_err();
     assert!(error.to_string().contains("without an id"), "{error}");
 }
-
-#[tokio::test]
-async fn what_nobody_would_see_in_the_clients_terminal_is_told() {
-    let can = Abilities { has_terminals: true, hides_terminals: true, ..Abilities::default() };
-    let stage = Rehearsal::new(can, |_| {});
-    stage.client.answers("terminal/create", json!({ "terminalId": "t1" }));
-    stage.client.answers("terminal/wait_for_exit", None);
-    stage.client.answers("terminal/output", json!({ "output": "half\n", "truncated": false }));
-    let order = order(&stage, "make", PATIENT);
-    let scene = stage.scene.clone();
-    let running = tokio::spawn(async move { run(&scene, order).await.unwrap() });
-    let told = |words: &str| {
-        let updates = stage.client.updates();
-        updates.iter().any(|update| update["content"].to_string().contains(words))
-    };
-    until("the first half is told", || told("half")).await;
-    stage.client.answers("terminal/output", json!({ "output": "half\nall\n", "truncated": false }));
-    until("the rest is told", || told("all")).await;
-    assert!(!told("terminalId"));
-    running.abort();
-    until("released", || stage.client.methods().contains(&"terminal/release".to_owned())).await;
-}

@@ -162,3 +162,17 @@ async fn while_room_is_made() {
         |entry: &crate::native::journal::Entry| matches!(*entry.item, Item::Compacted { .. });
     assert!(!play.items().iter().any(is_summary));
 }
+
+#[tokio::test]
+async fn while_a_command_runs_and_what_it_printed_stays_to_be_seen() {
+    let play = Play::new().await;
+    play.server.answer(calls([("bash", json!({ "command": "echo so far; sleep 1000" }))]));
+    let turn = play.begin("go");
+    let is_shown = |update: &Value| update["content"].to_string().contains("```\\nso far");
+    until("shown", || play.updates_of("tool_call_update").iter().any(is_shown)).await;
+    play.session.cancel();
+    assert_over(&play, turn).await;
+    let call = play.calls().into_values().next().unwrap();
+    assert_eq!(call["status"], "failed");
+    assert!(is_shown(&call), "{call}");
+}
