@@ -15,7 +15,7 @@ use wire::{CallId, Event, Json, Kind, RpcError, RpcId, Seq, TurnId};
 use super::refusal;
 use crate::pending::PendingQuestions;
 use crate::permission::Decider;
-use crate::projection::AcpReplay;
+use crate::projection::{AcpReplay, Pace, TerminalsAsText};
 use crate::session::{Answer, Attachment, ClientCall, Phase, SessionHandle};
 use bus::connection::{CallError, Connection, Outcome};
 
@@ -71,6 +71,8 @@ pub(super) struct Feed {
     pub(super) asking: HashMap<CallId, AbortHandle>,
     pub(super) calls: Vec<ClientCall>,
     pub(super) pending: Arc<PendingQuestions>,
+    /// What the client cannot look into.
+    pub(super) terminals: TerminalsAsText,
 }
 
 impl Feed {
@@ -137,8 +139,13 @@ impl Feed {
     async fn tell(&mut self, event: &Event) {
         match &event.kind {
             Kind::Update(_) => {
-                let params = self.named(&event.payload);
-                let _ = self.client.notify_in_turn("session/update", &params).await;
+                let told = self.terminals.project(event, Pace::AsItComes);
+                self.update(told.as_ref().unwrap_or(&event.payload)).await;
+            }
+            Kind::TerminalOutput | Kind::TerminalExited => {
+                if let Some(told) = self.terminals.project(event, Pace::AsItComes) {
+                    self.update(&told).await;
+                }
             }
             Kind::AgentNotification => self.tell_notification(event).await,
             Kind::PermissionRequested => self.ask(event, "session/request_permission"),
@@ -157,6 +164,11 @@ impl Feed {
             }
             _ => {}
         }
+    }
+
+    async fn update(&self, params: &Json) {
+        let params = self.named(params);
+        let _ = self.client.notify_in_turn("session/update", &params).await;
     }
 
     async fn tell_notification(&self, event: &Event) {

@@ -11,7 +11,7 @@ use super::{Feed, Front, Open, feed, no_such_session, session_of};
 use crate::link;
 use crate::open::{self, Notes, OpenError, Opened, Terms};
 use crate::permission::Decider;
-use crate::projection::AcpReplay;
+use crate::projection::{AcpReplay, TerminalsAsText};
 use crate::session::ServedBy;
 use bus::connection::Outcome;
 
@@ -49,7 +49,7 @@ impl Front {
     pub(super) async fn show_new(self: &Arc<Self>, opened: Opened) -> Outcome {
         let own_id = Json::of(&opened.handle.id());
         let answer = wire::set_member(&opened.answer, &["sessionId"], &own_id);
-        self.show(opened, None, feed::Prompts::default()).await?;
+        self.show(opened, None, feed::Prompts::default(), None).await?;
         answer.map_err(RpcError::internal)
     }
 
@@ -75,14 +75,15 @@ impl Front {
         };
         let alias = (named != record.id.as_str()).then_some(named);
         let taken = open::take(&self.yard, record.id).await?;
-        if replay == Replay::Whole {
-            self.replay(&taken.record, alias.as_deref()).await?;
-        }
+        let replayed = match replay {
+            Replay::Whole => Some(self.replay(&taken.record, alias.as_deref()).await?),
+            Replay::Nothing => None,
+        };
         self.host().await?;
         let new_params = wire::remove_member(&params, "sessionId").map_err(RpcError::internal)?;
         let opened = open::earlier(&self.yard, &self.terms()?, taken, Some(new_params)).await?;
         let answer = wire::remove_member(&opened.answer, "sessionId");
-        self.show(opened, alias, feed::Prompts::default()).await?;
+        self.show(opened, alias, feed::Prompts::default(), replayed).await?;
         answer.map_err(RpcError::internal)
     }
 
@@ -98,10 +99,10 @@ impl Front {
         let record = self.yard.log.session(id).await.map_err(OpenError::from)?;
         let Some(record) = record else { return Err(RpcError::not_found(named)) };
         let alias = (named != id.as_str()).then(|| named.to_owned());
-        self.replay(&record, alias.as_deref()).await?;
+        let replayed = self.replay(&record, alias.as_deref()).await?;
         let (handle, answer_kept) = (open.handle.clone(), open.answer.clone());
         let opened = Opened { handle, answer: answer_kept, cursor: record.head, resumed: None };
-        self.show(opened, alias, open.prompts.clone()).await?;
+        self.show(opened, alias, open.prompts.clone(), Some(replayed)).await?;
         Ok(answer)
     }
 
@@ -139,8 +140,11 @@ impl Front {
         &self,
         record: &SessionRecord,
         alias: Option<&str>,
-    ) -> Result<(), RpcError> {
+    ) -> Result<TerminalsAsText, RpcError> {
         let mut projection = AcpReplay::new(alias.unwrap_or(record.id.as_str()));
+        if self.visit.is_some() {
+            projection = projection.serving_terminals();
+        }
         let (mut after, mut updates) = (Seq(0), Vec::new());
         while after < record.head {
             let read = self.yard.log.read(record.id, after, PAGE).await;
@@ -156,7 +160,7 @@ impl Front {
                 sent.map_err(RpcError::internal)?;
             }
         }
-        Ok(())
+        Ok(projection.into_terminals())
     }
 
     /// Starts sending a session's log to the client.
@@ -165,6 +169,7 @@ impl Front {
         opened: Opened,
         alias: Option<String>,
         prompts: feed::Prompts,
+        replayed: Option<TerminalsAsText>,
     ) -> Result<(), RpcError> {
         let Opened { handle, answer, cursor, .. } = opened;
         let attachment = match self.is_observer() {
@@ -176,6 +181,8 @@ impl Front {
         };
         let presence = self.visit.as_ref().map(|visit| Arc::new(visit.desk.enter(handle.id())));
         let public_id = alias.clone().unwrap_or_else(|| handle.id().to_string());
+        let terminals =
+            replayed.unwrap_or_else(|| TerminalsAsText::new(&public_id, self.visit.is_some()));
         let feed = Feed {
             client: self.client.clone(),
             log: self.yard.log.clone(),
@@ -190,6 +197,7 @@ impl Front {
             asking: std::collections::HashMap::default(),
             calls: Vec::new(),
             pending: self.yard.pending.clone(),
+            terminals,
         };
         let feed = self.tasks.spawn(feed.run()).abort_handle();
         let open = Open { handle, prompts, feed, answer, _presence: presence };

@@ -224,9 +224,10 @@ impl Front {
         let alias = (named != record.id.as_str()).then_some(named);
         // What is logged from here on is the feed's.
         let record = visit.desk.record(record.id).await?;
-        if is_replayed {
-            self.replay(&record, alias.as_deref()).await?;
-        }
+        let replayed = match is_replayed {
+            true => Some(self.replay(&record, alias.as_deref()).await?),
+            false => None,
+        };
         let answer = match visit.visitor.is_observer {
             // Watching is no reason to start an agent.
             true => Json::trusted("{}"),
@@ -238,7 +239,7 @@ impl Front {
         };
         let said = wire::remove_member(&answer, "sessionId").map_err(RpcError::internal)?;
         let opened = Opened { handle, answer, cursor: record.head, resumed: None };
-        self.show(opened, alias, super::feed::Prompts::default()).await?;
+        self.show(opened, alias, super::feed::Prompts::default(), replayed).await?;
         Ok(said)
     }
 

@@ -2,24 +2,41 @@
 //!
 //! In: every event. Out: the `params` of `session/update` notifications. The agent's own
 //! updates come out byte for byte; the user's prompts come out as `user_message_chunk`, one
-//! per content block, unless the agent has echoed them. Nothing else is replayed. What we
-//! add ourselves stands under `_meta.switchyard`.
+//! per content block, unless the agent has echoed them; the output of terminals that Switchyard
+//! served comes out as text. Nothing else is replayed. What we add ourselves stands under
+//! `_meta.switchyard`.
+
+mod terminals;
 
 use wire::{Event, Json};
 
 use super::prompts::{Prompts, Said, Source};
+pub(crate) use terminals::{Pace, TerminalsAsText};
 
 /// Projects a log into the updates of a `session/load`.
 #[derive(Debug)]
 pub struct AcpReplay {
     session: String,
     prompts: Prompts,
+    terminals: TerminalsAsText,
 }
 
 impl AcpReplay {
     /// `session` is the id that synthesized updates name.
     pub fn new(session: impl Into<String>) -> Self {
-        Self { session: session.into(), prompts: Prompts::default() }
+        let session = session.into();
+        let terminals = TerminalsAsText::new(&session, false);
+        Self { session, prompts: Prompts::default(), terminals }
+    }
+
+    /// For a session whose terminals are all served by Switchyard.
+    pub(crate) fn serving_terminals(self) -> Self {
+        Self { terminals: TerminalsAsText::new(&self.session, true), ..self }
+    }
+
+    /// What goes on where the replay has ended.
+    pub(crate) fn into_terminals(self) -> TerminalsAsText {
+        self.terminals
     }
 
     pub fn project(&mut self, event: &Event, out: &mut Vec<Json>) {
@@ -29,9 +46,11 @@ impl AcpReplay {
                 Source::Agent(params) => params,
             });
         }
+        let told = self.terminals.project(event, Pace::AtTheEnd);
         match event.kind.update_name() {
-            None | Some("user_message_chunk") => {}
-            Some(_) => out.push(event.payload.clone()),
+            Some("user_message_chunk") => {}
+            None => out.extend(told),
+            Some(_) => out.push(told.unwrap_or_else(|| event.payload.clone())),
         }
     }
 

@@ -120,6 +120,33 @@ async fn an_editor_on_stdio_joins_the_daemon_and_its_session_stays() {
     yard.assert_empty_within(std::time::Duration::from_secs(20));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_editor_sees_what_is_printed_in_terminals_that_it_does_not_have() {
+    let yard = yard();
+    let _daemon = Daemon::start_with(&yard, &DEMO);
+    let editor = || SdkClient::ready(yard.command(["acp", "demo"]), Manners::default());
+    let client = editor().await.unwrap();
+    let session = client.new_session(yard.work()).await.unwrap().session_id;
+    let line = r#"run sh -c "echo first; while [ ! -e go ]; do sleep 0.02; done; echo second""#;
+
+    let running = client.start_prompt(&session, line);
+    client.wait_for(&session, |update| format!("{update:?}").contains(r"```\nfirst\n```")).await;
+    std::fs::write(yard.work().join("go"), "").unwrap();
+    running.finish().await.unwrap();
+
+    // Another one that comes later is told once.
+    let again = editor().await.unwrap();
+    let (_, replayed) = again.load_session(&session, yard.work()).await.unwrap();
+    let shown = format!("{replayed:?}");
+    assert_eq!(shown.matches(r"```\nfirst\nsecond\n```").count(), 1, "{shown}");
+    for client in [client, again] {
+        let (_, seen) = client.stop().await;
+        let mut told = seen.messages(crate::native::FROM_AGENT);
+        assert!(!told.any(|message| message.to_string().contains("terminalId")));
+        testkit::Validator::v1().assert_valid(&seen);
+    }
+}
+
 #[test]
 fn all_clients_of_a_session_see_everything_and_the_first_answer_wins() {
     let yard = yard();
