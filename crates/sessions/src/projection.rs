@@ -7,6 +7,7 @@
 //! or of the wrong type costs that member and nothing else, and nothing panics.
 
 mod acp;
+mod argv;
 mod diff;
 mod envelopes;
 pub(crate) mod json;
@@ -14,6 +15,7 @@ mod printed;
 mod prompts;
 mod quiet;
 mod sanitize;
+mod terminals;
 mod text;
 mod tools;
 mod ui;
@@ -21,6 +23,8 @@ mod usage;
 mod view;
 
 pub use acp::AcpReplay;
+pub(crate) use acp::{Pace, TerminalsAsText};
+pub use argv::command_line;
 pub use diff::{Diff, Line as DiffLine, Mark as DiffMark};
 pub use envelopes::{Envelope, EnvelopeUsage, Envelopes, Ev, Role, TurnStatus};
 pub use quiet::Quiet;

@@ -1,17 +1,19 @@
 //! What a command printed, and how it ended.
 //!
-//! In: a tool call that ran a command. Out: its output without what surrounds it, and its
-//! exit code where anybody says it. Agents say it in their own ways: as members of the raw
-//! output, or in words before or after it. A terminal is gone when a log is read, so what was
-//! in it is what the agent reports at the call's end.
+//! In: a tool call that ran a command, and what is known of the terminals that Switchyard
+//! served. Out: its output without what surrounds it, and its exit code where anybody says it:
+//! the log of its terminal, or the agent, as members of the raw output or around the text.
 
 use super::json::{Node, Object};
+use super::terminals::Terminals;
 use super::tools::{Output, ToolCall};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Printed {
     pub(crate) text: String,
     pub(crate) end: Option<End>,
+    /// Nobody's words but the command's.
+    pub(crate) is_from_terminal: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,59 +45,67 @@ const CODE_MEMBERS: [&str; 3] = ["exitCode", "exit_code", "exit"];
 
 impl Printed {
     /// Nothing for a call that ran no command.
-    pub(crate) fn of(call: &ToolCall) -> Option<Self> {
-        let is_terminal = |output: &Output| matches!(output, Output::Terminal(_));
-        let is_command =
-            call.kind.as_deref() == Some("execute") || call.output.iter().any(is_terminal);
-        if !is_command {
+    pub(crate) fn of(call: &ToolCall, terminals: &Terminals) -> Option<Self> {
+        let mut shown = call.output.iter().filter_map(|output| match output {
+            Output::Terminal(id) => Some(id),
+            Output::Text(_) | Output::Diff(_) | Output::Other(_) => None,
+        });
+        let terminal = shown.next_back();
+        if call.kind.as_deref() != Some("execute") && terminal.is_none() {
             return None;
+        }
+        let raw = call.raw_output.as_ref().map(|raw| Self::of_raw(Node::of(raw)));
+        let (raw, is_whole) = raw.unwrap_or_default();
+        if let Some(terminal) = terminal.and_then(|id| terminals.get(id)) {
+            let text = wire::last_screen(&terminal.text).trim_end().to_owned();
+            // An agent knows why it ended the command.
+            let end = raw.end.or_else(|| terminal.end.clone());
+            return Some(Self { text, end, is_from_terminal: true });
         }
         let texts = call.output.iter().filter_map(|output| match output {
             Output::Text(text) => Some(text.as_str()),
             Output::Diff(_) | Output::Terminal(_) | Output::Other(_) => None,
         });
         let mut printed = Self::read(&texts.collect::<Vec<_>>().join("\n"));
-        if let Some(raw) = &call.raw_output {
-            let raw = Self::of_raw(Node::of(raw));
-            if printed.text.is_empty() {
-                printed.text = raw.text;
-            }
-            printed.end = printed.end.or(raw.end);
+        // Where both the output and the end have members of their own, no words are among them.
+        if printed.text.is_empty() || is_whole {
+            printed.text = raw.text;
         }
+        printed.end = raw.end.or(printed.end);
         Some(printed)
     }
 
-    fn of_raw(raw: Node<'_>) -> Self {
+    /// Also whether it has members for both the output and the end.
+    fn of_raw(raw: Node<'_>) -> (Self, bool) {
         if let Some(text) = raw.text() {
-            return Self::read(&text);
+            return (Self::read(&text), false);
         }
         let fields = raw.object();
         let metadata = fields.object("metadata");
         let code = |fields: &Object<'_>| CODE_MEMBERS.iter().find_map(|key| number(fields, key));
-        let end = fields
-            .label("signal")
-            .map(|signal| End::Signal(signal.into_owned()))
+        let is_late = fields.get("timedOut").and_then(Node::flag) == Some(true);
+        let end = is_late
+            .then_some(End::TimedOut)
+            .or_else(|| fields.label("signal").map(|signal| End::Signal(signal.into_owned())))
             .or_else(|| code(&fields).or_else(|| code(&metadata)).map(End::Code));
-        let text = TEXT_MEMBERS.iter().find_map(|key| fields.words(key));
-        Self { text: text.map(|text| text.trim_end().to_owned()).unwrap_or_default(), end }
+        let texts = || TEXT_MEMBERS.iter().filter_map(|key| fields.text(key));
+        let is_whole = end.is_some() && texts().next().is_some();
+        let text = texts().find(|text| !text.trim().is_empty());
+        let text = text.map(|text| text.trim_end().to_owned()).unwrap_or_default();
+        (Self { text, end, is_from_terminal: false }, is_whole)
     }
 
-    /// Takes off a fence of Markdown, and the sentence with which an agent says how the command
-    /// ended. The built-in one says it before the output to the model, after it to people.
+    /// Takes off a fence of Markdown, and the last line with which Copilot's shell says how the
+    /// command ended.
     fn read(text: &str) -> Self {
         let text = without_fence(text.trim_end());
-        let (first, after) = text.split_once('\n').unwrap_or((text, ""));
         let (before, last) = text.rsplit_once('\n').unwrap_or(("", text));
-        let (text, end) = match (sentence(first), sentence(last)) {
-            (Some(end), _) => (after, Some(end)),
-            (None, Some(end)) => (before, Some(end)),
-            (None, None) => (text, None),
+        let (text, end) = match end_of_shell(last) {
+            Some(end) => (before, Some(end)),
+            None => (text, None),
         };
-        let text = match text.trim_matches('\n').trim_end() {
-            "(no output)" => "",
-            text => text,
-        };
-        Self { text: text.to_owned(), end }
+        let text = text.trim_matches('\n').trim_end().to_owned();
+        Self { text, end, is_from_terminal: false }
     }
 }
 
@@ -110,26 +120,10 @@ fn without_fence(text: &str) -> &str {
     if ticks < 3 { text } else { inside.map_or(text, str::trim_end) }
 }
 
-/// How a command ended, if this is a sentence about it of an agent that we know.
-fn sentence(line: &str) -> Option<End> {
-    let word_after = |words: &str| line.strip_prefix(words)?.split_once(" after ");
-    let code = word_after("Exit code ").or_else(|| word_after("Failed with exit code "));
-    if let Some((code, _)) = code {
-        return code.parse().ok().map(End::Code);
-    }
-    if let Some((signal, _)) = word_after("Killed by ").filter(|_| line.ends_with(" s.")) {
-        return Some(End::Signal(signal.to_owned()));
-    }
-    // So says Copilot's shell, in the last line.
-    let shell = line.strip_prefix("<shellId: ").and_then(|rest| rest.strip_suffix('>'));
-    if let Some((_, code)) = shell.and_then(|rest| rest.split_once(" completed with exit code ")) {
-        return code.parse().ok().map(End::Code);
-    }
-    if line.starts_with("Ended by us, ") {
-        return Some(End::TimedOut);
-    }
-    let is_unknown = line.starts_with("Ended after ") && line.ends_with("; nobody knows how.");
-    is_unknown.then_some(End::Unknown)
+fn end_of_shell(line: &str) -> Option<End> {
+    let shell = line.strip_prefix("<shellId: ")?.strip_suffix('>')?;
+    let (_, code) = shell.split_once(" completed with exit code ")?;
+    code.parse().ok().map(End::Code)
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use wire::{Event, Kind, Millis, TurnId};
 use super::json::Object;
 use super::prompts::Prompts;
 use super::sanitize::sanitize_line;
+use super::terminals::Terminals;
 use super::tools::ToolCalls;
 use super::usage::Context;
 use super::view::{Block, PlanEntry, blocks, chunk_text, payload_of, plan_entries, update_of};
@@ -42,6 +43,7 @@ pub struct TextRenderer {
     page: Page,
     prompts: Prompts,
     tools: ToolCalls<tools::Marks>,
+    terminals: Terminals,
     questions: HashMap<String, questions::Question>,
     plan: Vec<PlanEntry>,
     context: Context,
@@ -64,6 +66,7 @@ impl TextRenderer {
             page: Page::new(style.color),
             prompts: Prompts::default(),
             tools: ToolCalls::default(),
+            terminals: Terminals::default(),
             questions: HashMap::new(),
             plan: Vec::new(),
             context: Context::default(),
@@ -140,6 +143,10 @@ impl TextRenderer {
             Kind::Error => self.error(&super::view::Fault::of(&payload), out),
             Kind::PromptDropped => self.prompt_dropped(&payload, out),
             Kind::LogRecovered => self.log_recovered(&payload, out),
+            // Told with the tool call that shows the terminal.
+            Kind::TerminalOutput | Kind::TerminalExited => {
+                self.terminals.project(event);
+            }
             _ => self.verbose_event(&event.kind, &payload, out),
         }
     }

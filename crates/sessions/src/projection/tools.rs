@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use wire::{Json, TurnId};
 
+use super::argv::command_line;
 use super::json::{Node, Object};
 use super::view::{Block, blocks};
 
@@ -44,7 +45,7 @@ impl Status {
 pub(crate) enum Output {
     Text(String),
     Diff(FileDiff),
-    /// A terminal of the client, by its id; what was in it is not here.
+    /// A terminal, by its id; what was printed in it is not here.
     Terminal(String),
     /// Something that is none of these, described.
     Other(String),
@@ -117,7 +118,12 @@ impl ToolCall {
         ["command", "cmd"].iter().find_map(|key| {
             let value = input.get(key)?;
             let words: Vec<_> = value.items().into_iter().filter_map(Node::text).collect();
-            let line = if words.is_empty() { value.text()?.into_owned() } else { words.join(" ") };
+            let line = match &*words {
+                [] => value.text()?.into_owned(),
+                // Agents that have one string may wrap it in a list.
+                [line] => line.clone().into_owned(),
+                words => command_line(words.iter().map(AsRef::as_ref)),
+            };
             (!line.trim().is_empty()).then_some(line)
         })
     }

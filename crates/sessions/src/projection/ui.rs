@@ -17,7 +17,9 @@ use std::borrow::Cow;
 
 use wire::{Event, Kind, Millis, TurnId};
 
+use super::argv::command_line;
 use super::json::{Node, Object};
+use super::terminals::Terminals;
 use super::tools::ToolCalls;
 use super::usage::Context;
 use super::view::{
@@ -43,6 +45,7 @@ pub struct Ui {
     last_ended: Option<TurnId>,
     is_thinking: bool,
     tools: ToolCalls<tools::Marks>,
+    terminals: Terminals,
     plan: Vec<PlanEntry>,
     context: Context,
 }
@@ -62,6 +65,7 @@ impl Ui {
 
     pub fn project(&mut self, event: &Event, out: &mut Vec<UiEvent>) {
         let told = out.len();
+        self.terminals.project(event);
         match event.kind.update_name() {
             Some(name) => self.update(name, event, out),
             None => self.own_event(event, out),
@@ -154,8 +158,8 @@ impl Ui {
 
     fn created(&mut self, payload: &Object<'_>, out: &mut Vec<UiEvent>) {
         let words = |key| payload.words(key).map(Cow::into_owned);
-        let argv = payload.items("command").into_iter().filter_map(Node::text);
-        let argv = argv.collect::<Vec<_>>().join(" ");
+        let argv: Vec<_> = payload.items("command").into_iter().filter_map(Node::text).collect();
+        let argv = command_line(argv.iter().map(AsRef::as_ref));
         let command = words("command").or(Some(argv).filter(|argv| !argv.is_empty()));
         self.start = UiStart {
             run_id: None,

@@ -1,18 +1,24 @@
 use serde_json::{Value, json};
+use wire::{Event, Kind, Millis, Seq};
 
 use super::{End, Printed};
 use crate::projection::json::Node;
+use crate::projection::terminals::Terminals;
 use crate::projection::tools::ToolCalls;
 
 fn printed(call: &Value) -> Option<Printed> {
+    printed_with(call, &Terminals::default())
+}
+
+fn printed_with(call: &Value, terminals: &Terminals) -> Option<Printed> {
     let json = wire::Json::of(call);
     let mut calls = ToolCalls::<()>::default();
     let (entry, _) = calls.merge(None, &Node::of(&json).object());
-    Printed::of(&entry.call)
+    Printed::of(&entry.call, terminals)
 }
 
 fn of(text: &str, end: End) -> Printed {
-    Printed { text: text.to_owned(), end: Some(end) }
+    Printed { text: text.to_owned(), end: Some(end), is_from_terminal: false }
 }
 
 fn content(text: &str) -> Value {
@@ -20,34 +26,53 @@ fn content(text: &str) -> Value {
 }
 
 #[test]
-fn a_terminal_that_is_gone_is_told_by_the_raw_output() {
+fn a_terminal_that_nobody_served_is_told_by_the_raw_output() {
     let terminal = json!([{ "type": "terminal", "terminalId": "t1" }]);
     let call = |raw: Value| json!({ "kind": "execute", "content": terminal, "rawOutput": raw });
 
-    let raw = json!("Failed with exit code 3 after 0.1 s.\n\none\ntwo\n");
-    assert_eq!(printed(&call(raw)), Some(of("one\ntwo", End::Code(3))));
-    let raw = json!("Exit code 0 after 0.1 s.\n\n(no output)");
-    assert_eq!(printed(&call(raw)), Some(of("", End::Code(0))));
-    let raw = json!("Killed by 9 after 0.1 s.\n\nhalf");
-    assert_eq!(printed(&call(raw)), Some(of("half", End::Signal("9".into()))));
-    let raw = json!("Ended by us, with everything it had started, because …\n\nhalf");
-    assert_eq!(printed(&call(raw)), Some(of("half", End::TimedOut)));
     let raw = json!({ "output": "hi\n", "exitCode": 2 });
     assert_eq!(printed(&call(raw)), Some(of("hi", End::Code(2))));
+    let raw = json!({ "output": "half", "signal": "9" });
+    assert_eq!(printed(&call(raw)), Some(of("half", End::Signal("9".into()))));
+    let raw = json!({ "output": "half", "timedOut": true });
+    assert_eq!(printed(&call(raw)), Some(of("half", End::TimedOut)));
 }
 
 #[test]
-fn words_of_the_output_are_not_taken_for_its_end() {
-    let text = "Exit code of make is 3\nKilled by the sun after noon";
-    let call = json!({ "kind": "execute", "content": content(text) });
-    assert_eq!(printed(&call), Some(Printed { text: text.to_owned(), end: None }));
+fn what_a_served_terminal_printed_is_what_was_printed() {
+    let mut terminals = Terminals::default();
+    let event = |kind, payload: Value| Event {
+        seq: Seq(1),
+        at: Millis(0),
+        turn: None,
+        kind,
+        payload: wire::Json::of(&payload),
+    };
+    let data = "\u{1b}[32mone\u{1b}[0m\r\n10%\r100%\n";
+    let output = json!({ "terminalId": "t1", "data": data });
+    terminals.project(&event(Kind::TerminalOutput, output));
+    let exited = json!({ "terminalId": "t1", "exitCode": 3 });
+    terminals.project(&event(Kind::TerminalExited, exited));
+
+    let content = json!([{ "type": "terminal", "terminalId": "t1" }]);
+    let told = printed_with(&json!({ "kind": "execute", "content": content }), &terminals);
+    let wanted = Printed { is_from_terminal: true, ..of("one\n100%", End::Code(3)) };
+    assert_eq!(told, Some(wanted));
 }
 
 #[test]
-fn a_fence_and_the_sentence_after_the_output_are_taken_off() {
-    let text = "````\n```\nin\n```\n\nFailed with exit code 1 after 2.0 s.\n````";
-    let call = json!({ "kind": "execute", "content": content(text) });
-    assert_eq!(printed(&call), Some(of("```\nin\n```", End::Code(1))));
+fn words_around_an_output_that_stands_alone_are_left_out() {
+    let raw = json!({ "output": "", "exitCode": 0 });
+    let text = "```\n(no output)\n\nExit code 0 after 0.1 s.\n```";
+    let call = json!({ "kind": "execute", "content": content(text), "rawOutput": raw });
+    assert_eq!(printed(&call), Some(of("", End::Code(0))));
+}
+
+#[test]
+fn a_fence_is_taken_off() {
+    let call = json!({ "kind": "execute", "content": content("````\n```\nin\n```\n````") });
+    let text = "```\nin\n```".to_owned();
+    assert_eq!(printed(&call), Some(Printed { text, ..Printed::default() }));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use serde_json::Value;
 use wire::TurnId;
 
 use super::{TextRenderer, page, whole_line};
+use crate::projection::argv::command_line;
 use crate::projection::diff::{Diff, Mark};
 use crate::projection::json::{Node, Object};
 use crate::projection::sanitize::{sanitize, sanitize_line};
@@ -180,9 +181,9 @@ impl Rows {
                 continue;
             }
             // Some agents give the same as a list too.
-            let listed = value.as_array().map(|all| all.iter().filter_map(Value::as_str));
-            let is_same = listed.is_some_and(|all| all.collect::<Vec<_>>().join(" ") == command);
-            if is_same {
+            let listed = value.as_array().map(Vec::as_slice).unwrap_or_default();
+            let listed: Vec<_> = listed.iter().filter_map(Value::as_str).collect();
+            if listed.join(" ") == command || command_line(listed) == command {
                 continue;
             }
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

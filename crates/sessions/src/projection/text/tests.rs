@@ -75,8 +75,9 @@ fn a_failure_says_why() {
 
 #[test]
 fn a_command_shows_the_end_of_its_output_and_its_code_when_it_failed() {
-    let call = |raw: &str| {
+    let call = |code: i32, output: &str| {
         let terminal = json!([{ "type": "terminal", "terminalId": "t" }]);
+        let raw = json!({ "output": output, "exitCode": code });
         let input = json!({ "command": "make" });
         Log::started()
             .tool("a", json!({ "title": "make", "kind": "execute", "rawInput": input }))
@@ -84,9 +85,9 @@ fn a_command_shows_the_end_of_its_output_and_its_code_when_it_failed() {
             .tool_update("a", json!({ "status": "completed", "rawOutput": raw }))
     };
 
-    check(&call("Exit code 0 after 0.1 s.\n\nall is\nbuilt"), "● make\n  all is\n  built\n");
+    check(&call(0, "all is\nbuilt"), "● make\n  all is\n  built\n");
     let lines = (1..=12).map(|n| n.to_string()).collect::<Vec<_>>().join("\n");
-    let out = render(PLAIN, &call(&format!("Failed with exit code 2 after 0.1 s.\n\n{lines}")));
+    let out = render(PLAIN, &call(2, &lines));
     let expected = "● make\n✗ make failed with exit code 2\n  … 2 lines before\n  3\n";
     assert!(out.starts_with(expected), "{out}");
     assert!(out.ends_with("  12\n"), "{out}");

@@ -92,7 +92,7 @@ impl TextRenderer {
     fn tell_end(&mut self, call: &ToolCall, marks: &mut Marks, out: &mut String) {
         let headline = self.headline(call);
         let is_fresh = self.is_last_line(marks, &headline);
-        let printed = Printed::of(call);
+        let printed = Printed::of(call, &self.terminals);
         let end = printed.as_ref().and_then(|printed| printed.end.as_ref());
         // Some agents call a command that failed a call that went well.
         let failure = end.and_then(End::failure);
@@ -103,6 +103,9 @@ impl TextRenderer {
             }
             (Some(Status::Failed), None) => {
                 self.page.marked(page::BAD, "✗", &format!("{headline} failed"), out);
+                if let Some(printed) = printed.filter(|printed| printed.is_from_terminal) {
+                    return self.tell_printed(&printed.text, out);
+                }
                 let limit = if self.style.verbose { OUTPUT_LINES } else { FAILURE_LINES };
                 self.tell_output(call, limit, out);
                 return;

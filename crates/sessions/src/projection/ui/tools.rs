@@ -9,6 +9,7 @@ use super::{AgentUpdate, Ui, UiEvent};
 use crate::projection::diff::unified;
 use crate::projection::json::Object;
 use crate::projection::printed::Printed;
+use crate::projection::terminals::Terminals;
 use crate::projection::tools::{Entry, Output, Status, ToolCall};
 use crate::projection::view::Outcome;
 
@@ -21,7 +22,8 @@ pub(super) struct Marks {
 
 impl Ui {
     pub(super) fn tool(&mut self, event: &Event, fields: &Object<'_>, out: &mut Vec<UiEvent>) {
-        let (Entry { call, marks }, is_new) = self.merge(event, fields);
+        let turn = event.turn.or(self.turn.as_ref().and_then(|turn| turn.id));
+        let (Entry { call, marks }, is_new) = self.tools.merge(turn, fields);
         if is_new {
             marks.first_seen = event.at.0;
         }
@@ -31,11 +33,11 @@ impl Ui {
         }
         if call.is_ended() {
             // Some agents call a command that failed a call that went well.
-            let has_failed = Printed::of(call)
+            let has_failed = Printed::of(call, &self.terminals)
                 .and_then(|printed| printed.end)
                 .is_some_and(|end| end.failure().is_some());
             let is_error = call.status != Some(Status::Completed) || has_failed;
-            tell_result(call, marks, is_error, out);
+            tell_result(call, marks, &self.terminals, is_error, out);
         }
     }
 
@@ -46,7 +48,8 @@ impl Ui {
         fields: &Object<'_>,
         out: &mut Vec<UiEvent>,
     ) {
-        let (Entry { call, marks }, is_new) = self.merge(event, fields);
+        let turn = event.turn.or(self.turn.as_ref().and_then(|turn| turn.id));
+        let (Entry { call, marks }, is_new) = self.tools.merge(turn, fields);
         if is_new {
             marks.first_seen = event.at.0;
         }
@@ -65,14 +68,9 @@ impl Ui {
     pub(super) fn close_tools(&mut self, outcome: Outcome, out: &mut Vec<UiEvent>) {
         for Entry { call, marks } in self.tools.current() {
             tell_use(call, marks, out);
-            tell_result(call, marks, outcome != Outcome::Completed, out);
+            tell_result(call, marks, &self.terminals, outcome != Outcome::Completed, out);
         }
         self.tools.end_turn();
-    }
-
-    fn merge(&mut self, event: &Event, fields: &Object<'_>) -> (&mut Entry<Marks>, bool) {
-        let turn = event.turn.or(self.turn.as_ref().and_then(|turn| turn.id));
-        self.tools.merge(turn, fields)
     }
 }
 
@@ -88,25 +86,41 @@ fn tell_use(call: &ToolCall, marks: &mut Marks, out: &mut Vec<UiEvent>) {
     }));
 }
 
-fn tell_result(call: &ToolCall, marks: &mut Marks, is_error: bool, out: &mut Vec<UiEvent>) {
+fn tell_result(
+    call: &ToolCall,
+    marks: &mut Marks,
+    terminals: &Terminals,
+    is_error: bool,
+    out: &mut Vec<UiEvent>,
+) {
     if std::mem::replace(&mut marks.is_result_told, true) {
         return;
     }
     out.push(UiEvent::Agent(AgentUpdate::ToolResult {
         tool_use_id: call.id.clone(),
-        content: result_text(call),
+        content: result_text(call, terminals),
         is_error,
     }));
 }
 
-fn result_text(call: &ToolCall) -> String {
+fn result_text(call: &ToolCall, terminals: &Terminals) -> String {
     let texts = call.output.iter().map(|output| match output {
         Output::Text(text) | Output::Other(text) => text.clone(),
         Output::Diff(file) => unified(file),
-        Output::Terminal(id) => {
-            call.raw_output_text().unwrap_or_else(|| format!("[terminal {id}]"))
-        }
+        Output::Terminal(id) => printed_text(call, terminals)
+            .filter(|text| !text.is_empty())
+            .or_else(|| call.raw_output_text())
+            .unwrap_or_else(|| format!("[terminal {id}]")),
     });
     let text = texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
     if text.is_empty() { call.raw_output_text().unwrap_or_default() } else { text }
+}
+
+/// What a command printed, and how it failed if it did.
+fn printed_text(call: &ToolCall, terminals: &Terminals) -> Option<String> {
+    let Printed { text, end, .. } = Printed::of(call, terminals)?;
+    Some(match end.and_then(|end| end.failure()) {
+        Some(failure) => format!("{text}\n\n{failure}").trim_start().to_owned(),
+        None => text,
+    })
 }
