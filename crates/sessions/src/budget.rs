@@ -36,9 +36,9 @@ pub struct Used {
     pub running: Duration,
     pub tokens: u64,
     /// What agents told before they began to count anew.
-    cost_before: f64,
+    pub cost_before: f64,
     /// What the agent told last.
-    cost_told: f64,
+    pub cost_told: f64,
     /// Tokens of the last turn that are counted already; none before the first.
     #[serde(skip)]
     turn_tokens: Option<u64>,

@@ -171,7 +171,7 @@ enum Command {
     OptionsAre(Json),
     Waiting { reply: Reply<Vec<QueuedPrompt>> },
     Peek { reply: Reply<Option<Offer>> },
-    Rename { title: Option<String>, done: Reply<()> },
+    Rename { title: Option<String>, by: String, done: Reply<()> },
     Tell { method: String, params: Json },
     Close { done: Reply<()> },
     Finish { done: Reply<()> },
@@ -352,8 +352,14 @@ impl SessionHandle {
         self.ask(|reply| Command::Peek { reply }).await
     }
 
-    pub async fn rename(&self, title: Option<String>) -> Result<(), SessionError> {
-        self.ask(|done| Command::Rename { title, done }).await
+    /// Gives the session another title, and tells all who follow it.
+    pub async fn rename(
+        &self,
+        title: Option<String>,
+        by: impl Into<String>,
+    ) -> Result<(), SessionError> {
+        let by = by.into();
+        self.ask(|done| Command::Rename { title, by, done }).await
     }
 
     /// Passes a notification on to the session's agent, if it runs.

@@ -2,11 +2,16 @@
 //!
 //! Always true: a command is a worker like any other, so everything it starts ends with
 //! it; its output is kept up to a limit that the agent can lower but not raise; ids are
-//! never used twice.
+//! never used twice. What it prints is also put by for the log ([`telling`]), from where the
+//! session takes it; no command ever waits for that.
+
+mod telling;
+mod told;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bus::{ExitReport, StderrKind, StdinKind, WorkerHandle, WorkerStdout};
 use roots::Roots;
@@ -14,9 +19,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
-use wire::{Json, RpcError};
+use tokio::time::timeout;
+use wire::{Json, RpcError, TurnId};
 
+use self::telling::Teller;
+pub(crate) use self::telling::{Taken, Telling};
 use crate::settings::WorkerSetup;
+
+/// A command that was killed and is still there then is stuck in the kernel.
+const ENDING: Duration = Duration::from_secs(30);
+/// The agent hears that a command has ended after the log did, so that what it says about it
+/// comes after it. A log that is too slow for that is not waited for.
+const TOLD_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Terminals {
@@ -24,6 +38,7 @@ pub(crate) struct Terminals {
     max_open: usize,
     max_output_bytes: usize,
     open: Mutex<HashMap<String, Arc<Terminal>>>,
+    telling: Telling,
 }
 
 #[derive(Debug)]
@@ -31,6 +46,7 @@ struct Terminal {
     worker: WorkerHandle,
     output: Mutex<Output>,
     is_drained: watch::Receiver<bool>,
+    is_told: watch::Receiver<()>,
 }
 
 #[derive(Debug)]
@@ -66,18 +82,25 @@ struct Named {
 
 impl Terminals {
     pub(crate) fn new(setup: WorkerSetup, max_open: usize, max_output_bytes: usize) -> Self {
-        Self { setup, max_open, max_output_bytes, open: Mutex::default() }
+        let (open, telling) = (Mutex::default(), Telling::default());
+        Self { setup, max_open, max_output_bytes, open, telling }
     }
 
-    /// Answers one `terminal/*` request.
+    /// What the log is to be told.
+    pub(crate) fn telling(&self) -> &Telling {
+        &self.telling
+    }
+
+    /// Answers one `terminal/*` request, made in `turn`.
     pub(crate) async fn serve(
         &self,
         method: &str,
         params: &str,
         roots: &Roots,
+        turn: Option<TurnId>,
     ) -> Result<Json, RpcError> {
         if method == "terminal/create" {
-            return self.create(read(params)?, roots).await;
+            return self.create(read(params)?, roots, turn).await;
         }
         let named: Named = read(params)?;
         let find = || {
@@ -86,7 +109,12 @@ impl Terminals {
         };
         match method {
             "terminal/output" => Ok(Json::of(&find()?.describe())),
-            "terminal/wait_for_exit" => Ok(Json::of(&exit_status(find()?.finished().await))),
+            "terminal/wait_for_exit" => {
+                let terminal = find()?;
+                let report = terminal.finished().await;
+                let _ = timeout(TOLD_WITHIN, terminal.told()).await;
+                Ok(Json::of(&exit_status(report)))
+            }
             "terminal/kill" => {
                 find()?.worker.kill();
                 Ok(Json::trusted("{}"))
@@ -95,6 +123,8 @@ impl Terminals {
                 let terminal = find()?;
                 self.open().remove(&named.terminal_id);
                 terminal.worker.kill();
+                // It is looked after until its end is known.
+                tokio::spawn(async move { timeout(ENDING, terminal.finished()).await.is_ok() });
                 Ok(Json::trusted("{}"))
             }
             other => Err(RpcError::method_not_found(other)),
@@ -110,18 +140,30 @@ impl Terminals {
         self.open().values().for_each(|terminal| terminal.worker.resume());
     }
 
-    /// Ends every command that still runs.
-    pub(crate) async fn end_all(&self) {
+    /// Ends every command that still runs. Who does not wait for this has ended them all the
+    /// same.
+    pub(crate) fn end_all(&self) -> impl Future<Output = ()> + Send + use<> {
         let left: Vec<_> = self.open().drain().map(|(_, terminal)| terminal).collect();
         for terminal in &left {
             terminal.worker.kill();
         }
-        for terminal in left {
-            terminal.worker.ended().await;
+        let ending = tokio::spawn(async move {
+            for terminal in left {
+                terminal.worker.ended().await;
+                let _ = timeout(ENDING, terminal.finished()).await;
+            }
+        });
+        async move {
+            let _ = ending.await;
         }
     }
 
-    async fn create(&self, create: Create, roots: &Roots) -> Result<Json, RpcError> {
+    async fn create(
+        &self,
+        create: Create,
+        roots: &Roots,
+        turn: Option<TurnId>,
+    ) -> Result<Json, RpcError> {
         if self.open().len() >= self.max_open {
             return Err(RpcError::internal(format_args!(
                 "{} terminals are open; release one first",
@@ -149,13 +191,15 @@ impl Terminals {
         let limit = create.output_byte_limit.and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.unwrap_or(self.max_output_bytes).min(self.max_output_bytes);
         let (drained, is_drained) = watch::channel(false);
+        let id = format!("term_{}", crate::mint::turn_id());
+        let (teller, is_told) = self.telling.begin(id.clone(), turn, self.max_output_bytes);
         let terminal = Arc::new(Terminal {
             worker: worker.handle,
             output: Mutex::new(Output { bytes: Vec::new(), limit, is_truncated: false }),
             is_drained,
+            is_told,
         });
-        tokio::spawn(drain(worker.stdout, Arc::downgrade(&terminal), drained));
-        let id = format!("term_{}", crate::mint::turn_id());
+        tokio::spawn(drain(worker.stdout, Arc::downgrade(&terminal), teller, drained));
         self.open().insert(id.clone(), terminal);
         Ok(Json::of(&json!({ "terminalId": id })))
     }
@@ -165,7 +209,20 @@ impl Terminals {
     }
 }
 
+impl Drop for Terminals {
+    fn drop(&mut self) {
+        // Whoever reads from a command keeps it alive until it has closed its output.
+        self.open().values().for_each(|terminal| terminal.worker.kill());
+    }
+}
+
 impl Terminal {
+    /// Until the log has its end.
+    async fn told(&self) {
+        let mut is_told = self.is_told.clone();
+        while is_told.changed().await.is_ok() {}
+    }
+
     async fn finished(&self) -> ExitReport {
         let report = self.worker.exited().await;
         let _ = self.is_drained.clone().wait_for(|is_drained| *is_drained).await;
@@ -207,14 +264,21 @@ impl Output {
 async fn drain(
     mut stdout: WorkerStdout,
     terminal: std::sync::Weak<Terminal>,
+    teller: Teller,
     drained: watch::Sender<bool>,
 ) {
     let mut chunk = vec![0; 16 << 10];
     while let Ok(n @ 1..) = stdout.read(&mut chunk).await {
+        teller.push(&chunk[..n]);
         // A released terminal is read on, so that the command is not blocked while dying.
         let Some(terminal) = terminal.upgrade() else { continue };
         terminal.output.lock().unwrap_or_else(PoisonError::into_inner).push(&chunk[..n]);
     }
+    let report = match terminal.upgrade() {
+        Some(terminal) => terminal.worker.exited().await,
+        None => ExitReport::default(),
+    };
+    teller.end(report);
     let _ = drained.send(true);
 }
 

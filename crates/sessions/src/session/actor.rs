@@ -27,6 +27,7 @@ use crate::mint;
 use crate::news::What;
 use crate::observer::{Held, TurnWatch, Watched};
 use crate::permission::Policy;
+use crate::terminals::Taken;
 use crate::trouble::Trouble;
 use crate::yard::{Yard, draft};
 
@@ -195,6 +196,8 @@ impl Actor {
         }
         if let Some(services) = &self.services {
             services.end().await;
+            // A log that takes no more has said so already.
+            let _ = self.tell_terminals(None).await;
         }
         let _ = self.phase.send(over);
         // The claim goes before the waiter learns that the session is free.
@@ -235,6 +238,7 @@ impl Actor {
             if self.is_closed {
                 return Ok(End::PutAside);
             }
+            self.tell_terminals(None).await?;
             self.check_limits().await?;
             self.start_next_turn().await?;
             self.count_time();
@@ -267,6 +271,7 @@ impl Actor {
                     Some(batch) => self.hear(batch).await?,
                     None => self.agent_is_gone().await?,
                 },
+                () = terminal_news(self.services.as_deref()) => {}
                 () = until(deadline) => self.on_time().await?,
             }
         }
@@ -328,13 +333,8 @@ impl Actor {
             Command::Peek { reply } => {
                 let _ = reply.send(self.offer());
             }
-            Command::Rename { title, done } => {
-                self.title.clone_from(&title);
-                // Without one, the agent's are welcome again.
-                self.details.is_titled = title.is_some();
-                let details = Some(self.details.to_json());
-                let changes = Changes { title: Some(title), details, ..Changes::default() };
-                self.append(Vec::new(), changes).await?;
+            Command::Rename { title, by, done } => {
+                self.rename(title, &by).await?;
                 let _ = done.send(());
             }
             Command::Tell { method, params } => {
@@ -360,6 +360,39 @@ impl Actor {
     ) -> Result<(), Halt> {
         let batch = Batch::new(self.id, drafts).with(changes);
         self.head = self.yard.append(batch).await?.last;
+        Ok(())
+    }
+
+    /// Clients learn of it as if the agent had named the session: all of them know that.
+    async fn rename(&mut self, title: Option<String>, by: &str) -> Result<(), Halt> {
+        self.title.clone_from(&title);
+        // Without one, the agent's are welcome again.
+        self.details.is_titled = title.is_some();
+        let payload = json!({
+            "sessionId": self.public_id,
+            "update": {
+                "sessionUpdate": "session_info_update",
+                "title": title,
+                "_meta": { "switchyard": { "by": by } },
+            },
+        });
+        let told = self.raw_draft(Kind::update("session_info_update"), Json::of(&payload));
+        let details = Some(self.details.to_json());
+        let changes = Changes { title: Some(title), details, ..Changes::default() };
+        self.append(vec![told], changes).await
+    }
+
+    /// Logs what commands have printed and how they ended, as far as it is time; of those of a
+    /// turn that ends, all that is there.
+    pub(super) async fn tell_terminals(&mut self, ending: Option<TurnId>) -> Result<(), Halt> {
+        let Some(services) = &self.services else { return Ok(()) };
+        let Taken { drafts, waited_for } = services.telling().take(Instant::now(), ending);
+        if drafts.is_empty() {
+            return Ok(());
+        }
+        self.still_at_work();
+        self.append(drafts, Changes::default()).await?;
+        drop(waited_for);
         Ok(())
     }
 
@@ -390,6 +423,14 @@ async fn next_batch(link: &mut LinkState) -> Option<Vec<crate::host::FromAgent>>
     match link {
         LinkState::Linked { messages, .. } => messages.recv().await,
         LinkState::Unlinked | LinkState::Linking => std::future::pending().await,
+    }
+}
+
+/// Never ready where the client has the terminals.
+async fn terminal_news(services: Option<&Services>) {
+    match services {
+        Some(services) => services.telling().news().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -20,6 +20,8 @@ use bus::connection::Outcome;
 const MAX_GARBAGE: u32 = 20;
 /// Far beyond the stop ladder; a session must not wait for its agent without end.
 const ENDING: std::time::Duration = std::time::Duration::from_secs(30);
+/// Most are gone at once, and then their end is in the log before that of the turn.
+const ENDING_COMMANDS: std::time::Duration = std::time::Duration::from_secs(1);
 /// Tool calls of one turn whose input is remembered for a later question about them.
 const MAX_TOOLS: usize = 512;
 
@@ -30,8 +32,7 @@ impl Actor {
             return Ok(());
         }
         tracing::trace!(session = %self.id, n_messages = batch.len(), "heard from the agent");
-        self.heard_at = std::time::Instant::now();
-        self.n_quiet_reports = 0;
+        self.still_at_work();
         let (at, turn) = (mint::now(), self.current_turn());
         let mut drafts = Vec::with_capacity(batch.len());
         let mut changes = Changes::default();
@@ -194,8 +195,9 @@ impl Actor {
             return;
         };
         let (services, connection) = (services.clone(), linkage.host.connection().clone());
+        let turn = self.current_turn();
         tokio::spawn(async move {
-            let outcome = services.serve(message.method(), message.body()).await;
+            let outcome = services.serve(message.method(), message.body(), turn).await;
             let _ = connection.respond(&message.id(), outcome).await;
         });
     }
@@ -313,7 +315,8 @@ impl Actor {
         let drafts = vec![self.raw_draft(Kind::WorkerExited, Json::of(&payload))];
         self.append(drafts, Changes::default()).await?;
         if let Some(services) = &self.services {
-            services.end().await;
+            // Commands that are slow to die hold up neither the end of the turn nor the next one.
+            let _ = tokio::time::timeout(ENDING_COMMANDS, services.end()).await;
         }
         // Questions outside of a turn have nobody left who asks them.
         let Some(running) = self.turns.running() else { return self.cancel_questions().await };

@@ -28,7 +28,7 @@ impl Actor {
         params: Json,
         decided: Option<(Settled, Decider)>,
     ) -> Result<(), Halt> {
-        let id = mint::request_id();
+        let id = mint::call_id();
         let is_cancelling = self.turns.running().is_some_and(|running| running.is_cancelling);
         let decided = match decided {
             _ if is_cancelling => Some((asks.cancel(), Decider::new("cancel"))),
@@ -149,6 +149,8 @@ impl Actor {
         if let Some(id) = &pending.rpc_id {
             self.respond(id, Ok(settled.response.clone()));
         }
+        // The agent could say nothing while it waited.
+        self.still_at_work();
         // Whoever hears of the answer must not find the question in the list any more.
         let Pending { listed, .. } = pending;
         if listed.map(drop).is_some() {

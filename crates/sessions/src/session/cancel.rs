@@ -91,6 +91,7 @@ impl Actor {
             self.worker_deadline(),
             self.aside_deadline(),
             self.limit_deadline(),
+            self.services.as_ref().and_then(|services| services.telling().due(Instant::now())),
         ];
         all.into_iter().flatten().min()
     }
@@ -126,6 +127,11 @@ impl Actor {
         }
         let factor = 2_u32.pow((self.n_quiet_reports + 1).min(MAX_DOUBLINGS)) - 1;
         Some(self.heard_at + self.yard.settings.quiet_after * factor)
+    }
+
+    /// A silence begins anew: something is going on, or a person's answer has just come.
+    pub(super) fn still_at_work(&mut self) {
+        (self.heard_at, self.n_quiet_reports) = (Instant::now(), 0);
     }
 
     fn spawn_stop(&self) {

@@ -111,7 +111,7 @@ impl Actor {
         let is_frozen = self.turns.running().is_some() && self.freeze();
         tracing::info!(session = %self.id, %reached, is_frozen, "paused");
         self.count_time();
-        let id = mint::request_id();
+        let id = mint::call_id();
         let request = self.limit_request(id, &reached);
         let question = Question::read(request.as_str(), None, &self.agent, &self.roots.paths());
         let Reached { limit, used, allowed } = reached;
@@ -242,7 +242,7 @@ impl Actor {
         let Some(paused) = self.paused.take() else { return Ok(()) };
         self.thaw();
         // It could say nothing meanwhile.
-        (self.heard_at, self.n_quiet_reports) = (Instant::now(), 0);
+        self.still_at_work();
         self.count_time();
         for kept in paused.kept {
             match kept {

@@ -132,8 +132,8 @@ impl Actor {
         self.details.note_prompt(&prompt.text);
         self.details.budget.start_turn();
         self.last_turn = Some(turn);
-        self.heard_at = Instant::now();
-        (self.n_quiet_reports, self.n_garbage) = (0, 0);
+        self.still_at_work();
+        self.n_garbage = 0;
         self.last_words = super::disguise::LastWords::default();
         self.tools.clear();
         let changes = Changes {
@@ -193,6 +193,8 @@ impl Actor {
         self.unpause().await?;
         self.cancel_questions().await?;
         self.count_time();
+        // A session that is full has room for the end of its turn alone.
+        let _ = self.tell_terminals(Some(turn)).await;
         if !self.turns.end(turn) {
             return Ok(());
         }

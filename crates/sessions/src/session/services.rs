@@ -6,11 +6,11 @@ use roots::{Roots, resolve_path};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::Semaphore;
-use wire::{Json, RpcError, codes};
+use wire::{Json, RpcError, TurnId, codes};
 
 use crate::permission::{Policy, Question, RuleBook, Verdict};
 use crate::settings::{Settings, WorkerSetup};
-use crate::terminals::Terminals;
+use crate::terminals::{Telling, Terminals};
 
 /// Requests of one agent that are served at once. Waiting for a command counts too.
 const MAX_AT_ONCE: usize = 64;
@@ -58,7 +58,13 @@ impl Services {
         method.starts_with("fs/") || method.starts_with("terminal/")
     }
 
-    pub(super) async fn serve(&self, method: &str, params: &str) -> Result<Json, RpcError> {
+    /// Answers a request that the agent made in `turn`.
+    pub(super) async fn serve(
+        &self,
+        method: &str,
+        params: &str,
+        turn: Option<TurnId>,
+    ) -> Result<Json, RpcError> {
         let Ok(_slot) = self.slots.try_acquire() else {
             return Err(RpcError::internal(format_args!("{MAX_AT_ONCE} requests are in work")));
         };
@@ -67,10 +73,10 @@ impl Services {
             "fs/write_text_file" => self.write(params).await,
             "terminal/create" => {
                 self.check_terminal(params)?;
-                self.terminals.serve(method, params, &self.roots).await
+                self.terminals.serve(method, params, &self.roots, turn).await
             }
             _ if method.starts_with("terminal/") => {
-                self.terminals.serve(method, params, &self.roots).await
+                self.terminals.serve(method, params, &self.roots, turn).await
             }
             _ => Err(RpcError::method_not_found(method)),
         }
@@ -95,8 +101,14 @@ impl Services {
         self.terminals.resume_all();
     }
 
-    pub(super) async fn end(&self) {
-        self.terminals.end_all().await;
+    /// What commands print, for the log.
+    pub(super) fn telling(&self) -> &Telling {
+        self.terminals.telling()
+    }
+
+    /// Ends the commands that run; waiting for it is up to the caller.
+    pub(super) fn end(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.terminals.end_all()
     }
 
     async fn read(&self, params: &str) -> Result<Json, RpcError> {

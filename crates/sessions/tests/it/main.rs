@@ -8,4 +8,6 @@ mod pools_bounds;
 mod pools_desk;
 mod pools_shared;
 mod pools_warm;
+mod quiet;
 mod stage;
+mod terminals;

@@ -49,10 +49,13 @@ pub(crate) fn busy() -> WarmSettings {
 
 impl Stage {
     pub(crate) fn new(warm: WarmSettings) -> Self {
+        Self::with(warm, Settings::default())
+    }
+
+    pub(crate) fn with(warm: WarmSettings, settings: Settings) -> Self {
         static LAST: AtomicU32 = AtomicU32::new(0);
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("agent.sh"), SCRIPT).unwrap();
-        let settings = Settings::default();
         let setup = WorkerSetup {
             keeper_exe: program(),
             keeper_args: vec!["__keeper".into()],

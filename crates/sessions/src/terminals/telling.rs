@@ -1,0 +1,133 @@
+//! What the log is to be told of terminals, until the session has taken it.
+//!
+//! In: what commands print, from the tasks that read it. Out: events, in each terminal's order,
+//! for the one who appends them. The reading side never waits; the appending side is woken when
+//! there is something where there was nothing, and knows from then on when to come back.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use bus::ExitReport;
+use serde_json::json;
+use tokio::sync::{Notify, watch};
+use wire::{Draft, Json, Kind, TurnId};
+
+use super::told::{Piece, Told, Wanted};
+use crate::mint;
+
+#[derive(Debug, Default)]
+pub(crate) struct Telling {
+    entries: Mutex<Vec<Entry>>,
+    news: Arc<Notify>,
+}
+
+/// A terminal whose end the log does not have.
+#[derive(Debug)]
+struct Entry {
+    terminal: String,
+    turn: Option<TurnId>,
+    told: Arc<Mutex<Told>>,
+    /// Dropped when the end is in the log.
+    is_told: watch::Sender<()>,
+}
+
+/// The end of a terminal that writes.
+#[derive(Debug)]
+pub(super) struct Teller {
+    told: Arc<Mutex<Told>>,
+    news: Arc<Notify>,
+}
+
+/// Events that are to be appended, and who waits for that: until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) drafts: Vec<Draft>,
+    pub(crate) waited_for: Vec<watch::Sender<()>>,
+}
+
+impl Telling {
+    /// The receiver closes when the log has the terminal's end.
+    pub(super) fn begin(
+        &self,
+        terminal: String,
+        turn: Option<TurnId>,
+        limit: usize,
+    ) -> (Teller, watch::Receiver<()>) {
+        let told = Arc::new(Mutex::new(Told::new(limit)));
+        let (sender, is_told) = watch::channel(());
+        let entry = Entry { terminal, turn, told: told.clone(), is_told: sender };
+        self.entries().push(entry);
+        (Teller { told, news: self.news.clone() }, is_told)
+    }
+
+    /// Until there is something to tell where there was nothing.
+    pub(crate) async fn news(&self) {
+        self.news.notified().await;
+    }
+
+    /// When there is something to tell, as far as it has come.
+    pub(crate) fn due(&self, now: Instant) -> Option<Instant> {
+        self.entries().iter().filter_map(|entry| lock(&entry.told).due(now)).min()
+    }
+
+    /// What is due; and of the terminals of a turn that ends all that there is.
+    pub(crate) fn take(&self, now: Instant, ending: Option<TurnId>) -> Taken {
+        let mut drafts = Vec::new();
+        let mut entries = self.entries();
+        let over = entries.extract_if(.., |entry| {
+            let is_ending = ending.is_some() && entry.turn == ending;
+            let wanted = if is_ending { Wanted::All } else { Wanted::Due };
+            let pieces = lock(&entry.told).take(now, wanted);
+            let is_over = matches!(pieces.last(), Some(Piece::Exited { .. }));
+            drafts.extend(pieces.into_iter().map(|piece| entry.draft(piece)));
+            is_over
+        });
+        let waited_for = over.map(|entry| entry.is_told).collect();
+        Taken { drafts, waited_for }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    fn draft(&self, piece: Piece) -> Draft {
+        let (kind, payload) = match piece {
+            Piece::Output(data) => {
+                (Kind::TerminalOutput, json!({ "terminalId": self.terminal, "data": data }))
+            }
+            Piece::Exited { report, is_truncated } => {
+                let mut payload = json!({ "terminalId": self.terminal });
+                if let Some(code) = report.code {
+                    payload["exitCode"] = json!(code);
+                }
+                if let Some(signal) = report.signal {
+                    payload["signal"] = json!(signal.to_string());
+                }
+                if is_truncated {
+                    payload["truncated"] = json!(true);
+                }
+                (Kind::TerminalExited, payload)
+            }
+        };
+        Draft { at: mint::now(), turn: self.turn, kind, payload: Json::of(&payload) }
+    }
+}
+
+impl Teller {
+    pub(super) fn push(&self, bytes: &[u8]) {
+        if lock(&self.told).push(bytes) {
+            self.news.notify_one();
+        }
+    }
+
+    pub(super) fn end(&self, report: ExitReport) {
+        lock(&self.told).end(report);
+        self.news.notify_one();
+    }
+}
+
+fn lock(told: &Mutex<Told>) -> MutexGuard<'_, Told> {
+    told.lock().unwrap_or_else(PoisonError::into_inner)
+}

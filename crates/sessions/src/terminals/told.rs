@@ -1,0 +1,238 @@
+//! What the log is told of a command's output, while it comes.
+//!
+//! In: bytes, in any pieces; the end. Out: text to append, a piece at a time. No I/O and no
+//! clock: whoever asks says what time it is.
+//!
+//! Always true: pieces are whole characters, in order, and small; the first comes at once, the
+//! next ones at a pace at which people read. All pieces of a terminal together are bounded: a
+//! long output is told as it comes up to half of the limit, then by glances that become rarer,
+//! each the last lines there are, and to its end once it has ended. Where something is left
+//! out, a line says so. Nobody who writes here ever waits.
+
+use std::time::{Duration, Instant};
+
+use bus::ExitReport;
+
+/// Of one piece.
+pub(super) const MAX_PIECE_BYTES: usize = 16 << 10;
+/// Faster than this nobody reads.
+const PACE: Duration = Duration::from_millis(100);
+/// From the first glance at an output that has grown long to the second; it doubles from there.
+const FIRST_GLANCES: Duration = Duration::from_secs(1);
+/// The last one comes after most of a day.
+const MAX_GLANCES: u32 = 16;
+/// No command's output takes more of a log than this.
+const MAX_LOGGED_BYTES: usize = 256 << 10;
+
+#[derive(Debug)]
+pub(super) struct Told {
+    limits: Limits,
+    /// Bytes of a character that has not come whole.
+    open: Vec<u8>,
+    /// What waits to be told, all of it.
+    waiting: String,
+    /// How much may still be told as it comes.
+    n_live: usize,
+    /// The newest of what came after that.
+    newest: String,
+    /// Not told between what was told last and `newest`.
+    n_left_out: u64,
+    is_truncated: bool,
+    /// No earlier than this; at once, if there is no time.
+    next_at: Option<Instant>,
+    glance_at: Option<Instant>,
+    n_glances: u32,
+    /// Until it is told.
+    end: Option<ExitReport>,
+}
+
+#[derive(Debug)]
+struct Limits {
+    glance: usize,
+    /// What is kept of the newest; twice as much may be there for a moment.
+    newest: usize,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    Output(String),
+    Exited { report: ExitReport, is_truncated: bool },
+}
+
+/// What is to be told now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// What its time has come for.
+    Due,
+    /// Whatever there is, because nobody may look later.
+    All,
+}
+
+impl Told {
+    /// `limit` is what is kept of an output elsewhere; the log keeps no more.
+    pub(super) fn new(limit: usize) -> Self {
+        let limit = limit.min(MAX_LOGGED_BYTES);
+        Self {
+            // Half live, a quarter in glances, a quarter at the end.
+            limits: Limits { glance: limit / 4 / MAX_GLANCES as usize, newest: limit / 8 },
+            open: Vec::new(),
+            waiting: String::new(),
+            n_live: limit / 2,
+            newest: String::new(),
+            n_left_out: 0,
+            is_truncated: false,
+            next_at: None,
+            glance_at: None,
+            n_glances: 0,
+            end: None,
+        }
+    }
+
+    /// Gives back whether there was nothing to tell before.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
+        let was_silent = self.is_silent();
+        self.open.extend_from_slice(bytes);
+        let bytes = std::mem::take(&mut self.open);
+        let (text, rest) = decode(&bytes);
+        self.open = rest.to_vec();
+        self.add(&text);
+        was_silent && !self.is_silent()
+    }
+
+    /// Nothing more will come.
+    pub(super) fn end(&mut self, report: ExitReport) {
+        let open = std::mem::take(&mut self.open);
+        self.add(&String::from_utf8_lossy(&open));
+        self.end = Some(report);
+    }
+
+    /// When there is something to tell; never before `now`.
+    pub(super) fn due(&self, now: Instant) -> Option<Instant> {
+        let at = |at: Option<Instant>| at.map_or(now, |at| at.max(now));
+        if self.end.is_some() {
+            return Some(now);
+        }
+        if !self.waiting.is_empty() {
+            return Some(at(self.next_at));
+        }
+        let may_glance = !self.newest.is_empty() && self.may_glance();
+        may_glance.then(|| at(self.next_at).max(at(self.glance_at)))
+    }
+
+    pub(super) fn take(&mut self, now: Instant, wanted: Wanted) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let is_due = self.due(now).is_some_and(|at| at <= now);
+        if let Some(report) = self.end.take() {
+            self.take_waiting(&mut pieces);
+            self.take_newest(usize::MAX, &mut pieces);
+            let is_truncated = self.is_truncated;
+            pieces.push(Piece::Exited { report, is_truncated });
+        } else if wanted == Wanted::All {
+            self.take_waiting(&mut pieces);
+            if self.may_glance() {
+                self.glance(now, &mut pieces);
+            }
+        } else if is_due && !self.waiting.is_empty() {
+            pieces.extend(cut_off(&mut self.waiting).map(Piece::Output));
+        } else if is_due {
+            self.glance(now, &mut pieces);
+        }
+        if !pieces.is_empty() {
+            self.next_at = Some(now + PACE);
+        }
+        pieces
+    }
+
+    fn is_silent(&self) -> bool {
+        self.waiting.is_empty() && self.newest.is_empty()
+    }
+
+    fn may_glance(&self) -> bool {
+        self.n_glances < MAX_GLANCES && self.limits.glance > 0
+    }
+
+    fn add(&mut self, text: &str) {
+        let n_live = text.floor_char_boundary(self.n_live);
+        let (live, rest) = text.split_at(n_live);
+        self.waiting.push_str(live);
+        // What did not fit ends it: nothing that comes later may be told before it.
+        self.n_live = if rest.is_empty() { self.n_live - n_live } else { 0 };
+        self.newest.push_str(rest);
+        if self.newest.len() > self.limits.newest * 2 {
+            self.leave_out_all_but(self.limits.newest);
+        }
+    }
+
+    fn leave_out_all_but(&mut self, n_kept: usize) {
+        let from = self.newest.ceil_char_boundary(self.newest.len().saturating_sub(n_kept));
+        self.newest.drain(..from);
+        self.n_left_out += from as u64;
+    }
+
+    fn glance(&mut self, now: Instant, pieces: &mut Vec<Piece>) {
+        if self.newest.is_empty() {
+            return;
+        }
+        self.glance_at = Some(now + FIRST_GLANCES * 2_u32.pow(self.n_glances));
+        self.n_glances += 1;
+        self.take_newest(self.limits.glance, pieces);
+    }
+
+    fn take_waiting(&mut self, pieces: &mut Vec<Piece>) {
+        while let Some(piece) = cut_off(&mut self.waiting) {
+            pieces.push(Piece::Output(piece));
+        }
+    }
+
+    /// At most `limit` bytes of the newest, from the beginning of a line if it is not all.
+    fn take_newest(&mut self, limit: usize, pieces: &mut Vec<Piece>) {
+        if self.newest.len() > limit {
+            self.leave_out_all_but(limit);
+        }
+        if self.n_left_out > 0 {
+            let line = self.newest.find('\n').map_or(0, |at| at + 1);
+            if line < self.newest.len() {
+                self.leave_out_all_but(self.newest.len() - line);
+            }
+            let n = std::mem::take(&mut self.n_left_out);
+            self.is_truncated = true;
+            let note = format!("\n[… {n} bytes left out …]\n");
+            pieces.push(Piece::Output(note));
+        }
+        while let Some(piece) = cut_off(&mut self.newest) {
+            pieces.push(Piece::Output(piece));
+        }
+    }
+}
+
+/// The first piece of `text`, which is taken out of it.
+fn cut_off(text: &mut String) -> Option<String> {
+    if text.is_empty() {
+        return None;
+    }
+    let rest = text.split_off(text.floor_char_boundary(MAX_PIECE_BYTES));
+    Some(std::mem::replace(text, rest))
+}
+
+/// The characters that are whole, and the beginning of one at the end that is not. What is no
+/// character becomes one that says so, as if everything had come at once.
+fn decode(bytes: &[u8]) -> (String, &[u8]) {
+    let mut text = String::with_capacity(bytes.len());
+    let mut chunks = bytes.utf8_chunks().peekable();
+    while let Some(chunk) = chunks.next() {
+        text.push_str(chunk.valid());
+        let invalid = chunk.invalid();
+        let is_open = chunks.peek().is_none()
+            && std::str::from_utf8(invalid).is_err_and(|error| error.error_len().is_none());
+        if is_open {
+            return (text, invalid);
+        }
+        if !invalid.is_empty() {
+            text.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+    (text, &[])
+}
+
+#[cfg(test)]
+mod tests;
