@@ -30,6 +30,7 @@ mod store;
 mod turn;
 
 pub use options::{IdStyle, Offers, Options, USAGE};
+pub use settings::choices;
 
 use connection::{Connection, Order};
 use lines::{Lines, MAX_LINE_BYTES};

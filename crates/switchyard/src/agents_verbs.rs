@@ -332,17 +332,20 @@ fn word(value: &impl serde::Serialize) -> String {
 }
 
 pub(crate) fn demo_json() -> Value {
-    json!({
+    let mut about = json!({
         "id": DEMO,
         "name": "Demo agent",
         "isUsable": true,
         "version": env!("CARGO_PKG_VERSION"),
         "auth": { "state": "ok", "by": "it is built in" },
-        "models": [],
         "diagnoses": [],
         "run": { "dialect": "acp", "argv": ["switchyard", "demo-agent"], "asks": true },
         "notes": ["built in, for trying things out: `switchyard run demo help`"],
-    })
+    });
+    if let (Value::Object(about), Value::Object(choices)) = (&mut about, agent::demo::choices()) {
+        about.extend(choices);
+    }
+    about
 }
 
 fn native_row(about: &Value, paint: Paint) -> String {

@@ -91,6 +91,7 @@ pub(crate) async fn about(config: &Config) -> Value {
         "id": NATIVE, "name": "Built-in agent", "version": env!("CARGO_PKG_VERSION"),
         "isUsable": false, "auth": { "state": "unknown", "by": "its endpoint decides" },
         "models": [], "diagnoses": [], "run": run,
+        "modes": native::modes(), "efforts": native::efforts(),
     });
     let context_tools: Vec<&str> = config.file.native.context().names().collect();
     if !context_tools.is_empty() {

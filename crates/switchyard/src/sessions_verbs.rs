@@ -1,5 +1,6 @@
 //! `switchyard sessions …` and `switchyard cancel`.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -9,9 +10,9 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use sessions::details::Details;
 use sessions::mint;
-use sessions::projection::sanitize_line;
+use sessions::projection::{command_line, sanitize_line};
 use store::{EventLog, Filter, Prune, SessionRecord, StoreError};
-use wire::{Millis, Seq};
+use wire::{Kind, Millis, Seq};
 
 use crate::cli::{Format, SessionsVerb};
 use crate::config::Config;
@@ -56,7 +57,10 @@ async fn list(
     let filter = Filter { agent, cwd, limit, ..Filter::default() };
     let records = log.sessions(filter).await?;
     if as_json {
-        let all: Vec<Value> = records.iter().map(describe).collect();
+        let mut all = Vec::new();
+        for record in &records {
+            all.push(describe(record, status_now(log, record).await));
+        }
         return print(&format!("{:#}\n", Value::Array(all)));
     }
     if records.is_empty() {
@@ -69,9 +73,9 @@ async fn list(
         let status = status_now(log, record).await;
         let title = shown(record.title.as_deref().unwrap_or("-"));
         let line = format!(
-            "{:.10}  {:<11} {:<10} {:>8}  {}\n",
+            "{:.10}  {:<15} {:<10} {:>8}  {}\n",
             record.id.as_str(),
-            status,
+            for_people(status),
             shown(&record.agent),
             ago(now, record.updated),
             title
@@ -84,13 +88,13 @@ async fn list(
 async fn show(log: &dyn EventLog, named: &str, as_json: bool, all: bool) -> Result<(), Failure> {
     let record = world::find_session(log, named).await?;
     if as_json {
-        return print(&format!("{:#}\n", describe(&record)));
+        return print(&format!("{:#}\n", describe(&record, status_now(log, &record).await)));
     }
     let details = Details::read(&record);
     // A named agent is known by its name.
     let command = match details.is_named {
         true => String::new(),
-        false => format!(" ({})", shown(&details.command.join(" "))),
+        false => format!(" ({})", shown(&command_line(details.command.iter().map(String::as_str)))),
     };
     let text = format!(
         "session   {}\nagent     {}{}\ncwd       {}\nstatus    {}\nevents    {}\nupdated   {}\n",
@@ -98,7 +102,7 @@ async fn show(log: &dyn EventLog, named: &str, as_json: bool, all: bool) -> Resu
         shown(&record.agent),
         command,
         shown(&record.cwd),
-        status_now(log, &record).await,
+        for_people(status_now(log, &record).await),
         record.head.0,
         timestamp(record.updated),
     );
@@ -268,14 +272,14 @@ fn reading() -> TextOptions {
     }
 }
 
-fn describe(record: &SessionRecord) -> Value {
+fn describe(record: &SessionRecord, status: &str) -> Value {
     json!({
         "id": record.id,
         "agent": record.agent,
         "command": Details::read(record).command,
         "cwd": record.cwd,
         "title": record.title,
-        "status": status(record),
+        "status": status,
         "created": timestamp(record.created),
         "updated": timestamp(record.updated),
         "events": record.head.0,
@@ -294,12 +298,42 @@ fn status(record: &SessionRecord) -> &'static str {
     }
 }
 
-/// As [`status`], but tells a turn that runs from one whose process was killed.
+/// As [`status`], but tells a turn that runs from one whose process was killed, and from one
+/// that waits for an answer.
 async fn status_now(log: &dyn EventLog, record: &SessionRecord) -> &'static str {
     match status(record) {
         "running" if log.claim(record.id).await.is_ok() => "interrupted",
+        "running" if is_asking(log, record).await => "requires_action",
         status => status,
     }
+}
+
+/// Whether one of the last events is a question that nobody has answered. An agent that waits
+/// says little meanwhile.
+async fn is_asking(log: &dyn EventLog, record: &SessionRecord) -> bool {
+    const LOOKED_AT: usize = 500;
+    let after = Seq(record.head.0.saturating_sub(LOOKED_AT as u64));
+    let Ok(events) = log.read(record.id, after, LOOKED_AT).await else { return false };
+    let mut waiting = HashSet::new();
+    for event in &events {
+        let payload: Value = event.payload.read().unwrap_or_default();
+        let request = payload["requestId"].as_str().map(str::to_owned);
+        match event.kind {
+            Kind::PermissionRequested | Kind::ElicitationRequested => {
+                waiting.extend(request.filter(|_| payload["ask"] == true));
+            }
+            Kind::PermissionResolved | Kind::ElicitationResolved => {
+                request.map(|request| waiting.remove(&request));
+            }
+            _ => {}
+        }
+    }
+    !waiting.is_empty()
+}
+
+/// The word for a status that the API has another name for.
+fn for_people(status: &str) -> &str {
+    if status == "requires_action" { "waiting for you" } else { status }
 }
 
 fn timestamp(at: Millis) -> String {

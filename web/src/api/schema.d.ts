@@ -562,8 +562,8 @@ export interface components {
         };
         Agents: {
             /**
-             * @description What is known of each: `id`, `name`, whether it is `available`, its version, models and
-             *     more.
+             * @description What is known of each: `id`, `name`, whether it `isUsable`, its `version`, `models`, `modes`
+             *     and `efforts` as far as they are known before it runs, and more.
              */
             agents: Record<string, unknown>[];
             /** @description False while some are still being looked at. */
@@ -746,6 +746,8 @@ export interface components {
         /** @description A question that waits for a person. */
         Permission: {
             agent: string;
+            /** @description The session's directory. */
+            cwd: string;
             /** @description `permission` wants one of the options, `elicitation` a form that is filled in. */
             kind: string;
             options: components["schemas"]["PermissionOption"][];
@@ -758,6 +760,7 @@ export interface components {
              */
             seq: number;
             sessionId: string;
+            sessionTitle?: string | null;
             /**
              * Format: int64
              * @description Milliseconds since 1970.
@@ -846,8 +849,7 @@ export interface components {
             head: number;
             id: string;
             lastTurn?: components["schemas"]["LastTurn"] | null;
-            /** @description What it may use, if it has limits. */
-            limits?: Record<string, unknown> | null;
+            limits?: components["schemas"]["SessionLimits"] | null;
             /** @description Whose token made it. */
             madeBy?: string | null;
             options?: components["schemas"]["AgentOptions"] | null;
@@ -860,8 +862,7 @@ export interface components {
              * @description Time of the last event.
              */
             updated: number;
-            /** @description What it has used, as far as the agent tells. */
-            usage?: Record<string, unknown> | null;
+            usage?: components["schemas"]["SessionUsage"] | null;
         };
         /**
          * @description What a session may use over its whole life before it pauses and asks. A limit that is
@@ -888,6 +889,33 @@ export interface components {
         };
         /** @enum {string} */
         SessionStatus: "idle" | "running" | "requires_action" | "closed" | "damaged";
+        /** @description What a session has used over its whole life, as far as its agent tells. */
+        SessionUsage: {
+            /**
+             * Format: double
+             * @description Of the cost, what agents told before they began to count anew.
+             */
+            costBefore: number;
+            /**
+             * Format: double
+             * @description Of the cost, what the agent told last.
+             */
+            costTold: number;
+            /** Format: double */
+            costUsd: number;
+            /**
+             * Format: double
+             * @description Without the time that a turn waits for a person.
+             */
+            runningSeconds: number;
+            /** Format: int64 */
+            tokens: number;
+            /**
+             * Format: int64
+             * @description Turns that were started.
+             */
+            turns: number;
+        };
         StoreHealth: {
             /** Format: int64 */
             bytesOnDisk?: number | null;
@@ -1315,7 +1343,10 @@ export interface operations {
                 agent?: string;
                 cwd?: string;
                 status?: components["schemas"]["SessionStatus"];
-                /** @description Words of the title; upper and lower case are the same. */
+                /**
+                 * @description Words of the title, the agent's name or the directory, all of them; upper and lower case
+                 *     are the same.
+                 */
                 q?: string;
                 /** @description 1 to 500; 50 if it is left out. */
                 limit?: number;

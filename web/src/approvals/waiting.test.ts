@@ -5,6 +5,7 @@ import { chosenAfter, deadline, itemOf, stepFrom } from "./waiting";
 const question: Permission = {
   requestId: "q1",
   sessionId: "s1",
+  cwd: "/home/me/project",
   agent: "demo",
   kind: "permission",
   title: "Run `ls`",

@@ -11,6 +11,21 @@ const MODES: [(&str, &str, &str); 2] =
 const MODELS: [(&str, &str); 2] = [("demo-small", "Demo Small"), ("demo-large", "Demo Large")];
 const EFFORTS: [(&str, &str); 3] = [("low", "Low"), ("medium", "Medium"), ("high", "High")];
 
+/// What a session can be begun with, as lists of agents tell it.
+pub fn choices() -> Value {
+    let Settings { model, .. } = Settings::default();
+    let named = |(id, name): &(&str, &str)| json!({ "id": id, "name": name });
+    let modes = MODES
+        .iter()
+        .map(|(id, name, about)| json!({ "id": id, "name": name, "description": about }));
+    json!({
+        "models": MODELS.iter().map(named).collect::<Vec<_>>(),
+        "defaultModel": model,
+        "modes": modes.collect::<Vec<_>>(),
+        "efforts": EFFORTS.map(|(id, _)| id),
+    })
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Settings {
     mode: String,
@@ -49,11 +64,7 @@ impl Settings {
     }
 
     pub(super) fn modes(&self) -> Value {
-        let available: Vec<Value> = MODES
-            .iter()
-            .map(|(id, name, about)| json!({ "id": id, "name": name, "description": about }))
-            .collect();
-        json!({ "currentModeId": self.mode, "availableModes": available })
+        json!({ "currentModeId": self.mode, "availableModes": choices()["modes"] })
     }
 
     pub(super) fn options(&self) -> Value {

@@ -118,8 +118,8 @@ pub(crate) struct Wanted {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Agents {
-    /// What is known of each: `id`, `name`, whether it is `available`, its version, models and
-    /// more.
+    /// What is known of each: `id`, `name`, whether it `isUsable`, its `version`, `models`, `modes`
+    /// and `efforts` as far as they are known before it runs, and more.
     #[schema(value_type = Vec<Object>)]
     agents: Vec<wire::Json>,
     /// False while some are still being looked at.

@@ -1,7 +1,7 @@
 //! What a session may use, as clients write it.
 
 use serde::{Deserialize, Serialize};
-use sessions::budget::Limits;
+use sessions::budget::{Limits, Used};
 use utoipa::ToSchema;
 
 use crate::problem::Problem;
@@ -11,14 +11,52 @@ use crate::problem::Problem;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct SessionLimits {
+    #[serde(skip_serializing_if = "Option::is_none")]
     turns: Option<u64>,
     /// Without the time that a turn waits for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
     running_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
 }
 
+/// What a session has used over its whole life, as far as its agent tells.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionUsage {
+    /// Turns that were started.
+    turns: u64,
+    /// Without the time that a turn waits for a person.
+    running_seconds: f64,
+    tokens: u64,
+    cost_usd: f64,
+    /// Of the cost, what agents told before they began to count anew.
+    cost_before: f64,
+    /// Of the cost, what the agent told last.
+    cost_told: f64,
+}
+
+impl SessionUsage {
+    pub(crate) fn of(used: &Used) -> Self {
+        Self {
+            turns: used.turns,
+            running_seconds: used.running.as_secs_f64(),
+            tokens: used.tokens,
+            cost_usd: used.cost_usd(),
+            cost_before: used.cost_before,
+            cost_told: used.cost_told,
+        }
+    }
+}
+
 impl SessionLimits {
+    pub(crate) fn of(limits: &Limits) -> Self {
+        // They are written alike.
+        wire::Json::of(limits).read().unwrap_or_default()
+    }
+
     pub(crate) fn read(&self) -> Result<Limits, Problem> {
         let read = wire::Json::of(self).read();
         read.map_err(|error| Problem::bad_request(error.to_string()))

@@ -32,7 +32,8 @@ pub(crate) struct Wanted {
     agent: Option<String>,
     cwd: Option<String>,
     status: Option<SessionStatus>,
-    /// Words of the title; upper and lower case are the same.
+    /// Words of the title, the agent's name or the directory, all of them; upper and lower case
+    /// are the same.
     q: Option<String>,
     /// 1 to 500; 50 if it is left out.
     limit: Option<usize>,
@@ -111,6 +112,7 @@ pub(super) fn sees(principal: &Principal, record: &SessionRecord) -> bool {
 
 fn has_words(record: &SessionRecord, words: Option<&str>) -> bool {
     let Some(words) = words else { return true };
-    let title = record.title.as_deref().unwrap_or_default().to_lowercase();
-    words.split_whitespace().all(|word| title.contains(word))
+    let title = record.title.as_deref().unwrap_or_default();
+    let all = [title, &record.agent, &record.cwd].map(str::to_lowercase);
+    words.split_whitespace().all(|word| all.iter().any(|text| text.contains(word)))
 }

@@ -1,5 +1,7 @@
 //! Questions of agents: what waits, and the answer.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use axum::Json;
@@ -9,6 +11,7 @@ use serde_json::Value;
 use sessions::pending::{PendingQuestion, Wants};
 use sessions::permission::Decider;
 use sessions::session::{Answer, SessionHandle};
+use store::SessionRecord;
 use utoipa::ToSchema;
 use wire::{CallId, SessionId};
 
@@ -34,6 +37,10 @@ pub(crate) struct Permission {
     request_id: String,
     #[schema(value_type = String)]
     session_id: SessionId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_title: Option<String>,
+    /// The session's directory.
+    cwd: String,
     agent: String,
     /// `permission` wants one of the options, `elicitation` a form that is filled in.
     kind: &'static str,
@@ -67,7 +74,11 @@ pub(crate) struct PermissionOption {
 }
 
 impl Permission {
-    async fn of(daemon: &Daemon, question: Arc<PendingQuestion>) -> Result<Self, Problem> {
+    async fn of(
+        daemon: &Daemon,
+        record: &SessionRecord,
+        question: Arc<PendingQuestion>,
+    ) -> Result<Self, Problem> {
         let options = question.options.iter().map(|option| PermissionOption {
             option_id: option.id.clone(),
             name: option.name.clone(),
@@ -76,6 +87,8 @@ impl Permission {
         Ok(Self {
             request_id: question.request_id.to_string(),
             session_id: question.session,
+            session_title: record.title.clone(),
+            cwd: record.cwd.clone(),
             agent: question.agent.clone(),
             kind: match question.wants {
                 Wants::Permission => "permission",
@@ -97,8 +110,19 @@ impl Permission {
         questions: Vec<Arc<PendingQuestion>>,
     ) -> Result<Json<Permissions>, Problem> {
         let mut permissions = Vec::new();
+        let mut records: HashMap<SessionId, SessionRecord> = HashMap::new();
         for question in questions.into_iter().take(MAX_SHOWN) {
-            permissions.push(Self::of(daemon, question).await?);
+            let record = match records.entry(question.session) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => {
+                    // A session that is gone takes its questions with it.
+                    let Some(record) = daemon.desk.log().session(question.session).await? else {
+                        continue;
+                    };
+                    unknown.insert(record)
+                }
+            };
+            permissions.push(Self::of(daemon, record, question).await?);
         }
         Ok(Json(Permissions { permissions }))
     }

@@ -22,7 +22,7 @@ use wire::{Seq, SessionId};
 use super::caller::{Admin, Observer, Operator};
 use super::document::Refused;
 use super::input::{At, Body, MaybeBody};
-use super::limits::SessionLimits;
+use super::limits::{SessionLimits, SessionUsage};
 use crate::daemon::Daemon;
 use crate::problem::Problem;
 
@@ -102,12 +102,10 @@ pub(crate) struct Session {
     clients: usize,
     /// What it may use, if it has limits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    limits: Option<Value>,
+    limits: Option<SessionLimits>,
     /// What it has used, as far as the agent tells.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    usage: Option<Value>,
+    usage: Option<SessionUsage>,
     /// How its last turn ended; nothing before its first.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_turn: Option<LastTurn>,
@@ -197,8 +195,8 @@ pub(crate) struct Named {
 impl Session {
     pub(crate) fn of(daemon: &Daemon, record: SessionRecord) -> Self {
         let details = Details::read(&record);
-        let raw: Value = record.details.read().unwrap_or_default();
-        let some = |value: &Value| Some(value).filter(|value| value.is_object()).cloned();
+        // A session that nothing was counted of has neither.
+        let budget = Some(&details.budget).filter(|budget| !budget.is_default());
         Self {
             status: daemon.desk.status(&record).into(),
             clients: daemon.desk.n_present(record.id),
@@ -214,8 +212,8 @@ impl Session {
             active_turn: record.active_turn.map(|turn| turn.to_string()),
             made_by: details.made_by,
             permissions: details.permissions,
-            limits: some(&raw["budget"]["limits"]),
-            usage: some(&raw["budget"]["used"]),
+            limits: budget.map(|budget| SessionLimits::of(&budget.limits())),
+            usage: budget.map(|budget| SessionUsage::of(budget.used())),
             last_turn: details.last_end.map(LastTurn::from),
             options: None,
         }
@@ -392,9 +390,10 @@ pub(crate) async fn patch(
         chosen.map_err(|error| Problem::of_choice(&error))?;
     }
     if let NewTitle::This(title) = changes.title {
+        let by = principal.client("http");
         let rename = |session: SessionHandle| {
-            let title = title.clone();
-            async move { session.rename(title).await }
+            let (title, by) = (title.clone(), by.clone());
+            async move { session.rename(title, by).await }
         };
         daemon.desk.with(record.id, rename).await?;
     }

@@ -27,7 +27,12 @@ async fn agents_are_listed_and_streamed() {
     let api = Api::start().await;
     let listed = api.get("/v1/agents").await.is(200).body;
     let agents = listed["agents"].as_array().unwrap().clone();
-    assert!(agents.iter().any(|agent| agent["id"] == "demo"), "{listed:#}");
+    let demo = agents.iter().find(|agent| agent["id"] == "demo").unwrap();
+    assert_eq!((&demo["isUsable"], &demo["defaultModel"]), (&json!(true), &json!("demo-small")));
+    assert_eq!(demo["modes"][1]["id"], "code");
+    assert_eq!(demo["efforts"], json!(["low", "medium", "high"]));
+    let native = agents.iter().find(|agent| agent["id"] == "native").unwrap();
+    assert_eq!(native["modes"][0]["name"], "Ask");
     assert_eq!(listed["isComplete"], true);
 
     let stream = api.request(Method::GET, "/v1/agents?stream=1").send().await.unwrap();
@@ -85,6 +90,11 @@ async fn a_session_can_be_changed() {
     assert_eq!(changed["options"]["model"]["current"], "demo-large");
     assert_eq!(changed["options"]["mode"]["current"], "code");
 
+    let told = api.events(&session).await;
+    let told = of_kind(&told, "session_info_update");
+    let told = &told.last().unwrap()["payload"]["update"];
+    assert_eq!(told["title"], "new", "others learn of it from the log");
+    assert_eq!(told["_meta"]["switchyard"]["by"], json!("token:admin http"));
     let changed = patch(json!({ "effort": "low" })).await.is(200).body;
     assert_eq!(changed["options"]["effort"]["current"], "low");
     assert_eq!(changed["title"], "new", "what is left out stays");
@@ -217,6 +227,8 @@ async fn lists_are_paged_and_filtered() {
     };
     assert_eq!(count("q=even%20number").await, 4);
     assert_eq!(count("q=nothing").await, 0);
+    let directory = api.yard.work().file_name().unwrap().to_string_lossy().to_uppercase();
+    assert_eq!(count(&format!("q=even%20DEMO%20{directory}")).await, 4);
     assert_eq!(count("agent=demo").await, 7);
     assert_eq!(count("agent=claude").await, 0);
     assert_eq!(count("status=idle").await, 7);
