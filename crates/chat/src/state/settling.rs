@@ -133,3 +133,6 @@ fn letter(key: &KeyEvent) -> Option<char> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;
