@@ -74,8 +74,8 @@ fn a_terminal_of_the_client_stays_one() {
 #[test]
 fn a_long_output_is_told_from_its_end() {
     let mut terminals = TerminalsAsText::new("s", true);
-    let lines: String = (0..10_000).map(|n| format!("line {n}\n")).collect();
-    for piece in lines.as_bytes().chunks(10_000) {
+    let lines: Vec<String> = (0..10_000).map(|n| format!("line {n}\n")).collect();
+    for piece in lines.concat().as_bytes().chunks(10_000) {
         terminals.project(&output(std::str::from_utf8(piece).unwrap()), Pace::AsItComes);
     }
     let shown = terminals.project(&shows("call", "term_1"), Pace::AsItComes).unwrap();
