@@ -19,16 +19,16 @@ describe("a new session", () => {
     expect(objectionTo({ ...draft, agent: "" })).toMatch(/agent/);
   });
 
-  it("offers what detection found, and what a session of the agent was offered besides", () => {
-    const found = readAgent({ id: "a", models: [{ id: "m1", name: "One", efforts: ["low"] }, { id: "m2" }], defaultModel: "m1", efforts: ["high"] });
-    const options = { model: { values: [{ id: "x", name: "X" }] }, mode: { values: [{ id: "ask", name: "Ask" }] }, configOptions: [] };
+  it("offers what detection found, and what sessions remember, each once", () => {
+    const found = readAgent({ id: "a", models: [{ id: "m1", name: "One", efforts: ["low"] }, { id: "m2" }], defaultModel: "m1", efforts: ["high"], modes: ["plan"] });
+    const options = { model: { values: [{ id: "m1", name: "Uno" }, { id: "x", name: "X" }] }, mode: { values: [{ id: "ask", name: "Ask" }] }, configOptions: [] };
     const offers = offersOf(found, options, "");
     expect(offers.models.map((each) => each.name)).toEqual(["One", "m2", "X"]);
-    expect(offers.modes).toEqual([{ id: "ask", name: "Ask" }]);
+    expect(offers.modes).toEqual([{ id: "plan", name: "plan" }, { id: "ask", name: "Ask" }]);
     expect(offers.efforts.map((each) => each.id)).toEqual(["low"]);
     expect(offersOf(found, options, "m2").efforts.map((each) => each.id)).toEqual(["high"]);
     expect(offers.defaults.model).toBe("One");
-    expect(offersOf(undefined, options, "").models).toEqual([{ id: "x", name: "X" }]);
+    expect(offersOf(undefined, options, "").models.map((each) => each.id)).toEqual(["m1", "x"]);
     expect(offersOf(undefined, undefined, "").models).toEqual([]);
   });
 });
