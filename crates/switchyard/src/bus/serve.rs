@@ -64,7 +64,11 @@ pub(super) async fn serve(
         places.push(listen(&bus, listener, token.as_ref(), &edges, &connections).await?);
     }
     let source = Arc::new(source);
-    let _control = control::listen(&bus, &source, places)?;
+    let _control = control::listen(&bus, &source, places.clone())?;
+    // Whoever reads this may ask for its status at once.
+    for place in &places {
+        say(&format!("listening on {place}"));
+    }
     let client = match listeners.is_empty() {
         true => {
             let port = bus.port(args.pool.as_deref()).await?;
@@ -200,7 +204,7 @@ async fn listen(
 ) -> Result<String, Failure> {
     let pool: Option<Arc<str>> = listener.pool.as_deref().map(Into::into);
     let token = token.cloned();
-    let place = match &listener.at {
+    Ok(match &listener.at {
         Place::Tcp(address) => {
             let listen = Listen::Tcp { address: *address, token, pool };
             let address = bus.listen(listen).await?.unwrap_or(*address);
@@ -221,9 +225,7 @@ async fn listen(
             };
             format!("ws {}", ws::listen(door, *address).await?)
         }
-    };
-    say(&format!("listening on {place}"));
-    Ok(place)
+    })
 }
 
 fn check_pool(pool: Option<&str>, setup: &bus::Setup) -> Result<(), Failure> {
