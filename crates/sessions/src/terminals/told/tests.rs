@@ -74,7 +74,7 @@ fn a_turn_that_ends_is_told_all_there_is() {
 fn of_a_command_that_never_stops_printing_the_last_lines_are_seen_now_and_then() {
     let (mut told, began) = (Told::new(1 << 20), Instant::now());
     let (mut n_bytes, mut n_glances, mut last_line) = (0, 0, 0);
-    // A line of 64 bytes, ten thousand of them a second, for a quarter of an hour.
+    // A line of 64 bytes, a thousand of them a second, for a quarter of an hour.
     for second in 0..900 {
         for tenth in 0..10 {
             let lines: Vec<String> =
