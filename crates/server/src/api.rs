@@ -16,7 +16,6 @@ pub(crate) mod input;
 mod limits;
 mod list;
 mod made;
-mod offers;
 mod pending;
 mod permissions;
 mod prompt;
@@ -48,7 +47,6 @@ pub(crate) struct Memory {
     pub(crate) agents: agents::Known,
     made: made::Made,
     searches: files::Searches,
-    offers: offers::Offers,
     pub(crate) attachments: Attachments,
 }
 
@@ -59,7 +57,6 @@ impl Memory {
             agents: agents::Known::default(),
             made: made::Made::default(),
             searches: files::Searches::default(),
-            offers: offers::Offers::default(),
             attachments: Attachments::below(settings.sessions_dir.clone()),
         }
     }

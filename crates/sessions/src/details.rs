@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use wire::{Json, TurnId};
 
 use crate::budget::Budget;
@@ -56,6 +57,9 @@ pub struct Details {
     /// How the last turn ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_end: Option<LastEnd>,
+    /// What can be chosen in it, as its agent said last: the choice is there while the agent rests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered: Option<Json>,
     /// It is still being copied from another one; without its process it is nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_partial: bool,
@@ -113,6 +117,8 @@ pub struct TakenRequest {
 
 /// Clients repeat what they have just asked; nobody comes back for the prompt before so many.
 pub const MAX_REQUESTS: usize = 64;
+/// Details are written with every turn, so a list of all models of the world is not kept.
+const MAX_OFFERED_BYTES: usize = 16 << 10;
 /// A sentence or two; the log has all of it.
 const MAX_ERROR_CHARS: usize = 500;
 /// Enough of a prompt to recognise it in a replay.
@@ -135,6 +141,7 @@ impl Details {
             budget: Budget::default(),
             last_end: None,
             is_titled: false,
+            offered: None,
             is_partial: false,
         }
     }
@@ -144,6 +151,16 @@ impl Details {
             let cwd = serde_json::json!({ "cwd": record.cwd, "mcpServers": [] });
             Self::new(Vec::new(), Json::of(&cwd))
         })
+    }
+
+    /// Keeps what the agent's answer offers for a choice.
+    pub(crate) fn note_offer(&mut self, answer: &Json) {
+        let answer: BTreeMap<String, Value> = answer.read().unwrap_or_default();
+        let is_choice = |name: &str| matches!(name, "modes" | "models" | "configOptions");
+        let offered: BTreeMap<_, _> =
+            answer.into_iter().filter(|(name, _)| is_choice(name)).collect();
+        let offered = Json::of(&offered);
+        self.offered = Some(offered).filter(|offered| offered.as_str().len() <= MAX_OFFERED_BYTES);
     }
 
     pub(crate) fn to_json(&self) -> Json {

@@ -1,20 +1,23 @@
-// A session's status in a word and a colour.
-import type { SessionStatus } from "../api/types";
+// How a session stands, in a word and a colour.
+import type { Standing } from "../list/query";
+import { Icon, type IconName } from "./Icon";
 
-const LOOK: Record<SessionStatus, [string, string]> = {
-  idle: ["Idle", ""],
-  running: ["Running", "accent"],
-  requires_action: ["Waiting for you", "warn"],
-  closed: ["Closed", ""],
-  damaged: ["Damaged", "bad"],
+const LOOK: Record<Standing, { word: string; tone: string; icon: IconName }> = {
+  running: { word: "Running", tone: "accent", icon: "clock" },
+  requires_action: { word: "Waiting for you", tone: "warn", icon: "question" },
+  idle: { word: "Idle", tone: "", icon: "pause" },
+  failed: { word: "Failed", tone: "bad", icon: "warning" },
+  damaged: { word: "Damaged", tone: "bad", icon: "warning" },
+  closed: { word: "Closed", tone: "", icon: "stop" },
 };
 
-export function StatusBadge({ status }: { status: SessionStatus }) {
-  const [word, tone] = LOOK[status] ?? [status, ""];
+export function StandingBadge({ standing, pending = 0 }: { standing: Standing; pending?: number }) {
+  const { word, tone, icon } = LOOK[standing] ?? { word: standing, tone: "", icon: "info" };
   return (
-    <span className={`badge ${tone} ${status}`}>
-      {status === "running" && <span className="dot-running" aria-hidden="true" />}
+    <span className={`badge standing ${tone}`}>
+      {standing === "running" ? <span className="dot-running" aria-hidden="true" /> : <Icon name={icon} size={12} />}
       {word}
+      {pending > 1 && <strong>{pending}</strong>}
     </span>
   );
 }

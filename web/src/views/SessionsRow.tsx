@@ -3,22 +3,13 @@ import { memo } from "react";
 import type { Session } from "../api/types";
 import { titleOf, useSessionActions } from "../list/actions";
 import { usedBy } from "../list/cost";
-import { failureOf, standingOf, type Standing } from "../list/query";
-import { Icon, type IconName } from "../parts/Icon";
+import { failureOf, standingOf } from "../list/query";
 import { Menu } from "../parts/Menu";
+import { StandingBadge } from "../parts/Status";
 import { count, money } from "../parts/numbers";
 import { Ago } from "../parts/Time";
 import { cutLine } from "../render/visible";
 import { Link, pathOf } from "../router";
-
-const LOOK: Record<Standing, { word: string; tone: string; icon: IconName }> = {
-  running: { word: "Running", tone: "accent", icon: "clock" },
-  requires_action: { word: "Waiting for you", tone: "warn", icon: "question" },
-  idle: { word: "Idle", tone: "", icon: "pause" },
-  failed: { word: "Failed", tone: "bad", icon: "warning" },
-  damaged: { word: "Damaged", tone: "bad", icon: "warning" },
-  closed: { word: "Closed", tone: "", icon: "stop" },
-};
 
 interface Props {
   session: Session;
@@ -59,14 +50,3 @@ export const SessionRow = memo(function SessionRow({ session, pending, isChosen 
     </div>
   );
 });
-
-export function StandingBadge({ standing, pending = 0 }: { standing: Standing; pending?: number }) {
-  const { word, tone, icon } = LOOK[standing] ?? { word: standing, tone: "", icon: "info" };
-  return (
-    <span className={`badge standing ${tone}`}>
-      {standing === "running" ? <span className="dot-running" aria-hidden="true" /> : <Icon name={icon} size={12} />}
-      {word}
-      {pending > 1 && <strong>{pending}</strong>}
-    </span>
-  );
-}

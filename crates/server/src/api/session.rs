@@ -14,7 +14,7 @@ use sessions::desk::{Order, Status};
 use sessions::details::{ClientRequest, Details, EndError, LastEnd};
 use sessions::options::{Choice, Wishes, offered};
 use sessions::permission::Mode;
-use sessions::session::{ChooseError, Offer, SessionError, SessionHandle};
+use sessions::session::{ChooseError, SessionError, SessionHandle};
 use store::SessionRecord;
 use utoipa::ToSchema;
 use wire::{Seq, SessionId};
@@ -230,20 +230,21 @@ impl Session {
             Some(handle) => handle.offer().await.ok().flatten(),
             None => None,
         };
-        let options = daemon.memory.offers.newest(record.id, offer);
-        Self { options: options.map(|offer| AgentOptions::of(&offer)), ..Self::of(daemon, record) }
+        let answer = offer.map(|offer| offer.answer).or_else(|| Details::read(&record).offered);
+        let options = answer.as_ref().map(AgentOptions::of);
+        Self { options, ..Self::of(daemon, record) }
     }
 }
 
 impl AgentOptions {
-    fn of(offer: &Offer) -> Self {
+    fn of(answer: &wire::Json) -> Self {
         let choosable = |choice| {
-            let offered = offered(&offer.answer, choice)?;
+            let offered = offered(answer, choice)?;
             let named = |(id, name): (String, String)| Named { id, name };
             let values = offered.values.into_iter().map(named).collect();
             Some(Choosable { current: offered.current, values })
         };
-        let answer: Value = offer.answer.read().unwrap_or_default();
+        let answer: Value = answer.read().unwrap_or_default();
         Self {
             model: choosable(Choice::Model),
             mode: choosable(Choice::Mode),

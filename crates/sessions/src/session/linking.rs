@@ -90,10 +90,12 @@ impl Actor {
             session = %self.id, pid = host.pid(), how = ?link.how, "the agent has the session"
         );
         self.preamble = preamble.or_else(|| self.details.preface.take());
+        self.details.note_offer(&link.answer);
         self.answer = Some(link.answer);
         self.agent_session = Some(link.agent_session.clone());
         let agent_session = Some(self.agent_session.clone());
-        self.append(drafts, Changes { agent_session, ..Changes::default() }).await?;
+        let details = Some(self.details.to_json());
+        self.append(drafts, Changes { agent_session, details, ..Changes::default() }).await?;
         let linkage = Linkage { host, agent_session: link.agent_session };
         self.link = LinkState::Linked { linkage, messages: link.messages };
         self.forgot = None;
@@ -120,6 +122,7 @@ impl Actor {
         if let Some(answer) = &self.answer
             && let Ok(answer) = wire::set_member(answer, path, value)
         {
+            self.details.note_offer(&answer);
             self.answer = Some(answer);
         }
     }

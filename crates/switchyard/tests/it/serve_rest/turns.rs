@@ -119,7 +119,15 @@ async fn a_session_goes_on_after_the_death_of_the_daemon() {
 
     let api = api.restart().await;
     let now = api.until_idle(&session).await;
-    assert_eq!(now["options"], Value::Null, "no agent runs, and none is started for looking");
+    // Nothing runs; what can be chosen is still known, and chosen before the next prompt.
+    let model = &now["options"]["model"];
+    let other = model["values"].as_array().into_iter().flatten().map(|value| &value["id"]);
+    let other =
+        other.clone().find(|id| **id != model["current"]).unwrap_or_else(|| panic!("{now}"));
+    let path = format!("/v1/sessions/{session}");
+    let change = api.request(reqwest::Method::PATCH, &path).json(&json!({ "model": other }));
+    let changed = api.send(change).await.is(200).body;
+    assert_eq!(changed["options"]["model"]["current"], *other, "{changed}");
     api.prompt(&session, "echo after").await;
     api.until_idle(&session).await;
 
