@@ -1,5 +1,7 @@
 //! Keys, read on a thread that can be asked to rest.
 
+mod overlooked;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +19,8 @@ const MAX_TYPED: usize = 1024;
 const MAX_TOGETHER: usize = 4096;
 /// How long the thread waits before it looks whether it is still wanted, and for a new size.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// So often in a row there is something to read, and none of it is a key, before it is read otherwise.
+const OVERLOOKED: u32 = 3;
 /// A thread that does not end by then ends with the process.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
@@ -41,11 +45,14 @@ impl Keyboard {
         let is_wanted = Arc::new(AtomicBool::new(true));
         let wanted = is_wanted.clone();
         let thread = std::thread::spawn(move || {
+            let mut n_overlooked = 0;
             while wanted.load(Ordering::SeqCst) {
-                if !wait_for_terminal() {
-                    return;
+                let Some(has_input) = wait_for_terminal() else { return };
+                let Ok(mut all) = read_all() else { return };
+                n_overlooked = if has_input && all.is_empty() { n_overlooked + 1 } else { 0 };
+                if n_overlooked >= OVERLOOKED {
+                    all.extend(overlooked::read());
                 }
-                let Ok(all) = read_all() else { return };
                 for typed in all {
                     if sender.blocking_send(typed).is_err() {
                         return;
@@ -91,18 +98,19 @@ fn read_all() -> io::Result<Vec<Typed>> {
     Ok(all)
 }
 
-/// Until something was typed, or for a while. False when the terminal is gone: who reads from it
-/// then is told at once, again and again, that there is nothing.
-fn wait_for_terminal() -> bool {
+/// Until something was typed, or for a while; whether something was. Nothing when the terminal is
+/// gone: who reads from it then is told at once, again and again, that there is nothing.
+fn wait_for_terminal() -> Option<bool> {
     let stdin = io::stdin();
     let mut looked = [PollFd::new(&stdin, PollFlags::IN)];
     let within = Timespec::try_from(LOOK_EVERY).ok();
     match poll(&mut looked, within.as_ref()) {
         Ok(_) | Err(Errno::INTR) => {
-            let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
-            !looked.iter().any(|fd| fd.revents().intersects(gone))
+            let has = |flags| looked.iter().any(|fd| fd.revents().intersects(flags));
+            let is_gone = has(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
+            (!is_gone).then(|| has(PollFlags::IN))
         }
-        Err(_) => false,
+        Err(_) => None,
     }
 }
 

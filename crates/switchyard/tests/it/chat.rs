@@ -91,6 +91,18 @@ fn the_screen_follows_its_size() {
 }
 
 #[test]
+fn keys_that_come_with_another_size_are_not_left_lying() {
+    let yard = yard();
+    let pane = Pane::chat(&yard, "demo");
+    for (n, word) in ["ham", "eggs", "tea", "jam", "rye"].into_iter().enumerate() {
+        pane.resize(80 + u16::try_from(n).unwrap(), 30);
+        pane.type_in(word);
+        pane.wait_for(word);
+    }
+    pane.wait_for("hameggsteajamrye");
+}
+
+#[test]
 fn a_signal_gives_the_terminal_back_and_ends_the_agent() {
     for signal in [Signal::TERM, Signal::HUP] {
         let yard = yard();
