@@ -97,6 +97,10 @@ pub(crate) fn mentions(text: &str, files: &[String]) -> Vec<String> {
             found.push(path.clone());
         }
     }
+    // A name of several words is not one of the words.
+    let is_spaced = |path: &&String| path.contains(char::is_whitespace);
+    let spaced = files.iter().filter(is_spaced).filter(|path| text.contains(&format!("@{path}")));
+    found.extend(spaced.cloned());
     found
 }
 
@@ -136,5 +140,8 @@ mod tests {
             mentions("see @a.md, @src/main.rs and @nobody @a.md", &files),
             ["a.md", "src/main.rs"]
         );
+        let spaced = ["my notes.txt".to_owned()];
+        assert_eq!(mentions("see @my notes.txt now", &spaced), spaced);
+        assert!(mentions("see @my cat", &spaced).is_empty());
     }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { accept, fileSuggestion, matchCommands, wantedAt } from "./completion";
+import { accept, fileSuggestion, matchCommands, wantedAt, mentionsIn } from "./completion";
 
 test("a slash is a command only at the very beginning", () => {
   expect(wantedAt("/he", 3)).toMatchObject({ kind: "command", words: "he" });
@@ -21,4 +21,9 @@ test("accepting replaces the words and nothing else", () => {
   const text = "see @ma and go";
   const wanted = wantedAt(text, 7);
   expect(wanted && accept(text, wanted, fileSuggestion("src/main.rs"))).toEqual({ text: "see @src/main.rs and go", cursor: 16 });
+});
+
+test("files are found where they are mentioned, also those whose names have several words", () => {
+  const known = new Set(["a.md", "dir with space/my file.txt", "my cat.png"]);
+  expect(mentionsIn("see @a.md, and @dir with space/my file.txt and @my", known)).toEqual(["a.md", "dir with space/my file.txt"]);
 });

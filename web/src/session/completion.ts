@@ -49,7 +49,9 @@ export function mentionsIn(text: string, known: ReadonlySet<string>): string[] {
     const bare = whole.replace(/[,;:.)?!]+$/, "");
     return known.has(whole) ? [whole] : known.has(bare) ? [bare] : [];
   });
-  return [...new Set(paths)];
+  // A name of several words is not one of the words.
+  const spaced = [...known].filter((path) => /\s/.test(path) && text.includes(`@${path}`));
+  return [...new Set([...paths, ...spaced])];
 }
 
 /** A prompt as the agent gets it: the words, and a link to each file that they mention. */

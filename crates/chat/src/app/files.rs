@@ -26,8 +26,7 @@ pub(super) fn below(dir: &Path) -> Vec<String> {
         let Some(path) = entry.path().strip_prefix(dir).ok().and_then(Path::to_str) else {
             continue;
         };
-        // Names that cannot be typed as one word are of no use after an `@`.
-        if path.is_empty() || path.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        if path.is_empty() || path.chars().any(char::is_control) {
             continue;
         }
         let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
@@ -54,6 +53,6 @@ mod tests {
         std::fs::write(dir.path().join("src/main.rs"), "").unwrap();
         let mut found = below(dir.path());
         found.sort();
-        assert_eq!(found, ["a.rs", "src/", "src/main.rs"]);
+        assert_eq!(found, ["a.rs", "src/", "src/main.rs", "two words"]);
     }
 }
