@@ -1,7 +1,7 @@
-// Whether what the keys are about has been the same for long enough to be what a person means.
+// Whether what the keys or a button are about has been the same for long enough to be what a person means.
 import { useCallback, useEffect, useState } from "react";
 
-// A key pressed this soon after another question took the place was meant for the one before.
+// A key or a click this soon after another question took the place was meant for the one before.
 export const SETTLE = 600;
 
 /** `settle` says that a person went to it by key: then there is nothing to wait for. */

@@ -62,12 +62,14 @@ export function ApprovalsView() {
       </header>
       {questions.length > 0 && !mayAnswer && <Notice>You are an observer here: others answer these.</Notice>}
       <div ref={place} className="approval-list">
-        {questions.map((question) => (
+        {questions.map((question, i) => (
           <ApprovalCard
             key={question.requestId}
             question={question}
             isChosen={question.requestId === chosen}
             isSettled={question.requestId === chosen && isSettled}
+            // Those below it move nothing.
+            above={ids.slice(0, i).join(" ")}
             mayAnswer={mayAnswer}
             onChoose={choose}
           />

@@ -19,11 +19,13 @@ interface Props {
   isChosen: boolean;
   /** Whether its keys count already. */
   isSettled: boolean;
+  /** The questions above it: when one goes, this one moves to its place. */
+  above: string;
   mayAnswer: boolean;
   onChoose: (requestId: string) => void;
 }
 
-export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, isSettled, mayAnswer, onChoose }: Props) {
+export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, isSettled, above, mayAnswer, onChoose }: Props) {
   const { known } = useKnown();
   const session = known.sessions.get(question.sessionId);
   const now = useNow();
@@ -37,8 +39,8 @@ export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, isS
     [question.sessionId, cwd],
   );
   const at = useMemo<CurrentQuestion>(
-    () => ({ id: isChosen && mayAnswer ? question.requestId : undefined, isSettled, take: onChoose }),
-    [question.requestId, isChosen, isSettled, mayAnswer, onChoose],
+    () => ({ id: isChosen && mayAnswer ? question.requestId : undefined, isSettled, around: above, take: onChoose }),
+    [question.requestId, isChosen, isSettled, above, mayAnswer, onChoose],
   );
   const until = deadline(question.until, now);
   return (

@@ -8,10 +8,12 @@ import { object, text, type Json } from "../../session/read";
 interface Props {
   request: Json;
   isBusy: boolean;
+  /** Whether an answer counts already. */
+  isReady: boolean;
   onAnswer: (response: Json) => void;
 }
 
-export function Form({ request, isBusy, onAnswer }: Props) {
+export function Form({ request, isBusy, isReady, onAnswer }: Props) {
   const fields = fieldsOf(object(request.requestedSchema));
   const [values, setValues] = useState<Record<string, unknown>>(() => Object.fromEntries(fields.map((field) => [field.name, field.initial])));
   const href = safeHref(text(request.url) ?? "");
@@ -43,10 +45,10 @@ export function Form({ request, isBusy, onAnswer }: Props) {
         <FieldView key={field.name} field={field} value={values[field.name]} onChange={(value) => set(field.name, value)} />
       ))}
       <div className="answers">
-        <Button type="submit" look="primary" isBusy={isBusy}>
+        <Button type="submit" look="primary" isBusy={isBusy} aria-disabled={!isReady || undefined}>
           Send
         </Button>
-        <Button disabled={isBusy} look="danger" onClick={() => onAnswer({ action: "decline" })}>
+        <Button disabled={isBusy} look="danger" aria-disabled={!isReady || undefined} onClick={() => onAnswer({ action: "decline" })}>
           Decline
         </Button>
       </div>

@@ -1,8 +1,10 @@
 // A question of the agent: what it is about, the options offered, and who answered how.
 import { useContext } from "react";
+import type { PermissionAnswer } from "../../api/types";
 import { Button } from "../../parts/Button";
 import { Icon } from "../../parts/Icon";
 import { ProblemNotice } from "../../parts/Notice";
+import { useSettled } from "../../parts/settled";
 import { duration } from "../../parts/Time";
 import { cutLine, visible } from "../../render/visible";
 import type { QuestionItem, QuestionOption, Resolution } from "../../session/items";
@@ -55,10 +57,15 @@ export function Answers({ item, isShort }: { item: QuestionItem; isShort?: boole
   const at = useContext(AtQuestion);
   const { busy, problem } = useAnswering(item.requestId);
   const hasKeys = at.id === item.requestId && at.isSettled;
+  // The second click of two may fall on a button that has only now come to lie there.
+  const { isSettled: isReady } = useSettled(`${item.requestId} ${at.around}`);
+  const give = (name: string, body: PermissionAnswer) => {
+    if (isReady) answer(id, item.requestId, name, body);
+  };
   return (
     <>
       {item.form === "elicitation" ? (
-        isShort ? null : <Form request={item.request} isBusy={busy !== undefined} onAnswer={(response) => answer(id, item.requestId, "form", { response })} />
+        isShort ? null : <Form request={item.request} isBusy={busy !== undefined} isReady={isReady} onAnswer={(response) => give("form", { response })} />
       ) : (
         <div className="answers" role="group" aria-label="Answers">
           {item.options.slice(0, MOST_OPTIONS).map((option, i) => (
@@ -67,14 +74,16 @@ export function Answers({ item, isShort }: { item: QuestionItem; isShort?: boole
               look={lookOf(option, item.options)}
               isBusy={busy === option.optionId}
               disabled={busy !== undefined}
-              onClick={() => answer(id, item.requestId, option.optionId, { optionId: option.optionId })}
+              aria-disabled={!isReady || undefined}
+              onClick={() => give(option.optionId, { optionId: option.optionId })}
             >
               <OptionName option={option} />
-              {i < 9 && hasKeys && <kbd aria-hidden="true">{i + 1}</kbd>}
+              {/* Its place is kept, so that no button moves when the keys begin to count. */}
+              {i < 9 && (hasKeys ? <kbd aria-hidden="true">{i + 1}</kbd> : <span className="no-key" aria-hidden="true" />)}
             </Button>
           ))}
           {item.options.length === 0 && (
-            <Button isBusy={busy === "none"} onClick={() => answer(id, item.requestId, "none", { outcome: "cancelled" })}>
+            <Button isBusy={busy === "none"} aria-disabled={!isReady || undefined} onClick={() => give("none", { outcome: "cancelled" })}>
               Dismiss
             </Button>
           )}

@@ -22,11 +22,13 @@ export interface CurrentQuestion {
   id: string | undefined;
   /** Whether its keys count already. */
   isSettled: boolean;
+  /** Which questions decide what lies where: while they change, a click may hit another one's button. */
+  around: string;
   /** A person is at this one now. */
   take: (requestId: string) => void;
 }
 
-export const AtQuestion = createContext<CurrentQuestion>({ id: undefined, isSettled: false, take: () => undefined });
+export const AtQuestion = createContext<CurrentQuestion>({ id: undefined, isSettled: false, around: "", take: () => undefined });
 
 export function useFold(key: string, isOpenAtFirst: boolean): [boolean, () => void] {
   const { folds } = useContext(InSession);

@@ -105,6 +105,36 @@ test("a key that was meant for the question before does not answer the next", ()
   expect(answered).toEqual([`${b.requestId} yes`]);
 });
 
+test("a second click that falls on the next question's button answers nothing", () => {
+  const [a, b, c] = [question(), question(), question()];
+  const allow = (place = 0) => screen.getAllByRole("button", { name: "Allow once" })[place] as HTMLElement;
+  const page = render(<Page waiting={[a, b]} />);
+  fireEvent.click(allow());
+  expect(answered).toEqual([]);
+  expect(allow().getAttribute("aria-disabled")).toBe("true");
+  settle();
+  expect(allow(1).getAttribute("aria-disabled")).toBeNull();
+  fireEvent.click(allow());
+  // The second was there all the time, and is now where the first one was.
+  page.rerender(<Page waiting={[b]} />);
+  fireEvent.click(allow());
+  page.rerender(<Page waiting={[b, c]} />);
+  fireEvent.click(allow());
+  expect(answered).toEqual([`${a.requestId} yes`]);
+  settle();
+  fireEvent.click(allow());
+  expect(answered).toEqual([`${a.requestId} yes`, `${b.requestId} yes`]);
+});
+
+test("a form that has only now come is not sent", () => {
+  render(<Page waiting={[question({ form: "elicitation", request: { message: "Who?" } })]} />);
+  fireEvent.click(screen.getByRole("button", { name: "Decline" }));
+  expect(answered).toEqual([]);
+  settle();
+  fireEvent.click(screen.getByRole("button", { name: "Decline" }));
+  expect(answered).toHaveLength(1);
+});
+
 test("keys within a word answer nothing", () => {
   render(<Page waiting={[question()]} />);
   settle();

@@ -64,11 +64,23 @@ let questions = 0;
 /** A question of its own each time: that one is being answered is remembered. */
 const ask = () => log(["permission_requested", { requestId: `q${++questions}`, ask: true, request: REQUEST }, "t1"]);
 
+/** A button, once clicks on it count. */
+async function ready(name: RegExp | string): Promise<HTMLElement> {
+  return waitFor(
+    () => {
+      const button = screen.getByRole("button", { name });
+      expect(button.getAttribute("aria-disabled")).toBeNull();
+      return button;
+    },
+    { timeout: 10_000 },
+  );
+}
+
 test("a question shows what would be done, and its options answer it", async () => {
   draw(ask());
   expect(screen.getByLabelText("Command").textContent).toBe("rm -rf build");
   expect(screen.queryByText("The agent does not say what exactly it would do.")).toBeNull();
-  fireEvent.click(screen.getByRole("button", { name: /Reject/ }));
+  fireEvent.click(await ready(/Reject/));
   await waitFor(() => expect(asked).toHaveLength(1));
   expect(asked[0]).toEqual({ method: "POST", path: `/v1/sessions/s1/permissions/q${questions}`, body: { optionId: "no" } });
   // Nobody answers twice while the first answer is under way.
@@ -78,7 +90,7 @@ test("a question shows what would be done, and its options answer it", async () 
 test("an answer that was refused says why and can be given again", async () => {
   answer = () => Response.json({ type: "urn:switchyard:problem:forbidden", title: "not allowed", status: 403, remedy: "ask an operator" }, { status: 403 });
   draw(ask());
-  fireEvent.click(screen.getByRole("button", { name: /Allow once/ }));
+  fireEvent.click(await ready(/Allow once/));
   await screen.findByText("ask an operator");
   expect(screen.getByRole<HTMLButtonElement>("button", { name: /Allow once/ }).disabled).toBe(false);
 });
@@ -86,7 +98,7 @@ test("an answer that was refused says why and can be given again", async () => {
 test("that somebody else was faster is no error", async () => {
   answer = () => Response.json({ type: "urn:switchyard:problem:already-decided", title: "somebody else decided", detail: "client token:eve http decided: Reject", status: 409 }, { status: 409 });
   draw(ask());
-  fireEvent.click(screen.getByRole("button", { name: /Allow once/ }));
+  fireEvent.click(await ready(/Allow once/));
   await waitFor(() => expect(asked.length).toBeGreaterThan(0));
   await waitFor(() => expect(told()).toContain("Answered already, by eve: Reject."));
   expect(screen.queryByRole("alert")).toBeNull();
@@ -119,7 +131,7 @@ test("a form is sent as its fields say", async () => {
   fireEvent.change(screen.getByLabelText(/Your name/), { target: { value: "Ada" } });
   fireEvent.change(screen.getByLabelText("age"), { target: { value: "36" } });
   fireEvent.click(screen.getByLabelText("sure"));
-  fireEvent.click(screen.getByRole("button", { name: "Send" }));
+  fireEvent.click(await ready("Send"));
   await waitFor(() => expect(asked).toHaveLength(1));
   expect(asked[0]?.body).toEqual({ response: { action: "accept", content: { name: "Ada", age: 36, sure: true } } });
 });

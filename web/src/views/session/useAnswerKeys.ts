@@ -47,7 +47,8 @@ export function useAnswerKeys(session: string, waiting: readonly QuestionItem[],
   ]);
   useKeys(bindings);
   const id = question?.requestId;
-  const current = useMemo<CurrentQuestion>(() => ({ id, isSettled, take: setAt }), [id, isSettled]);
+  const around = waiting.map((each) => each.requestId).join(" ");
+  const current = useMemo<CurrentQuestion>(() => ({ id, isSettled, around, take: setAt }), [id, isSettled, around]);
   return { question, current, answerFor };
 }
 

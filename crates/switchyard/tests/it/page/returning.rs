@@ -47,9 +47,9 @@ async fn two_tabs_show_the_same() {
 
     // What is asked in one is answered in the other.
     visit.say("permission execute ls ; echo allowed").await;
-    visit.until_there(".question-card .answers button").await;
+    visit.until_there(".question-card .answers button:not([aria-disabled])").await;
     visit.browser.turn_to(&second).await;
-    visit.until_there(".question-card .answers button").await;
+    visit.until_there(".question-card .answers button:not([aria-disabled])").await;
     visit.browser.click(".question-card .answers .button.primary").await;
     visit.until_text(".row-answer", "allowed").await;
     visit.browser.turn_to(&first).await;

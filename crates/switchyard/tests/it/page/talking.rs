@@ -37,7 +37,7 @@ async fn a_question_is_answered_by_click_and_by_key_also_one_from_before() {
     let visit = Visit::start().await;
     let session = visit.session().await;
     visit.say("permission execute ls ; echo went on").await;
-    visit.until_there(".question-card .answers button").await;
+    visit.until_there(".question-card .answers button:not([aria-disabled])").await;
     visit.browser.until("document.title.match(/\\(1\\)|waiting|question|\\?/i)").await;
     visit.picture("question").await;
     let buttons = visit.texts(".question-card .answers button").await;
@@ -82,7 +82,7 @@ async fn one_writes_at_once_and_sees_who_said_what() {
     visit.until_text(".row-answer", "mine").await;
     visit.until_idle(&session).await;
     crate::serve_events::prompt(&visit.daemon, &session, "permission execute ls").await;
-    visit.until_there(".question-card .answers button").await;
+    visit.until_there(".question-card .answers button:not([aria-disabled])").await;
     visit.browser.click(".question-card .answers .button.primary").await;
     visit.until_text(".row-question", ", you").await;
     let by = visit.texts(".row-prompt .by span:first-of-type").await;
@@ -109,7 +109,7 @@ async fn prompts_wait_in_a_queue_while_a_turn_runs() {
     let visit = Visit::start().await;
     let session = visit.session().await;
     visit.say("permission execute ls ; echo the first").await;
-    visit.until_there(".question-card .answers button").await;
+    visit.until_there(".question-card .answers button:not([aria-disabled])").await;
     visit.say("echo the second").await;
     let path = format!("/v1/sessions/{session}/queue");
     let deadline = std::time::Instant::now() + testkit::process::PATIENCE;
