@@ -34,7 +34,7 @@ function Coloured({ text, language, isLive }: { text: string; language: string |
   );
 }
 
-export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
+export function CopyButton({ text, label = "Copy" }: { text: string | (() => string); label?: string }) {
   const [isDone, setDone] = useState(false);
   return (
     <IconButton
@@ -43,7 +43,7 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
       className="small-button"
       onClick={() => {
         // There is no clipboard on pages without TLS beyond this machine.
-        navigator.clipboard?.writeText(text).then(
+        navigator.clipboard?.writeText(typeof text === "string" ? text : text()).then(
           () => {
             setDone(true);
             setTimeout(() => setDone(false), 1500);

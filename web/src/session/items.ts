@@ -1,6 +1,7 @@
 // What a conversation is made of, as it is shown. Items are values: a change makes a new one,
 // so that a row whose item is the same need not be drawn again.
 import type { Json } from "./read";
+import type { Grown } from "./split";
 
 interface Base {
   /** Stays the same for as long as the item is there. */
@@ -19,7 +20,7 @@ export interface PromptItem extends Base {
 
 export interface AnswerItem extends Base {
   type: "answer";
-  text: string;
+  text: Grown;
 }
 
 export interface ThoughtItem extends Base {

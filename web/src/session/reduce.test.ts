@@ -4,6 +4,7 @@ import type { LogEvent } from "../api/types";
 import { EMPTY, type Conversation, type Item } from "./items";
 import { reduce } from "./reduce";
 import { arbitraryLog, log, update } from "./samples";
+import { wholeText } from "./split";
 
 function items(events: LogEvent[]): Item[] {
   return [...reduce(EMPTY, events).items];
@@ -18,7 +19,7 @@ describe("what is said", () => {
   test("chunks are one answer, also with an empty one between", () => {
     const all = items(log(...START, say("Hel"), say(""), say("lo"), end("t1")));
     expect(all.map((item) => item.type)).toEqual(["prompt", "answer", "end"]);
-    expect(all[1]).toMatchObject({ text: "Hello" });
+    expect(all[1]).toMatchObject({ text: { open: "Hello" } });
   });
 
   test("a tool call divides two answers", () => {
@@ -168,7 +169,7 @@ describe("whatever the log holds", () => {
       fc.property(arbitraryLog, (events) => {
         const said = events.filter((event) => event.kind === "agent_message_chunk");
         const words = said.map((event) => (event.payload as { update: { content: { text: string } } }).update.content.text).join("");
-        const shown = reduce(EMPTY, events).items.flatMap((item) => (item.type === "answer" ? [item.text] : []));
+        const shown = reduce(EMPTY, events).items.flatMap((item) => (item.type === "answer" ? [wholeText(item.text)] : []));
         expect(shown.join("")).toBe(words);
       }),
     );

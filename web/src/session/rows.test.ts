@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { EMPTY } from "./items";
 import { reduce } from "./reduce";
 import { Rows } from "./rows";
-import { arbitraryLog } from "./samples";
+import { arbitraryLog, log, update } from "./samples";
 
 test("rows that were made step by step are those of the whole, and the old ones stay the same", () => {
   fc.assert(
@@ -22,4 +22,20 @@ test("rows that were made step by step are those of the whole, and the old ones 
       expect(rows.of(now.items)).toEqual(new Rows().of(now.items));
     }),
   );
+});
+
+test("while an answer grows the rows of its closed pieces stay the same", () => {
+  const rows = new Rows();
+  const events = log(...Array.from({ length: 60 }, (_, i) => update("agent_message_chunk", { content: { type: "text", text: `${i} ${"word ".repeat(200)}\n\nNext ` } })));
+  let now = EMPTY;
+  let old = rows.of(now.items);
+  for (const event of events) {
+    now = reduce(now, [event]);
+    const made = rows.of(now.items);
+    old.slice(0, -1).forEach((row, i) => expect(made[i]).toBe(row));
+    old = made;
+  }
+  expect(old.length).toBeGreaterThan(5);
+  expect(new Set(old.map((row) => row.key)).size).toBe(old.length);
+  expect(old).toEqual(new Rows().of(now.items));
 });

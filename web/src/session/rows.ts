@@ -1,17 +1,17 @@
 // The rows of the list: an item each, a long answer in several.
 import type { AnswerItem, Item } from "./items";
-import { Splitter } from "./split";
+import { NO_TEXT, openPiece, type Closed } from "./split";
 
 export type Row =
   | { key: string; item: Item; piece?: undefined }
-  | { key: string; item: AnswerItem; piece: string; isFirst: boolean; isLast: boolean };
+  | { key: string; item: AnswerItem; piece: string; isLast: boolean };
 
 /**
  * Makes rows and keeps those whose item is the same, so that they need not be drawn again.
  * While a session streams only its last items differ: what comes before is taken as it is.
  */
 export class Rows {
-  #splitter = new Splitter();
+  #closed = new WeakMap<Closed, Row>();
   #made = new WeakMap<Item, Row[]>();
   #items: readonly Item[] = [];
   #rows: Row[] = [];
@@ -42,13 +42,18 @@ export class Rows {
 
   #make(item: Item): Row[] {
     if (item.type !== "answer") return [{ key: item.key, item }];
-    const pieces = this.#splitter.pieces(item.key, item.text);
-    return pieces.map((piece, i) => ({
-      key: i === 0 ? item.key : `${item.key}.${piece.start}`,
-      item,
-      piece: piece.text,
-      isFirst: i === 0,
-      isLast: i === pieces.length - 1,
-    }));
+    const { text } = item;
+    const rows: Row[] = [{ key: text.start === 0 ? item.key : `${item.key}.${text.start}`, item, piece: openPiece(text).text, isLast: true }];
+    for (let { closed } = text; closed; closed = closed.before) {
+      let row = this.#closed.get(closed);
+      if (!row) {
+        const { start, text: words } = closed.piece;
+        // Without its text, which goes on to grow: the row stays the same.
+        row = { key: start === 0 ? item.key : `${item.key}.${start}`, item: { ...item, text: NO_TEXT }, piece: words, isLast: false };
+        this.#closed.set(closed, row);
+      }
+      rows.push(row);
+    }
+    return rows.reverse();
   }
 }

@@ -1,8 +1,9 @@
 // ACP's `session/update`s: what the agent says and does.
 import type { LogEvent } from "../api/types";
 import { placed, type Draft } from "./draft";
-import type { PlanEntry, ToolItem, ToolStatus } from "./items";
+import type { AnswerItem, PlanEntry, ThoughtItem, ToolItem, ToolStatus } from "./items";
 import { list, number, object, text, type Json } from "./read";
+import { grow, NO_TEXT } from "./split";
 import { keepTail, nameTerminals } from "./terminals";
 
 export function applyUpdate(draft: Draft, event: LogEvent, update: Json): void {
@@ -67,12 +68,13 @@ function said(draft: Draft, event: LogEvent, block: Json, type: "answer" | "thou
   }
   const last = draft.last;
   if (last && last.type === type && last.turn === event.turn) {
-    draft.change(draft.lastPlace, { text: last.text + words, ...(type === "thought" ? { until: event.time } : {}) });
+    if (last.type === "answer") draft.change<AnswerItem>(draft.lastPlace, { text: grow(last.text, words) });
+    else draft.change<ThoughtItem>(draft.lastPlace, { text: last.text + words, until: event.time });
     return;
   }
   // An empty chunk is no answer yet.
   if (words === "") return;
-  if (type === "answer") draft.push({ type, ...placed(event), text: words });
+  if (type === "answer") draft.push({ type, ...placed(event), text: grow(NO_TEXT, words) });
   else draft.push({ type, ...placed(event), text: words, until: event.time });
 }
 

@@ -12,6 +12,7 @@ import { cutLine, visible } from "../../render/visible";
 import type { ContentItem, NoticeItem, PromptItem, ThoughtItem } from "../../session/items";
 import { text } from "../../session/read";
 import type { Row } from "../../session/rows";
+import { wholeText } from "../../session/split";
 import { InSession } from "./context";
 import { EndRow } from "./EndRow";
 import { Fold } from "./Fold";
@@ -37,10 +38,10 @@ function ItemView({ row, isLive }: { row: Row; isLive: boolean }): ReactNode {
     case "answer":
       return (
         <article aria-label="Answer" aria-busy={isLive || undefined} className={isLive ? "answer-text live" : "answer-text"}>
-          <Markdown text={row.piece ?? item.text} isLive={isLive} />
+          <Markdown text={row.piece ?? ""} isLive={isLive} />
           {row.piece !== undefined && row.isLast && !isLive && (
             <div className="answer-tools">
-              <CopyButton text={item.text} label="Copy the answer" />
+              <CopyButton text={() => wholeText(item.text)} label="Copy the answer" />
             </div>
           )}
         </article>
