@@ -157,7 +157,7 @@ impl ClientCall {
 #[derive(Debug)]
 enum Command {
     Prompt(NewPrompt, Reply<Result<Received, SessionError>>),
-    Cancel { by: String, done: Reply<()> },
+    Cancel { by: String, done: Reply<usize> },
     Drop { turn: TurnId, reply: Reply<bool> },
     Answer { request: CallId, answer: Answer, by: Decider, reply: Reply<bool> },
     Attach { client: Client, done: Reply<()> },
@@ -304,8 +304,8 @@ impl SessionHandle {
         self.ask(|reply| Command::Prompt(prompt, reply)).await?
     }
 
-    /// Cancels the running turn and drops those that wait; returns when none is running.
-    pub async fn cancel(&self, by: impl Into<String>) -> Result<(), SessionError> {
+    /// Cancels all turns; returns when none is running, and how many commands were ended.
+    pub async fn cancel(&self, by: impl Into<String>) -> Result<usize, SessionError> {
         let by = by.into();
         self.ask(|done| Command::Cancel { by, done }).await
     }

@@ -5,11 +5,13 @@
 //! never used twice. What it prints is also put by for the log ([`telling`]), from where the
 //! session takes it; no command ever waits for that.
 
+mod stopping;
 mod telling;
 mod told;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +24,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use wire::{Json, RpcError, TurnId};
 
+pub(crate) use self::stopping::Stopped;
 use self::telling::Teller;
 pub(crate) use self::telling::{Taken, Telling};
 use crate::settings::WorkerSetup;
@@ -38,12 +41,16 @@ pub(crate) struct Terminals {
     max_open: usize,
     max_output_bytes: usize,
     open: Mutex<HashMap<String, Arc<Terminal>>>,
+    /// The turn that was stopped last. It starts nothing more.
+    stopped: Mutex<Option<TurnId>>,
     telling: Telling,
 }
 
 #[derive(Debug)]
 struct Terminal {
+    turn: Option<TurnId>,
     worker: WorkerHandle,
+    is_stopping: AtomicBool,
     output: Mutex<Output>,
     is_drained: watch::Receiver<bool>,
     is_told: watch::Receiver<()>,
@@ -82,8 +89,8 @@ struct Named {
 
 impl Terminals {
     pub(crate) fn new(setup: WorkerSetup, max_open: usize, max_output_bytes: usize) -> Self {
-        let (open, telling) = (Mutex::default(), Telling::default());
-        Self { setup, max_open, max_output_bytes, open, telling }
+        let (open, stopped, telling) = (Mutex::default(), Mutex::default(), Telling::default());
+        Self { setup, max_open, max_output_bytes, open, stopped, telling }
     }
 
     /// What the log is to be told.
@@ -164,6 +171,7 @@ impl Terminals {
         roots: &Roots,
         turn: Option<TurnId>,
     ) -> Result<Json, RpcError> {
+        self.check_not_stopped(turn)?;
         if self.open().len() >= self.max_open {
             return Err(RpcError::internal(format_args!(
                 "{} terminals are open; release one first",
@@ -194,13 +202,20 @@ impl Terminals {
         let id = format!("term_{}", crate::mint::turn_id());
         let (teller, is_told) = self.telling.begin(id.clone(), turn, self.max_output_bytes);
         let terminal = Arc::new(Terminal {
+            turn,
             worker: worker.handle,
+            is_stopping: AtomicBool::new(false),
             output: Mutex::new(Output { bytes: Vec::new(), limit, is_truncated: false }),
             is_drained,
             is_told,
         });
         tokio::spawn(drain(worker.stdout, Arc::downgrade(&terminal), teller, drained));
-        self.open().insert(id.clone(), terminal);
+        self.open().insert(id.clone(), terminal.clone());
+        // The turn may have been stopped while the command was being started.
+        self.check_not_stopped(turn).inspect_err(|_| {
+            self.open().remove(&id);
+            terminal.worker.kill();
+        })?;
         Ok(Json::of(&json!({ "terminalId": id })))
     }
 
@@ -229,16 +244,24 @@ impl Terminal {
         report
     }
 
-    fn describe(&self) -> Value {
+    /// How it ended, if it has.
+    fn report(&self) -> Option<ExitReport> {
         use std::future::Future;
         use std::task::{Context, Poll, Waker};
+        let finished = std::pin::pin!(self.finished());
+        match finished.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(report) => Some(report),
+            Poll::Pending => None,
+        }
+    }
+
+    fn describe(&self) -> Value {
         let (text, is_truncated) = {
             let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
             (String::from_utf8_lossy(&output.bytes).into_owned(), output.is_truncated)
         };
         let mut answer = json!({ "output": text, "truncated": is_truncated });
-        let finished = std::pin::pin!(self.finished());
-        if let Poll::Ready(report) = finished.poll(&mut Context::from_waker(Waker::noop())) {
+        if let Some(report) = self.report() {
             answer["exitStatus"] = exit_status(report);
         }
         answer

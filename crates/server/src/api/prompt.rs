@@ -140,22 +140,34 @@ fn blocks(words: &Words) -> Result<Vec<Value>, Problem> {
     }
 }
 
-/// Stops the running turn and drops those that wait; answers when none runs.
+/// A session in which nothing runs any more.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Stopped {
+    #[serde(flatten)]
+    session: Session,
+    /// Commands in terminals that the agent had left running, and that were ended for it.
+    ended_commands: usize,
+}
+
+/// Stops the running turn, drops those that wait and ends commands that were left running;
+/// answers when nothing runs.
 #[utoipa::path(post, path = "/v1/sessions/{id}/cancel", operation_id = "cancel", tag = "turns",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, description = "Nothing runs", body = Session), Refused))]
+    responses((status = 200, description = "Nothing runs", body = Stopped), Refused))]
 pub(crate) async fn cancel(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
     At(id): At<String>,
-) -> Result<Json<Session>, Problem> {
+) -> Result<Json<Stopped>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    if let Some(session) = daemon.desk.live(record.id) {
+    let ended_commands = match daemon.desk.live(record.id) {
         // One that has ended meanwhile runs nothing.
-        let _ = session.cancel(principal.name.clone()).await;
-    }
+        Some(session) => session.cancel(principal.name.clone()).await.unwrap_or(0),
+        None => 0,
+    };
     let record = daemon.desk.record(record.id).await?;
-    Ok(Json(Session::of(&daemon, record)))
+    Ok(Json(Stopped { session: Session::of(&daemon, record), ended_commands }))
 }
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -2,6 +2,9 @@
 //!
 //! Each step is an event. A turn that is cancelled ends as `cancelled`, whichever step it
 //! took. An idle agent is not told to cancel: some keep that for the next prompt.
+//!
+//! Commands that we run for the agent are its own to end. Those of a cancelled turn that it
+//! leaves running are ended for it, and so is what earlier turns left when nothing else runs.
 
 use std::time::Instant;
 
@@ -13,27 +16,46 @@ use wire::{Json, Kind};
 use super::actor::{Actor, Halt, LinkState};
 use super::{Command, Reply};
 use crate::permission::Decider;
+use crate::terminals::Stopped;
 use crate::yard::draft;
 
 #[derive(Debug, Default)]
 pub(super) struct Cancelling {
-    waiting: Vec<Reply<()>>,
+    /// They are told how many commands were ended.
+    waiting: Vec<Reply<usize>>,
     /// When asking is over.
     deadline: Option<Instant>,
+    commands: Stopped,
 }
 
 impl Cancelling {
-    /// No turn runs any more.
+    /// No turn runs any more. Who waits hears of it when the commands have gone, too.
     pub(super) fn finish(&mut self) {
         self.deadline = None;
-        for done in self.waiting.drain(..) {
-            let _ = done.send(());
+        let (waiting, commands) =
+            (std::mem::take(&mut self.waiting), std::mem::take(&mut self.commands));
+        let n_commands = commands.n_commands;
+        let tell = move || {
+            for done in waiting {
+                let _ = done.send(n_commands);
+            }
+        };
+        if commands.is_none() {
+            return tell();
         }
+        tokio::spawn(async move {
+            commands.gone().await;
+            tell();
+        });
     }
 }
 
 impl Actor {
-    pub(super) async fn cancel(&mut self, by: &str, done: Option<Reply<()>>) -> Result<(), Halt> {
+    pub(super) async fn cancel(
+        &mut self,
+        by: &str,
+        done: Option<Reply<usize>>,
+    ) -> Result<(), Halt> {
         self.cancelling.waiting.extend(done);
         let dropped = self.turns.drop_all_queued();
         let reason = if by == "limit" { by } else { "cancelled" };
@@ -48,6 +70,9 @@ impl Actor {
         if self.turns.running().is_none() {
             self.withdraw_limit(&Decider::new("cancel")).await?;
             self.unpause().await?;
+            if let Some(services) = &self.services {
+                self.cancelling.commands.add(services.stop_all(self.last_turn));
+            }
             self.cancelling.finish();
             return Ok(());
         }
@@ -83,6 +108,14 @@ impl Actor {
         Ok(())
     }
 
+    /// The agent had its chance to end what the turn started.
+    pub(super) fn stop_commands_if_cancelled(&mut self) {
+        let cancelled = self.turns.running().filter(|running| running.is_cancelling);
+        if let (Some(running), Some(services)) = (cancelled, &self.services) {
+            self.cancelling.commands.add(services.stop_turn(running.turn));
+        }
+    }
+
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let all = [
             self.cancelling.deadline,
@@ -100,6 +133,7 @@ impl Actor {
         let now = Instant::now();
         if self.cancelling.deadline.is_some_and(|deadline| deadline <= now) {
             self.cancelling.deadline = None;
+            self.stop_commands_if_cancelled();
             self.spawn_stop();
         }
         for pending in self.questions.take_overdue(now) {

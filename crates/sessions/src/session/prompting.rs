@@ -195,6 +195,9 @@ impl Actor {
         self.count_time();
         // A session that is full has room for the end of its turn alone.
         let _ = self.tell_terminals(Some(turn)).await;
+        if self.turns.running().is_some_and(|running| running.turn == turn) {
+            self.stop_commands_if_cancelled();
+        }
         if !self.turns.end(turn) {
             return Ok(());
         }

@@ -10,7 +10,7 @@ use wire::{Json, RpcError, TurnId, codes};
 
 use crate::permission::{Policy, Question, RuleBook, Verdict};
 use crate::settings::{Settings, WorkerSetup};
-use crate::terminals::{Telling, Terminals};
+use crate::terminals::{Stopped, Telling, Terminals};
 
 /// Requests of one agent that are served at once. Waiting for a command counts too.
 const MAX_AT_ONCE: usize = 64;
@@ -104,6 +104,16 @@ impl Services {
     /// What commands print, for the log.
     pub(super) fn telling(&self) -> &Telling {
         self.terminals.telling()
+    }
+
+    /// Ends the commands that a cancelled turn left running.
+    pub(super) fn stop_turn(&self, turn: TurnId) -> Stopped {
+        self.terminals.stop_turn(turn)
+    }
+
+    /// Ends the commands that turns up to `last` left running.
+    pub(super) fn stop_all(&self, last: Option<TurnId>) -> Stopped {
+        self.terminals.stop_all(last)
     }
 
     /// Ends the commands that run; waiting for it is up to the caller.

@@ -4,9 +4,9 @@ use std::fs;
 
 use serde_json::Value;
 use sessions::projection::{Style, TextRenderer, Ui, UiEvent};
-use wire::{Event, Kind, Seq};
+use wire::{Event, Kind};
 
-use crate::stage::{Session, Stage, quiet};
+use crate::stage::{Session, Stage, is_alive, quiet};
 
 fn payload(event: &Event) -> Value {
     event.payload.read().unwrap()
@@ -116,10 +116,71 @@ async fn what_was_printed_before_a_cancel_is_in_the_turn() {
     assert!(
         !events.iter().any(|event| event.kind == Kind::TurnStarted && event.turn == Some(waiting))
     );
-    // The command itself ends with the session at the latest, and that is still logged.
-    let id = session.opened.handle.id();
-    session.end().await;
-    let events = stage.yard.log.read(id, Seq(0), 10_000).await.unwrap();
+    // The agent did not end its command, so that was done for it.
     let exited = &events[position(&events, |event| event.kind == Kind::TerminalExited)];
+    assert_eq!((exited.turn, payload(exited)["signal"].as_str()), (Some(turn), Some("15")));
+    session.end().await;
+}
+
+/// The pids that commands have printed.
+async fn pids(session: &Session, n: usize) -> Vec<u32> {
+    let give_up_at = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    loop {
+        let printed = printed(&session.events().await);
+        let pids: Vec<u32> = printed.lines().filter_map(|line| line.parse().ok()).collect();
+        if pids.len() == n && printed.ends_with('\n') {
+            return pids;
+        }
+        assert!(std::time::Instant::now() < give_up_at, "{printed}");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+fn exits(events: &[Event]) -> Vec<&Event> {
+    events.iter().filter(|event| event.kind == Kind::TerminalExited).collect()
+}
+
+#[tokio::test]
+async fn stop_ends_a_command_that_the_agent_left_and_all_that_it_started() {
+    let stage = Stage::new(quiet());
+    let session = stage.open(&stage.agent("work")).await;
+    // Neither of the two is impressed by being asked.
+    let line = r#"run sh -c "trap '' TERM; sleep 1000 & echo $!; echo $$; wait; sleep 1000""#;
+    let turn = begin(&session, line).await;
+    let pids = pids(&session, 2).await;
+
+    assert_eq!(session.opened.handle.cancel("test").await.unwrap(), 1);
+
+    assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
+    let events = session.events().await;
+    let [exited] = exits(&events)[..] else { panic!("it ends once: {events:?}") };
     assert_eq!((exited.turn, payload(exited)["signal"].as_str()), (Some(turn), Some("9")));
+    assert_eq!(session.prompt("say again").await, "end_turn", "the agent goes on");
+    session.end().await;
+}
+
+#[tokio::test]
+async fn what_a_turn_left_running_ends_by_a_cancel_of_its_own_and_not_by_the_next_turns() {
+    let stage = Stage::new(quiet());
+    let session = stage.open(&stage.agent("work")).await;
+    let left = r#"call terminal/create {"command":"sh","args":["-c","echo $$; exec sleep 1000"]}"#;
+    assert_eq!(session.prompt(left).await, "end_turn");
+    let first = pids(&session, 1).await[0];
+
+    let turn = begin(&session, r#"run sh -c "echo $$; exec sleep 1000""#).await;
+    let second = pids(&session, 2).await[1];
+    assert_eq!(session.opened.handle.cancel("test").await.unwrap(), 1);
+    assert!(is_alive(first) && !is_alive(second), "only the cancelled turn's command ends");
+    let events = session.events().await;
+    assert_eq!(exits(&events).iter().map(|exit| exit.turn).collect::<Vec<_>>(), [Some(turn)]);
+
+    assert_eq!(session.opened.handle.cancel("test").await.unwrap(), 1);
+    assert!(!is_alive(first));
+    assert_eq!(exits(&session.events().await).len(), 2);
+    assert_eq!(session.opened.handle.cancel("test").await.unwrap(), 0, "nothing is left");
+
+    assert_eq!(session.prompt(left).await, "end_turn");
+    let third = pids(&session, 3).await[2];
+    assert!(is_alive(third), "the next turn may start commands again");
+    session.end().await;
 }

@@ -208,7 +208,7 @@ async fn a_question_about_a_prompt_that_is_dropped_is_withdrawn() {
 
         match how {
             "drop" => assert!(session.handle.drop_queued(second).await.unwrap()),
-            _ => session.handle.cancel("test").await.unwrap(),
+            _ => drop(session.handle.cancel("test").await.unwrap()),
         }
 
         let resolved = session.wait_for_kind("permission_resolved").await;

@@ -1,0 +1,91 @@
+//! Ends commands because somebody said stop.
+//!
+//! They are asked first and killed then, with all that they started, and stay known to the
+//! agent, which may look at what they printed. What a stopped turn still wants to start is
+//! refused: nobody would end it.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use bus::StopLadder;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use wire::{RpcError, TurnId};
+
+use super::{ENDING, TOLD_WITHIN, Terminal, Terminals};
+
+/// Commands have no input that could end.
+const LADDER: StopLadder =
+    StopLadder { after_eof: Duration::ZERO, after_term: Duration::from_secs(3) };
+
+/// Commands that are being ended.
+#[derive(Debug, Default)]
+pub(crate) struct Stopped {
+    pub(crate) n_commands: usize,
+    endings: Vec<JoinHandle<()>>,
+}
+
+impl Stopped {
+    pub(crate) fn is_none(&self) -> bool {
+        self.n_commands == 0
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.n_commands += other.n_commands;
+        self.endings.extend(other.endings);
+    }
+
+    /// Until they are gone and the log says so. Who does not wait has stopped them all the same.
+    pub(crate) async fn gone(self) {
+        for ending in self.endings {
+            let _ = ending.await;
+        }
+    }
+}
+
+impl Terminals {
+    /// Ends the commands that `turn` started and that still run.
+    pub(crate) fn stop_turn(&self, turn: TurnId) -> Stopped {
+        self.stop(Some(turn), |terminal| terminal.turn == Some(turn))
+    }
+
+    /// Ends every command that still runs, whichever turn up to `last` started it.
+    pub(crate) fn stop_all(&self, last: Option<TurnId>) -> Stopped {
+        self.stop(last, |_| true)
+    }
+
+    fn stop(&self, turn: Option<TurnId>, is_meant: impl Fn(&Terminal) -> bool) -> Stopped {
+        // Before looking at what is open: what is being started is either seen here or sees this.
+        *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = turn;
+        let open = self.open();
+        let meant =
+            open.values().filter(|terminal| is_meant(terminal) && terminal.begins_to_stop());
+        let endings: Vec<_> = meant.map(|terminal| tokio::spawn(end(terminal.clone()))).collect();
+        Stopped { n_commands: endings.len(), endings }
+    }
+
+    pub(super) fn check_not_stopped(&self, turn: Option<TurnId>) -> Result<(), RpcError> {
+        let stopped = *self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        match turn.is_some() && turn == stopped {
+            true => Err(RpcError::internal("the turn was cancelled: it starts no more commands")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Terminal {
+    /// True once, and never for one that has ended.
+    fn begins_to_stop(&self) -> bool {
+        self.report().is_none() && !self.is_stopping.swap(true, Ordering::Relaxed)
+    }
+}
+
+async fn end(terminal: Arc<Terminal>) {
+    let stopping = async {
+        terminal.worker.stop(&LADDER).await;
+        terminal.finished().await;
+    };
+    let _ = timeout(ENDING, stopping).await;
+    let _ = timeout(TOLD_WITHIN, terminal.told()).await;
+}
