@@ -293,7 +293,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stops the running turn and drops those that wait; answers when none runs. */
+        /** Stops the turn, drops what waits, ends commands left running; answers when nothing runs. */
         post: operations["cancel"];
         delete?: never;
         options?: never;
@@ -915,6 +915,11 @@ export interface components {
              * @description Turns that were started.
              */
             turns: number;
+        };
+        /** @description A session in which nothing runs any more. */
+        Stopped: components["schemas"]["Session"] & {
+            /** @description Commands in terminals that the agent had left running, and that were ended for it. */
+            endedCommands: number;
         };
         StoreHealth: {
             /** Format: int64 */
@@ -1675,7 +1680,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Session"];
+                    "application/json": components["schemas"]["Stopped"];
                 };
             };
             /** @description Not done */

@@ -150,8 +150,7 @@ pub(crate) struct Stopped {
     ended_commands: usize,
 }
 
-/// Stops the running turn, drops those that wait and ends commands that were left running;
-/// answers when nothing runs.
+/// Stops the turn, drops what waits, ends commands left running; answers when nothing runs.
 #[utoipa::path(post, path = "/v1/sessions/{id}/cancel", operation_id = "cancel", tag = "turns",
     params(("id" = String, Path, description = "The session")),
     responses((status = 200, description = "Nothing runs", body = Stopped), Refused))]
