@@ -139,7 +139,10 @@ impl App {
 
     fn draw(&mut self) -> Result<(), ChatError> {
         let Self { state, view, screen, .. } = self;
-        screen.draw(|frame| render::draw(state, view, frame)).map_err(ChatError::Terminal)?;
+        let mut seen = None;
+        let drawn = screen.draw(|frame| seen = render::draw(state, view, frame));
+        drawn.map_err(ChatError::Terminal)?;
+        state.saw(seen);
         self.is_dirty = false;
         Ok(())
     }
@@ -149,7 +152,11 @@ impl App {
         let effects = match typed {
             Typed::Keys(keys) => self.state.press_all(&keys),
             Typed::Paste(text) => self.state.paste(&text),
-            Typed::Resize => Vec::new(),
+            Typed::Resize => {
+                // What was drawn for another size may be gone.
+                self.state.saw(None);
+                Vec::new()
+            }
         };
         self.is_dirty = true;
         self.perform(effects)

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use wire::{Event, Kind, Seq, TurnId};
 
-pub(crate) use asking::{Field, FieldKind, Question, Wants};
+pub(crate) use asking::{Choice, Field, FieldKind, Question, Wants};
 pub(crate) use notes::Tone;
 pub(crate) use people::Own;
 pub(crate) use prompt::Waiting;

@@ -12,30 +12,54 @@ use ratatui::text::Line;
 
 pub(crate) use items::item_lines;
 
-use crate::state::{Overlay, State};
+use crate::state::{Asking, Overlay, State};
 use crate::view::View;
 
 /// The conversation has at least so many rows, if the screen has them.
 const LEAST_ROWS: usize = 3;
 
-pub(crate) fn draw(state: &State, view: &mut View, frame: &mut Frame<'_>) {
+/// Draws the state. Gives back what is asked, if all that a key could answer can be read.
+pub(crate) fn draw(state: &State, view: &mut View, frame: &mut Frame<'_>) -> Option<Asking> {
     let area = frame.area();
     let (columns, rows) = (usize::from(area.width), usize::from(area.height));
     if columns == 0 || rows == 0 {
-        return;
+        return None;
     }
     let theme = view.theme;
+    // Whoever types has to see it; whoever answers types nothing.
+    let least_input = usize::from(!state.is_answering);
+    let asked = state
+        .question()
+        .map(|question| question::Asked::new(question, state, columns, rows - least_input, theme));
+    let readable = asked.as_ref().filter(|asked| asked.is_readable());
+    let readable = readable.and_then(|_| state.asking());
+
+    // A question comes before everything; then what is typed, what happens, and the rest.
+    let least = asked.as_ref().map_or(0, question::Asked::least_rows);
+    let mut spare = rows.saturating_sub(least);
     let input = input::rows(state, columns, theme);
-    let max_input = (rows / 3).clamp(1, 12);
+    let max_input = (rows / 3).clamp(1, 12).min(spare).max(least_input);
     let (shown, cursor_row) = input.window(max_input);
-    let mut bottom = Vec::new();
-    let max_panel = rows.saturating_sub(LEAST_ROWS + shown.len() + 3);
-    bottom.extend(bottom::panel(state, columns, max_panel, theme));
-    bottom.push(bottom::activity(state, view.is_at_end(), columns, theme));
-    bottom.push(Line::styled("─".repeat(columns), theme.dim()));
+    spare = spare.saturating_sub(shown.len());
+    let mut takes_row = || {
+        let has_room = spare > 0;
+        spare = spare.saturating_sub(1);
+        has_room
+    };
+    let [has_activity, has_status, has_rule] = [takes_row(), takes_row(), takes_row()];
+    let max_panel = least.min(rows) + spare.saturating_sub(LEAST_ROWS);
+    let mut bottom = bottom::panel(state, asked, columns, max_panel, theme);
+    if has_activity {
+        bottom.push(bottom::activity(state, view.is_at_end(), columns, theme));
+    }
+    if has_rule {
+        bottom.push(Line::styled("─".repeat(columns), theme.dim()));
+    }
     let input_at = bottom.len();
     bottom.extend(shown.iter().cloned());
-    bottom.push(bottom::status(state, columns, theme));
+    if has_status {
+        bottom.push(bottom::status(state, columns, theme));
+    }
 
     // The last rows matter most.
     let hidden = bottom.len().saturating_sub(rows);
@@ -70,7 +94,10 @@ pub(crate) fn draw(state: &State, view: &mut View, frame: &mut Frame<'_>) {
             frame.set_cursor_position(position);
         }
     }
+    readable.filter(|_| hidden == 0)
 }
 
 #[cfg(test)]
-mod tests;
+mod small_tests;
+#[cfg(test)]
+pub(crate) mod tests;

@@ -26,6 +26,13 @@ const LEAVES_WITHIN_MS: u64 = 2000;
 /// A remark stays for so long.
 const REMARK_MS: u64 = 6000;
 
+/// A question, and the field of its form that is being filled in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Asking {
+    id: wire::CallId,
+    field: Option<usize>,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) session: Option<SessionInfo>,
@@ -52,6 +59,8 @@ pub(crate) struct State {
     last_key: u64,
     /// When the first question was first there to be seen.
     asked_at: Option<(wire::CallId, u64)>,
+    /// What could be read in the last picture.
+    seen: Option<Asking>,
     /// Answers that are on their way.
     answered: Vec<wire::CallId>,
     /// The answer that waits for its key to stay alone.
@@ -115,6 +124,26 @@ impl State {
     /// The question that a person can answer now.
     pub(crate) fn question(&self) -> Option<&Question> {
         self.talk.questions.iter().find(|question| !self.answered.contains(&question.id))
+    }
+
+    /// What a key would answer now.
+    pub(crate) fn asking(&self) -> Option<Asking> {
+        let field = self.form.as_ref().map(|form| form.place().0);
+        self.question().map(|question| Asking { id: question.id, field })
+    }
+
+    /// A picture was drawn, in which this question can be read.
+    pub(crate) fn saw(&mut self, asking: Option<Asking>) {
+        self.seen = asking;
+    }
+
+    /// Whether what a key would answer is on the screen. Says so if it is not.
+    fn sees_question(&mut self) -> bool {
+        let is_seen = self.seen.is_some() && self.seen == self.asking();
+        if !is_seen {
+            self.say("not answered: the question is not on the screen");
+        }
+        is_seen
     }
 
     pub(crate) fn n_questions(&self) -> usize {
@@ -234,6 +263,7 @@ impl State {
         self.talk.own = own;
         self.link = Link::Opening;
         self.asked_at = None;
+        self.seen = None;
         self.answered.clear();
         self.due = None;
         self.is_stopping = false;

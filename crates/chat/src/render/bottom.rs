@@ -3,7 +3,7 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::question;
+use super::question::Asked;
 use crate::effect::Link;
 use crate::state::State;
 use crate::theme::Theme;
@@ -18,6 +18,7 @@ const MAX_OFFERS: usize = 8;
 /// Waiting prompts, the question, and what may be completed.
 pub(super) fn panel(
     state: &State,
+    asked: Option<Asked>,
     columns: usize,
     max_rows: usize,
     theme: Theme,
@@ -35,11 +36,12 @@ pub(super) fn panel(
         let text = format!("⏸ and {} more", waiting.len() - MAX_WAITING);
         lines.push(Line::styled(cut(&text, columns), theme.dim()));
     }
-    let offers = offers(state, columns, theme);
-    if let Some(question) = state.question() {
+    let least = asked.as_ref().map_or(0, Asked::least_rows);
+    let offers = offers(state, columns, max_rows.saturating_sub(least).min(MAX_OFFERS), theme);
+    if let Some(asked) = asked {
         // What waits can be seen later; what is asked has to be seen now.
         let room = max_rows.saturating_sub(offers.len());
-        let asked = question::lines(question, state, columns, room, theme);
+        let asked = asked.lines(room);
         lines.truncate(room.saturating_sub(asked.len()));
         lines.extend(asked);
     }
@@ -48,13 +50,13 @@ pub(super) fn panel(
     lines.split_off(hidden)
 }
 
-fn offers(state: &State, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+fn offers(state: &State, columns: usize, max_rows: usize, theme: Theme) -> Vec<Line<'static>> {
     if state.overlay.is_some() {
         return Vec::new();
     }
     let Some((completion, marked)) = state.completion() else { return Vec::new() };
-    let start = (marked + 1).saturating_sub(MAX_OFFERS);
-    let offers = completion.offers.iter().enumerate().skip(start).take(MAX_OFFERS);
+    let start = (marked + 1).saturating_sub(max_rows);
+    let offers = completion.offers.iter().enumerate().skip(start).take(max_rows);
     offers
         .map(|(index, offer)| {
             let text = format!("  {:<16} {}", shown(offer.text.trim_end()), shown(&offer.about));

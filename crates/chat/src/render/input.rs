@@ -23,7 +23,7 @@ impl Rows {
         let last_start = self.all.len() - n_rows;
         let start = (self.cursor_row + 1).saturating_sub(n_rows).min(last_start);
         let rows = self.all.get(start..start + n_rows).unwrap_or_default();
-        (rows, self.cursor_row - start)
+        (rows, self.cursor_row.saturating_sub(start))
     }
 }
 

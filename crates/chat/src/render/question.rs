@@ -4,7 +4,7 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::items::{diff, has_diff_of};
-use crate::conversation::{FieldKind, Output, Question, Shown, Wants};
+use crate::conversation::{Choice, FieldKind, Output, Question, Shown, Wants};
 use crate::state::State;
 use crate::theme::Theme;
 use crate::wrap::{Margin, Piece, cells, cut, width, words};
@@ -12,36 +12,110 @@ use crate::wrap::{Margin, Piece, cells, cut, width, words};
 /// More paths than this say no more.
 const MAX_PATHS: usize = 10;
 
-/// At most `max_rows`, if there is any room: what is asked and what can be answered are
-/// there in any case, and of what it is about as much as fits.
-pub(super) fn lines(
-    question: &Question,
-    state: &State,
+/// Of a name that is cut, so much tells one option from another.
+const LEAST_NAME: usize = 12;
+/// In full, and where a line is short.
+const TOO_SMALL: [&str; 2] = ["the window is too small: no key answers", "too small"];
+
+/// A question, laid out. Its title and everything that can be answered come first: where they
+/// do not all fit, it says so, and nobody can answer what they cannot read.
+pub(super) struct Asked {
+    title: Vec<Line<'static>>,
+    about: Vec<Line<'static>>,
+    answers: Vec<Line<'static>>,
+    hint: Option<Line<'static>>,
+    /// Why it cannot be answered.
+    notice: Vec<Line<'static>>,
     columns: usize,
-    max_rows: usize,
-    theme: Theme,
-) -> Vec<Line<'static>> {
-    let asking = theme.doubtful().add_modifier(ratatui::style::Modifier::BOLD);
-    let others = match state.n_questions() {
-        0 | 1 => String::new(),
-        n => format!(" (and {} more)", n - 1),
-    };
-    let head = [Piece::new(question.title.clone(), asking), Piece::new(others, theme.dim())];
-    let mut lines = words(&head, columns, &Margin::new("? ", "  ", asking));
-    let answers = answers(question, state, columns, theme);
-    let room = max_rows.saturating_sub(lines.len() + answers.len());
-    let mut about = about(question, columns, theme);
-    if about.len() > room {
-        let shown = room.saturating_sub(1);
-        let n_hidden = about.len() - shown;
-        about.truncate(shown);
-        let how = "PageUp and Ctrl-O show the call in full";
-        let text = format!("  … {n_hidden} more lines are not shown; {how}");
-        about.push(Line::styled(cut(&text, columns), asking));
+    loud: Style,
+}
+
+impl Asked {
+    /// For a screen that has at most `max_rows` for it.
+    pub(super) fn new(
+        question: &Question,
+        state: &State,
+        columns: usize,
+        max_rows: usize,
+        theme: Theme,
+    ) -> Self {
+        let loud = theme.doubtful().add_modifier(ratatui::style::Modifier::BOLD);
+        let others = match state.n_questions() {
+            0 | 1 => String::new(),
+            n => format!(" (and {} more)", n - 1),
+        };
+        let head = [Piece::new(question.title.clone(), loud), Piece::new(others, theme.dim())];
+        let (answers, hint) = answers(question, state, columns, theme);
+        let mut asked = Self {
+            title: words(&head, columns, &Margin::new("? ", "  ", loud)),
+            about: about(question, columns, theme),
+            answers,
+            hint,
+            notice: Vec::new(),
+            columns,
+            loud,
+        };
+        if !asked.fits(max_rows)
+            && let Wants::Choice(choices) = &question.wants
+        {
+            let short = choices.iter().enumerate();
+            let short =
+                short.map(|(index, choice)| short_option(index, choice, state, columns, theme));
+            if let Some(short) = short.collect() {
+                asked.answers = short;
+            }
+        }
+        if !asked.fits(max_rows) {
+            let [full, short] = TOO_SMALL;
+            let text = if width(full) <= columns { full } else { short };
+            asked.notice = words(&[Piece::new(text, loud)], columns, &Margin::default());
+        }
+        asked
     }
-    lines.extend(about);
-    lines.extend(answers);
-    lines
+
+    /// Whether whoever looks at it can know what a key would answer.
+    pub(super) fn is_readable(&self) -> bool {
+        self.notice.is_empty()
+    }
+
+    /// The rows that it cannot do without.
+    pub(super) fn least_rows(&self) -> usize {
+        match self.is_readable() {
+            // That something is left out is said in any case.
+            true => self.title.len() + self.answers.len() + usize::from(!self.about.is_empty()),
+            false => self.notice.len(),
+        }
+    }
+
+    fn fits(&self, max_rows: usize) -> bool {
+        let mut lines = self.title.iter().chain(&self.answers);
+        self.least_rows() <= max_rows && lines.all(|line| line.width() <= self.columns)
+    }
+
+    /// At most `max_rows`: of what it is about as much as fits.
+    pub(super) fn lines(self, max_rows: usize) -> Vec<Line<'static>> {
+        let spare = max_rows.saturating_sub(self.least_rows());
+        let hint = self.hint.filter(|_| spare > 0 && self.notice.is_empty());
+        let taken = self.title.len() + self.answers.len() + usize::from(hint.is_some());
+        let room = max_rows.saturating_sub(taken);
+        let mut about = self.about;
+        if about.len() > room {
+            let shown = room.saturating_sub(1);
+            let n_hidden = about.len() - shown;
+            about.truncate(shown);
+            let short = format!("  … {n_hidden} more lines");
+            let full = format!("{short} are not shown; PageUp and Ctrl-O show the call in full");
+            let text = if width(&full) <= self.columns { full } else { short };
+            about.push(Line::styled(cut(&text, self.columns), self.loud));
+        }
+        let mut lines = self.notice;
+        lines.extend(self.title);
+        lines.extend(about);
+        lines.extend(self.answers);
+        lines.extend(hint);
+        lines.truncate(max_rows);
+        lines
+    }
 }
 
 /// What is to be done: the command, the changes, or whatever else the tool is given. Titles are
@@ -94,54 +168,103 @@ fn says_the_same(text: &str, call: &Shown) -> bool {
     said.is_empty() || command.contains(&said) || dense(&call.input).contains(&said)
 }
 
-fn answers(question: &Question, state: &State, columns: usize, theme: Theme) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
+/// What can be answered, and how that is done.
+fn answers(
+    question: &Question,
+    state: &State,
+    columns: usize,
+    theme: Theme,
+) -> (Vec<Line<'static>>, Option<Line<'static>>) {
+    let hint = |text: &str| Some(Line::styled(cut(text, columns), theme.dim()));
     match &question.wants {
         Wants::Choice(choices) => {
-            for (index, choice) in choices.iter().enumerate() {
-                let is_marked = state.is_answering && Some(index) == state.marked;
-                let mark = if is_marked { "▸" } else { " " };
-                let letter = match choice.kind.as_str() {
-                    "allow_once" => " (y)",
-                    "allow_always" => " (a)",
-                    "reject_once" => " (n)",
-                    _ => "",
-                };
-                // A name is the agent's word; what it does is not.
-                let does = match choice.says_it() {
-                    true => String::new(),
-                    false => format!(" · {}", choice.does()),
-                };
-                let name = if choice.name.is_empty() { "(no name)" } else { &choice.name };
-                let room = columns.saturating_sub(width(&does) + width(letter) + 5);
-                let text = format!("{mark} {}. {}{letter}{does}", index + 1, cut(name, room));
-                let style = if is_marked { theme.selected() } else { Style::new() };
-                lines.push(Line::styled(cut(&text, columns), style));
-            }
-            let hint = match state.is_answering {
+            let lines = choices.iter().enumerate();
+            let lines =
+                lines.flat_map(|(index, choice)| option(index, choice, state, columns, theme));
+            let how = match state.is_answering {
                 true => "  a number or letter answers · ↑↓ Enter chooses · Esc stops the turn",
                 false => "  Tab to answer",
             };
-            lines.push(Line::styled(cut(hint, columns), theme.dim()));
+            (lines.collect(), hint(how))
         }
         Wants::Form { url: Some(url), .. } => {
-            lines.extend(words(
-                &[Piece::new(url.clone(), theme.link())],
-                columns,
-                &Margin::default(),
-            ));
-            let hint = "  1 done · 2 no · Esc stops the turn";
-            lines.push(Line::styled(cut(hint, columns), theme.dim()));
+            let plain = Margin::default();
+            let mut lines = words(&[Piece::new(url.clone(), theme.link())], columns, &plain);
+            let margin = Margin::new("  ", "  ", theme.dim());
+            lines.extend(words(&[Piece::new("1 done · 2 no", theme.dim())], columns, &margin));
+            (lines, hint("  Esc stops the turn"))
         }
-        Wants::Form { .. } => lines.extend(field(state, columns, theme)),
+        Wants::Form { .. } => field(state, columns, theme),
     }
-    lines
 }
 
-fn field(state: &State, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+/// An option in all its words. What a name says is the agent's word; what it does is not.
+fn option(
+    index: usize,
+    choice: &Choice,
+    state: &State,
+    columns: usize,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    /// Below this, every column is wanted.
+    const INDENTED_FROM: usize = 30;
+    let (mark, style) = mark(index, state, theme);
+    let (letter, does) = effect_of(choice);
+    let text = format!("{}. {}{letter}{does}", index + 1, name_of(choice));
+    let rest = if columns < INDENTED_FROM { "  " } else { "     " };
+    words(&[Piece::new(text, style)], columns, &Margin::new(mark, rest, style))
+}
+
+/// An option on one line, if enough of its name is left there.
+fn short_option(
+    index: usize,
+    choice: &Choice,
+    state: &State,
+    columns: usize,
+    theme: Theme,
+) -> Option<Line<'static>> {
+    let (mark, style) = mark(index, state, theme);
+    let (letter, does) = effect_of(choice);
+    let name = name_of(choice);
+    let begin = format!("{mark}{}. ", index + 1);
+    let room = columns.checked_sub(width(&begin) + width(letter) + width(&does))?;
+    let is_told = width(name) <= room || room >= LEAST_NAME;
+    is_told.then(|| Line::styled(format!("{begin}{}{letter}{does}", cut(name, room)), style))
+}
+
+fn mark(index: usize, state: &State, theme: Theme) -> (&'static str, Style) {
+    match state.is_answering && Some(index) == state.marked {
+        true => ("▸ ", theme.selected()),
+        false => ("  ", Style::new()),
+    }
+}
+
+fn name_of(choice: &Choice) -> &str {
+    if choice.name.is_empty() { "(no name)" } else { &choice.name }
+}
+
+/// The letter that chooses it, and what it does where its name does not say that.
+fn effect_of(choice: &Choice) -> (&'static str, String) {
+    let letter = match choice.kind.as_str() {
+        "allow_once" => " (y)",
+        "allow_always" => " (a)",
+        "reject_once" => " (n)",
+        _ => "",
+    };
+    match choice.says_it() {
+        true => (letter, String::new()),
+        false => (letter, format!(" · {}", choice.does())),
+    }
+}
+
+fn field(
+    state: &State,
+    columns: usize,
+    theme: Theme,
+) -> (Vec<Line<'static>>, Option<Line<'static>>) {
     let Some((form, field)) = state.form.as_ref().and_then(|form| Some((form, form.field()?)))
     else {
-        return vec![Line::styled(cut("  Tab to answer", columns), theme.dim())];
+        return (Vec::new(), Some(Line::styled(cut("  Tab to answer", columns), theme.dim())));
     };
     let (n, of) = form.place();
     let expected = match &field.kind {
@@ -157,10 +280,9 @@ fn field(state: &State, columns: usize, theme: Theme) -> Vec<Line<'static>> {
         }
     };
     let text = format!("{n}/{of} {}{expected}", field.title);
-    let mut lines =
-        words(&[Piece::new(text, theme.strong())], columns, &Margin::new("  ", "  ", Style::new()));
+    let margin = Margin::new("  ", "  ", Style::new());
+    let lines = words(&[Piece::new(text, theme.strong())], columns, &margin);
     let skip = if field.is_required { "" } else { " · Enter alone leaves it out" };
     let hint = format!("  type and press Enter{skip} · Esc cancels the form");
-    lines.push(Line::styled(cut(&hint, columns), theme.dim()));
-    lines
+    (lines, Some(Line::styled(cut(&hint, columns), theme.dim())))
 }

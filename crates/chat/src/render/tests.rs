@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
 use serde_json::json;
 
 use super::draw;
@@ -14,8 +15,21 @@ use crate::view::View;
 
 fn screen(state: &State, view: &mut View, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| draw(state, view, frame)).unwrap();
-    let buffer = terminal.backend().buffer();
+    terminal.draw(|frame| _ = draw(state, view, frame)).unwrap();
+    text_of(terminal.backend().buffer(), width, height)
+}
+
+/// As the chat does it: what was drawn is known afterwards.
+pub(crate) fn look(state: &mut State, width: u16, height: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    let mut seen = None;
+    let mut view = View::new(Theme::new(true));
+    terminal.draw(|frame| seen = draw(state, &mut view, frame)).unwrap();
+    state.saw(seen);
+    text_of(terminal.backend().buffer(), width, height)
+}
+
+fn text_of(buffer: &Buffer, width: u16, height: u16) -> String {
     let mut text = String::new();
     for y in 0..height {
         let row: String = (0..width).map(|x| buffer[(x, y)].symbol()).collect();
@@ -80,7 +94,7 @@ fn a_question_with_its_options() {
     insta::assert_snapshot!(drawn(&state));
 }
 
-fn asking(call: &serde_json::Value, options: &serde_json::Value) -> State {
+pub(super) fn asking(call: &serde_json::Value, options: &serde_json::Value) -> State {
     let mut state = opened();
     let mut log = Log::in_turn();
     hear(&mut state, log.prompt("go"));
@@ -233,7 +247,7 @@ fn without_colours_nothing_is_coloured() {
     let (state, _) = told();
     let mut terminal = Terminal::new(TestBackend::new(60, 30)).unwrap();
     let mut view = View::new(Theme::new(false));
-    terminal.draw(|frame| draw(&state, &mut view, frame)).unwrap();
+    terminal.draw(|frame| _ = draw(&state, &mut view, frame)).unwrap();
     let reset = ratatui::style::Color::Reset;
     assert!(
         terminal.backend().buffer().content.iter().all(|cell| cell.fg == reset && cell.bg == reset)

@@ -78,6 +78,9 @@ impl State {
             self.say("one key alone answers");
             return Vec::new();
         }
+        if !self.sees_question() {
+            return Vec::new();
+        }
         self.due = Some(Due { id, body, key, at: self.now });
         Vec::new()
     }

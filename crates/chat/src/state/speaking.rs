@@ -60,6 +60,9 @@ impl State {
     }
 
     fn fill_in(&mut self) -> Vec<Effect> {
+        if !self.sees_question() {
+            return Vec::new();
+        }
         let typed = self.editor.text().to_owned();
         let Some(form) = &mut self.form else { return Vec::new() };
         match form.take(&typed) {

@@ -28,6 +28,14 @@ pub(crate) fn hear(state: &mut State, events: impl IntoIterator<Item = wire::Eve
     for event in events {
         state.hear(News::Event(Box::new(event)));
     }
+    if state.question().is_some() {
+        look(state);
+    }
+}
+
+/// Draws the state on a screen that is large enough for most things.
+pub(crate) fn look(state: &mut State) {
+    crate::render::tests::look(state, 80, 40);
 }
 
 pub(crate) fn key(code: KeyCode) -> KeyEvent {
@@ -163,6 +171,7 @@ fn the_next_question_takes_no_key_that_was_meant_for_the_one_before() {
     assert!(later(&mut state, 300).is_empty());
     state.press(key(KeyCode::Backspace));
     state.tick(state.now + 1000);
+    look(&mut state);
     type_in(&mut state, "1");
     assert_eq!(later(&mut state, 300).len(), 1);
 }
@@ -298,7 +307,12 @@ fn a_form_is_filled_in_field_by_field() {
     let payload = json!({ "requestId": call_id('q'), "ask": true, "request": request });
     hear(&mut state, [log.event("elicitation_requested", &payload)]);
     state.tick(1000);
+    // What is asked has to be seen first, each field of it.
+    assert!(send(&mut state, "them").is_empty());
+    assert_eq!(state.editor.take(), "them");
+    look(&mut state);
     assert!(send(&mut state, "me").is_empty());
+    look(&mut state);
     let effects = send(&mut state, "y");
     let content = json!({ "name": "me", "ok": true });
     assert!(matches!(&effects[..], [Effect::Answer { body, .. }]

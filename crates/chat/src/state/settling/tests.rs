@@ -67,3 +67,29 @@ fn a_line_that_came_together_is_sent_and_several_are_a_paste() {
     assert!(state.press_all(&keys("one\ntwo\n")).is_empty());
     assert_eq!(state.editor.text(), "one\ntwo\n");
 }
+
+#[test]
+fn a_marked_paste_into_an_empty_input_answers_nothing() {
+    for text in ["y", "1", "y\n", "1\r\n", "a", "n\ny\n", "", "\n"] {
+        let (mut state, _) = asked();
+        state.press(key(KeyCode::Down));
+        let mut effects = state.paste(text);
+        for _ in 0..20 {
+            state.tick(state.now + 200);
+            effects.extend(state.settle());
+        }
+        assert!(effects.is_empty(), "{text:?}: {effects:?}");
+        assert!(state.question().is_some());
+    }
+}
+
+#[test]
+fn a_paste_right_after_a_key_takes_its_answer_back() {
+    let (mut state, _) = asked();
+    state.press(key(KeyCode::Char('y')));
+    let mut effects = state.paste("es");
+    state.tick(state.now + 1000);
+    effects.extend(state.settle());
+    assert!(effects.is_empty(), "{effects:?}");
+    assert_eq!(state.editor.text(), "yes");
+}
