@@ -24,7 +24,7 @@ pub(crate) use asking::{Choice, Field, FieldKind, Question, Wants};
 pub(crate) use notes::Tone;
 pub(crate) use people::Own;
 pub(crate) use prompt::Waiting;
-pub(crate) use terminals::Terminal;
+pub(crate) use terminals::{Fate, Terminal};
 #[cfg(test)]
 pub(crate) use tool::n_made_ready;
 pub(crate) use tool::{Output, Shown, Status, Tool};
@@ -127,6 +127,12 @@ impl Conversation {
         self.terminals.get(id)
     }
 
+    /// The daemon runs since then: what ran before it is gone.
+    pub(crate) fn alive_since(&mut self, at: i64) {
+        let cards = self.terminals.alive_since(at);
+        self.touch(&cards);
+    }
+
     pub(crate) fn hear(&mut self, event: &Event) -> Heard {
         if event.seq <= self.cursor {
             return Heard::Known;
@@ -136,6 +142,7 @@ impl Conversation {
         }
         self.cursor = event.seq;
         self.heard_at = event.at.0;
+        self.terminals.at = event.at.0;
         let mut payload: Value = event.payload.read().unwrap_or_default();
         if event.kind.update_name() != Some("user_message_chunk") {
             self.end_echo(event.turn);
@@ -282,6 +289,15 @@ impl Conversation {
     }
 
     fn own_event(&mut self, event: &Event, payload: &Value) {
+        // A turn that was interrupted was ended by whoever found it after a crash.
+        let has_crashed = payload["error"]["category"] == "interrupted";
+        let cards = match event.kind {
+            Kind::WorkerStarted | Kind::WorkerExited => self.terminals.lose_all(),
+            Kind::TurnEnded if has_crashed => self.terminals.lose_all(),
+            Kind::TurnEnded => self.terminals.open_cards(),
+            _ => Vec::new(),
+        };
+        self.touch(&cards);
         match event.kind {
             Kind::PromptReceived => self.prompt_received(event, payload),
             Kind::PromptDropped => self.prompt_dropped(event, payload),

@@ -31,6 +31,8 @@ pub(crate) enum Effect {
     Fork,
     /// Asks for what the session is now.
     Refresh,
+    /// Asks how long the daemon runs.
+    AskAge,
     Sessions,
     Agents,
     /// Opens the stream anew after an event that is missing.
@@ -61,6 +63,8 @@ pub(crate) enum News {
     /// What it is now.
     Info(Box<SessionInfo>),
     Event(Box<Event>),
+    /// The daemon runs since then, in milliseconds since 1970.
+    AliveSince(i64),
     /// Everything is told anew from the first event.
     Resync,
     Link(Link),

@@ -76,6 +76,8 @@ pub(crate) struct State {
     /// Agents that can be used, for a chat without a name.
     agent: Option<String>,
     n_offers_known: u64,
+    /// The daemon runs since then; 0 if that is not known.
+    alive_since: i64,
 }
 
 /// What covers the conversation.

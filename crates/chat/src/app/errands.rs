@@ -186,6 +186,19 @@ impl Doing {
                 News::Opened(Box::new(forked.map_err(told)?))
             }
             Effect::Refresh => News::Info(Box::new(client.get(base()?).await.map_err(told)?)),
+            Effect::AskAge => match client.get::<Value>("/v1/health").await {
+                Ok(health) => match health["uptimeSeconds"].as_i64() {
+                    // Seconds are cut off, so it may be almost one more.
+                    Some(seconds) => {
+                        let now = i64::try_from(super::now()).unwrap_or_default();
+                        let ran_for = seconds.saturating_add(1).saturating_mul(1000);
+                        News::AliveSince(now.saturating_sub(ran_for))
+                    }
+                    None => return Ok(None),
+                },
+                // What is not known is not worth a word.
+                Err(_) => return Ok(None),
+            },
             Effect::Change(change) => {
                 let changed = client.patch(base()?, &change).await;
                 News::Info(Box::new(changed.map_err(told)?))

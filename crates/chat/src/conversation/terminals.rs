@@ -24,6 +24,10 @@ pub(super) struct Terminals {
     /// The oldest first.
     order: VecDeque<String>,
     n_bytes: usize,
+    /// When the event at hand was logged.
+    pub(super) at: i64,
+    /// The daemon runs since then, as far as that is known; no worker is older.
+    alive_since: i64,
 }
 
 #[derive(Debug, Default)]
@@ -33,11 +37,64 @@ pub(crate) struct Terminal {
     pub(crate) end: Option<String>,
     /// The log has less than was printed.
     pub(crate) is_truncated: bool,
+    /// When it was first heard of.
+    since: i64,
+    has_printed: bool,
+    has_ended: bool,
+    /// Its worker is gone, and nobody said how it ended.
+    is_lost: bool,
     /// The items that show it.
     cards: Vec<usize>,
 }
 
+/// What became of a terminal's command, as far as the log says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Running,
+    Ended,
+    Lost,
+    /// Nothing of it is in the log: somebody else may serve it.
+    Unknown,
+}
+
+impl Terminal {
+    pub(crate) fn fate(&self) -> Fate {
+        match () {
+            () if self.has_ended => Fate::Ended,
+            () if !self.has_printed => Fate::Unknown,
+            () if self.is_lost => Fate::Lost,
+            () => Fate::Running,
+        }
+    }
+}
+
 impl Terminals {
+    /// No worker runs any more. The items that change with it.
+    pub(super) fn lose_all(&mut self) -> Vec<usize> {
+        self.lose(|_| true)
+    }
+
+    /// The daemon has started then; what ran before it is gone.
+    pub(super) fn alive_since(&mut self, at: i64) -> Vec<usize> {
+        self.alive_since = at;
+        self.lose(|terminal| terminal.since < at)
+    }
+
+    fn lose(&mut self, is_gone: impl Fn(&Terminal) -> bool) -> Vec<usize> {
+        let open = self.by_id.values_mut().filter(|one| !one.has_ended && is_gone(one));
+        let lost = open.map(|terminal| {
+            terminal.is_lost = true;
+            &terminal.cards
+        });
+        lost.flatten().copied().collect()
+    }
+
+    /// The items that show what has not ended.
+    pub(super) fn open_cards(&self) -> Vec<usize> {
+        let open = self.by_id.values().filter(|terminal| !terminal.has_ended);
+        open.flat_map(|terminal| &terminal.cards).copied().collect()
+    }
+
     pub(super) fn get(&self, id: &str) -> Option<&Terminal> {
         self.by_id.get(id)
     }
@@ -49,6 +106,7 @@ impl Terminals {
         let terminal = self.terminal(&id);
         let before = terminal.printed.weight();
         terminal.printed.push(data);
+        terminal.has_printed = true;
         let (after, cards) = (terminal.printed.weight(), terminal.cards.clone());
         self.n_bytes = (self.n_bytes + after).saturating_sub(before);
         self.make_room();
@@ -60,6 +118,7 @@ impl Terminals {
         let terminal = self.terminal(&id);
         terminal.is_truncated |= payload["truncated"] == true;
         terminal.end = end(payload);
+        terminal.has_ended = true;
         terminal.cards.clone()
     }
 
@@ -76,7 +135,10 @@ impl Terminals {
         if !self.by_id.contains_key(id) {
             self.order.push_back(id.to_owned());
         }
-        self.by_id.entry(id.to_owned()).or_default()
+        let since = self.at;
+        let is_lost = since < self.alive_since;
+        let new = || Terminal { since, is_lost, ..Terminal::default() };
+        self.by_id.entry(id.to_owned()).or_insert_with(new)
     }
 
     fn make_room(&mut self) {
@@ -96,10 +158,15 @@ pub(super) fn id_of(id: &Value) -> Option<String> {
 }
 
 fn end(payload: &Value) -> Option<String> {
-    let signal = &payload["signal"];
-    let signal = signal.as_str().map(|name| line(name, 40)).or_else(|| {
-        let number = signal.as_i64()?;
-        Some(format!("signal {number}"))
+    // A number where the signal has no name of its own; either may come as a text.
+    let signal = match &payload["signal"] {
+        Value::String(name) => Some(line(name, 40)),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let signal = signal.map(|signal| match signal.parse::<u32>() {
+        Ok(number) => format!("signal {number}"),
+        Err(_) => signal,
     });
     match (signal, payload["exitCode"].as_i64()) {
         (Some(signal), _) => Some(format!("ended by {signal}")),
@@ -113,6 +180,16 @@ mod tests {
     use serde_json::json;
 
     use super::{MAX_BYTES, MAX_TERMINALS, Terminals};
+
+    #[test]
+    fn how_a_command_ended_is_said_in_words() {
+        let said = |payload: serde_json::Value| super::end(&payload);
+        assert_eq!(said(json!({ "signal": "9" })).as_deref(), Some("ended by signal 9"));
+        assert_eq!(said(json!({ "signal": 9 })).as_deref(), Some("ended by signal 9"));
+        assert_eq!(said(json!({ "signal": "SIGKILL" })).as_deref(), Some("ended by SIGKILL"));
+        assert_eq!(said(json!({ "exitCode": 3 })).as_deref(), Some("exit code 3"));
+        assert_eq!(said(json!({ "exitCode": 0 })), None);
+    }
 
     #[test]
     fn the_oldest_output_goes_when_there_is_too_much() {

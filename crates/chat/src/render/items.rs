@@ -4,7 +4,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use sessions::projection::DiffMark;
 
-use crate::conversation::{Item, Output, Part, PlanEntry, Status, Terminal, Tone, Tool};
+use crate::conversation::{Fate, Item, Output, Part, PlanEntry, Status, Terminal, Tone, Tool};
 use crate::markdown;
 use crate::state::State;
 use crate::theme::Theme;
@@ -42,7 +42,10 @@ pub(crate) fn item_lines(
         }
         Part::Answer(prose) => lines.extend(markdown::lines(&prose.text, columns, theme)),
         Part::Thought(prose) => lines.extend(thought(&prose.text, state, columns, theme)),
-        Part::Tool(tool) => lines.extend(tool_lines(tool, state, columns, theme)),
+        Part::Tool(tool) => {
+            let is_over = item.turn.is_none() || item.turn != state.talk.running;
+            lines.extend(tool_lines(tool, is_over, state, columns, theme));
+        }
         Part::Plan(entries) => lines.extend(plan(entries, columns, theme)),
         Part::Note(tone, text) => {
             let style = match tone {
@@ -79,10 +82,23 @@ fn thought(text: &str, state: &State, columns: usize, theme: Theme) -> Vec<Line<
     vec![Line::styled(cut(&format!("✻ thinking: {}", last.trim()), columns), style)]
 }
 
-fn tool_lines(tool: &Tool, state: &State, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+fn tool_lines(
+    tool: &Tool,
+    is_turn_over: bool,
+    state: &State,
+    columns: usize,
+    theme: Theme,
+) -> Vec<Line<'static>> {
     let is_full = state.shows_tools;
     let shown = tool.shown();
     let outputs = &shown.outputs;
+    let is_over = is_turn_over || !matches!(tool.status, Status::Pending | Status::Running);
+    let runs_on = outputs.iter().any(|output| match output {
+        Output::Terminal(id) => {
+            state.talk.terminal(id).is_some_and(|one| one.fate() == Fate::Running)
+        }
+        _ => false,
+    });
     let (glyph, style) = match tool.status {
         Status::Pending => ("○", theme.dim()),
         Status::Running => ("●", theme.doubtful()),
@@ -100,7 +116,9 @@ fn tool_lines(tool: &Tool, state: &State, columns: usize, theme: Theme) -> Vec<L
     match tool.status {
         Status::Failed => head.push(Piece::new(" failed", theme.bad())),
         Status::Cancelled => head.push(Piece::new(" cancelled", theme.dim())),
-        Status::LeftOpen => head.push(Piece::new(" (not known how it ended)", theme.dim())),
+        Status::LeftOpen if !runs_on => {
+            head.push(Piece::new(" (not known how it ended)", theme.dim()))
+        }
         _ => {}
     }
     let mut lines = words(&head, columns, &Margin::new(&format!("{glyph} "), "  ", style));
@@ -130,7 +148,7 @@ fn tool_lines(tool: &Tool, state: &State, columns: usize, theme: Theme) -> Vec<L
         match output {
             Output::Text(text) => lines.extend(output_text(text, is_full, columns, theme)),
             Output::Terminal(id) => {
-                lines.extend(terminal(state.talk.terminal(id), is_full, columns, theme));
+                lines.extend(terminal(state.talk.terminal(id), is_over, is_full, columns, theme));
             }
             Output::Diff { path, lines: changes, n_added, n_removed } => {
                 let head = format!("  {path} +{n_added} −{n_removed}");
@@ -166,6 +184,7 @@ fn first(
 /// What a command prints, while it prints it.
 fn terminal(
     terminal: Option<&Terminal>,
+    is_over: bool,
     is_full: bool,
     columns: usize,
     theme: Theme,
@@ -180,8 +199,15 @@ fn terminal(
         let text = "  │ (some of the output is not in the log)";
         lines.push(Line::styled(cut(text, columns), theme.dim()));
     }
-    if let Some(end) = &terminal.end {
-        lines.push(Line::styled(cut(&format!("  └ {end}"), columns), theme.bad()));
+    let end = match terminal.fate() {
+        Fate::Ended => terminal.end.as_deref().map(|end| (end, theme.bad())),
+        Fate::Lost => Some(("lost: nobody knows how it ended", theme.doubtful())),
+        // While the call runs, it says so itself.
+        Fate::Running if is_over => Some(("still running", theme.doubtful())),
+        Fate::Running | Fate::Unknown => None,
+    };
+    if let Some((end, style)) = end {
+        lines.push(Line::styled(cut(&format!("  └ {end}"), columns), style));
     }
     lines
 }

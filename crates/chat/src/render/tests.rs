@@ -179,6 +179,85 @@ fn a_running_command_shows_its_last_lines_and_a_title_is_not_doubled() {
     assert!(!shown.contains("term_1"), "{shown}");
 }
 
+/// A turn that has ended while its command had not.
+fn left_running() -> (State, Log) {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    hear(&mut state, [log.event("worker_started", &json!({ "pid": 1 }))]);
+    hear(&mut state, log.prompt("go"));
+    let card = json!({ "sessionUpdate": "tool_call", "toolCallId": "t", "title": "make",
+        "status": "in_progress", "content": [{ "type": "terminal", "terminalId": "term_1" }] });
+    let output = json!({ "terminalId": "term_1", "data": "one\n" });
+    hear(&mut state, [log.update(&card), log.event("terminal_output", &output)]);
+    let shown = drawn(&state);
+    assert!(!shown.contains("still running") && !shown.contains("lost"), "{shown}");
+    (state, log)
+}
+
+#[test]
+fn a_command_that_outlives_its_turn_is_said_to_run_until_it_ends() {
+    let (mut state, mut log) = left_running();
+    let mut view = View::new(Theme::new(true));
+    let mut shown = |state: &State| screen(state, &mut view, 60, 24);
+    shown(&state);
+    hear(&mut state, [log.event("turn_ended", &json!({ "stopReason": "end_turn" }))]);
+    let after = shown(&state);
+    assert!(after.contains("└ still running") && !after.contains("not known"), "{after}");
+    state.hear(News::AliveSince(state.talk.heard_at - 60_000));
+    assert!(shown(&state).contains("└ still running"));
+    let exited = json!({ "terminalId": "term_1", "signal": "9" });
+    hear(&mut state, [log.event("terminal_exited", &exited)]);
+    let after = shown(&state);
+    assert!(after.contains("└ ended by signal 9") && !after.contains("still"), "{after}");
+}
+
+#[test]
+fn a_command_whose_worker_is_gone_is_said_to_be_lost() {
+    let crash = json!({ "stopReason": "error", "error": { "category": "interrupted" } });
+    let end = json!({ "stopReason": "end_turn" });
+    for (kind, payload) in [
+        ("turn_ended", crash),
+        ("worker_exited", json!({ "signal": 9 })),
+        ("worker_started", json!({ "pid": 2 })),
+    ] {
+        let (mut state, mut log) = left_running();
+        hear(&mut state, [log.event(kind, &payload), log.event("turn_ended", &end)]);
+        let shown = drawn(&state);
+        assert!(shown.contains("└ lost:") && !shown.contains("still running"), "{kind}\n{shown}");
+        // Whoever tells its end later is right.
+        let exited = json!({ "terminalId": "term_1", "exitCode": 0 });
+        hear(&mut state, [log.event("terminal_exited", &exited)]);
+        assert!(!drawn(&state).contains("lost:"));
+    }
+
+    // Nothing in the log says that the daemon was killed, but it is younger than the command.
+    for is_told_before in [true, false] {
+        let (mut state, mut log) = left_running();
+        let since = state.talk.heard_at + 60_000;
+        if is_told_before {
+            state.hear(News::AliveSince(since));
+        }
+        hear(&mut state, [log.event("turn_ended", &end)]);
+        assert_eq!(drawn(&state).contains("└ lost:"), is_told_before);
+        state.hear(News::AliveSince(since));
+        assert!(drawn(&state).contains("└ lost:"));
+    }
+}
+
+#[test]
+fn of_a_terminal_that_somebody_else_serves_nothing_is_claimed() {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    hear(&mut state, log.prompt("go"));
+    let card = json!({ "sessionUpdate": "tool_call", "toolCallId": "t", "title": "make",
+        "status": "completed", "content": [{ "type": "terminal", "terminalId": "theirs" }] });
+    let end = json!({ "stopReason": "end_turn" });
+    hear(&mut state, [log.update(&card), log.event("turn_ended", &end)]);
+    state.hear(News::AliveSince(state.talk.heard_at + 60_000));
+    let shown = drawn(&state);
+    assert!(!shown.contains("still running") && !shown.contains("lost"), "{shown}");
+}
+
 #[test]
 fn the_lowest_line_says_effort_and_tokens() {
     let (mut state, _) = told();

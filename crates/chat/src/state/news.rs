@@ -34,10 +34,18 @@ impl State {
             News::Event(event) => return self.hear_event(&event),
             News::Resync => {
                 self.forget();
+                self.alive_since(self.alive_since);
                 self.link = Link::Live;
                 self.say("events were lost; everything is read anew");
             }
-            News::Link(link) => self.link = link,
+            News::Link(link) => {
+                self.link = link;
+                // It may be another daemon than before.
+                if self.link == Link::Live {
+                    return vec![Effect::AskAge];
+                }
+            }
+            News::AliveSince(at) => self.alive_since(at),
             News::Sessions(sessions) => self.sessions_found(&sessions),
             News::Agents { found, is_complete } => return self.agents_found(&found, is_complete),
             News::Files(files) => self.files = files,
@@ -70,6 +78,11 @@ impl State {
             News::Done(what) => self.say(what),
         }
         Vec::new()
+    }
+
+    fn alive_since(&mut self, at: i64) {
+        self.alive_since = at;
+        self.talk.alive_since(at);
     }
 
     fn hear_event(&mut self, event: &wire::Event) -> Vec<Effect> {
