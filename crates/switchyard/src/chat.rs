@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use chat::{ChatError, Left, Start, Wanted};
 use serde_json::{Map, Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli_chat::ChatArgs;
 use crate::config::Config;
@@ -29,6 +30,8 @@ pub(crate) fn is_full_screen(args: &ChatArgs) -> bool {
 
 pub(crate) async fn chat(args: ChatArgs, config: Config) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
+    // By itself it would leave the terminal as it is while the chat has it.
+    let mut quit = signal(SignalKind::quit()).map_err(anyhow::Error::from)?;
     let is_full = is_full_screen(&args);
     let mut wanted = wanted(&args, &config).await?;
     let daemon = Daemon::find(&config).filter(|_| !args.no_daemon);
@@ -47,7 +50,13 @@ pub(crate) async fn chat(args: ChatArgs, config: Config) -> Result<ExitCode, Fai
     let code = Arc::new(AtomicU8::new(0));
     let stop = {
         let code = code.clone();
-        async move { code.store(signals.next().await, Ordering::Relaxed) }
+        async move {
+            let asked_for = tokio::select! {
+                code = signals.next() => code,
+                _ = quit.recv() => outcome::TERMINATED,
+            };
+            code.store(asked_for, Ordering::Relaxed);
+        }
     };
     let left = match is_full {
         true => chat::full_screen(client, wanted, stop).await,

@@ -104,7 +104,7 @@ fn keys_that_come_with_another_size_are_not_left_lying() {
 
 #[test]
 fn a_signal_gives_the_terminal_back_and_ends_the_agent() {
-    for signal in [Signal::TERM, Signal::HUP] {
+    for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
         let yard = yard();
         let pane = Pane::chat(&yard, "demo");
         pane.line("slow 100000 20");
