@@ -1,5 +1,5 @@
 // What a tool call says of itself, as text: its command, and what it printed.
-import { object, text } from "./read";
+import { list, object, text, type Json } from "./read";
 
 /** The command, as one could type it into a shell. */
 export function commandOf(input: unknown): string | undefined {
@@ -8,6 +8,16 @@ export function commandOf(input: unknown): string | undefined {
   const words = text(command) ?? text(object(input).cmd);
   if (words === undefined || !Array.isArray(args)) return words;
   return [quoted(words), ...args.map(quoted)].join(" ");
+}
+
+/** What a call would do in a few words: its command, else the files that it is about. */
+export function actionOf(call: Json): string | undefined {
+  const command = commandOf(call.rawInput);
+  if (command !== undefined) return command;
+  const paths = [...list(call.content).map(object).filter((part) => part.type === "diff"), ...list(call.locations).map(object)].flatMap((each) => text(each.path) ?? []);
+  const [path = text(object(call.rawInput).path) ?? text(object(call.rawInput).file_path)] = paths;
+  const others = new Set(paths).size - 1;
+  return path !== undefined && others > 0 ? `${path} and ${others} more` : path;
 }
 
 /** One word of a command: `a b` is one argument, and must not look like two. */

@@ -10,6 +10,7 @@ import { useTitle } from "../parts/title";
 import { cutLine } from "../render/visible";
 import { Link, navigate } from "../router";
 import { cancelTurn, forkSession } from "../session/actions";
+import type { QuestionItem } from "../session/items";
 import { Rows } from "../session/rows";
 import { SessionStore, type Open } from "../session/store";
 import { useAnnouncement } from "./session/announce";
@@ -66,7 +67,12 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
   const announcement = useAnnouncement(conversation, open.isRead);
   const title = session?.title ?? conversation.title ?? firstWords(open) ?? "Session";
   const [onScreen, noteOnScreen] = useOnScreenSet();
-  const { question, current, answerFor } = useAnswerKeys(store.id, conversation.waiting, onScreen);
+  const show = (each: QuestionItem) => {
+    setRaw(false);
+    // The list is only there once the raw events are gone.
+    requestAnimationFrame(() => stream.current?.show(each.key));
+  };
+  const { question, current, answerFor } = useAnswerKeys(store.id, conversation.waiting, onScreen, show);
   const isRunning = conversation.running !== undefined || conversation.queue.length > 0;
   useTitle(cutLine(title, 100), question && `Question: ${cutLine(question.title, 60)}`);
 
@@ -137,11 +143,7 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
             <Waiting
               questions={isRaw ? conversation.waiting : conversation.waiting.filter((each) => !onScreen.has(each.requestId))}
               total={conversation.waiting.length}
-              onShow={(each) => {
-                setRaw(false);
-                // The list is only there once the raw events are gone.
-                requestAnimationFrame(() => stream.current?.show(each.key));
-              }}
+              onShow={show}
             />
             <QueueList session={store.id} queue={conversation.queue} />
             <Composer

@@ -3,6 +3,8 @@ import { useContext } from "react";
 import { Icon } from "../../parts/Icon";
 import { cutLine } from "../../render/visible";
 import type { QuestionItem } from "../../session/items";
+import { object } from "../../session/read";
+import { actionOf } from "../../session/toolText";
 import { AtQuestion } from "./context";
 import { Answers } from "./Question";
 
@@ -17,6 +19,8 @@ export function Waiting({ questions, total, onShow }: Props) {
   const { take } = useContext(AtQuestion);
   const [first] = questions;
   if (!first) return null;
+  // The title is the agent's; what it would do is not.
+  const action = first.form === "elicitation" ? undefined : actionOf(object(first.request.toolCall));
   return (
     <section className="waiting" aria-label="Waiting for you" onFocus={() => take(first.requestId)} onMouseDown={() => take(first.requestId)}>
       <Icon name={first.limit ? "pause" : "question"} />
@@ -24,6 +28,11 @@ export function Waiting({ questions, total, onShow }: Props) {
         {cutLine(first.title, 200)}
       </button>
       {total > 1 && <span className="badge warn">1 of {total}</span>}
+      {action !== undefined && (
+        <code className="waiting-action" aria-label="What it would do" title={cutLine(action, 600)}>
+          {cutLine(action, 200)}
+        </code>
+      )}
       <Answers key={first.requestId} item={first} isShort />
     </section>
   );

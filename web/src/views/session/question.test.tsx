@@ -15,6 +15,8 @@ import { AtQuestion, InSession } from "./context";
 import { QuestionCard } from "./Question";
 import { currentOf, useAnswerKeys } from "./useAnswerKeys";
 import { useAttachments } from "./useAttachments";
+import { isSeen } from "./useOnScreen";
+import { Waiting } from "./Waiting";
 
 let answered: string[];
 let stopKeys: () => void;
@@ -51,8 +53,10 @@ function question(changes: Partial<QuestionItem> = {}, call: Json = {}): Questio
   return { type: "question", key: id, seq: n, time: 0, requestId: id, form: "permission", isForPerson: true, title: "Do it?", request: { toolCall: call }, options: OPTIONS, ...changes };
 }
 
-function Page({ waiting, onScreen = new Set() }: { waiting: QuestionItem[]; onScreen?: ReadonlySet<string> }) {
-  const { current, answerFor } = useAnswerKeys("s1", waiting, onScreen);
+let shown: string[] = [];
+
+function Page({ waiting, onScreen = new Set(waiting.map((each) => each.requestId)) }: { waiting: QuestionItem[]; onScreen?: ReadonlySet<string> }) {
+  const { current, answerFor } = useAnswerKeys("s1", waiting, onScreen, (each) => shown.push(each.requestId));
   const attachments = useAttachments("s1");
   const [input] = useState(() => createRef<HTMLTextAreaElement>());
   return (
@@ -133,6 +137,44 @@ test("a form that has only now come is not sent", () => {
   settle();
   fireEvent.click(screen.getByRole("button", { name: "Decline" }));
   expect(answered).toHaveLength(1);
+});
+
+test("a key brings a question on the screen before one can answer it", () => {
+  const item = question();
+  shown = [];
+  const page = render(<Page waiting={[item]} onScreen={new Set()} />);
+  settle();
+  expect(page.container.querySelectorAll("kbd")).toHaveLength(0);
+  press("y");
+  expect([shown, answered]).toEqual([[item.requestId], []]);
+  type("1");
+  settle();
+  expect([shown, answered]).toEqual([[item.requestId, item.requestId], []]);
+  page.rerender(<Page waiting={[item]} />);
+  fireEvent.keyDown(document.body, { key: "y" });
+  expect(answered).toEqual([]);
+  settle();
+  press("y");
+  expect(answered).toEqual([`${item.requestId} yes`]);
+});
+
+test("a card is seen when most of it is, or when it fills the screen", () => {
+  const seen = (intersectionRatio: number, height: number) => isSeen({ intersectionRatio, intersectionRect: { height } as DOMRectReadOnly, rootBounds: { height: 800 } as DOMRectReadOnly });
+  expect(seen(0.7, 100)).toBe(true);
+  expect(seen(0.1, 600)).toBe(true);
+  expect(seen(0.3, 100)).toBe(false);
+  expect(isSeen(undefined)).toBe(false);
+});
+
+test("the bar says what would be done, whatever the title says", () => {
+  const bar = (call: Json) => {
+    cleanup();
+    const item = question({ title: "Harmless" }, call);
+    return render(<Waiting questions={[item]} total={1} onShow={() => undefined} />).container.textContent;
+  };
+  expect(bar({ rawInput: { command: "rm -rf /\n# x" } })).toContain("rm -rf /");
+  expect(bar({ locations: [{ path: "/etc/a" }, { path: "/etc/b" }] })).toContain("/etc/a and 1 more");
+  expect(bar({ content: [{ type: "diff", path: "/etc/c", newText: "" }] })).toContain("/etc/c");
 });
 
 test("keys within a word answer nothing", () => {

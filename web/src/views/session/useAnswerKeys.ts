@@ -2,6 +2,7 @@
 //
 // It is the question that a person is at, else the first that can be seen, else the oldest,
 // which the bar above the prompt shows. Only that one shows its keys, and only once they count.
+// Nobody answers by key what cannot be seen: then the key brings it on the screen.
 import { useMemo, useState } from "react";
 import { useKeys, type Binding } from "../../parts/keys";
 import { useSettled } from "../../parts/settled";
@@ -31,14 +32,21 @@ interface Found {
   answerFor: (key: string) => KeyAnswer | undefined;
 }
 
-export function useAnswerKeys(session: string, waiting: readonly QuestionItem[], onScreen: ReadonlySet<string>): Found {
+export function useAnswerKeys(
+  session: string,
+  waiting: readonly QuestionItem[],
+  onScreen: ReadonlySet<string>,
+  show: (question: QuestionItem) => void,
+): Found {
   const [at, setAt] = useState<string>();
   const question = currentOf(waiting, onScreen, at);
-  const { isSettled } = useSettled(question?.requestId);
+  const isSeen = question !== undefined && onScreen.has(question.requestId);
+  const { isSettled } = useSettled(question && `${question.requestId} ${isSeen ? "seen" : "unseen"}`);
   const answerFor = (key: string): KeyAnswer | undefined => {
     const option = question && isSettled ? optionFor(key, question.options) : undefined;
     if (!question || !option) return undefined;
     const { requestId } = question;
+    if (!isSeen) return { requestId, run: () => show(question) };
     return { requestId, run: () => answer(session, requestId, option.optionId, { optionId: option.optionId }) };
   };
   const bindings: Binding[] = keysOf(question?.options ?? []).flatMap(({ key, option }) => [
@@ -48,7 +56,8 @@ export function useAnswerKeys(session: string, waiting: readonly QuestionItem[],
   useKeys(bindings);
   const id = question?.requestId;
   const around = waiting.map((each) => each.requestId).join(" ");
-  const current = useMemo<CurrentQuestion>(() => ({ id, isSettled, around, take: setAt }), [id, isSettled, around]);
+  const hasKeys = isSettled && isSeen;
+  const current = useMemo<CurrentQuestion>(() => ({ id, isSettled: hasKeys, around, take: setAt }), [id, hasKeys, around]);
   return { question, current, answerFor };
 }
 

@@ -1,6 +1,16 @@
 // Whether something can be seen, as one scrolls.
 import { useEffect, useRef, type RefObject } from "react";
 
+// Told in small steps, since of something tall only a small part can ever be seen.
+const STEPS = Array.from({ length: 51 }, (_, i) => i / 50);
+const ENOUGH = 0.6;
+
+/** More than half of it must be seen, or its buttons may not be; or it takes up the screen. */
+export function isSeen(entry: Pick<IntersectionObserverEntry, "intersectionRatio" | "intersectionRect" | "rootBounds"> | undefined): boolean {
+  if (!entry) return false;
+  return entry.intersectionRatio >= ENOUGH || entry.intersectionRect.height >= ENOUGH * (entry.rootBounds?.height ?? Infinity);
+}
+
 export function useOnScreen<T extends Element>(tell: (isThere: boolean) => void): RefObject<T | null> {
   const ref = useRef<T>(null);
   const latest = useRef(tell);
@@ -8,8 +18,7 @@ export function useOnScreen<T extends Element>(tell: (isThere: boolean) => void)
   useEffect(() => {
     const element = ref.current;
     if (!element || typeof IntersectionObserver === "undefined") return;
-    // Half of it must be seen, or its buttons may not be.
-    const observer = new IntersectionObserver(([entry]) => latest.current(entry?.isIntersecting ?? false), { threshold: 0.6 });
+    const observer = new IntersectionObserver((entries) => latest.current(isSeen(entries.at(-1))), { threshold: STEPS });
     observer.observe(element);
     return () => {
       observer.disconnect();
