@@ -99,6 +99,10 @@ export class Draft {
     return (this.#terminals ?? this.#from.places.terminals).get(id);
   }
 
+  get terminals(): ReadonlyMap<string, Terminal> {
+    return this.#terminals ?? this.#from.places.terminals;
+  }
+
   noteTerminal(id: string, terminal: Terminal): void {
     this.#terminals ??= new Map(this.#from.places.terminals);
     this.#terminals.set(id, terminal);

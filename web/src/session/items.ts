@@ -42,6 +42,8 @@ export type ToolStatus = "pending" | "in_progress" | "completed" | "failed" | "a
 export interface TerminalOutput {
   text: string;
   exit?: { code?: number; signal?: string };
+  /** Nobody will hear of its end: what ran it is gone. */
+  isLost?: boolean;
   /** Something was left out by the daemon. */
   isTruncated?: boolean;
 }

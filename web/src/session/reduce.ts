@@ -5,7 +5,7 @@ import { Draft, placed } from "./draft";
 import type { Conversation, Item } from "./items";
 import { askQuestion, resolveQuestion } from "./questions";
 import { object, number, text, list, type Json } from "./read";
-import { applyTerminal } from "./terminals";
+import { applyTerminal, loseTerminals } from "./terminals";
 import { applyUpdate } from "./updates";
 
 export function reduce(before: Conversation, events: readonly LogEvent[]): Conversation {
@@ -72,6 +72,8 @@ function apply(draft: Draft, event: LogEvent): void {
         detail: payload.allowed === null ? "no limit any more" : `up to ${show(payload.allowed)}`,
       });
     case "worker_started":
+      // The one before may have gone in a crash that nobody could log.
+      loseTerminals(draft);
       draft.settings += 1;
       return;
     case "worker_exited":
@@ -185,6 +187,8 @@ function ended(draft: Draft, event: LogEvent, payload: Json): void {
   const error = object(payload.error);
   const message = text(error.message);
   const usage = object(payload.usage);
+  // The daemon was away meanwhile, and so is what it ran.
+  if (error.category === "interrupted") loseTerminals(draft);
   draft.push({
     type: "end",
     ...placed(event),
@@ -207,6 +211,7 @@ function cancelStep(draft: Draft, event: LogEvent, payload: Json): void {
 }
 
 function exited(draft: Draft, event: LogEvent, payload: Json): void {
+  loseTerminals(draft);
   draft.settings += 1;
   if (payload.stopped === true) return;
   const code = number(payload.code);

@@ -18,7 +18,7 @@ export function applyTerminal(draft: Draft, event: LogEvent, payload: Json): voi
   const next =
     event.kind === "terminal_output"
       ? { ...output, text: keepTail(output.text + (text(payload.data) ?? "")) }
-      : { ...output, exit: { code: number(payload.exitCode), signal: text(payload.signal) }, isTruncated: payload.truncated === true };
+      : { text: output.text, exit: { code: number(payload.exitCode), signal: text(payload.signal) }, isTruncated: payload.truncated === true };
   draft.noteTerminal(id, { output: next, calls });
   for (const place of calls) put(draft, place, id, next);
 }
@@ -33,6 +33,35 @@ export function nameTerminals(draft: Draft, place: number, content: readonly Jso
     draft.noteTerminal(id, { output, calls: [...calls, place] });
     if (output !== NOTHING) put(draft, place, id, output);
   }
+}
+
+/** The worker is gone, and with it every terminal whose end was not told. */
+export function loseTerminals(draft: Draft): void {
+  for (const [id, { output, calls }] of [...draft.terminals]) {
+    if (output.exit || output.isLost || (output === NOTHING && !isServed(id))) continue;
+    const lost = { ...output, isLost: true };
+    draft.noteTerminal(id, { output: lost, calls });
+    for (const place of calls) put(draft, place, id, lost);
+  }
+}
+
+/** Whether a terminal is Switchyard's, by its name; an agent tells of its own in other ways. */
+function isServed(id: string): boolean {
+  return id.startsWith("term_");
+}
+
+/** How the terminals of a call stand that nobody has seen end. */
+export function standingOf(item: ToolItem): "running" | "lost" | undefined {
+  const known = new Map(Object.entries(item.terminals ?? {}));
+  let isRunning = false;
+  for (const part of item.content) {
+    const id = part.type === "terminal" ? text(part.terminalId) : undefined;
+    if (id === undefined) continue;
+    const output = known.get(id);
+    if (output?.isLost) return "lost";
+    if (output ? !output.exit : isServed(id)) isRunning = true;
+  }
+  return isRunning ? "running" : undefined;
 }
 
 function put(draft: Draft, place: number, id: string, output: TerminalOutput): void {

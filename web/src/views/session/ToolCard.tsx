@@ -9,6 +9,7 @@ import { Terminal } from "../../render/Terminal";
 import { cutLine } from "../../render/visible";
 import type { ToolItem, ToolStatus } from "../../session/items";
 import { object, text, type Json } from "../../session/read";
+import { standingOf } from "../../session/terminals";
 import { commandOf, outputOf, unfenced } from "../../session/toolText";
 import { InSession } from "./context";
 import { Fold } from "./Fold";
@@ -54,7 +55,7 @@ export function ToolCard({ item }: { item: ToolItem }) {
             <TitleText text={shortTitle(title.slice(0, 1000), cwd)} />
           </span>
           {item.until !== undefined && item.until - item.time >= 1000 && <span className="faint">{duration(item.until - item.time)}</span>}
-          <Status status={item.status} />
+          <Status status={item.status} terminals={standingOf(item)} />
         </>
       }
     >
@@ -63,13 +64,27 @@ export function ToolCard({ item }: { item: ToolItem }) {
   );
 }
 
-function Status({ status }: { status: ToolStatus }) {
+function Status({ status, terminals }: { status: ToolStatus; terminals: "running" | "lost" | undefined }) {
+  const isRunning = status === "in_progress" || status === "pending";
+  // The call is over for the agent; what it started may not be.
+  const more = terminals === "lost" ? "Lost" : terminals === "running" && !isRunning ? "Still running" : undefined;
   const tone = { pending: "", in_progress: "accent", completed: "good", failed: "bad", abandoned: "warn" }[status];
   return (
-    <span className={`badge tool-status ${tone}`}>
-      {status === "in_progress" && <span className="dot-running" aria-hidden="true" />}
-      {WORDS[status]}
-    </span>
+    <>
+      {more !== undefined && (
+        <span className={`badge ${terminals === "lost" ? "warn" : "accent"}`}>
+          {terminals === "running" && <span className="dot-running" aria-hidden="true" />}
+          {more}
+        </span>
+      )}
+      {/* That there is no result is said by the other. */}
+      {(more === undefined || status === "completed" || status === "failed") && (
+        <span className={`badge tool-status ${tone}`}>
+          {status === "in_progress" && <span className="dot-running" aria-hidden="true" />}
+          {WORDS[status]}
+        </span>
+      )}
+    </>
   );
 }
 
@@ -119,15 +134,16 @@ function TerminalPart({ id, item }: { id: string; item: ToolItem }): ReactNode {
   return (
     <>
       {words !== "" && <Terminal text={words} />}
-      {words === "" && isRunning && !served?.exit && <p className="faint small">A terminal runs; it has printed nothing yet.</p>}
+      {words === "" && isRunning && !served?.exit && !served?.isLost && <p className="faint small">A terminal runs; it has printed nothing yet.</p>}
       {served?.isTruncated && <p className="faint small">It printed more than is kept.</p>}
+      {served?.isLost && <p className="faint small">Nobody knows how it ended: what ran it is gone.</p>}
       {served?.exit && !item.exit && <Exit exit={served.exit} />}
     </>
   );
 }
 
 function Exit({ exit }: { exit: { code?: number; signal?: string } }) {
-  return <p className="faint small">Exit {exit.signal ? `by ${cutLine(exit.signal, 40)}` : `code ${exit.code ?? "?"}`}</p>;
+  return <p className="faint small">{exit.signal ? `Ended by signal ${cutLine(exit.signal, 40)}` : `Exit code ${exit.code ?? "?"}`}</p>;
 }
 
 /** Input and output as they came, for whoever wants to see exactly. */

@@ -162,6 +162,27 @@ test("every kind of item can be drawn, folded and open", () => {
 const RUN = update("tool_call", { toolCallId: "c", title: "Run it", kind: "execute", status: "in_progress", content: [{ type: "terminal", terminalId: "term_1" }] });
 const printed = (data: string): Parameters<typeof log>[number] => ["terminal_output", { terminalId: "term_1", data }, "t1"];
 
+test("a card says that its command still runs, or was lost, or by which signal it ended", () => {
+  const done = [RUN, printed("one\n"), update("tool_call_update", { toolCallId: "c", status: "completed" }), ["turn_ended", { stopReason: "end_turn" }, "t1"]] as const;
+  const badges = (...more: Parameters<typeof log>) => {
+    cleanup();
+    const { container } = draw(log(...done, ...more));
+    for (const fold of screen.queryAllByRole("button", { expanded: false })) fireEvent.click(fold);
+    return { all: [...container.querySelectorAll(".tool-card .badge")].map((badge) => badge.textContent), words: container.textContent };
+  };
+  expect(badges().all).toEqual(["Still running", "Done"]);
+  expect(badges(["worker_exited", { signal: "9" }]).all).toEqual(["Lost", "Done"]);
+  expect(badges(["worker_started", {}]).all).toEqual(["Lost", "Done"]);
+  expect(badges(["terminal_exited", { terminalId: "term_1", exitCode: 0 }, "t1"], ["worker_exited", { stopped: true }]).all).toEqual(["Done"]);
+  const killed = badges(["worker_exited", { stopped: true }], ["terminal_exited", { terminalId: "term_1", signal: "9" }, "t1"]);
+  expect(killed.all).toEqual(["Done"]);
+  expect(killed.words).toContain("Ended by signal 9");
+
+  cleanup();
+  const { container } = draw(log(["turn_started", {}, "t1"], RUN, ["turn_ended", { stopReason: "error", error: { message: "gone", category: "interrupted" } }, "t1"]));
+  expect([...container.querySelectorAll(".tool-card .badge")].map((badge) => badge.textContent)).toEqual(["Lost"]);
+});
+
 test("a card shows what its terminal prints, also before the card was there, and how it ended", () => {
   const events = log(["turn_started", {}, "t1"], printed("\u001b[32mone\u001b[0m\n"), RUN, printed("two\n"), ["terminal_exited", { terminalId: "term_1", exitCode: 3 }, "t1"]);
   draw(events.slice(0, 3));
