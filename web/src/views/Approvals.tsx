@@ -13,6 +13,7 @@ import { cutLine } from "../render/visible";
 import { navigate, pathOf } from "../router";
 import { ApprovalCard } from "./ApprovalsCard";
 import { answer } from "./session/answering";
+import { keysOf } from "./session/useAnswerKeys";
 
 export function ApprovalsView() {
   useTitle("Approvals");
@@ -30,8 +31,8 @@ export function ApprovalsView() {
     settle(next);
     cardOf(place.current, next)?.focus();
   };
-  const answers: Binding[] = (current?.options ?? []).slice(0, 9).map((option, i) => ({
-    keys: String(i + 1),
+  const answers: Binding[] = keysOf(current?.options ?? []).map(({ key, option }) => ({
+    keys: key,
     label: `Answer: ${cutLine(option.name, 80)}`,
     isGrave: true,
     run: () => {

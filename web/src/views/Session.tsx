@@ -158,6 +158,7 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
               ref={composer}
               answerFor={answerFor}
               onStop={stop}
+              onSend={() => stream.current?.follow()}
             />
           </div>
           <div className="sr-only" role="status" aria-live="polite">

@@ -1,10 +1,12 @@
 // What exactly would be done, so that nobody has to trust the title of a question.
+import { useContext } from "react";
 import { Code } from "../../render/Code";
 import { Content } from "../../render/Content";
 import { Limited } from "../../render/Limited";
 import type { QuestionItem } from "../../session/items";
-import { list, number, object, text } from "../../session/read";
-import { commandOf, inputBeside } from "../../session/toolText";
+import { list, number, object, text, type Json } from "../../session/read";
+import { commandOf, inputBeside, unfenced } from "../../session/toolText";
+import { InSession } from "./context";
 import { Fold } from "./Fold";
 import { Command, Diffs, Places } from "./ToolParts";
 
@@ -12,10 +14,11 @@ export function About({ item }: { item: QuestionItem }) {
   if (item.form === "elicitation") return null;
   const call = object(item.request.toolCall);
   const command = commandOf(call.rawInput);
-  const input = inputBeside(call.rawInput);
+  const { cwd } = useContext(InSession);
   const parts = list(call.content).map(object);
   const diffs = parts.filter((part) => part.type === "diff");
-  const contents = parts.filter((part) => part.type === "content");
+  const contents = parts.filter((part) => part.type === "content" && !says(part, command));
+  const input = untold(inputBeside(call.rawInput), parts, cwd);
   const places = list(call.locations).flatMap((each) => {
     const path = text(object(each).path);
     return path === undefined ? [] : [{ path, line: number(object(each).line) }];
@@ -42,6 +45,19 @@ export function About({ item }: { item: QuestionItem }) {
       {isBare && !item.limit && <p className="faint small">The agent does not say what exactly it would do.</p>}
     </>
   );
+}
+
+/** Whether a part of the content is these words and nothing else. */
+function says(part: Json, words: string | undefined): boolean {
+  return words !== undefined && unfenced(text(object(part.content).text) ?? "").trim() === words.trim();
+}
+
+/** What of the input is not said elsewhere: neither in the content, nor above as the session's own directory. */
+function untold(input: unknown, parts: Json[], cwd: string): unknown {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return input;
+  const isTold = ([name, value]: [string, unknown]) =>
+    typeof value === "string" && ((name === "cwd" && value === cwd) || parts.some((part) => says(part, value)));
+  return Object.fromEntries(Object.entries(input).filter((each) => !isTold(each)));
 }
 
 function Input({ value }: { value: unknown }) {

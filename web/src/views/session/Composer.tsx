@@ -32,11 +32,13 @@ interface Props {
   /** What a key in the empty prompt answers. */
   answerFor?: (key: string) => KeyAnswer | undefined;
   onStop: () => void;
+  /** A person has sent something. */
+  onSend?: () => void;
 }
 
 const NO_ANSWER = () => undefined;
 
-export function Composer({ session, cwd, commands, attachments, isRunning, isStopping, isDisabled, input, ref, answerFor = NO_ANSWER, onStop }: Props) {
+export function Composer({ session, cwd, commands, attachments, isRunning, isStopping, isDisabled, input, ref, answerFor = NO_ANSWER, onStop, onSend }: Props) {
   const [text, setText] = useState(() => draftOf(session));
   const [cursor, setCursor] = useState(0);
   const [chosen, setChosen] = useState(0);
@@ -102,6 +104,7 @@ export function Composer({ session, cwd, commands, attachments, isRunning, isSto
     attachments.clear();
     deliver({ text, files });
     input.current?.focus();
+    onSend?.();
   };
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     if (event.nativeEvent.isComposing) return;

@@ -105,7 +105,7 @@ const KINDS: Record<string, string> = {
 function OptionName({ option }: { option: QuestionOption }) {
   const name = cutLine(option.name.trim(), NAME_CHARS);
   const kind = KINDS[option.kind] ?? (option.kind ? cutLine(option.kind, 40) : "of no known kind");
-  if (wordsOf(name) === wordsOf(kind)) return name;
+  if (isSaidBy(name, kind)) return name;
   return (
     <span className="option-name">
       <span>{name || `(${kind})`}</span>
@@ -114,9 +114,12 @@ function OptionName({ option }: { option: QuestionOption }) {
   );
 }
 
-/** The words in any order: `Always allow` says what `allow always` does. */
-function wordsOf(name: string): string {
-  return name.toLowerCase().split(/\s+/).sort().join(" ");
+/** `Always allow` and what follows says what `allow always` does; `Reject` alone means once. */
+function isSaidBy(name: string, kind: string): boolean {
+  const [verb = "", often = ""] = kind.split(" ");
+  const words = name.toLowerCase().split(/\s+/);
+  if (often === "once" && words.length === 1) return words[0] === verb;
+  return words.length >= 2 && [verb, often].every((word) => words.slice(0, 2).includes(word));
 }
 
 /** What allows once is what most want, and the least that one can regret. */

@@ -14,6 +14,8 @@ const NEAR = 48;
 export interface StreamHandle {
   /** Brings an item on the screen. */
   show: (key: string) => void;
+  /** Goes to the end and stays there. */
+  follow: () => void;
 }
 
 interface Props {
@@ -62,7 +64,7 @@ export function Stream({ rows, liveKey, ref }: Props) {
     setAway(true);
     list.current?.scrollToIndex(place, { align: place === 0 ? "start" : "center" });
   };
-  useImperativeHandle(ref, () => ({ show: (key) => show(rows.findIndex((row) => row.key === key)) }));
+  useImperativeHandle(ref, () => ({ show: (key) => show(rows.findIndex((row) => row.key === key)), follow: toEnd }));
   useKeys([
     { keys: "End", label: "Jump to the latest", run: toEnd },
     { keys: "Home", label: "Jump to the beginning", run: () => show(0) },

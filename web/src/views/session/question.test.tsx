@@ -271,6 +271,29 @@ test("what the question leaves out is taken from the call that it is about", () 
   expect(screen.getByLabelText("Command").textContent).toBe("rm -rf 'a b'");
 });
 
+test("what a question says twice is shown once", () => {
+  const content = ["```sh\necho hi\n```", "Say hello"].map((words) => ({ type: "content", content: { type: "text", text: words } }));
+  const call = { rawInput: { command: "echo hi", description: "Say hello", cwd: "/w", timeout: 5 }, content };
+  const context = { id: "s1", cwd: "/w", folds: new Map(), fork: () => undefined, noteOnScreen: () => undefined };
+  render(
+    <InSession.Provider value={context}>
+      <QuestionCard item={question({}, call)} />
+    </InSession.Provider>,
+  );
+  const words = document.body.textContent ?? "";
+  for (const once of ["echo hi", "Say hello", "timeout"]) expect(words.split(once).length - 1, once).toBe(1);
+  expect(words).not.toContain("/w");
+});
+
+test("an option whose name says what it does is not explained, any other is", () => {
+  const named = (name: string, kind: string) => ({ optionId: name, name, kind });
+  const plain = [named("Reject", "reject_once"), named("Always allow git in this session", "allow_always"), named("Allow once", "allow_once")];
+  const doubtful = [named("Allow", "allow_always"), named("Reject once", "allow_once"), named("Read it", "allow_once")];
+  render(<QuestionCard item={question({ options: [...plain, ...doubtful] })} />);
+  const explained = [...document.querySelectorAll(".option-name")].map((each) => each.firstElementChild?.textContent);
+  expect(explained).toEqual(doubtful.map((each) => each.name));
+});
+
 test("an option says what it does, whatever it is called", () => {
   draw(question({ options: [{ optionId: "a", name: "Reject", kind: "allow_always" }, { optionId: "b", name: " ", kind: "reject_once" }, { optionId: "c", name: "Allow once", kind: "allow_once" }] }));
   const [first, second, third] = screen.getAllByRole("button").map((button) => button.textContent);

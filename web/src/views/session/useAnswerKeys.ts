@@ -61,7 +61,8 @@ export function useAnswerKeys(
   return { question, current, answerFor };
 }
 
-function keysOf(options: readonly QuestionOption[]): { key: string; option: QuestionOption }[] {
+/** Each key that answers, with its option. */
+export function keysOf(options: readonly QuestionOption[]): { key: string; option: QuestionOption }[] {
   return ["1", "2", "3", "4", "5", "6", "7", "8", "9", "y", "n"].flatMap((key) => {
     const option = optionFor(key, options);
     return option ? [{ key, option }] : [];
