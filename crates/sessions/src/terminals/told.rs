@@ -4,10 +4,11 @@
 //! clock: whoever asks says what time it is.
 //!
 //! Always true: pieces are whole characters, in order, and small; the first comes at once, the
-//! next ones at a pace at which people read. All pieces of a terminal together are bounded: a
-//! long output is told as it comes up to half of the limit, then by glances that become rarer,
-//! each the last lines there are, and to its end once it has ended. Where something is left
-//! out, a line says so. Nobody who writes here ever waits.
+//! next ones at a pace at which people read, and slower the more there were. All pieces of a
+//! terminal together are bounded by what they take of the log, escapes and the events around
+//! them included: a long output is told as it comes up to half of the limit, then by glances
+//! that become rarer, each the last lines there are, and to its end once it has ended. Where
+//! something is left out, a line says so. Nobody who writes here ever waits.
 
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,13 @@ use bus::ExitReport;
 pub(super) const MAX_PIECE_BYTES: usize = 16 << 10;
 /// Faster than this nobody reads.
 const PACE: Duration = Duration::from_millis(100);
+/// After so many pieces the pace is half of what it was.
+const PIECES_AT_A_PACE: u32 = 100;
+const MAX_PACE_DOUBLINGS: u32 = 9;
+/// What an event costs besides its text.
+const EVENT_COST: usize = 150;
+/// Of the line that says what is missing, at most.
+const NOTE_COST: usize = 60;
 /// From the first glance at an output that has grown long to the second; it doubles from there.
 const FIRST_GLANCES: Duration = Duration::from_secs(1);
 /// The last one comes after most of a day.
@@ -31,8 +39,9 @@ pub(super) struct Told {
     open: Vec<u8>,
     /// What waits to be told, all of it.
     waiting: String,
-    /// How much may still be told as it comes.
-    n_live: usize,
+    /// What may still be spent on what is told as it comes.
+    live: usize,
+    n_pieces: u32,
     /// The newest of what came after that.
     newest: String,
     /// Not told between what was told last and `newest`.
@@ -48,9 +57,10 @@ pub(super) struct Told {
 
 #[derive(Debug)]
 struct Limits {
+    /// What a glance may cost.
     glance: usize,
-    /// What is kept of the newest; twice as much may be there for a moment.
-    newest: usize,
+    /// What the end may cost.
+    end: usize,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -74,10 +84,11 @@ impl Told {
         let limit = limit.min(MAX_LOGGED_BYTES);
         Self {
             // Half live, a quarter in glances, a quarter at the end.
-            limits: Limits { glance: limit / 4 / MAX_GLANCES as usize, newest: limit / 8 },
+            limits: Limits { glance: limit / 4 / MAX_GLANCES as usize, end: limit / 4 },
             open: Vec::new(),
             waiting: String::new(),
-            n_live: limit / 2,
+            live: limit / 2,
+            n_pieces: 0,
             newest: String::new(),
             n_left_out: 0,
             is_truncated: false,
@@ -124,7 +135,7 @@ impl Told {
         let is_due = self.due(now).is_some_and(|at| at <= now);
         if let Some(report) = self.end.take() {
             self.take_waiting(&mut pieces);
-            self.take_newest(usize::MAX, &mut pieces);
+            self.take_newest(self.limits.end, &mut pieces);
             let is_truncated = self.is_truncated;
             pieces.push(Piece::Exited { report, is_truncated });
         } else if wanted == Wanted::All {
@@ -133,12 +144,14 @@ impl Told {
                 self.glance(now, &mut pieces);
             }
         } else if is_due && !self.waiting.is_empty() {
-            pieces.extend(cut_off(&mut self.waiting).map(Piece::Output));
+            pieces.extend(self.next_waiting());
         } else if is_due {
             self.glance(now, &mut pieces);
         }
         if !pieces.is_empty() {
-            self.next_at = Some(now + PACE);
+            self.n_pieces =
+                self.n_pieces.saturating_add(pieces.len().try_into().unwrap_or(u32::MAX));
+            self.next_at = Some(now + self.pace());
         }
         pieces
     }
@@ -148,23 +161,30 @@ impl Told {
     }
 
     fn may_glance(&self) -> bool {
-        self.n_glances < MAX_GLANCES && self.limits.glance > 0
+        self.n_glances < MAX_GLANCES && self.limits.glance > EVENT_COST + NOTE_COST
+    }
+
+    fn pace(&self) -> Duration {
+        PACE * 2_u32.pow((self.n_pieces / PIECES_AT_A_PACE).min(MAX_PACE_DOUBLINGS))
     }
 
     fn add(&mut self, text: &str) {
-        let n_live = text.floor_char_boundary(self.n_live);
+        let n_live = affordable(text.chars(), &mut self.live);
         let (live, rest) = text.split_at(n_live);
         self.waiting.push_str(live);
-        // What did not fit ends it: nothing that comes later may be told before it.
-        self.n_live = if rest.is_empty() { self.n_live - n_live } else { 0 };
         self.newest.push_str(rest);
-        if self.newest.len() > self.limits.newest * 2 {
-            self.leave_out_all_but(self.limits.newest);
+        if !rest.is_empty() {
+            // What did not fit ends it: nothing that comes later may be told before it.
+            self.live = 0;
+        }
+        // Not each time, and never less than the end may cost.
+        if self.newest.len() > self.limits.end * 2 {
+            self.leave_out_before(self.newest.len() - self.limits.end);
         }
     }
 
-    fn leave_out_all_but(&mut self, n_kept: usize) {
-        let from = self.newest.ceil_char_boundary(self.newest.len().saturating_sub(n_kept));
+    fn leave_out_before(&mut self, from: usize) {
+        let from = self.newest.ceil_char_boundary(from);
         self.newest.drain(..from);
         self.n_left_out += from as u64;
     }
@@ -179,29 +199,54 @@ impl Told {
     }
 
     fn take_waiting(&mut self, pieces: &mut Vec<Piece>) {
-        while let Some(piece) = cut_off(&mut self.waiting) {
-            pieces.push(Piece::Output(piece));
+        while let Some(piece) = self.next_waiting() {
+            pieces.push(piece);
         }
     }
 
-    /// At most `limit` bytes of the newest, from the beginning of a line if it is not all.
-    fn take_newest(&mut self, limit: usize, pieces: &mut Vec<Piece>) {
-        if self.newest.len() > limit {
-            self.leave_out_all_but(limit);
-        }
+    fn next_waiting(&mut self) -> Option<Piece> {
+        let piece = cut_off(&mut self.waiting)?;
+        self.live = self.live.saturating_sub(EVENT_COST);
+        Some(Piece::Output(piece))
+    }
+
+    /// As much of the newest as may be spent, from the beginning of a line if it is not all.
+    fn take_newest(&mut self, may_cost: usize, pieces: &mut Vec<Piece>) {
+        let mut left = may_cost.saturating_sub(EVENT_COST + NOTE_COST);
+        let n_kept = affordable(self.newest.chars().rev(), &mut left);
+        self.leave_out_before(self.newest.len() - n_kept);
         if self.n_left_out > 0 {
             let line = self.newest.find('\n').map_or(0, |at| at + 1);
             if line < self.newest.len() {
-                self.leave_out_all_but(self.newest.len() - line);
+                self.leave_out_before(line);
             }
             let n = std::mem::take(&mut self.n_left_out);
             self.is_truncated = true;
-            let note = format!("\n[… {n} bytes left out …]\n");
-            pieces.push(Piece::Output(note));
+            self.newest.insert_str(0, &format!("\n[… {n} bytes left out …]\n"));
         }
         while let Some(piece) = cut_off(&mut self.newest) {
             pieces.push(Piece::Output(piece));
         }
+    }
+}
+
+/// How many bytes of the characters can be paid for; what they cost is taken off.
+fn affordable(characters: impl Iterator<Item = char>, budget: &mut usize) -> usize {
+    let mut n_bytes = 0;
+    for character in characters {
+        let Some(left) = budget.checked_sub(cost(character)) else { break };
+        *budget = left;
+        n_bytes += character.len_utf8();
+    }
+    n_bytes
+}
+
+/// Bytes of JSON.
+fn cost(character: char) -> usize {
+    match character {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => 6,
+        other => other.len_utf8(),
     }
 }
 

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use bus::ExitReport;
 use proptest::prelude::*;
 
-use super::{MAX_LOGGED_BYTES, MAX_PIECE_BYTES, PACE, Piece, Told, Wanted};
+use super::{EVENT_COST, MAX_LOGGED_BYTES, MAX_PIECE_BYTES, PACE, Piece, Told, Wanted};
 
 const FAR: Duration = Duration::from_hours(1000);
 
@@ -17,6 +17,15 @@ fn text(pieces: &[Piece]) -> String {
         Piece::Exited { .. } => "",
     });
     texts.collect()
+}
+
+/// What the log takes for them.
+fn logged(pieces: &[Piece]) -> usize {
+    let costs = pieces.iter().map(|piece| match piece {
+        Piece::Output(data) => EVENT_COST + serde_json::to_string(data).unwrap().len(),
+        Piece::Exited { .. } => EVENT_COST,
+    });
+    costs.sum()
 }
 
 fn is_truncated(pieces: &[Piece]) -> bool {
@@ -82,8 +91,9 @@ fn of_a_command_that_never_stops_printing_the_last_lines_are_seen_now_and_then()
             let newest = lines.last().unwrap().clone();
             told.push(lines.concat().as_bytes());
             let now = began + Duration::from_secs(second) + PACE * tenth;
-            let shown = text(&told.take(now, Wanted::Due));
-            n_bytes += shown.len();
+            let pieces = told.take(now, Wanted::Due);
+            let shown = text(&pieces);
+            n_bytes += logged(&pieces);
             if shown.contains("bytes left out") {
                 n_glances += 1;
                 assert!(shown.ends_with(&newest), "{shown}");
@@ -98,7 +108,7 @@ fn of_a_command_that_never_stops_printing_the_last_lines_are_seen_now_and_then()
     let end = told.take(began, Wanted::Due);
     assert!(is_truncated(&end));
     assert!(text(&end).ends_with("the very end"));
-    n_bytes += text(&end).len();
+    n_bytes += logged(&end);
     assert!(n_bytes < MAX_LOGGED_BYTES + (4 << 10), "{n_bytes}");
 }
 
@@ -112,6 +122,24 @@ fn a_limit_of_nothing_tells_nothing_but_that() {
         let pieces = told.take(now + FAR, Wanted::Due);
         assert!(is_truncated(&pieces), "{pieces:?}");
     }
+}
+
+#[test]
+fn a_command_that_prints_a_little_all_day_is_told_of_more_and_more_rarely() {
+    let (mut told, began) = (Told::new(1 << 20), Instant::now());
+    let (mut n_bytes, mut n_pieces, mut last_at) = (0, 0, Duration::ZERO);
+    // A dot ten times a second, for six hours.
+    for tenth in 0..6 * 36_000 {
+        told.push(b".");
+        let pieces = told.take(began + PACE * tenth, Wanted::Due);
+        if !pieces.is_empty() {
+            (n_pieces, last_at) = (n_pieces + pieces.len(), PACE * tenth);
+        }
+        n_bytes += logged(&pieces);
+    }
+    assert!(n_bytes < MAX_LOGGED_BYTES, "{n_bytes}");
+    assert!(n_pieces < 1000, "{n_pieces}");
+    assert!(last_at > Duration::from_hours(2), "people still see that it lives: {last_at:?}");
 }
 
 /// Characters of every length, escapes, and bytes that are none.
@@ -143,7 +171,41 @@ fn told_in(bytes: &[u8], cuts: &[prop::sample::Index], limit: usize, paces: &[u8
     pieces
 }
 
+/// A limit that is met by small pieces is overdrawn by a few of them at most.
+const SLACK: usize = 4 << 10;
+
 proptest! {
+    #[test]
+    fn the_log_never_takes_more_than_the_limit(
+        limit in prop_oneof![0..2_000_usize, 0..600_000_usize],
+        steps in prop::collection::vec(
+            (
+                prop::sample::select(vec!["a", "\u{1b}[0m", "\0", "\n", "\"\\", "漢🦀", "line\n"]),
+                prop_oneof![1..4_usize, 1..30_000_usize],
+                prop_oneof![0..3_u32, 0..36_000_u32],
+                // How often it is done.
+                prop_oneof![1..3_usize, 1..1_500_usize],
+                any::<bool>(),
+            ),
+            1..6,
+        ),
+    ) {
+        let (mut told, mut now, mut n_bytes) = (Told::new(limit), Instant::now(), 0);
+        for (text, n, tenths, times, is_flood) in steps {
+            let printed = text.repeat(if is_flood { n } else { n.min(3) });
+            for _ in 0..if is_flood { times.min(20) } else { times } {
+                told.push(printed.as_bytes());
+                now += PACE * tenths;
+                n_bytes += logged(&told.take(now, Wanted::Due));
+            }
+            n_bytes += logged(&told.take(now, Wanted::All));
+        }
+        told.end(ExitReport::default());
+        n_bytes += logged(&told.take(now, Wanted::Due));
+        let limit = limit.min(MAX_LOGGED_BYTES);
+        prop_assert!(n_bytes <= limit + SLACK, "{n_bytes} of {limit}");
+    }
+
     #[test]
     fn however_it_is_cut_all_of_it_is_told_in_order(
         bytes in output(),
@@ -157,20 +219,19 @@ proptest! {
 
     #[test]
     fn of_too_much_the_beginning_and_the_end_are_told(
-        n_lines in 200..2000_usize,
+        n_lines in 1000..4000_usize,
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..60),
         paces in prop::collection::vec(0..8_u8, 1..10),
     ) {
-        const LIMIT: usize = 1024;
+        const LIMIT: usize = 8 << 10;
         let lines: Vec<String> = (0..n_lines).map(|n| format!("line {n} ü€\n")).collect();
         let bytes = lines.concat().into_bytes();
         let pieces = told_in(&bytes, &cuts, LIMIT, &paces);
         let told = text(&pieces);
         prop_assert!(is_truncated(&pieces));
-        prop_assert!(told.starts_with(&lines.concat()[..LIMIT / 2 - 4]));
+        prop_assert!(told.starts_with(&lines[0]));
         prop_assert!(told.ends_with(lines.last().unwrap()), "{told}");
-        // With a line about what is missing for each glance.
-        prop_assert!(told.len() <= LIMIT + 18 * 40, "{}", told.len());
+        prop_assert!(logged(&pieces) <= LIMIT + SLACK, "{}", logged(&pieces));
         // Nothing is told twice.
         let numbers: Vec<usize> = told
             .lines()
