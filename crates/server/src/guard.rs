@@ -17,6 +17,7 @@ mod host;
 mod origin;
 mod routes;
 mod service;
+mod shares;
 mod tail;
 
 use std::sync::{Arc, PoisonError, RwLock};

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
+use super::shares::Known;
+
 /// The other end of a connection, as the kernel says it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
@@ -80,6 +82,7 @@ pub struct Activity {
     n_now: AtomicUsize,
     n_ever: AtomicUsize,
     is_known: AtomicBool,
+    pub(super) share: Known,
 }
 
 impl Activity {

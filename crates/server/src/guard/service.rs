@@ -11,11 +11,12 @@ use std::task::{Context, Poll};
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::{DefaultBodyLimit, Request};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use tower::{Service, ServiceExt};
 
 use super::arrival::Busy;
+use super::shares::Shares;
 use super::tail::{Tail, overdue};
 use super::{Admitted, Arrival, Decision, Guard, content, credentials, headers};
 use crate::limits::{Fault, HttpLimits, Metered};
@@ -28,12 +29,15 @@ pub struct Guarded {
     guard: Arc<Guard>,
     router: Router,
     limits: HttpLimits,
+    shares: Arc<Shares>,
 }
 
 impl Guarded {
     pub fn new(guard: Arc<Guard>, router: Router, limits: HttpLimits) -> Self {
         // The framework's own limit is lower than ours and would not tell uploads apart.
-        Self { guard, router: router.layer(DefaultBodyLimit::disable()), limits }
+        let router = router.layer(DefaultBodyLimit::disable());
+        let shares = Arc::new(Shares::new(limits.max_connections));
+        Self { guard, router, limits, shares }
     }
 
     pub async fn handle(self, request: Request) -> Response {
@@ -86,28 +90,35 @@ impl Guarded {
                 Some(principal)
             }
         };
+        let (shares, method) = (self.shares.clone(), request.method().clone());
         let response = match self.serve(request, principal.as_ref()).await {
             Ok(response) => response,
             Err(problem) => problem.into_response(),
         };
+        let is_upgrade = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        // What is complete already is on its way before anybody could revoke anything.
+        if !is_upgrade && response.body().size_hint().exact().is_some() {
+            return response;
+        }
+        // An answer that is not given undoes nothing, so only what changes nothing is refused.
+        let is_begun = method != Method::GET;
+        let share = match shares.take(&arrival.activity.share, principal.as_ref(), is_begun) {
+            Ok(share) => share,
+            Err(problem) => return problem.into_response(),
+        };
         // The daemon's own user has no token that could be revoked.
         let revoked = principal.filter(|one| !one.is_local).map(|one| one.revoked);
-        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            if let Some(revoked) = revoked {
-                tokio::spawn(async move {
-                    tokio::select! {
-                        () = overdue(revoked) => arrival.cut.cancel(),
-                        () = arrival.cut.cancelled() => {}
-                    }
-                });
-            }
+        if is_upgrade {
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = overdue(revoked) => arrival.cut.cancel(),
+                    () = arrival.cut.cancelled() => {}
+                }
+                drop(share);
+            });
             return response;
         }
-        // What is complete already is on its way before anybody could revoke anything.
-        if response.body().size_hint().exact().is_some() {
-            return response;
-        }
-        response.map(|body| Tail::wrap(body, revoked, busy))
+        response.map(|body| Tail::wrap(body, revoked, busy, share))
     }
 
     async fn serve(

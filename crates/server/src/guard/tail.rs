@@ -4,6 +4,7 @@
 //! it cares. It breaks instead of ending properly, so that nobody takes it for complete.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use hyper::body::{Frame, SizeHint};
 use tokio_util::sync::CancellationToken;
 
 use super::arrival::Busy;
+use super::shares::Share;
 
 /// Time for a handler to say goodbye before its stream is cut; with the time in which a
 /// change is noticed it stays within a second.
@@ -22,21 +24,25 @@ pub(super) struct Tail {
     end: Pin<Box<dyn Future<Output = ()> + Send>>,
     is_cut: bool,
     _busy: Busy,
+    _share: Arc<Share>,
 }
 
-/// Waits until a revoked token's connections have had their time.
-pub(super) async fn overdue(revoked: CancellationToken) {
+/// Waits until a revoked token's connections have had their time; for ever without a token.
+pub(super) async fn overdue(revoked: Option<CancellationToken>) {
+    let Some(revoked) = revoked else { return std::future::pending().await };
     revoked.cancelled().await;
     tokio::time::sleep(GOODBYE).await;
 }
 
 impl Tail {
-    pub(super) fn wrap(inner: Body, revoked: Option<CancellationToken>, busy: Busy) -> Body {
-        let end: Pin<Box<dyn Future<Output = ()> + Send>> = match revoked {
-            Some(revoked) => Box::pin(overdue(revoked)),
-            None => Box::pin(std::future::pending()),
-        };
-        Body::new(Self { inner, end, is_cut: false, _busy: busy })
+    pub(super) fn wrap(
+        inner: Body,
+        revoked: Option<CancellationToken>,
+        busy: Busy,
+        share: Arc<Share>,
+    ) -> Body {
+        let end = Box::pin(overdue(revoked));
+        Body::new(Self { inner, end, is_cut: false, _busy: busy, _share: share })
     }
 }
 

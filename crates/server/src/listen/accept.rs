@@ -35,7 +35,10 @@ const SEND_BUFFER: usize = 256 << 10;
 const PROBE_AFTER: Duration = Duration::from_secs(60);
 const PROBE_EVERY: Duration = Duration::from_secs(15);
 
-const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
+content-type: application/problem+json\r\ncontent-length: 147\r\n\r\n\
+{\"type\":\"urn:switchyard:problem:too-many-connections\",\"title\":\"too many connections are open\",\
+\"status\":503,\"remedy\":\"come back later\",\"retry_after\":1}";
 
 /// A door with places behind it.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::Request;
 use http_body_util::Full;
 use server::limits::HttpLimits;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::stage::{Stage, eventually, exchange, rest, unix, until};
 
@@ -242,4 +242,41 @@ async fn strangers_make_way_for_those_who_come_after_them() {
     };
     tokio::time::timeout(Duration::from_secs(60), served).await.expect("strangers keep the place");
     assert_eq!(stage.counts.n_streams(), 1, "who has shown a token stays");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_streams_of_one_token_do_not_keep_the_others_out() {
+    let limits = HttpLimits { max_connections: 64, ..HttpLimits::default() };
+    let stage = Stage::limited(limits).await;
+    let head = stage.head("GET", "/v1/events", &[&stage.bearer()]);
+    let mut inside = Vec::new();
+    for _ in 0..16 {
+        let mut stream = stage.tcp().await;
+        stream.write_all(head.as_bytes()).await.unwrap();
+        until(&mut stream, "hello").await;
+        inside.push(stream);
+    }
+    let refused = stage.say(&head).await;
+    assert_eq!(refused.status(), 429, "{}", refused.0);
+    let said = refused.0.to_lowercase();
+    assert!(said.contains("application/problem+json") && said.contains("retry-after: 5"), "{said}");
+    assert!(said.contains("may take 16 connections"), "{said}");
+    eventually("nothing is left of it", || stage.counts.n_streams() == 16).await;
+    let things = stage.head("GET", "/v1/things", &[&stage.bearer()]);
+    assert_eq!(stage.say(&things).await.status(), 200, "plain requests are served");
+
+    inside.pop();
+    eventually("one has gone", || stage.counts.n_streams() == 15).await;
+    let again = async {
+        loop {
+            let mut stream = stage.tcp().await;
+            stream.write_all(head.as_bytes()).await.unwrap();
+            let mut status = [0; 12];
+            stream.read_exact(&mut status).await.unwrap();
+            if status.ends_with(b"200") {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), again).await.expect("its place stays taken");
 }

@@ -28,3 +28,12 @@ async fn a_client_that_left_while_it_queued_costs_no_pause() {
     });
     assert_eq!(accepted.await, 7);
 }
+
+#[test]
+fn who_finds_no_place_is_told_so_as_a_problem() {
+    let said = std::str::from_utf8(super::BUSY).unwrap();
+    let (head, body) = said.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
+    let problem: serde_json::Value = serde_json::from_str(body).unwrap();
+    assert_eq!((&problem["status"], &problem["retry_after"]), (&503.into(), &1.into()));
+}

@@ -1,0 +1,110 @@
+//! How many of a listener's places may be taken by streams.
+//!
+//! A stream keeps its connection for as long as its reader likes, so whoever may open some
+//! could open them all and keep everybody out. Always true: the streams of one token take no
+//! more connections than its share, and those of all together leave some for plain requests.
+//! Streams that share a connection, as HTTP/2 lets them, take one place together.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use axum::http::StatusCode;
+
+use crate::principal::Principal;
+use crate::problem::Problem;
+
+/// Also on a small listener: what a person's windows need.
+const LEAST_SHARE: usize = 16;
+const COME_BACK_SECONDS: u64 = 5;
+
+#[derive(Debug)]
+pub(super) struct Shares {
+    max_each: usize,
+    max_all: usize,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    n_all: usize,
+    by_name: HashMap<String, usize>,
+}
+
+/// A connection that has streams; given back when the last of them drops it.
+#[derive(Debug)]
+pub(crate) struct Share {
+    shares: Arc<Shares>,
+    name: String,
+}
+
+/// What a connection knows of its share.
+pub(crate) type Known = Mutex<Weak<Share>>;
+
+impl Shares {
+    pub(super) fn new(max_connections: usize) -> Self {
+        Self {
+            max_each: (max_connections / 4).max(LEAST_SHARE),
+            max_all: max_connections - max_connections / 8,
+            taken: Mutex::default(),
+        }
+    }
+
+    /// A place for one more stream. One that `is_begun` cannot be refused any more.
+    pub(super) fn take(
+        self: &Arc<Self>,
+        connection: &Known,
+        principal: Option<&Principal>,
+        is_begun: bool,
+    ) -> Result<Arc<Share>, Problem> {
+        let mut known = connection.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = known.upgrade() {
+            return Ok(share);
+        }
+        let name = principal.map(|one| one.name.clone()).unwrap_or_default();
+        let mut taken = self.taken();
+        let n_own = taken.by_name.get(&name).copied().unwrap_or(0);
+        // The daemon's own user comes by a door of its own, and shares it with nobody.
+        let has_share = principal.is_none_or(|one| !one.is_local);
+        if !is_begun && has_share && n_own >= self.max_each {
+            return Err(too_many(&format!(
+                "the streams of one token may take {} connections",
+                self.max_each
+            )));
+        }
+        if !is_begun && taken.n_all >= self.max_all {
+            return Err(too_many(&format!("all streams may take {} connections", self.max_all)));
+        }
+        taken.n_all += 1;
+        taken.by_name.insert(name.clone(), n_own + 1);
+        drop(taken);
+        let share = Arc::new(Share { shares: self.clone(), name });
+        *known = Arc::downgrade(&share);
+        Ok(share)
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut taken = self.shares.taken();
+        taken.n_all = taken.n_all.saturating_sub(1);
+        let n_left = taken.by_name.get(&self.name).map_or(0, |n| n.saturating_sub(1));
+        match n_left {
+            0 => taken.by_name.remove(&self.name),
+            n => taken.by_name.insert(self.name.clone(), n),
+        };
+    }
+}
+
+fn too_many(detail: &str) -> Problem {
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many-streams", "too many streams are open")
+        .detail(detail)
+        .remedy("close some, or read them over one connection of HTTP/2")
+        .retry_after(COME_BACK_SECONDS)
+}
+
+#[cfg(test)]
+mod tests;
