@@ -133,7 +133,10 @@ impl Guard {
     }
 
     fn count(&self, problem: &Problem) {
-        if let Some(metrics) = &self.metrics {
+        // Who has lost its way was not refused.
+        if let Some(metrics) = &self.metrics
+            && problem.status != StatusCode::NOT_FOUND.as_u16()
+        {
             metrics.auth_failed(problem.kind.rsplit(':').next().unwrap_or_default());
         }
     }
@@ -160,6 +163,9 @@ impl Guard {
             Admitted::Preflight
         } else if self.routes.is_open(&parts.method, parts.uri.path()) {
             Admitted::Anyone
+        } else if self.routes.is_nowhere(parts) {
+            let path = crate::daemon::shown(parts.uri.path());
+            return Err(Problem::not_found(format!("nothing is served at `{path}`")));
         } else {
             Admitted::As(self.identify(parts, arrival, &page)?)
         };

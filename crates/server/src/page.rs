@@ -18,8 +18,21 @@ use crate::api::no_such_route;
 use crate::guard::Routes;
 use built::{FILES, File};
 
-/// What the page itself looks at the address for; all of them are the same document.
-const DOCUMENTS: [&str; 5] = ["/", "/agents", "/approvals", "/sessions/{id}", "/login"];
+/// What the page itself looks at the address for, as people type it, too; all of them are the
+/// same document.
+const DOCUMENTS: [&str; 11] = [
+    "/",
+    "/agents",
+    "/agents/",
+    "/approvals",
+    "/approvals/",
+    "/sessions",
+    "/sessions/",
+    "/sessions/{id}",
+    "/sessions/{id}/",
+    "/login",
+    "/login/",
+];
 const DOCUMENT: &str = "index.html";
 /// Here unknown names are told so, also to those who are not logged in.
 const ASSETS: &str = "/assets/{*file}";

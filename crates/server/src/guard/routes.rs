@@ -5,7 +5,11 @@
 //! router: `{name}` is one segment, `{*rest}` at the end is all that follows. Paths are
 //! compared as they came, undecoded, as the router does.
 
-use axum::http::Method;
+use axum::http::request::Parts;
+use axum::http::{Method, header};
+
+/// What the paths of programs begin with.
+const FOR_PROGRAMS: [&str; 5] = ["v1", "api", "acp", "metrics", "healthz"];
 
 #[derive(Debug, Clone)]
 pub struct Routes {
@@ -66,6 +70,19 @@ impl Routes {
 
     pub(super) fn is_document(&self, path: &str) -> bool {
         self.documents.iter().any(|pattern| fits(pattern, path))
+    }
+
+    /// Whether a person's browser asks for what there is not. Everybody may know which paths the
+    /// page has; what is below those of programs is told to nobody without a token.
+    pub(super) fn is_nowhere(&self, parts: &Parts) -> bool {
+        let path = parts.uri.path();
+        let first = path.split('/').nth(1).unwrap_or_default();
+        let accepts = parts.headers.get_all(header::ACCEPT).into_iter();
+        let mut accepts = accepts.filter_map(|one| one.to_str().ok());
+        [Method::GET, Method::HEAD].contains(&parts.method)
+            && !FOR_PROGRAMS.contains(&first)
+            && !self.is_open(&parts.method, path)
+            && accepts.any(|one| one.contains("text/html"))
     }
 
     pub(super) fn body_rule(&self, path: &str) -> BodyRule {

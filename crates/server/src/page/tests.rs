@@ -48,7 +48,9 @@ async fn every_path_of_the_page_is_its_document_and_needs_no_token() {
     let case = case();
     let home = text(case.ask("GET", "/", &[]).await).await;
     assert!(home.contains("Switchyard"), "{home}");
-    for path in ["/agents", "/approvals", "/sessions/0123abc", "/login"] {
+    let plain = ["/agents", "/approvals", "/sessions/0123abc", "/login", "/sessions"];
+    let slashed = ["/agents/", "/approvals/", "/sessions/0123abc/", "/login/", "/sessions/"];
+    for path in plain.into_iter().chain(slashed) {
         let response = case.ask("GET", path, &[]).await;
         assert_eq!(response.status(), StatusCode::OK, "{path}");
         assert_eq!(response.headers()["content-type"], "text/html; charset=utf-8");
@@ -98,9 +100,18 @@ async fn what_is_not_in_the_table_is_not_served() {
         assert_eq!(case.ask("GET", path, &[]).await.status(), 404, "{path}");
     }
     // Everything else is the API's, where nobody learns what there is.
-    let others = ["/index.html", "/assets", "/assets/", "/assets//etc/passwd", "/sessions"];
-    for path in others.into_iter().chain(["/sessions/a/b", "/agents/"]) {
+    let html = [("accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")];
+    let others = ["/index.html", "/assets", "/assets/", "/assets//etc/passwd", "/favicon.gif"];
+    for path in others.into_iter().chain(["/sessions/a/b", "/agents/x", "//", "/v1x"]) {
         assert_eq!(case.ask("GET", path, &[]).await.status(), 401, "{path}");
+        assert_eq!(case.ask("POST", path, &html).await.status(), 401, "{path}");
+        // But a person who mistyped an address is not asked for a token.
+        let response = case.ask("GET", path, &html).await;
+        assert_eq!(response.status(), 404, "{path}");
+        assert_eq!(response.headers()["content-type"], "application/problem+json", "{path}");
+    }
+    for path in ["/v1/sessions", "/v1/nothing", "/v1", "/api/x", "/acp", "/metrics"] {
+        assert_eq!(case.ask("GET", path, &html).await.status(), 401, "{path}");
     }
 }
 
