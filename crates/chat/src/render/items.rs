@@ -117,7 +117,7 @@ fn tool_lines(
         Status::Failed => head.push(Piece::new(" failed", theme.bad())),
         Status::Cancelled => head.push(Piece::new(" cancelled", theme.dim())),
         Status::LeftOpen if !runs_on => {
-            head.push(Piece::new(" (not known how it ended)", theme.dim()))
+            head.push(Piece::new(" (not known how it ended)", theme.dim()));
         }
         _ => {}
     }
