@@ -7,6 +7,12 @@ test("every path leads to its view and back", () => {
   }
 });
 
+test("the sessions without an id are the list, and a slash at the end changes nothing", () => {
+  for (const path of ["/sessions", "/sessions/"]) expect(routeOf(path)).toEqual({ view: "sessions" });
+  expect(routeOf("/agents/")).toEqual({ view: "agents" });
+  expect(routeOf("/sessions/a/")).toEqual({ view: "session", id: "a" });
+});
+
 test("what is no path of the page leads nowhere", () => {
   for (const path of ["/agents/x", "/sessions/a/b", "/what", "/sessions/%zz"]) {
     expect(routeOf(path)).toEqual({ view: "nothing" });

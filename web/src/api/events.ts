@@ -7,6 +7,9 @@ import { path } from "./request";
 import type { Frame } from "./socket";
 import type { LogEvent } from "./types";
 
+/** Why a stream ended whose session is no more; no login would bring it back. */
+export const DELETED = "this session was deleted";
+
 export interface EventSink {
   /** The next event. */
   onEvent: (event: LogEvent) => void;
@@ -69,7 +72,7 @@ function endOf(event: string, data: Record<string, unknown>): Verdict | undefine
     case "client_evicted":
       return { evicted: "this page read too slowly and lost its place; coming back" };
     case "session_deleted":
-      return { end: "this session was deleted" };
+      return { end: DELETED };
     case "revoked":
       return { end: "the login of this browser was revoked" };
     case "stream_error":

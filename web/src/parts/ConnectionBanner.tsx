@@ -3,6 +3,7 @@
 // blink of an eye that a daemon's restart takes.
 import { useEffect, useState } from "react";
 import type { Connection } from "../api/connection";
+import { DELETED } from "../api/events";
 import { Link } from "../router";
 import { Icon } from "./Icon";
 
@@ -26,11 +27,15 @@ export function ConnectionBanner({ connection, onRetry }: { connection: Connecti
         <div className={`banner ${phase}`} data-testid="connection-banner">
           <Icon name="warning" />
           <span>
-            <strong>{phase === "ended" ? "Disconnected" : phase === "offline" ? "Offline" : "Reconnecting"}</strong>
+            <strong>{reason === DELETED ? "Gone" : phase === "ended" ? "Disconnected" : phase === "offline" ? "Offline" : "Reconnecting"}</strong>
             {reason && `: ${reason}`}. {phase !== "ended" && "What you see may be old; it is brought up to date by itself."}
           </span>
           {phase === "ended" ? (
-            <Link href="/login">Log in</Link>
+            reason === DELETED ? (
+              <Link href="/">To the sessions</Link>
+            ) : (
+              <Link href="/login">Log in</Link>
+            )
           ) : (
             <button type="button" className="link" onClick={onRetry}>
               Try now

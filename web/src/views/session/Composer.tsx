@@ -98,11 +98,11 @@ export function Composer({ session, cwd, commands, attachments, isRunning, isSto
   const send = () => {
     if (!canSend) return;
     const files = attachments.files;
+    if (!deliver({ text, files })) return;
     // The field is free at once: what is written while the prompt is on its way is the next one.
     setText("");
     setCursor(0);
     attachments.clear();
-    deliver({ text, files });
     input.current?.focus();
     onSend?.();
   };

@@ -1,5 +1,5 @@
 // @vitest-environment jsdom
-import { cleanup, fireEvent, render, renderHook, screen, waitFor } from "@testing-library/react";
+import { act, cleanup, fireEvent, render, renderHook, screen, waitFor } from "@testing-library/react";
 import { createRef } from "react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { LogEvent } from "../../api/types";
@@ -260,6 +260,17 @@ test("Enter sends, Shift+Enter does not", async () => {
   fireEvent.keyDown(field, { key: "Enter" });
   await waitFor(() => expect(field.value).toBe(""));
   expect(asked[0]).toMatchObject({ method: "POST", path: "/v1/sessions/s1/prompt", body: { prompt: "hello", attachments: [] } });
+});
+
+test("clicks that come before anything is drawn send once", async () => {
+  render(<Writing />);
+  fireEvent.change(screen.getByRole("textbox", { name: "Prompt" }), { target: { value: "once", selectionStart: 4 } });
+  const button = screen.getByRole<HTMLButtonElement>("button", { name: "Send" });
+  act(() => {
+    for (let i = 0; i < 3; i++) button.click();
+  });
+  await waitFor(() => expect(screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Prompt" }).value).toBe(""));
+  await waitFor(() => expect(asked).toHaveLength(1));
 });
 
 test("a prompt whose answer was lost is sent again under the same name, and is not lost itself", async () => {

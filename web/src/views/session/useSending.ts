@@ -18,7 +18,8 @@ interface Sending {
   /** One that did not arrive and could not be put back. */
   unsent?: Outgoing;
   problem?: Problem;
-  send: (prompt: Outgoing) => void;
+  /** Whether it took it: one is sent at a time. */
+  send: (prompt: Outgoing) => boolean;
   /** Sends the one that did not arrive once more. */
   again: () => void;
   forget: () => void;
@@ -35,7 +36,9 @@ export function useSending(session: string, cwd: string, putBack: (prompt: Outgo
   const latest = useRef(putBack);
   latest.current = putBack;
 
+  const isBusy = useRef(false);
   const deliver = (prompt: Outgoing, as: string) => {
+    isBusy.current = true;
     setSending(prompt);
     setProblem(undefined);
     const ids = prompt.files.flatMap((file) => file.id ?? []);
@@ -49,19 +52,25 @@ export function useSending(session: string, cwd: string, putBack: (prompt: Outgo
           else setUnsent({ prompt, name: as });
         },
       )
-      .finally(() => setSending(undefined));
+      .finally(() => {
+        isBusy.current = false;
+        setSending(undefined);
+      });
   };
   return {
     sending,
     unsent: unsent?.prompt,
     problem,
     send: (prompt) => {
+      // Several clicks may come before anything is drawn.
+      if (isBusy.current) return false;
       const as = name.current ?? requestName();
       name.current = undefined;
       deliver(prompt, as);
+      return true;
     },
     again: () => {
-      if (!unsent || sending) return;
+      if (!unsent || isBusy.current) return;
       setUnsent(undefined);
       deliver(unsent.prompt, unsent.name);
     },
