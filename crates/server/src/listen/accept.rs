@@ -36,7 +36,7 @@ const PROBE_AFTER: Duration = Duration::from_secs(60);
 const PROBE_EVERY: Duration = Duration::from_secs(15);
 
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
-content-type: application/problem+json\r\ncontent-length: 147\r\n\r\n\
+content-type: application/problem+json\r\ncontent-length: 150\r\n\r\n\
 {\"type\":\"urn:switchyard:problem:too-many-connections\",\"title\":\"too many connections are open\",\
 \"status\":503,\"remedy\":\"come back later\",\"retry_after\":1}";
 
