@@ -1,7 +1,8 @@
 // Prompts on their way to the daemon. One at a time; one that did not arrive is kept, and sent
 // again under the same name, so that it is one prompt however often its answer was lost.
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { asProblem, type Problem } from "../../api/problem";
+import { useStanding } from "../../api/standing";
 import { requestName, sendPrompt } from "../../session/actions";
 import { mentionsIn, promptBlocks } from "../../session/completion";
 import type { Attached } from "./useAttachments";
@@ -35,6 +36,12 @@ export function useSending(session: string, cwd: string, putBack: (prompt: Outgo
   const name = useRef<string>(undefined);
   const latest = useRef(putBack);
   latest.current = putBack;
+
+  // That the daemon could not be reached is no longer so once a stream of it is live again.
+  const isLive = useStanding()?.phase === "live";
+  useEffect(() => {
+    if (isLive) setProblem((now) => (now?.isUnreachable ? undefined : now));
+  }, [isLive]);
 
   const isBusy = useRef(false);
   const deliver = (prompt: Outgoing, as: string) => {
