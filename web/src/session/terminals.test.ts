@@ -4,6 +4,7 @@ import type { LogEvent } from "../api/types";
 import { EMPTY, type ToolItem } from "./items";
 import { reduce } from "./reduce";
 import { log, update } from "./samples";
+import { areCommandsLeft } from "./terminals";
 
 type Sample = Parameters<typeof log>[number];
 
@@ -77,4 +78,13 @@ test("silence while a question waits is not worth a word, and a plan ends with i
   const planned = log(["turn_started", {}, "t1"], update("plan", { entries: [{ content: "a", status: "completed" }] }), ["turn_ended", {}, "t1"], ["turn_started", {}, "t2"]);
   expect(reduce(EMPTY, planned.slice(0, 3)).plan).toBeDefined();
   expect(reduce(EMPTY, planned).plan).toBeUndefined();
+});
+
+test("commands are left when a turn is over and one of them has not ended", () => {
+  const turn = (...samples: Sample[]) => reduce(EMPTY, log(["turn_started", {}, "t1"], CALL, printed("x"), ...samples));
+  const end: Sample = ["turn_ended", { stopReason: "end_turn" }, "t1"];
+  expect(areCommandsLeft(turn())).toBe(false);
+  expect(areCommandsLeft(turn(end))).toBe(true);
+  expect(areCommandsLeft(turn(end, exited({ exitCode: 0 })))).toBe(false);
+  expect(areCommandsLeft(turn(end, ["worker_exited", {}, undefined]))).toBe(false);
 });

@@ -2,7 +2,7 @@
 // calls whose content names the terminal, which may come before or after it.
 import type { LogEvent } from "../api/types";
 import type { Draft } from "./draft";
-import type { TerminalOutput, ToolItem } from "./items";
+import type { Conversation, TerminalOutput, ToolItem } from "./items";
 import { number, text, type Json } from "./read";
 
 const NOTHING: TerminalOutput = { text: "" };
@@ -48,6 +48,15 @@ export function loseTerminals(draft: Draft): void {
 /** Whether a terminal is Switchyard's, by its name; an agent tells of its own in other ways. */
 function isServed(id: string): boolean {
   return id.startsWith("term_");
+}
+
+/** Whether commands of turns that are over run on. */
+export function areCommandsLeft({ places, running }: Pick<Conversation, "places" | "running">): boolean {
+  if (running) return false;
+  for (const [id, { output }] of places.terminals) {
+    if (isServed(id) && !output.exit && !output.isLost) return true;
+  }
+  return false;
 }
 
 /** How the terminals of a call stand that nobody has seen end. */

@@ -13,6 +13,7 @@ import { cancelTurn, forkSession } from "../session/actions";
 import type { QuestionItem } from "../session/items";
 import { Rows } from "../session/rows";
 import { SessionStore, type Open } from "../session/store";
+import { areCommandsLeft } from "../session/terminals";
 import { useAnnouncement } from "./session/announce";
 import { Composer, type ComposerHandle } from "./session/Composer";
 import { AtQuestion, InSession, type SessionContext } from "./session/context";
@@ -74,6 +75,7 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
   };
   const { question, current, answerFor } = useAnswerKeys(store.id, conversation.waiting, onScreen, show);
   const isRunning = conversation.running !== undefined || conversation.queue.length > 0;
+  const areLeft = areCommandsLeft(conversation);
   useTitle(cutLine(title, 100), question && `Question: ${cutLine(question.title, 60)}`);
 
   const fork = useCallback(
@@ -93,7 +95,7 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
   };
   useKeys([
     { keys: "i", label: "Write a prompt", run: () => input.current?.focus() },
-    ...(isRunning ? [{ keys: "mod+.", label: "Stop the running turn", run: stop, inText: true }] : []),
+    ...(isRunning || areLeft ? [{ keys: "mod+.", label: "Stop what runs", run: stop, inText: true }] : []),
     { keys: "e", label: "Show or hide the raw events", run: () => setRaw(!isRaw) },
   ]);
 
@@ -151,6 +153,7 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
               commands={conversation.commands}
               attachments={attachments}
               isRunning={isRunning}
+              areCommandsLeft={areLeft}
               isStopping={isStopping || (conversation.running?.isCancelling ?? false)}
               isDisabled={connection.phase === "ended"}
               cwd={cwd}

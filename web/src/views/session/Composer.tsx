@@ -31,6 +31,8 @@ interface Props {
   ref?: Ref<ComposerHandle>;
   /** What a key in the empty prompt answers. */
   answerFor?: (key: string) => KeyAnswer | undefined;
+  /** Commands of turns that are over run on, and can be stopped. */
+  areCommandsLeft?: boolean;
   onStop: () => void;
   /** A person has sent something. */
   onSend?: () => void;
@@ -38,7 +40,7 @@ interface Props {
 
 const NO_ANSWER = () => undefined;
 
-export function Composer({ session, cwd, commands, attachments, isRunning, isStopping, isDisabled, input, ref, answerFor = NO_ANSWER, onStop, onSend }: Props) {
+export function Composer({ session, cwd, commands, attachments, isRunning, areCommandsLeft = false, isStopping, isDisabled, input, ref, answerFor = NO_ANSWER, onStop, onSend }: Props) {
   const [text, setText] = useState(() => draftOf(session));
   const [cursor, setCursor] = useState(0);
   const [chosen, setChosen] = useState(0);
@@ -185,9 +187,9 @@ export function Composer({ session, cwd, commands, attachments, isRunning, isSto
           />
           <span className="faint small hint wide-only">Enter sends, Shift+Enter is a new line</span>
           <span className="composer-end">
-            {isRunning && (
+            {(isRunning || areCommandsLeft) && (
               <Button icon="stop" look="danger" isBusy={isStopping} onClick={onStop}>
-                Stop
+                {isRunning ? "Stop" : "Stop commands"}
               </Button>
             )}
             <Button icon="send" look="primary" isBusy={sending !== undefined} disabled={!canSend} onClick={send}>
