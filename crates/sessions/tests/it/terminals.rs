@@ -163,7 +163,7 @@ async fn stop_ends_a_command_that_the_agent_left_and_all_that_it_started() {
 async fn what_a_turn_left_running_ends_by_a_cancel_of_its_own_and_not_by_the_next_turns() {
     let stage = Stage::new(quiet());
     let session = stage.open(&stage.agent("work")).await;
-    let left = r#"call terminal/create {"command":"sh","args":["-c","echo $$; exec sleep 1000"]}"#;
+    let left = r#"terminal-leave sh -c "echo $$; exec sleep 1000""#;
     assert_eq!(session.prompt(left).await, "end_turn");
     let first = pids(&session, 1).await[0];
 

@@ -24,6 +24,7 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
         }
         "run" => terminal(turn, &arguments.argv()?, End::Wait).await,
         "terminal-kill" => terminal(turn, &arguments.argv()?, End::Kill).await,
+        "terminal-leave" => terminal(turn, &arguments.argv()?, End::Leave).await,
         "call" => {
             let method = arguments.need_word()?;
             let params = json_or_object(arguments)?;
@@ -95,6 +96,8 @@ async fn write(turn: &Turn, path: &str, content: &str) {
 enum End {
     Wait,
     Kill,
+    /// It runs on when the turn is over.
+    Leave,
 }
 
 async fn terminal(turn: &Turn, argv: &[String], end: End) {
@@ -122,6 +125,9 @@ async fn terminal(turn: &Turn, argv: &[String], end: End) {
     let embedded = json!([{ "type": "terminal", "terminalId": terminal }]);
     call.update(turn, json!({ "status": "in_progress", "content": embedded })).await;
 
+    if end == End::Leave {
+        return call.update(turn, json!({ "status": "completed" })).await;
+    }
     let params = json!({ "sessionId": turn.session, "terminalId": terminal });
     let method = if end == End::Wait { "terminal/wait_for_exit" } else { "terminal/kill" };
     let ended = turn.call(method, &params).await;

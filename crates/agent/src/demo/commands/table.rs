@@ -113,6 +113,7 @@ pub(super) const COMMANDS: &[Command] = &[
     shown(Client, "write", "PATH TEXT", "write a file through the client"),
     shown(Client, "run", "CMD ARGS...", "run a command in a terminal of the client"),
     command(Client, "terminal-kill", "CMD ARGS...", "start a command in a terminal and kill it"),
+    command(Client, "terminal-leave", "CMD ARGS...", "start a command in a terminal and leave it"),
     command(Client, "call", "METHOD JSON", "send any request and show the raw answer"),
     command(Client, "notify", "METHOD JSON", "send any notification"),
     shown(Myself, "remember", "TEXT", "keep a note in this session"),
