@@ -916,11 +916,6 @@ export interface components {
              */
             turns: number;
         };
-        /** @description A session in which nothing runs any more. */
-        Stopped: components["schemas"]["Session"] & {
-            /** @description Commands in terminals that the agent had left running, and that were ended for it. */
-            endedCommands: number;
-        };
         StoreHealth: {
             /** Format: int64 */
             bytesOnDisk?: number | null;
@@ -1680,7 +1675,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Stopped"];
+                    "application/json": components["schemas"]["Session"];
                 };
             };
             /** @description Not done */

@@ -140,33 +140,22 @@ fn blocks(words: &Words) -> Result<Vec<Value>, Problem> {
     }
 }
 
-/// A session in which nothing runs any more.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Stopped {
-    #[serde(flatten)]
-    session: Session,
-    /// Commands in terminals that the agent had left running, and that were ended for it.
-    ended_commands: usize,
-}
-
 /// Stops the turn, drops what waits, ends commands left running; answers when nothing runs.
 #[utoipa::path(post, path = "/v1/sessions/{id}/cancel", operation_id = "cancel", tag = "turns",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, description = "Nothing runs", body = Stopped), Refused))]
+    responses((status = 200, description = "Nothing runs", body = Session), Refused))]
 pub(crate) async fn cancel(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
     At(id): At<String>,
-) -> Result<Json<Stopped>, Problem> {
+) -> Result<Json<Session>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    let ended_commands = match daemon.desk.live(record.id) {
+    if let Some(session) = daemon.desk.live(record.id) {
         // One that has ended meanwhile runs nothing.
-        Some(session) => session.cancel(principal.name.clone()).await.unwrap_or(0),
-        None => 0,
-    };
+        let _ended = session.cancel(principal.name.clone()).await;
+    }
     let record = daemon.desk.record(record.id).await?;
-    Ok(Json(Stopped { session: Session::of(&daemon, record), ended_commands }))
+    Ok(Json(Session::of(&daemon, record)))
 }
 
 #[derive(Debug, Serialize, ToSchema)]
