@@ -215,7 +215,17 @@ pub(crate) async fn answer(
     let record = daemon.visible(&id, &principal).await?;
     let missing = || Problem::not_found(format!("there is no question `{}`", shown(&request)));
     let request_id = CallId::parse(&request).map_err(|_| missing())?;
-    if let Some(question) = daemon.desk.yard().pending.get(record.id, request_id) {
+    let listed = || daemon.desk.yard().pending.get(record.id, request_id);
+    let mut question = listed();
+    if question.is_none()
+        && let Some(session) = daemon.desk.live(record.id)
+    {
+        // Whoever reads the log may be faster than the list: a session answers this only when
+        // what it has logged is listed too.
+        let _asked = session.offer().await;
+        question = listed();
+    }
+    if let Some(question) = question {
         let is_unattended = matches!(answer.outcome, Some(Refusal::Unattended));
         let answer = fitting(answer, &question)?;
         let client = principal.client("http");

@@ -101,7 +101,6 @@ async fn whatever_an_agent_says_is_text() {
         // Each before the eyes of the page, drawn while it is the last.
         let prompt = format!("echo number {n}\n{words}\npermission execute {}", markup(&there));
         crate::serve_events::prompt(&visit.daemon, &session, &prompt).await;
-        visit.until_text(".row-answer", &format!("number {n}")).await;
         visit.until_there(".question-card .answers button:not([aria-disabled])").await;
         let bad = visit.browser.run(FOUND, Value::Null).await;
         assert_eq!(bad, json!([]), "after {words:.200}");
