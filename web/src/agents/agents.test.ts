@@ -32,7 +32,10 @@ describe("an agent", () => {
   });
 
   it("is installed by a command that can be typed as it is", () => {
-    expect(installOf(agent("a", { install: "npm i -g a (Node 22 or later)" }))).toEqual({ command: "npm i -g a", note: "Node 22 or later" });
+    expect(installOf(agent("a", { install: "npm i -g a (Node 22 or later)" }))).toEqual({
+      command: "npm i -g a",
+      note: "Node 22 or later",
+    });
     expect(installOf(agent("a", { install: "brew install a, or see the documentation" })).command).toBe("brew install a");
     expect(installOf(agent("a", { install: "curl -fsS https://a.example | bash" })).command).toBe("curl -fsS https://a.example | bash");
     expect(installOf(agent("a", { install: "see the documentation" })).command).toBeUndefined();
@@ -42,7 +45,9 @@ describe("an agent", () => {
     expect(standingOf(agent("a"))).toBe("ready");
     expect(standingOf(agent("a", { auth: { state: "missing" } }))).toBe("login");
     expect(standingOf(agent("a", absent))).toBe("absent");
-    expect(standingOf(agent("a", { isUsable: false, path: "/bin/a", diagnoses: [{ reason: "shim-broken", message: "x" }] }))).toBe("trouble");
+    expect(standingOf(agent("a", { isUsable: false, path: "/bin/a", diagnoses: [{ reason: "shim-broken", message: "x" }] }))).toBe(
+      "trouble",
+    );
   });
 
   it("comes before those that cannot be used", () => {

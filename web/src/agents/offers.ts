@@ -25,7 +25,10 @@ export function offersOf(agent: Agent | undefined, options: AgentOptions | undef
   const efforts = ownEfforts.length > 0 ? ownEfforts : (agent?.efforts ?? []);
   return {
     models: together(named, valuesOf(options?.model)),
-    modes: together((agent?.modes ?? []).map(({ id, name }) => ({ id, name: name ?? id })), valuesOf(options?.mode)),
+    modes: together(
+      (agent?.modes ?? []).map(({ id, name }) => ({ id, name: name ?? id })),
+      valuesOf(options?.mode),
+    ),
     // What a model can do is known better than what another session's model could.
     efforts: efforts.length > 0 ? efforts.map((id) => ({ id, name: id })) : valuesOf(options?.effort),
     defaults: { model: named.find((each) => each.id === agent?.defaultModel)?.name },

@@ -157,7 +157,10 @@ test("a stream that does not get through to a daemon that answers is said so", a
 });
 
 test("a page that is left for another is closed, and goes on from its place when it is back", async () => {
-  answers = [{ ...stream(event(1)), stays: true }, { ...stream(event(2)), stays: true }];
+  answers = [
+    { ...stream(event(1)), stays: true },
+    { ...stream(event(2)), stays: true },
+  ];
   const { seen, phases } = follow();
   await until(() => seen.length === 1);
   dispatchEvent(new Event("pagehide"));

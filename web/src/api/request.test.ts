@@ -23,7 +23,9 @@ test("a request that gets no answer ends, and says so", async () => {
 
 test("an answer that breaks off in the middle ends too", async () => {
   vi.stubGlobal("fetch", (_: string, { signal }: RequestInit) => {
-    const body = new ReadableStream({ start: (to) => signal?.addEventListener("abort", () => to.error(new DOMException("", "AbortError"))) });
+    const body = new ReadableStream({
+      start: (to) => signal?.addEventListener("abort", () => to.error(new DOMException("", "AbortError"))),
+    });
     return Promise.resolve(new Response(body));
   });
   const asked = requestJson("/v1/x", { patience: 5_000 }).catch(asProblem);

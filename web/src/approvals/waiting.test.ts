@@ -17,7 +17,14 @@ const question: Permission = {
 
 describe("a waiting question", () => {
   it("becomes what a conversation shows", () => {
-    expect(itemOf(question)).toMatchObject({ requestId: "q1", form: "permission", limit: "turns", toolCallId: "c1", seq: 7, isForPerson: true });
+    expect(itemOf(question)).toMatchObject({
+      requestId: "q1",
+      form: "permission",
+      limit: "turns",
+      toolCallId: "c1",
+      seq: 7,
+      isForPerson: true,
+    });
     expect(itemOf({ ...question, kind: "elicitation", request: {} as never }).form).toBe("elicitation");
   });
 

@@ -38,7 +38,13 @@ export function useSessionActions(session: Session | undefined, onRemoved?: () =
     canChange && { label: "Fork", icon: "fork", detail: "A new session that begins with this one", run: () => void fork(session) },
     { label: "Export as text", icon: "download", run: () => void download(session, "text") },
     { label: "Export the log", icon: "download", detail: "One JSON event a line", run: () => void download(session, "json") },
-    canChange && session.status !== "closed" && { label: "Close", icon: "stop", detail: "Ends its agent; it can be prompted again", run: () => void shut(session) },
+    canChange &&
+      session.status !== "closed" && {
+        label: "Close",
+        icon: "stop",
+        detail: "Ends its agent; it can be prompted again",
+        run: () => void shut(session),
+      },
     canRemove && { label: "Delete …", icon: "trash", isDanger: true, run: () => setOpen("remove") },
   ];
   return {
@@ -93,7 +99,11 @@ export async function download(session: Pick<Session, "id" | "title">, format: "
 
 /** Letters and digits of the title, so that every file system takes it. */
 export function fileName(session: Pick<Session, "id" | "title">, format: "json" | "text"): string {
-  const words = (session.title ?? "").toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "").slice(0, 40);
+  const words = (session.title ?? "")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, 40);
   return `${words ? `${words}-` : ""}${session.id.slice(0, 8)}.${format === "json" ? "ndjson" : "txt"}`;
 }
 
@@ -117,7 +127,14 @@ function RenameDialog({ session, onClose }: { session: Session; onClose: () => v
       <form onSubmit={(event) => void save(event)}>
         <label className="field">
           <span>Title</span>
-          <input className="input" name="title" data-first value={title} maxLength={200} onChange={(event) => setTitle(event.target.value)} />
+          <input
+            className="input"
+            name="title"
+            data-first
+            value={title}
+            maxLength={200}
+            onChange={(event) => setTitle(event.target.value)}
+          />
         </label>
         <div className="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>
@@ -151,8 +168,8 @@ function RemoveDialog({ session, onClose, onRemoved }: { session: Session; onClo
         <strong>{titleOf(session)}</strong>
       </p>
       <p className="muted">
-        Its log and its attachments are removed for good{session.status === "running" && ", and what it is doing is stopped"}. Files that the
-        agent changed stay as they are.
+        Its log and its attachments are removed for good{session.status === "running" && ", and what it is doing is stopped"}. Files that
+        the agent changed stay as they are.
       </p>
       <div className="dialog-foot">
         <Button data-first onClick={onClose}>

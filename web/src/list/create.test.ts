@@ -20,11 +20,29 @@ describe("a new session", () => {
   });
 
   it("offers what detection found, and what sessions remember, each once", () => {
-    const found = readAgent({ id: "a", models: [{ id: "m1", name: "One", efforts: ["low"] }, { id: "m2" }], defaultModel: "m1", efforts: ["high"], modes: ["plan"] });
-    const options = { model: { values: [{ id: "m1", name: "Uno" }, { id: "x", name: "X" }] }, mode: { values: [{ id: "ask", name: "Ask" }] }, configOptions: [] };
+    const found = readAgent({
+      id: "a",
+      models: [{ id: "m1", name: "One", efforts: ["low"] }, { id: "m2" }],
+      defaultModel: "m1",
+      efforts: ["high"],
+      modes: ["plan"],
+    });
+    const options = {
+      model: {
+        values: [
+          { id: "m1", name: "Uno" },
+          { id: "x", name: "X" },
+        ],
+      },
+      mode: { values: [{ id: "ask", name: "Ask" }] },
+      configOptions: [],
+    };
     const offers = offersOf(found, options, "");
     expect(offers.models.map((each) => each.name)).toEqual(["One", "m2", "X"]);
-    expect(offers.modes).toEqual([{ id: "plan", name: "plan" }, { id: "ask", name: "Ask" }]);
+    expect(offers.modes).toEqual([
+      { id: "plan", name: "plan" },
+      { id: "ask", name: "Ask" },
+    ]);
     expect(offers.efforts.map((each) => each.id)).toEqual(["low"]);
     expect(offersOf(found, options, "m2").efforts.map((each) => each.id)).toEqual(["high"]);
     expect(offers.defaults.model).toBe("One");

@@ -6,7 +6,20 @@ import { everything, matches, queryFrom, searchOf, standingOf, type Query } from
 import { PAGE, REREAD_AFTER, rowsOf, SessionStore, type Source } from "./store";
 
 function session(id: string, more: Partial<Session> = {}): Session {
-  return { id, agent: "demo", cwd: "/src", title: id, status: "idle", created: 0, updated: 0, head: 4, epoch: "e", bytes: 0, clients: 0, ...more };
+  return {
+    id,
+    agent: "demo",
+    cwd: "/src",
+    title: id,
+    status: "idle",
+    created: 0,
+    updated: 0,
+    head: 4,
+    epoch: "e",
+    bytes: 0,
+    clients: 0,
+    ...more,
+  };
 }
 
 const ids = (sessions: Session[]) => sessions.map((each) => each.id);

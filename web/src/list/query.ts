@@ -88,5 +88,8 @@ export function searchOf(query: Query): string {
 }
 
 function wordsOf(query: Query): string[] {
-  return query.words.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  return query.words
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
 }

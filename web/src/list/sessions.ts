@@ -7,8 +7,7 @@ import { askedFor, keyOf, type Query } from "./query";
 import { rowsOf, SessionStore, type Listing, type State } from "./store";
 
 export const sessions = new SessionStore({
-  page: (query, cursor, limit) =>
-    requestJson<SessionPage>("/v1/sessions", { query: { ...askedFor(query), cursor, limit } }),
+  page: (query, cursor, limit) => requestJson<SessionPage>("/v1/sessions", { query: { ...askedFor(query), cursor, limit } }),
   one: (id) => requestJson<Session>(path`/v1/sessions/${id}`),
 });
 

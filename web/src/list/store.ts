@@ -116,7 +116,10 @@ export class SessionStore {
     this.#touched.set(change.session, ++this.#clock);
     if (change.kind === "deleted") return;
     if (this.#rereading.has(change.session)) return;
-    this.#rereading.set(change.session, setTimeout(() => void this.reread(change.session), REREAD_AFTER));
+    this.#rereading.set(
+      change.session,
+      setTimeout(() => void this.reread(change.session), REREAD_AFTER),
+    );
   }
 
   async reread(id: string): Promise<void> {
@@ -158,9 +161,7 @@ export class SessionStore {
 /** The rows of a query, in order, as far down as all of them are known. */
 export function rowsOf(state: State, query: Query): Session[] {
   const horizon = state.listings.get(keyOf(query))?.horizon ?? Infinity;
-  return [...state.known.sessions.values()]
-    .filter((session) => session.updated >= horizon && matches(session, query))
-    .sort(byActivity);
+  return [...state.known.sessions.values()].filter((session) => session.updated >= horizon && matches(session, query)).sort(byActivity);
 }
 
 function listed(query: Query, page: SessionPage, before: number): Listing {

@@ -34,7 +34,12 @@ export function AccountMenu({ onKeys }: { onKeys: () => void }) {
       isDisabled: true,
       run: () => undefined,
     },
-    { label: "Theme", detail: `Now: ${name}`, icon: theme === "dark" ? "moon" : theme === "light" ? "sun" : "half", run: () => setTheme(next) },
+    {
+      label: "Theme",
+      detail: `Now: ${name}`,
+      icon: theme === "dark" ? "moon" : theme === "light" ? "sun" : "half",
+      run: () => setTheme(next),
+    },
     { label: "Keys", detail: "Also: ?", icon: "keys", run: onKeys },
     { label: "Log out", icon: "close", run: () => void leave() },
   ];

@@ -34,7 +34,8 @@ export class Boundary extends Component<Props, { words?: string }> {
           </p>
           <p className="muted">This is a mistake of the page; nothing is lost. If it comes back after a reload, please report it.</p>
           <p>
-            <Button onClick={() => location.reload()}>Reload</Button> <Button onClick={() => this.setState({ words: undefined })}>Try again</Button>
+            <Button onClick={() => location.reload()}>Reload</Button>{" "}
+            <Button onClick={() => this.setState({ words: undefined })}>Try again</Button>
           </p>
         </Notice>
         {instead?.()}

@@ -9,7 +9,15 @@ interface Looks {
   ref?: Ref<HTMLButtonElement>;
 }
 
-export function Button({ icon, look = "plain", isBusy, children, className, disabled, ...rest }: ButtonHTMLAttributes<HTMLButtonElement> & Looks) {
+export function Button({
+  icon,
+  look = "plain",
+  isBusy,
+  children,
+  className,
+  disabled,
+  ...rest
+}: ButtonHTMLAttributes<HTMLButtonElement> & Looks) {
   return (
     <button
       type="button"
@@ -24,9 +32,23 @@ export function Button({ icon, look = "plain", isBusy, children, className, disa
   );
 }
 
-export function IconButton({ icon, label, look = "quiet", isBusy, className, ...rest }: ButtonHTMLAttributes<HTMLButtonElement> & Looks & { icon: IconName; label: string }) {
+export function IconButton({
+  icon,
+  label,
+  look = "quiet",
+  isBusy,
+  className,
+  ...rest
+}: ButtonHTMLAttributes<HTMLButtonElement> & Looks & { icon: IconName; label: string }) {
   return (
-    <button type="button" className={`button icon-only ${look} ${className ?? ""}`} aria-label={label} title={label} aria-busy={isBusy || undefined} {...rest}>
+    <button
+      type="button"
+      className={`button icon-only ${look} ${className ?? ""}`}
+      aria-label={label}
+      title={label}
+      aria-busy={isBusy || undefined}
+      {...rest}
+    >
       {isBusy ? <span className="spinner" aria-hidden="true" /> : <Icon name={icon} />}
     </button>
   );

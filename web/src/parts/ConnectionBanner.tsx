@@ -27,7 +27,9 @@ export function ConnectionBanner({ connection, onRetry }: { connection: Connecti
         <div className={`banner ${phase}`} data-testid="connection-banner">
           <Icon name="warning" />
           <span>
-            <strong>{reason === DELETED ? "Gone" : phase === "ended" ? "Disconnected" : phase === "offline" ? "Offline" : "Reconnecting"}</strong>
+            <strong>
+              {reason === DELETED ? "Gone" : phase === "ended" ? "Disconnected" : phase === "offline" ? "Offline" : "Reconnecting"}
+            </strong>
             {reason && `: ${reason}`}. {phase !== "ended" && "What you see may be old; it is brought up to date by itself."}
           </span>
           {phase === "ended" ? (

@@ -23,7 +23,13 @@ export function KeysDialog({ onClose }: { onClose: () => void }) {
 }
 
 export function Keys({ keys }: { keys: string }) {
-  return keys
-    .split(" ")
-    .map((key, i) => <kbd key={i}>{key.replace("mod+", isMac ? "⌘" : "Ctrl+").replace("Escape", "Esc").replace("ArrowUp", "↑").replace("ArrowDown", "↓")}</kbd>);
+  return keys.split(" ").map((key, i) => (
+    <kbd key={i}>
+      {key
+        .replace("mod+", isMac ? "⌘" : "Ctrl+")
+        .replace("Escape", "Esc")
+        .replace("ArrowUp", "↑")
+        .replace("ArrowDown", "↓")}
+    </kbd>
+  ));
 }

@@ -6,13 +6,10 @@ const KEY = "switchyard.theme";
 const readers = new Set<() => void>();
 
 export function useTheme(): [Theme, (theme: Theme) => void] {
-  const theme = useSyncExternalStore(
-    (reader) => {
-      readers.add(reader);
-      return () => readers.delete(reader);
-    },
-    readTheme,
-  );
+  const theme = useSyncExternalStore((reader) => {
+    readers.add(reader);
+    return () => readers.delete(reader);
+  }, readTheme);
   return [theme, setTheme];
 }
 

@@ -13,7 +13,12 @@ interface Props {
 
 export function Code({ text, language, isLive = false }: Props) {
   // Whatever follows the first word is for other programs.
-  const name = language?.trim().split(/\s+/)[0]?.toLowerCase().replace(/[^a-z0-9+#_.-]/g, "") || undefined;
+  const name =
+    language
+      ?.trim()
+      .split(/\s+/)[0]
+      ?.toLowerCase()
+      .replace(/[^a-z0-9+#_.-]/g, "") || undefined;
   return (
     <div className="code">
       <div className="code-head">

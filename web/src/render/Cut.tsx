@@ -13,7 +13,7 @@ const STEP = 200_000;
 /** Whether a line is too long to be given to anything that looks at it more than once. */
 export function hasGiantLine(text: string): boolean {
   if (text.length <= LONGEST_LINE) return false;
-  for (let start = 0; start < text.length; ) {
+  for (let start = 0; start < text.length;) {
     const end = text.indexOf("\n", start);
     if ((end < 0 ? text.length : end) - start > LONGEST_LINE) return true;
     if (end < 0) return false;

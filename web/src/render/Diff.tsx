@@ -56,7 +56,11 @@ export const Diff = memo(function Diff({ path, before, after, share = 1 }: Props
           Show all ({total} lines)
         </button>
       )}
-      {total > MOST_LINES && isWhole && <p className="faint small">The first {MOST_LINES} of {total} lines</p>}
+      {total > MOST_LINES && isWhole && (
+        <p className="faint small">
+          The first {MOST_LINES} of {total} lines
+        </p>
+      )}
     </figure>
   );
 });

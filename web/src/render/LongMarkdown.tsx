@@ -22,7 +22,8 @@ export function LongMarkdown({ text, isLive = false }: { text: string; isLive?: 
   const [shown, setShown] = useState(SHOWN);
   const part = partOf(text, shown * PIECE_CHARS, isLive);
   const pieces = useMemo(() => splitMarkdown(part), [part]);
-  if (pieces.length <= shown && part.length === text.length) return pieces.map((piece, i) => <Markdown key={piece.start} text={piece.text} isLive={isLive && i === pieces.length - 1} />);
+  if (pieces.length <= shown && part.length === text.length)
+    return pieces.map((piece, i) => <Markdown key={piece.start} text={piece.text} isLive={isLive && i === pieces.length - 1} />);
   // What grows is interesting at its end.
   const some = isLive ? pieces.slice(-shown) : pieces.slice(0, shown);
   const more = (

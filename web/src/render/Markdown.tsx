@@ -54,7 +54,8 @@ const DEEPEST = 24;
 
 function BlockToken({ token, depth, isLive }: { token: Token; depth: number; isLive: boolean }): ReactNode {
   if (depth > DEEPEST) return <PlainText text={token.raw} />;
-  const inside = (tokens: Token[] | undefined) => tokens?.map((each, i) => <BlockToken key={i} token={each} depth={depth + 1} isLive={isLive} />);
+  const inside = (tokens: Token[] | undefined) =>
+    tokens?.map((each, i) => <BlockToken key={i} token={each} depth={depth + 1} isLive={isLive} />);
   switch (token.type) {
     case "heading":
       return <Heading token={token as Tokens.Heading} />;
@@ -100,7 +101,9 @@ function Heading({ token }: { token: Tokens.Heading }) {
 function List({ token, depth, isLive }: { token: Tokens.List; depth: number; isLive: boolean }) {
   const items = token.items.map((item, i) => (
     <li key={i} className={item.task ? "task" : undefined}>
-      {item.task && <input type="checkbox" checked={item.checked ?? false} readOnly disabled aria-label={item.checked ? "done" : "to do"} />}
+      {item.task && (
+        <input type="checkbox" checked={item.checked ?? false} readOnly disabled aria-label={item.checked ? "done" : "to do"} />
+      )}
       {item.tokens.map((each, j) => (
         <BlockToken key={j} token={each} depth={depth + 1} isLive={isLive} />
       ))}

@@ -32,10 +32,18 @@ export const Terminal = memo(function Terminal({ text, label = "Output" }: { tex
       {leftOut > 0 && isWhole && <p className="faint small">{bytes(leftOut)} before this are not shown; the export has them.</p>}
       {isCut && !isWhole && (
         <button type="button" className="link" onClick={() => setWhole(true)}>
-          {text.length > MOST_CHARS ? `Show more (${bytes(text.length)} in all)` : leftOut > 0 ? `Show all (${bytes(text.length)})` : `Show all (${lines.length} lines)`}
+          {text.length > MOST_CHARS
+            ? `Show more (${bytes(text.length)} in all)`
+            : leftOut > 0
+              ? `Show all (${bytes(text.length)})`
+              : `Show all (${lines.length} lines)`}
         </button>
       )}
-      {isCut && isWhole && <p className="faint small">The last {ALL_LINES} of {lines.length} lines</p>}
+      {isCut && isWhole && (
+        <p className="faint small">
+          The last {ALL_LINES} of {lines.length} lines
+        </p>
+      )}
       <pre tabIndex={0} role="region" aria-label={label}>
         {runsOf(isWhole ? shown : shown.map(cut)).map((run, i) =>
           run.name ? (

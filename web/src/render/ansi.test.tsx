@@ -20,6 +20,7 @@ function plain(text: string): string {
 }
 
 const ESC = "\u001b";
+// prettier-ignore
 const piece = fc.oneof(
   fc.constantFrom(
     `${ESC}[31m`, `${ESC}[1;4m`, `${ESC}[0m`, `${ESC}[38;5;208m`, `${ESC}[38;2;1;2;3m`, `${ESC}[K`, `${ESC}[2K`, `${ESC}[2J`, `${ESC}[?25l`, `${ESC}[5C`,
@@ -81,7 +82,9 @@ describe("moving in the line", () => {
 
 describe("hostile sequences", () => {
   test("titles, links, clipboards and queries leave nothing behind", () => {
-    expect(plain(`a${ESC}]0;evil\u0007b${ESC}]52;c;aGk=\u0007c${ESC}]8;;http://evil.example${ESC}\\link${ESC}]8;;${ESC}\\${ESC}[6n${ESC}[c`)).toBe("abclink");
+    expect(
+      plain(`a${ESC}]0;evil\u0007b${ESC}]52;c;aGk=\u0007c${ESC}]8;;http://evil.example${ESC}\\link${ESC}]8;;${ESC}\\${ESC}[6n${ESC}[c`),
+    ).toBe("abclink");
   });
 
   test("clearing the screen hides nothing that was printed", () => {

@@ -220,7 +220,7 @@ export class Ansi {
 
   #spans(): AnsiLine {
     const spans: AnsiLine = [];
-    for (let i = 0; i < this.#chars.length; ) {
+    for (let i = 0; i < this.#chars.length;) {
       const style = this.#styles[i] ?? PLAIN;
       let end = i + 1;
       while (end < this.#chars.length && this.#styles[end] === style) end += 1;

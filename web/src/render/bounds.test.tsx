@@ -121,7 +121,16 @@ describe("code", () => {
   });
 
   test("of one giant line is not coloured", () => {
-    const { container } = render(<pre>{coloured(() => expect.fail("was coloured"), "x".repeat(5_000), 100, () => 0)}</pre>);
+    const { container } = render(
+      <pre>
+        {coloured(
+          () => expect.fail("was coloured"),
+          "x".repeat(5_000),
+          100,
+          () => 0,
+        )}
+      </pre>,
+    );
     expect(container.textContent).toHaveLength(5_000);
   });
 });

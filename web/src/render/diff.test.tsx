@@ -10,7 +10,9 @@ afterEach(() => {
   localStorage.clear();
 });
 
-const text = fc.array(fc.constantFrom("a", "b", "c", "", "longer line"), { maxLength: 40 }).map((lines) => lines.map((line) => `${line}\n`).join(""));
+const text = fc
+  .array(fc.constantFrom("a", "b", "c", "", "longer line"), { maxLength: 40 })
+  .map((lines) => lines.map((line) => `${line}\n`).join(""));
 
 test("old and new can be read back from the lines that are kept and left out", () => {
   fc.assert(

@@ -69,7 +69,7 @@ export function linesOf(text: string): string[] {
 /** Where as many lines are added as removed, each has its counterpart. */
 function markWords(lines: DiffLine[], most: number): void {
   let left = most;
-  for (let i = 0; i < lines.length; ) {
+  for (let i = 0; i < lines.length;) {
     const removed = run(lines, i, "removed");
     const added = run(lines, i + removed, "added");
     if (removed > 0 && removed === added && removed <= Math.min(20, left)) {
@@ -123,7 +123,7 @@ function hunksOf(lines: DiffLine[]): { hunks: Hunk[]; skippedAfter: number } {
 /** Rows of two columns: what was removed beside what took its place. */
 export function sideBySide(lines: readonly DiffLine[]): [DiffLine | undefined, DiffLine | undefined][] {
   const rows: [DiffLine | undefined, DiffLine | undefined][] = [];
-  for (let i = 0; i < lines.length; ) {
+  for (let i = 0; i < lines.length;) {
     const line = lines[i];
     if (line?.kind === "same") {
       rows.push([line, line]);

@@ -61,7 +61,7 @@ export function portions(text: string): string[] {
   const parts: string[] = [];
   let start = 0;
   let wasBlank = false;
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const newline = text.indexOf("\n", at);
     const next = newline < 0 ? text.length : newline + 1;
     const length = at - start;
@@ -92,6 +92,7 @@ function drawNode(node: RootContent | ElementContent, key: number): ReactNode {
   );
 }
 
+// prettier-ignore
 const BY_ENDING: Record<string, string> = {
   rs: "rust", ts: "typescript", tsx: "typescript", mts: "typescript", js: "javascript", jsx: "javascript", mjs: "javascript",
   cjs: "javascript", py: "python", rb: "ruby", go: "go", java: "java", kt: "kotlin", c: "c", h: "c", cc: "cpp", cpp: "cpp",

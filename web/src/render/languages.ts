@@ -27,6 +27,7 @@ import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 import { createLowlight } from "lowlight";
 
+// prettier-ignore
 export const lowlight = createLowlight({
   bash, c, cpp, csharp, css, diff, dockerfile, go, ini, java, javascript, json, kotlin, lua, makefile,
   markdown, php, python, ruby, rust, shell, sql, swift, typescript, xml, yaml,

@@ -50,7 +50,7 @@ const HOSTILE = [
   '![x](x "onerror=alert(1)") [a](https://x.example "\\" onmouseover=alert(1) \\"")',
   "[ref]: javascript:alert(1)\n\n[ref]",
   "```html\n<script>alert(1)</script>\n```",
-  "```\"><img src=x onerror=alert(1)>\ncode\n```",
+  '```"><img src=x onerror=alert(1)>\ncode\n```',
   "| <img src=x onerror=alert(1)> | b |\n|---|---|\n| <script>1</script> | [x](javascript:1) |",
   "- [x] <input onfocus=alert(1) autofocus>",
   "# <script>alert(1)</script>",
@@ -69,11 +69,17 @@ describe("hostile text", () => {
 
   test("any mixture of it stays text", () => {
     fc.assert(
-      fc.property(fc.array(fc.oneof(fc.constantFrom(...HOSTILE, "\n", "\n\n", "> ", "- ", "`", "```\n", "**", "_", "|", "[", "](", ")"), fc.string()), { maxLength: 12 }), (parts) => {
-        const view = render(<Markdown text={parts.join("")} />);
-        expectInert(view.container);
-        view.unmount();
-      }),
+      fc.property(
+        fc.array(
+          fc.oneof(fc.constantFrom(...HOSTILE, "\n", "\n\n", "> ", "- ", "`", "```\n", "**", "_", "|", "[", "](", ")"), fc.string()),
+          { maxLength: 12 },
+        ),
+        (parts) => {
+          const view = render(<Markdown text={parts.join("")} />);
+          expectInert(view.container);
+          view.unmount();
+        },
+      ),
       { numRuns: 60 },
     );
   });
@@ -90,7 +96,17 @@ describe("links and pictures", () => {
   test("only addresses that are harmless are links", () => {
     expect(safeHref("https://a.example/x")).toBe("https://a.example/x");
     expect(safeHref("mailto:a@b.example")).toBe("mailto:a@b.example");
-    for (const bad of ["javascript:1", " javascript:1", "data:,x", "file:///x", "//x.example", "/v1/logout", "#x", "", "blob:https://x/1"]) {
+    for (const bad of [
+      "javascript:1",
+      " javascript:1",
+      "data:,x",
+      "file:///x",
+      "//x.example",
+      "/v1/logout",
+      "#x",
+      "",
+      "blob:https://x/1",
+    ]) {
       expect(safeHref(bad)).toBeUndefined();
     }
   });
@@ -153,7 +169,9 @@ describe("giant text", () => {
 
 describe("ordinary Markdown", () => {
   test("has its elements", () => {
-    const root = drawn("# Title\n\nSome *em*, **strong**, ~~gone~~, `code`.\n\n1. one\n2. two\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n> quote\n\n---\n");
+    const root = drawn(
+      "# Title\n\nSome *em*, **strong**, ~~gone~~, `code`.\n\n1. one\n2. two\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n> quote\n\n---\n",
+    );
     for (const name of ["h3", "em", "strong", "del", "code", "ol > li", "table td.right", "blockquote", "hr"]) {
       expect(root.querySelector(name), name).not.toBeNull();
     }

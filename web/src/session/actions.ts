@@ -34,7 +34,12 @@ export function forkSession(session: string, upTo?: number): Promise<Session> {
 }
 
 export function uploadFile(session: string, file: File, signal?: AbortSignal): Promise<Attachment> {
-  return requestJson(path`/v1/sessions/${session}/attachments`, { method: "POST", query: { name: file.name || "pasted" }, bytes: file, signal });
+  return requestJson(path`/v1/sessions/${session}/attachments`, {
+    method: "POST",
+    query: { name: file.name || "pasted" },
+    bytes: file,
+    signal,
+  });
 }
 
 export async function removeFile(session: string, attachment: string): Promise<void> {

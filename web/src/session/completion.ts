@@ -2,7 +2,8 @@
 import type { SlashCommand } from "./items";
 import type { Json } from "./read";
 
-export type Wanted = { kind: "command"; words: string; from: number; to: number } | { kind: "file"; words: string; from: number; to: number };
+export type Wanted =
+  { kind: "command"; words: string; from: number; to: number } | { kind: "file"; words: string; from: number; to: number };
 
 export interface Suggestion {
   /** What replaces the words. */

@@ -135,16 +135,7 @@ export interface EndItem extends Base {
   error?: { category?: string; message: string; remedy?: string };
 }
 
-export type Item =
-  | PromptItem
-  | AnswerItem
-  | ThoughtItem
-  | ContentItem
-  | ToolItem
-  | PlanItem
-  | QuestionItem
-  | NoticeItem
-  | EndItem;
+export type Item = PromptItem | AnswerItem | ThoughtItem | ContentItem | ToolItem | PlanItem | QuestionItem | NoticeItem | EndItem;
 
 export interface QueuedPrompt {
   turn: string;

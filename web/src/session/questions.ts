@@ -14,9 +14,7 @@ export function askQuestion(draft: Draft, event: LogEvent, payload: Json): void 
   const known = toolCallId === undefined ? undefined : draft.toolPlace(toolCallId);
   const knownItem = known === undefined ? undefined : draft.at(known);
   const title =
-    form === "elicitation"
-      ? text(request.message)
-      : (text(call.title) ?? (knownItem?.type === "tool" ? knownItem.title : undefined));
+    form === "elicitation" ? text(request.message) : (text(call.title) ?? (knownItem?.type === "tool" ? knownItem.title : undefined));
   const item: QuestionItem = {
     type: "question",
     ...placed(event),

@@ -45,7 +45,9 @@ describe("tool calls", () => {
   });
 
   test("an update of a call that was never announced is shown", () => {
-    expect(items(log(update("tool_call_update", { toolCallId: "c", status: "failed" })))).toMatchObject([{ type: "tool", status: "failed" }]);
+    expect(items(log(update("tool_call_update", { toolCallId: "c", status: "failed" })))).toMatchObject([
+      { type: "tool", status: "failed" },
+    ]);
   });
 
   test("a call without an end is over with its turn", () => {
@@ -69,11 +71,7 @@ describe("tool calls", () => {
 });
 
 describe("the queue", () => {
-  const queued = log(
-    ...START,
-    ["prompt_received", { by: "eve", prompt: [{ type: "text", text: "next" }] }, "t2"],
-    say("still one", "t1"),
-  );
+  const queued = log(...START, ["prompt_received", { by: "eve", prompt: [{ type: "text", text: "next" }] }, "t2"], say("still one", "t1"));
 
   test("a prompt that waits is no part of the running answer", () => {
     const now = reduce(EMPTY, queued);
@@ -104,10 +102,16 @@ describe("questions", () => {
     expect(waiting.waiting).toMatchObject([{ requestId: "q", title: "Run rm", options: [{ optionId: "o" }] }]);
     const answered = reduce(
       waiting,
-      next(asked, ["permission_resolved", { requestId: "q", by: { who: "client", detail: "token:eve http" }, allowed: true, outcome: { name: "Allow" } }, "t1"]),
+      next(asked, [
+        "permission_resolved",
+        { requestId: "q", by: { who: "client", detail: "token:eve http" }, allowed: true, outcome: { name: "Allow" } },
+        "t1",
+      ]),
     );
     expect(answered.waiting).toEqual([]);
-    expect(answered.items.at(-1)).toMatchObject({ resolution: { who: "client", detail: "token:eve http", allowed: true, choice: "Allow" } });
+    expect(answered.items.at(-1)).toMatchObject({
+      resolution: { who: "client", detail: "token:eve http", allowed: true, choice: "Allow" },
+    });
     expect(waiting.items.at(-1)).not.toHaveProperty("resolution");
   });
 
@@ -177,7 +181,19 @@ describe("whatever the log holds", () => {
 });
 
 test("payloads of any shape are survived", () => {
-  const kinds = ["prompt_received", "turn_ended", "tool_call", "permission_requested", "permission_resolved", "plan", "usage_update", "option_set", "worker_exited", "agent_message_chunk", "whatever"];
+  const kinds = [
+    "prompt_received",
+    "turn_ended",
+    "tool_call",
+    "permission_requested",
+    "permission_resolved",
+    "plan",
+    "usage_update",
+    "option_set",
+    "worker_exited",
+    "agent_message_chunk",
+    "whatever",
+  ];
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.constantFrom(...kinds), fc.jsonValue())), (all) => {
       const events = all.map(([kind, payload], i) => ({ seq: i + 1, time: i, kind, payload }));
@@ -187,7 +203,10 @@ test("payloads of any shape are survived", () => {
 });
 
 test("fifty thousand events in small batches take no quadratic time", () => {
-  const many = log(...START, ...Array.from({ length: 50_000 }, (_, i) => (i % 10 === 0 ? update("tool_call", { toolCallId: `c${i}` }) : say("word "))));
+  const many = log(
+    ...START,
+    ...Array.from({ length: 50_000 }, (_, i) => (i % 10 === 0 ? update("tool_call", { toolCallId: `c${i}` }) : say("word "))),
+  );
   let now = EMPTY;
   for (let i = 0; i < many.length; i += 200) now = reduce(now, many.slice(i, i + 200));
   expect(now.items.length).toBeGreaterThan(9_000);
@@ -211,5 +230,8 @@ function next(before: LogEvent[], ...more: Parameters<typeof log>): LogEvent[] {
 }
 
 function plain(now: Conversation) {
-  return { ...now, places: { ...now.places, tools: [...now.places.tools], openTools: [...now.places.openTools], questions: [...now.places.questions] } };
+  return {
+    ...now,
+    places: { ...now.places, tools: [...now.places.tools], openTools: [...now.places.openTools], questions: [...now.places.questions] },
+  };
 }

@@ -26,7 +26,11 @@ test("rows that were made step by step are those of the whole, and the old ones 
 
 test("while an answer grows the rows of its closed pieces stay the same", () => {
   const rows = new Rows();
-  const events = log(...Array.from({ length: 60 }, (_, i) => update("agent_message_chunk", { content: { type: "text", text: `${i} ${"word ".repeat(200)}\n\nNext ` } })));
+  const events = log(
+    ...Array.from({ length: 60 }, (_, i) =>
+      update("agent_message_chunk", { content: { type: "text", text: `${i} ${"word ".repeat(200)}\n\nNext ` } }),
+    ),
+  );
   let now = EMPTY;
   let old = rows.of(now.items);
   for (const event of events) {

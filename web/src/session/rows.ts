@@ -2,9 +2,7 @@
 import type { AnswerItem, Item } from "./items";
 import { NO_TEXT, openPiece, type Closed } from "./split";
 
-export type Row =
-  | { key: string; item: Item; piece?: undefined }
-  | { key: string; item: AnswerItem; piece: string; isLast: boolean };
+export type Row = { key: string; item: Item; piece?: undefined } | { key: string; item: AnswerItem; piece: string; isLast: boolean };
 
 /**
  * Makes rows and keeps those whose item is the same, so that they need not be drawn again.
@@ -43,7 +41,9 @@ export class Rows {
   #make(item: Item): Row[] {
     if (item.type !== "answer") return [{ key: item.key, item }];
     const { text } = item;
-    const rows: Row[] = [{ key: text.start === 0 ? item.key : `${item.key}.${text.start}`, item, piece: openPiece(text).text, isLast: true }];
+    const rows: Row[] = [
+      { key: text.start === 0 ? item.key : `${item.key}.${text.start}`, item, piece: openPiece(text).text, isLast: true },
+    ];
     for (let { closed } = text; closed; closed = closed.before) {
       let row = this.#closed.get(closed);
       if (!row) {

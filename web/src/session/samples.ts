@@ -23,16 +23,26 @@ const sample: fc.Arbitrary<Sample> = fc.oneof(
   fc
     .tuple(id, fc.constantFrom("in_progress", "completed", "failed", "odd"), turn)
     .map(([toolCallId, status, t]) => update("tool_call_update", { toolCallId, status, content: [] }, t)),
-  fc.tuple(fc.array(words, { maxLength: 3 }), turn).map(([all, t]) => update("plan", { entries: all.map((content) => ({ content, status: "pending" })) }, t)),
+  fc
+    .tuple(fc.array(words, { maxLength: 3 }), turn)
+    .map(([all, t]) => update("plan", { entries: all.map((content) => ({ content, status: "pending" })) }, t)),
   fc.tuple(words, turn).map(([text, t]): Sample => ["prompt_received", { by: "x", prompt: [{ type: "text", text }] }, t]),
   turn.map((t): Sample => ["turn_started", {}, t]),
   turn.map((t): Sample => ["turn_ended", { stopReason: "end_turn" }, t]),
   turn.map((t): Sample => ["prompt_dropped", { reason: "cancelled" }, t]),
-  fc.tuple(id, fc.boolean(), turn).map(([requestId, ask, t]): Sample => ["permission_requested", { requestId, ask, request: { toolCall: { toolCallId: requestId }, options: [] } }, t]),
+  fc
+    .tuple(id, fc.boolean(), turn)
+    .map(([requestId, ask, t]): Sample => [
+      "permission_requested",
+      { requestId, ask, request: { toolCall: { toolCallId: requestId }, options: [] } },
+      t,
+    ]),
   fc.tuple(id, turn).map(([requestId, t]): Sample => ["permission_resolved", { requestId, by: { who: "client" }, allowed: true }, t]),
   fc.tuple(id, words).map(([terminalId, data]): Sample => ["terminal_output", { terminalId, data }, "t1"]),
   id.map((terminalId): Sample => ["terminal_exited", { terminalId, exitCode: 0 }, "t1"]),
-  fc.tuple(id, id, turn).map(([toolCallId, terminalId, t]) => update("tool_call_update", { toolCallId, content: [{ type: "terminal", terminalId }] }, t)),
+  fc
+    .tuple(id, id, turn)
+    .map(([toolCallId, terminalId, t]) => update("tool_call_update", { toolCallId, content: [{ type: "terminal", terminalId }] }, t)),
   words.map((text): Sample => ["agent_stderr", { text }, "t1"]),
   fc.constant<Sample>(["worker_exited", { code: 1, stopped: false }, "t1"]),
   fc.constant(update("something_new", {})),

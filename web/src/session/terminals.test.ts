@@ -10,7 +10,13 @@ type Sample = Parameters<typeof log>[number];
 
 const printed = (data: string, terminalId = "term_1"): Sample => ["terminal_output", { terminalId, data }, "t1"];
 const exited = (payload: object): Sample => ["terminal_exited", { terminalId: "term_1", ...payload }, "t1"];
-const CALL = update("tool_call", { toolCallId: "c", title: "Run", kind: "execute", status: "in_progress", content: [{ type: "terminal", terminalId: "term_1" }] });
+const CALL = update("tool_call", {
+  toolCallId: "c",
+  title: "Run",
+  kind: "execute",
+  status: "in_progress",
+  content: [{ type: "terminal", terminalId: "term_1" }],
+});
 
 function toolsOf(events: LogEvent[]): ToolItem[] {
   return reduce(EMPTY, events).items.filter((item) => item.type === "tool");
@@ -27,7 +33,9 @@ test("output that comes before, around and after the call that names its termina
       const inTwo = reduce(reduce(EMPTY, events.slice(0, some)), events.slice(Math.max(0, some - 2)));
       expect(inTwo).toEqual(whole);
       expect(whole.items).toHaveLength(1);
-      expect(toolsOf(events)[0]?.terminals).toEqual({ term_1: { text: pieces.join(""), exit: { code: 3, signal: undefined }, isTruncated: false } });
+      expect(toolsOf(events)[0]?.terminals).toEqual({
+        term_1: { text: pieces.join(""), exit: { code: 3, signal: undefined }, isTruncated: false },
+      });
     }),
   );
 });
@@ -37,10 +45,19 @@ test("a terminal that nobody has named shows nothing, and is no odd update", () 
 });
 
 test("two calls may name one terminal, and one call two", () => {
-  const twoTerminals = update("tool_call_update", { toolCallId: "d", content: [{ type: "terminal", terminalId: "term_1" }, { type: "terminal", terminalId: "__proto__" }] });
+  const twoTerminals = update("tool_call_update", {
+    toolCallId: "d",
+    content: [
+      { type: "terminal", terminalId: "term_1" },
+      { type: "terminal", terminalId: "__proto__" },
+    ],
+  });
   const [first, second] = toolsOf(log(CALL, twoTerminals, printed("a"), printed("b", "__proto__")));
   expect(Object.entries(first?.terminals ?? {}).map(([id, { text }]) => [id, text])).toEqual([["term_1", "a"]]);
-  expect(Object.entries(second?.terminals ?? {}).map(([id, { text }]) => [id, text])).toEqual([["term_1", "a"], ["__proto__", "b"]]);
+  expect(Object.entries(second?.terminals ?? {}).map(([id, { text }]) => [id, text])).toEqual([
+    ["term_1", "a"],
+    ["__proto__", "b"],
+  ]);
 });
 
 test("only the call that has a terminal changes with its output", () => {
@@ -62,7 +79,11 @@ test("of a terminal that prints without end the end is kept", () => {
 
 test("a call is marked while a question about it waits", () => {
   const call = update("tool_call", { toolCallId: "c", title: "Edit", status: "pending" });
-  const asked: Sample = ["permission_requested", { requestId: "q", ask: true, request: { toolCall: { toolCallId: "c" }, options: [] } }, "t1"];
+  const asked: Sample = [
+    "permission_requested",
+    { requestId: "q", ask: true, request: { toolCall: { toolCallId: "c" }, options: [] } },
+    "t1",
+  ];
   const resolved: Sample = ["permission_resolved", { requestId: "q", by: { who: "client" }, allowed: true }, "t1"];
   expect(toolsOf(log(call, asked))[0]?.isAsked).toBe(true);
   expect(toolsOf(log(call, asked, resolved))[0]?.isAsked).toBe(false);
@@ -75,7 +96,12 @@ test("silence while a question waits is not worth a word, and a plan ends with i
   expect(titles(log(asked, quiet))).toEqual([]);
   expect(titles(log(quiet))).toHaveLength(1);
 
-  const planned = log(["turn_started", {}, "t1"], update("plan", { entries: [{ content: "a", status: "completed" }] }), ["turn_ended", {}, "t1"], ["turn_started", {}, "t2"]);
+  const planned = log(
+    ["turn_started", {}, "t1"],
+    update("plan", { entries: [{ content: "a", status: "completed" }] }),
+    ["turn_ended", {}, "t1"],
+    ["turn_started", {}, "t2"],
+  );
   expect(reduce(EMPTY, planned.slice(0, 3)).plan).toBeDefined();
   expect(reduce(EMPTY, planned).plan).toBeUndefined();
 });

@@ -18,7 +18,11 @@ export function applyTerminal(draft: Draft, event: LogEvent, payload: Json): voi
   const next =
     event.kind === "terminal_output"
       ? { ...output, text: keepTail(output.text + (text(payload.data) ?? "")) }
-      : { text: output.text, exit: { code: number(payload.exitCode), signal: text(payload.signal) }, isTruncated: payload.truncated === true };
+      : {
+          text: output.text,
+          exit: { code: number(payload.exitCode), signal: text(payload.signal) },
+          isTruncated: payload.truncated === true,
+        };
   draft.noteTerminal(id, { output: next, calls });
   for (const place of calls) put(draft, place, id, next);
 }

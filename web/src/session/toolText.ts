@@ -14,7 +14,12 @@ export function commandOf(input: unknown): string | undefined {
 export function actionOf(call: Json): string | undefined {
   const command = commandOf(call.rawInput);
   if (command !== undefined) return command;
-  const paths = [...list(call.content).map(object).filter((part) => part.type === "diff"), ...list(call.locations).map(object)].flatMap((each) => text(each.path) ?? []);
+  const paths = [
+    ...list(call.content)
+      .map(object)
+      .filter((part) => part.type === "diff"),
+    ...list(call.locations).map(object),
+  ].flatMap((each) => text(each.path) ?? []);
   const [path = text(object(call.rawInput).path) ?? text(object(call.rawInput).file_path)] = paths;
   const others = new Set(paths).size - 1;
   return path !== undefined && others > 0 ? `${path} and ${others} more` : path;

@@ -43,9 +43,16 @@ export function AgentsView() {
       {problem && <ProblemNotice problem={problem} />}
       <div className="agent-cards">
         {present.map((agent) => (
-          <AgentCard key={agent.id} agent={agent} isLooking={unseen.has(agent.id)} onNew={mayMake ? () => setChosen(agent.id) : undefined} />
+          <AgentCard
+            key={agent.id}
+            agent={agent}
+            isLooking={unseen.has(agent.id)}
+            onNew={mayMake ? () => setChosen(agent.id) : undefined}
+          />
         ))}
-        {isLooking && agents.length === 0 && Array.from({ length: 4 }, (_, i) => <div key={i} className="agent-card pending" aria-hidden="true" />)}
+        {isLooking &&
+          agents.length === 0 &&
+          Array.from({ length: 4 }, (_, i) => <div key={i} className="agent-card pending" aria-hidden="true" />)}
       </div>
       {absent.length > 0 && (
         <section className="absent">

@@ -19,7 +19,13 @@ export function AgentCard({ agent, isLooking, onNew }: { agent: Agent; isLooking
   const standing = standingOf(agent);
   const [word, tone] = LOOK[standing];
   return (
-    <article className="agent-card" aria-label={agent.name} aria-busy={isLooking || undefined} data-agent={agent.id} data-standing={standing}>
+    <article
+      className="agent-card"
+      aria-label={agent.name}
+      aria-busy={isLooking || undefined}
+      data-agent={agent.id}
+      data-standing={standing}
+    >
       <header>
         <h2>{visible(agent.name)}</h2>
         <span className={`badge ${tone}`}>{word}</span>
@@ -105,7 +111,11 @@ function Models({ agent }: { agent: Agent }) {
   const first = names.slice(0, MODELS_SHOWN);
   const rest = names.slice(MODELS_SHOWN);
   const item = (model: (typeof names)[number]) => (
-    <li key={model.id} title={[model.id, model.description].filter(Boolean).join(": ")} className={model.id === defaultModel ? "model standard" : "model"}>
+    <li
+      key={model.id}
+      title={[model.id, model.description].filter(Boolean).join(": ")}
+      className={model.id === defaultModel ? "model standard" : "model"}
+    >
       {model.label}
       {model.id === defaultModel && <span className="sr-only"> (default)</span>}
     </li>

@@ -58,7 +58,11 @@ export function ApprovalsView() {
       <header className="view-head">
         <h1>Approvals</h1>
         <span className="muted small" role="status">
-          {questions.length === 0 ? "" : questions.length === 1 ? "1 question waiting for you" : `${questions.length} questions waiting for you`}
+          {questions.length === 0
+            ? ""
+            : questions.length === 1
+              ? "1 question waiting for you"
+              : `${questions.length} questions waiting for you`}
         </span>
       </header>
       {questions.length > 0 && !mayAnswer && <Notice>You are an observer here: others answer these.</Notice>}
@@ -80,7 +84,9 @@ export function ApprovalsView() {
         <div className="empty">
           <Icon name="approvals" size={28} />
           <h2>Nothing is waiting for you</h2>
-          <p className="muted">When an agent asks for permission, or for anything else, in any session, the question is here to be answered.</p>
+          <p className="muted">
+            When an agent asks for permission, or for anything else, in any session, the question is here to be answered.
+          </p>
         </div>
       )}
     </div>

@@ -41,7 +41,10 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
   const usable = useMemo(() => inOrder(agents).filter((agent) => agent.isUsable), [agents]);
   const agentId = agentFor(draft.agent, usable, known, isLooking);
   const agent = agents.find((each) => each.id === agentId);
-  const options = useHeardOptions(agentId, useMemo(() => [...known.sessions.values()], [known]));
+  const options = useHeardOptions(
+    agentId,
+    useMemo(() => [...known.sessions.values()], [known]),
+  );
   const offers = offersOf(agent, options, draft.model);
   const recent = recentDirectories(known, agentId);
   // Most sessions go on where the last one was.
@@ -78,8 +81,16 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
         <div className="pair">
           <label className="field">
             <span>Agent</span>
-            <select className="input" name="agent" value={agentId} disabled={!!made} onChange={(event) => change({ agent: event.target.value, model: "", mode: "", effort: "" })}>
-              {usable.length === 0 && <option value={agentId}>{isLooking ? agentId || "Looking for agents …" : "No agent is ready"}</option>}
+            <select
+              className="input"
+              name="agent"
+              value={agentId}
+              disabled={!!made}
+              onChange={(event) => change({ agent: event.target.value, model: "", mode: "", effort: "" })}
+            >
+              {usable.length === 0 && (
+                <option value={agentId}>{isLooking ? agentId || "Looking for agents …" : "No agent is ready"}</option>
+              )}
               {usable.map((each) => (
                 <option key={each.id} value={each.id}>
                   {each.name}
@@ -88,7 +99,15 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
               ))}
             </select>
           </label>
-          <ChoiceField label="Model" name="model" value={draft.model} choices={offers.models} standard={offers.defaults.model} isDisabled={!!made} onChange={(model) => change({ model, effort: "" })} />
+          <ChoiceField
+            label="Model"
+            name="model"
+            value={draft.model}
+            choices={offers.models}
+            standard={offers.defaults.model}
+            isDisabled={!!made}
+            onChange={(model) => change({ model, effort: "" })}
+          />
         </div>
         <div className="field">
           <label htmlFor={id}>Directory</label>
@@ -114,7 +133,14 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
           {recent.length > 0 && !made && (
             <div className="recent" role="group" aria-label="Recently used">
               {recent.slice(0, RECENT_SHOWN).map((path) => (
-                <button key={path} type="button" className="recent-path mono" aria-pressed={path === cwd} title={cutLine(path, 600)} onClick={() => change({ cwd: path })}>
+                <button
+                  key={path}
+                  type="button"
+                  className="recent-path mono"
+                  aria-pressed={path === cwd}
+                  title={cutLine(path, 600)}
+                  onClick={() => change({ cwd: path })}
+                >
                   <bdi>{cutLine(path, 600)}</bdi>
                 </button>
               ))}
@@ -138,11 +164,31 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
         <details className="more-options">
           <summary>Mode, effort, permissions, title</summary>
           <div className="pair">
-            <ChoiceField label="Mode" name="mode" value={draft.mode} choices={offers.modes} isDisabled={!!made} onChange={(mode) => change({ mode })} />
-            <ChoiceField label="Effort" name="effort" value={draft.effort} choices={offers.efforts} isDisabled={!!made} onChange={(effort) => change({ effort })} />
+            <ChoiceField
+              label="Mode"
+              name="mode"
+              value={draft.mode}
+              choices={offers.modes}
+              isDisabled={!!made}
+              onChange={(mode) => change({ mode })}
+            />
+            <ChoiceField
+              label="Effort"
+              name="effort"
+              value={draft.effort}
+              choices={offers.efforts}
+              isDisabled={!!made}
+              onChange={(effort) => change({ effort })}
+            />
             <label className="field">
               <span>Permissions</span>
-              <select className="input" name="permissions" value={draft.permissions} disabled={!!made} onChange={(event) => change({ permissions: event.target.value })}>
+              <select
+                className="input"
+                name="permissions"
+                value={draft.permissions}
+                disabled={!!made}
+                onChange={(event) => change({ permissions: event.target.value })}
+              >
                 {PERMISSIONS.map((each) => (
                   <option key={each.id} value={each.id}>
                     {each.name}
@@ -152,7 +198,15 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
             </label>
             <label className="field">
               <span>Title</span>
-              <input className="input" name="title" value={draft.title} maxLength={200} disabled={!!made} placeholder="From the first prompt" onChange={(event) => change({ title: event.target.value })} />
+              <input
+                className="input"
+                name="title"
+                value={draft.title}
+                maxLength={200}
+                disabled={!!made}
+                placeholder="From the first prompt"
+                onChange={(event) => change({ title: event.target.value })}
+              />
             </label>
           </div>
         </details>

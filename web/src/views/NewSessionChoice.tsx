@@ -27,7 +27,16 @@ export function ChoiceField({ label, name, value, choices, standard, isDisabled,
           ))}
         </select>
       ) : (
-        <input className="input" name={name} value={value} disabled={isDisabled} placeholder="Default" autoComplete="off" spellCheck={false} onChange={(event) => onChange(event.target.value)} />
+        <input
+          className="input"
+          name={name}
+          value={value}
+          disabled={isDisabled}
+          placeholder="Default"
+          autoComplete="off"
+          spellCheck={false}
+          onChange={(event) => onChange(event.target.value)}
+        />
       )}
     </label>
   );

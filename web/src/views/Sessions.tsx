@@ -90,25 +90,32 @@ export function SessionsView() {
       {!isBare && <SessionsFilters query={query} onChange={setQuery} search={search} onLeave={() => go(0)} waiting={waiting.size} />}
       {listing?.problem && !listing.problem.isUnreachable && <ProblemNotice problem={listing.problem} />}
       <p className="sr-only" role="status">
-        {isFirstLoad ? "Reading the sessions" : `${rows.length}${hasMore ? " or more" : ""} ${rows.length === 1 && !hasMore ? "session" : "sessions"}`}
+        {isFirstLoad
+          ? "Reading the sessions"
+          : `${rows.length}${hasMore ? " or more" : ""} ${rows.length === 1 && !hasMore ? "session" : "sessions"}`}
       </p>
       {rows.length > 0 ? (
-        <div ref={place} className="session-rows" role="list" aria-label="Sessions" onFocus={(event) => setChosen(idOf(event.target) ?? chosen)}>
+        <div
+          ref={place}
+          className="session-rows"
+          role="list"
+          aria-label="Sessions"
+          onFocus={(event) => setChosen(idOf(event.target) ?? chosen)}
+        >
           <VList ref={list} data={rows} onScroll={look} keepMounted={here < 0 ? undefined : [here]}>
-            {(row) => (
-              <SessionRow
-                key={row.id}
-                session={row}
-                pending={waiting.get(row.id) ?? 0}
-                isChosen={row.id === chosen}
-              />
-            )}
+            {(row) => <SessionRow key={row.id} session={row} pending={waiting.get(row.id) ?? 0} isChosen={row.id === chosen} />}
           </VList>
         </div>
       ) : isFirstLoad ? (
         <Skeleton />
       ) : (
-        !listing.isLoading && <NoSessions isFiltered={!isEverything(query)} onClear={() => setQuery(everything)} onNew={mayMake ? () => setMaking(true) : undefined} />
+        !listing.isLoading && (
+          <NoSessions
+            isFiltered={!isEverything(query)}
+            onClear={() => setQuery(everything)}
+            onNew={mayMake ? () => setMaking(true) : undefined}
+          />
+        )
       )}
       {hasMore && rows.length < AHEAD && !listing?.isLoading && (
         <Button look="quiet" onClick={() => void sessions.more(query)}>

@@ -21,7 +21,8 @@ export function NoSessions({ isFiltered, onClear, onNew }: { isFiltered: boolean
       {onNew ? (
         <>
           <p className="muted">
-            A session is a conversation with an agent in a directory. It stays here, whoever comes and goes. See which <Link href="/agents">agents</Link> there are.
+            A session is a conversation with an agent in a directory. It stays here, whoever comes and goes. See which{" "}
+            <Link href="/agents">agents</Link> there are.
           </p>
           <Button look="primary" icon="plus" onClick={onNew}>
             New session

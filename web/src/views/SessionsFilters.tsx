@@ -58,7 +58,9 @@ export function SessionsFilters({ query, onChange, search, onLeave, waiting }: P
             }
           }}
         />
-        <kbd aria-hidden="true" className="wide-only">/</kbd>
+        <kbd aria-hidden="true" className="wide-only">
+          /
+        </kbd>
       </label>
       <div className="chips" role="group" aria-label="Status">
         <Chip isOn={query.standing === ""} label="All" onClick={() => onChange({ ...query, standing: "" })} />

@@ -25,7 +25,10 @@ export const SessionRow = memo(function SessionRow({ session, pending, isChosen 
   return (
     <div role="listitem" className={isChosen ? "session-row chosen" : "session-row"} data-session={session.id} data-standing={standing}>
       <div className="session-row-main">
-        <Link href={pathOf({ view: "session", id: session.id })} className={session.title ? "session-row-title" : "session-row-title untitled"}>
+        <Link
+          href={pathOf({ view: "session", id: session.id })}
+          className={session.title ? "session-row-title" : "session-row-title untitled"}
+        >
           {titleOf(session)}
         </Link>
         <div className="session-row-sub">

@@ -28,7 +28,16 @@ afterEach(() => {
 });
 
 const asked = (requestId: string, since: number) =>
-  ({ requestId, sessionId: "s1", agent: "demo", since, title: "Do it?", kind: "permission", options: [{ optionId: "yes", name: "Allow once", kind: "allow_once" }], request: {} }) as unknown as Permission;
+  ({
+    requestId,
+    sessionId: "s1",
+    agent: "demo",
+    since,
+    title: "Do it?",
+    kind: "permission",
+    options: [{ optionId: "yes", name: "Allow once", kind: "allow_once" }],
+    request: {},
+  }) as unknown as Permission;
 
 const settle = () => act(() => vi.advanceTimersByTimeAsync(SETTLE + 1));
 const first = () => screen.getAllByRole("button", { name: "Allow once" })[0] as HTMLElement;

@@ -1,6 +1,16 @@
 // Where prompts are written: text over several lines, files, commands, mentions; and the
 // button that stops the running turn.
-import { useEffect, useId, useImperativeHandle, useRef, useState, type ClipboardEvent, type KeyboardEvent, type Ref, type RefObject } from "react";
+import {
+  useEffect,
+  useId,
+  useImperativeHandle,
+  useRef,
+  useState,
+  type ClipboardEvent,
+  type KeyboardEvent,
+  type Ref,
+  type RefObject,
+} from "react";
 import { Button, IconButton } from "../../parts/Button";
 import { accept, type Suggestion } from "../../session/completion";
 import type { SlashCommand } from "../../session/items";
@@ -40,7 +50,21 @@ interface Props {
 
 const NO_ANSWER = () => undefined;
 
-export function Composer({ session, cwd, commands, attachments, isRunning, areCommandsLeft = false, isStopping, isDisabled, input, ref, answerFor = NO_ANSWER, onStop, onSend }: Props) {
+export function Composer({
+  session,
+  cwd,
+  commands,
+  attachments,
+  isRunning,
+  areCommandsLeft = false,
+  isStopping,
+  isDisabled,
+  input,
+  ref,
+  answerFor = NO_ANSWER,
+  onStop,
+  onSend,
+}: Props) {
   const [text, setText] = useState(() => draftOf(session));
   const [cursor, setCursor] = useState(0);
   const [chosen, setChosen] = useState(0);
@@ -53,7 +77,15 @@ export function Composer({ session, cwd, commands, attachments, isRunning, areCo
 
   const latest = useRef(text);
   latest.current = text;
-  const { sending, unsent, problem, send: deliver, again, forget, renew } = useSending(session, cwd, (back) => {
+  const {
+    sending,
+    unsent,
+    problem,
+    send: deliver,
+    again,
+    forget,
+    renew,
+  } = useSending(session, cwd, (back) => {
     // What could not be sent goes back to where it was written, if nothing new is there.
     if (latest.current !== "") return false;
     setText(back.text);

@@ -30,7 +30,9 @@ export function EndRow({ item }: { item: EndItem }) {
         </Notice>
       )}
       <div className="end-line">
-        <span className={item.stopReason === "end_turn" ? "" : "strong"}>{REASONS[item.stopReason] ?? `Ended: ${cutLine(item.stopReason, 100)}`}</span>
+        <span className={item.stopReason === "end_turn" ? "" : "strong"}>
+          {REASONS[item.stopReason] ?? `Ended: ${cutLine(item.stopReason, 100)}`}
+        </span>
         {parts.map((part) => (
           <span key={part}>{part}</span>
         ))}

@@ -15,7 +15,9 @@ interface Props {
 
 export function Form({ request, isBusy, isReady, onAnswer }: Props) {
   const fields = fieldsOf(object(request.requestedSchema));
-  const [values, setValues] = useState<Record<string, unknown>>(() => Object.fromEntries(fields.map((field) => [field.name, field.initial])));
+  const [values, setValues] = useState<Record<string, unknown>>(() =>
+    Object.fromEntries(fields.map((field) => [field.name, field.initial])),
+  );
   const href = safeHref(text(request.url) ?? "");
   const set = (name: string, value: unknown) => setValues((all) => ({ ...all, [name]: value }));
   return (
@@ -68,7 +70,13 @@ function FieldView({ field, value, onChange }: { field: Field; value: unknown; o
     return (
       <div className="field">
         <label className="check">
-          <input type="checkbox" {...shared} required={false} checked={value === true} onChange={(event) => onChange(event.target.checked)} />
+          <input
+            type="checkbox"
+            {...shared}
+            required={false}
+            checked={value === true}
+            onChange={(event) => onChange(event.target.checked)}
+          />
           {visible(field.title)}
         </label>
         {hint}
@@ -87,7 +95,9 @@ function FieldView({ field, value, onChange }: { field: Field; value: unknown; o
           className="input"
           multiple={field.type === "array"}
           value={field.type === "array" ? (value as string[]) : String(value ?? "")}
-          onChange={(event) => onChange(field.type === "array" ? [...event.target.selectedOptions].map((option) => option.value) : event.target.value)}
+          onChange={(event) =>
+            onChange(field.type === "array" ? [...event.target.selectedOptions].map((option) => option.value) : event.target.value)
+          }
         >
           {field.type !== "array" && <option value="">{field.isRequired ? "Choose …" : "None"}</option>}
           {field.choices.map((choice) => (

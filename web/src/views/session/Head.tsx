@@ -59,7 +59,9 @@ export function Head({ open, store, title, isRaw, onRaw }: Props) {
           <Menu
             label="More"
             disabled={items.length === 0}
-            items={items.map((item) => (item.label.startsWith("Rename") ? { ...item, label: "Rename", run: () => setRenaming(true) } : item))}
+            items={items.map((item) =>
+              item.label.startsWith("Rename") ? { ...item, label: "Rename", run: () => setRenaming(true) } : item,
+            )}
           />
         </span>
       </div>
@@ -104,7 +106,15 @@ function PlanBadge({ entries }: { entries: readonly PlanEntry[] }) {
   );
 }
 
-function Choice({ label, choosable, onChoose }: { label: string; choosable: Choosable | null | undefined; onChoose: (id: string) => void }) {
+function Choice({
+  label,
+  choosable,
+  onChoose,
+}: {
+  label: string;
+  choosable: Choosable | null | undefined;
+  onChoose: (id: string) => void;
+}) {
   if (!choosable || choosable.values.length === 0) return null;
   const current = choosable.values.find((value) => value.id === choosable.current);
   return (

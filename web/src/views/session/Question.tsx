@@ -65,7 +65,9 @@ export function Answers({ item, isShort }: { item: QuestionItem; isShort?: boole
   return (
     <>
       {item.form === "elicitation" ? (
-        isShort ? null : <Form request={item.request} isBusy={busy !== undefined} isReady={isReady} onAnswer={(response) => give("form", { response })} />
+        isShort ? null : (
+          <Form request={item.request} isBusy={busy !== undefined} isReady={isReady} onAnswer={(response) => give("form", { response })} />
+        )
       ) : (
         <div className="answers" role="group" aria-label="Answers">
           {item.options.slice(0, MOST_OPTIONS).map((option, i) => (

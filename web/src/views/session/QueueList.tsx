@@ -28,7 +28,13 @@ export function QueueList({ session, queue }: { session: string; queue: readonly
             <Icon name="clock" size={13} />
             <span className="queue-text">{cutLine(wordsOf(prompt), 300)}</span>
             {prompt.by && <span className="faint">{cutLine(nameOf(prompt.by), 100)}</span>}
-            <IconButton icon="close" label="Drop this prompt" className="small-button" isBusy={going === prompt.turn} onClick={() => drop(prompt.turn)} />
+            <IconButton
+              icon="close"
+              label="Drop this prompt"
+              className="small-button"
+              isBusy={going === prompt.turn}
+              onClick={() => drop(prompt.turn)}
+            />
           </li>
         ))}
       </ol>

@@ -24,7 +24,14 @@ export function RawEvents({ events, seq }: Props) {
   return (
     <div className="raw-events">
       <div className="raw-tools">
-        <input className="input" type="search" placeholder="Filter by kind" aria-label="Filter by kind" value={filter} onChange={(event) => setFilter(event.target.value)} />
+        <input
+          className="input"
+          type="search"
+          placeholder="Filter by kind"
+          aria-label="Filter by kind"
+          value={filter}
+          onChange={(event) => setFilter(event.target.value)}
+        />
         <span className="faint small">{shown.length} events, the latest first</span>
       </div>
       <VList data={shown} className="raw-list" role="region" aria-label="Raw events" tabIndex={0}>

@@ -134,7 +134,9 @@ function TerminalPart({ id, item }: { id: string; item: ToolItem }): ReactNode {
   return (
     <>
       {words !== "" && <Terminal text={words} />}
-      {words === "" && isRunning && !served?.exit && !served?.isLost && <p className="faint small">A terminal runs; it has printed nothing yet.</p>}
+      {words === "" && isRunning && !served?.exit && !served?.isLost && (
+        <p className="faint small">A terminal runs; it has printed nothing yet.</p>
+      )}
       {served?.isTruncated && <p className="faint small">It printed more than is kept.</p>}
       {served?.isLost && <p className="faint small">Nobody knows how it ended: what ran it is gone.</p>}
       {served?.exit && !item.exit && <Exit exit={served.exit} />}
@@ -155,7 +157,11 @@ function Raw({ item }: { item: ToolItem }) {
     <Fold name={`${item.key}.raw`} summary={<span className="faint">{label}</span>} className="raw-fold">
       {() =>
         parts.map((value, i) =>
-          typeof value === "string" ? <Code key={i} text={value} /> : <Code key={i} text={JSON.stringify(value, null, 2)} language="json" />,
+          typeof value === "string" ? (
+            <Code key={i} text={value} />
+          ) : (
+            <Code key={i} text={JSON.stringify(value, null, 2)} language="json" />
+          ),
         )
       }
     </Fold>

@@ -22,7 +22,12 @@ export function Waiting({ questions, total, onShow }: Props) {
   // The title is the agent's; what it would do is not.
   const action = first.form === "elicitation" ? undefined : actionOf(object(first.request.toolCall));
   return (
-    <section className="waiting" aria-label="Waiting for you" onFocus={() => take(first.requestId)} onMouseDown={() => take(first.requestId)}>
+    <section
+      className="waiting"
+      aria-label="Waiting for you"
+      onFocus={() => take(first.requestId)}
+      onMouseDown={() => take(first.requestId)}
+    >
       <Icon name={first.limit ? "pause" : "question"} />
       <button type="button" className="link waiting-title" onClick={() => onShow(first)}>
         {cutLine(first.title, 200)}

@@ -50,12 +50,30 @@ const OPTIONS = [
 
 function question(changes: Partial<QuestionItem> = {}, call: Json = {}): QuestionItem {
   const id = `k${++n}`;
-  return { type: "question", key: id, seq: n, time: 0, requestId: id, form: "permission", isForPerson: true, title: "Do it?", request: { toolCall: call }, options: OPTIONS, ...changes };
+  return {
+    type: "question",
+    key: id,
+    seq: n,
+    time: 0,
+    requestId: id,
+    form: "permission",
+    isForPerson: true,
+    title: "Do it?",
+    request: { toolCall: call },
+    options: OPTIONS,
+    ...changes,
+  };
 }
 
 let shown: string[] = [];
 
-function Page({ waiting, onScreen = new Set(waiting.map((each) => each.requestId)) }: { waiting: QuestionItem[]; onScreen?: ReadonlySet<string> }) {
+function Page({
+  waiting,
+  onScreen = new Set(waiting.map((each) => each.requestId)),
+}: {
+  waiting: QuestionItem[];
+  onScreen?: ReadonlySet<string>;
+}) {
   const { current, answerFor } = useAnswerKeys("s1", waiting, onScreen, (each) => shown.push(each.requestId));
   const attachments = useAttachments("s1");
   const [input] = useState(() => createRef<HTMLTextAreaElement>());
@@ -64,7 +82,18 @@ function Page({ waiting, onScreen = new Set(waiting.map((each) => each.requestId
       {waiting.map((item) => (
         <QuestionCard key={item.key} item={item} />
       ))}
-      <Composer session="s1" cwd="/" commands={[]} attachments={attachments} isRunning isStopping={false} isDisabled={false} input={input} answerFor={answerFor} onStop={() => undefined} />
+      <Composer
+        session="s1"
+        cwd="/"
+        commands={[]}
+        attachments={attachments}
+        isRunning
+        isStopping={false}
+        isDisabled={false}
+        input={input}
+        answerFor={answerFor}
+        onStop={() => undefined}
+      />
     </AtQuestion.Provider>
   );
 }
@@ -159,7 +188,8 @@ test("a key brings a question on the screen before one can answer it", () => {
 });
 
 test("a card is seen when most of it is, or when it fills the screen", () => {
-  const seen = (intersectionRatio: number, height: number) => isSeen({ intersectionRatio, intersectionRect: { height } as DOMRectReadOnly, rootBounds: { height: 800 } as DOMRectReadOnly });
+  const seen = (intersectionRatio: number, height: number) =>
+    isSeen({ intersectionRatio, intersectionRect: { height } as DOMRectReadOnly, rootBounds: { height: 800 } as DOMRectReadOnly });
   expect(seen(0.7, 100)).toBe(true);
   expect(seen(0.1, 600)).toBe(true);
   expect(seen(0.3, 100)).toBe(false);
@@ -252,7 +282,16 @@ function draw(item: QuestionItem) {
 
 test("a question without a command shows its input, its content and its changes", () => {
   const { container } = draw(
-    question({}, { rawInput: { url: "https://evil.example", method: "PUT" }, content: [{ type: "content", content: { type: "text", text: "uploads **all**" } }, { type: "diff", path: "/home/me/a", oldText: "x", newText: "y" }] }),
+    question(
+      {},
+      {
+        rawInput: { url: "https://evil.example", method: "PUT" },
+        content: [
+          { type: "content", content: { type: "text", text: "uploads **all**" } },
+          { type: "diff", path: "/home/me/a", oldText: "x", newText: "y" },
+        ],
+      },
+    ),
   );
   for (const words of ["uploads all", "Input as it came"]) expect(container.textContent).toContain(words);
   expect(screen.getByRole("figure", { name: "Changes of a" })).toBeTruthy();
@@ -262,10 +301,11 @@ test("a question without a command shows its input, its content and its changes"
 });
 
 test("what the question leaves out is taken from the call that it is about", () => {
-  const events = log(
-    update("tool_call", { toolCallId: "c", title: "Run", rawInput: { command: ["rm", "-rf", "a b"] } }),
-    ["permission_requested", { requestId: "q", ask: true, request: { toolCall: { toolCallId: "c" }, options: OPTIONS } }, "t1"],
-  );
+  const events = log(update("tool_call", { toolCallId: "c", title: "Run", rawInput: { command: ["rm", "-rf", "a b"] } }), [
+    "permission_requested",
+    { requestId: "q", ask: true, request: { toolCall: { toolCallId: "c" }, options: OPTIONS } },
+    "t1",
+  ]);
   const item = reduce(EMPTY, events).waiting[0];
   if (item) draw(item);
   expect(screen.getByLabelText("Command").textContent).toBe("rm -rf 'a b'");
@@ -287,7 +327,11 @@ test("what a question says twice is shown once", () => {
 
 test("an option whose name says what it does is not explained, any other is", () => {
   const named = (name: string, kind: string) => ({ optionId: name, name, kind });
-  const plain = [named("Reject", "reject_once"), named("Always allow git in this session", "allow_always"), named("Allow once", "allow_once")];
+  const plain = [
+    named("Reject", "reject_once"),
+    named("Always allow git in this session", "allow_always"),
+    named("Allow once", "allow_once"),
+  ];
   const doubtful = [named("Allow", "allow_always"), named("Reject once", "allow_once"), named("Read it", "allow_once")];
   render(<QuestionCard item={question({ options: [...plain, ...doubtful] })} />);
   const explained = [...document.querySelectorAll(".option-name")].map((each) => each.firstElementChild?.textContent);
@@ -295,7 +339,15 @@ test("an option whose name says what it does is not explained, any other is", ()
 });
 
 test("an option says what it does, whatever it is called", () => {
-  draw(question({ options: [{ optionId: "a", name: "Reject", kind: "allow_always" }, { optionId: "b", name: " ", kind: "reject_once" }, { optionId: "c", name: "Allow once", kind: "allow_once" }] }));
+  draw(
+    question({
+      options: [
+        { optionId: "a", name: "Reject", kind: "allow_always" },
+        { optionId: "b", name: " ", kind: "reject_once" },
+        { optionId: "c", name: "Allow once", kind: "allow_once" },
+      ],
+    }),
+  );
   const [first, second, third] = screen.getAllByRole("button").map((button) => button.textContent);
   expect(first).toBe("Rejectallow always");
   expect(second).toContain("reject once");

@@ -30,7 +30,11 @@ beforeEach(() => {
   sessionStorage.clear();
   answer = () => Response.json({});
   vi.stubGlobal("fetch", (path: string, init: RequestInit) => {
-    const one = { method: init.method ?? "GET", path, body: typeof init.body === "string" ? (JSON.parse(init.body) as unknown) : init.body };
+    const one = {
+      method: init.method ?? "GET",
+      path,
+      body: typeof init.body === "string" ? (JSON.parse(init.body) as unknown) : init.body,
+    };
     asked.push(one);
     return Promise.resolve().then(() => answer(one));
   });
@@ -88,7 +92,11 @@ test("a question shows what would be done, and its options answer it", async () 
 });
 
 test("an answer that was refused says why and can be given again", async () => {
-  answer = () => Response.json({ type: "urn:switchyard:problem:forbidden", title: "not allowed", status: 403, remedy: "ask an operator" }, { status: 403 });
+  answer = () =>
+    Response.json(
+      { type: "urn:switchyard:problem:forbidden", title: "not allowed", status: 403, remedy: "ask an operator" },
+      { status: 403 },
+    );
   draw(ask());
   fireEvent.click(await ready(/Allow once/));
   await screen.findByText("ask an operator");
@@ -96,7 +104,16 @@ test("an answer that was refused says why and can be given again", async () => {
 });
 
 test("that somebody else was faster is no error", async () => {
-  answer = () => Response.json({ type: "urn:switchyard:problem:already-decided", title: "somebody else decided", detail: "client token:eve http decided: Reject", status: 409 }, { status: 409 });
+  answer = () =>
+    Response.json(
+      {
+        type: "urn:switchyard:problem:already-decided",
+        title: "somebody else decided",
+        detail: "client token:eve http decided: Reject",
+        status: 409,
+      },
+      { status: 409 },
+    );
   draw(ask());
   fireEvent.click(await ready(/Allow once/));
   await waitFor(() => expect(asked.length).toBeGreaterThan(0));
@@ -114,7 +131,11 @@ function told(): string[] {
 test("an answered question says who answered how", () => {
   const answered = log(
     ["permission_requested", { requestId: "q1", ask: true, request: REQUEST }, "t1"],
-    ["permission_resolved", { requestId: "q1", by: { who: "client", detail: "token:eve http" }, allowed: false, outcome: { name: "Reject" }, waitedMs: 2000 }, "t1"],
+    [
+      "permission_resolved",
+      { requestId: "q1", by: { who: "client", detail: "token:eve http" }, allowed: false, outcome: { name: "Reject" }, waitedMs: 2000 },
+      "t1",
+    ],
   );
   const { container } = draw(answered);
   expect(container.textContent).toContain("Reject, eve after 2.0 s");
@@ -124,7 +145,12 @@ test("an answered question says who answered how", () => {
 test("a form is sent as its fields say", async () => {
   const requestedSchema = {
     type: "object",
-    properties: { name: { type: "string", title: "Your name" }, age: { type: "integer" }, colour: { type: "string", oneOf: [{ const: "red", title: "Red" }] }, sure: { type: "boolean" } },
+    properties: {
+      name: { type: "string", title: "Your name" },
+      age: { type: "integer" },
+      colour: { type: "string", oneOf: [{ const: "red", title: "Red" }] },
+      sure: { type: "boolean" },
+    },
     required: ["name"],
   };
   draw(log(["elicitation_requested", { requestId: "form", ask: true, request: { message: "Who?", requestedSchema } }, "t1"]));
@@ -139,14 +165,42 @@ test("a form is sent as its fields say", async () => {
 test("every kind of item can be drawn, folded and open", () => {
   const every = log(
     ["session_created", { agent: "demo", cwd: "/" }],
-    ["prompt_received", { by: "me", prompt: [{ type: "text", text: "hi" }, { type: "resource_link", name: "a.txt", uri: "file:///a.txt" }] }, "t1"],
+    [
+      "prompt_received",
+      {
+        by: "me",
+        prompt: [
+          { type: "text", text: "hi" },
+          { type: "resource_link", name: "a.txt", uri: "file:///a.txt" },
+        ],
+      },
+      "t1",
+    ],
     ["turn_started", {}, "t1"],
     update("agent_thought_chunk", { content: { type: "text", text: "hm" } }),
     update("agent_message_chunk", { content: { type: "text", text: "**yes**" } }),
     update("agent_message_chunk", { content: { type: "audio", mimeType: "audio/wav", data: "" } }),
-    update("tool_call", { toolCallId: "1", title: "Edit", kind: "edit", status: "completed", rawInput: { a: 1 }, content: [{ type: "diff", path: "/home/me/a", oldText: "x", newText: "y" }] }),
-    update("tool_call", { toolCallId: "2", title: "Run", kind: "execute", status: "completed", rawOutput: { output: "\u001b[32mok\u001b[0m" } }),
-    update("tool_call", { toolCallId: "3", title: "Odd", content: [{}, { type: "terminal" }, { type: "content" }], locations: [{ path: "/home/me/b", line: 3 }] }),
+    update("tool_call", {
+      toolCallId: "1",
+      title: "Edit",
+      kind: "edit",
+      status: "completed",
+      rawInput: { a: 1 },
+      content: [{ type: "diff", path: "/home/me/a", oldText: "x", newText: "y" }],
+    }),
+    update("tool_call", {
+      toolCallId: "2",
+      title: "Run",
+      kind: "execute",
+      status: "completed",
+      rawOutput: { output: "\u001b[32mok\u001b[0m" },
+    }),
+    update("tool_call", {
+      toolCallId: "3",
+      title: "Odd",
+      content: [{}, { type: "terminal" }, { type: "content" }],
+      locations: [{ path: "/home/me/b", line: 3 }],
+    }),
     update("plan", { entries: [{ content: "look", status: "in_progress" }] }),
     ["agent_stderr", { text: "warning" }, "t1"],
     ["turn_ended", { stopReason: "error", error: { message: "no money", remedy: "earn some" } }, "t1"],
@@ -154,16 +208,28 @@ test("every kind of item can be drawn, folded and open", () => {
   const { container } = draw(every);
   for (const fold of screen.getAllByRole("button", { expanded: false })) fireEvent.click(fold);
   expect(container.textContent).not.toContain("cannot be shown");
-  for (const words of ["yes", "hm", "ok", "b:3", "look", "warning", "no money", "earn some", "a.txt"]) expect(container.textContent).toContain(words);
+  for (const words of ["yes", "hm", "ok", "b:3", "look", "warning", "no money", "earn some", "a.txt"])
+    expect(container.textContent).toContain(words);
   const types = new Set(reduce(EMPTY, every).items.map((item: Item) => item.type));
   expect(types).toEqual(new Set(["notice", "prompt", "thought", "answer", "content", "tool", "plan", "end"]));
 });
 
-const RUN = update("tool_call", { toolCallId: "c", title: "Run it", kind: "execute", status: "in_progress", content: [{ type: "terminal", terminalId: "term_1" }] });
+const RUN = update("tool_call", {
+  toolCallId: "c",
+  title: "Run it",
+  kind: "execute",
+  status: "in_progress",
+  content: [{ type: "terminal", terminalId: "term_1" }],
+});
 const printed = (data: string): Parameters<typeof log>[number] => ["terminal_output", { terminalId: "term_1", data }, "t1"];
 
 test("a card says that its command still runs, or was lost, or by which signal it ended", () => {
-  const done = [RUN, printed("one\n"), update("tool_call_update", { toolCallId: "c", status: "completed" }), ["turn_ended", { stopReason: "end_turn" }, "t1"]] as const;
+  const done = [
+    RUN,
+    printed("one\n"),
+    update("tool_call_update", { toolCallId: "c", status: "completed" }),
+    ["turn_ended", { stopReason: "end_turn" }, "t1"],
+  ] as const;
   const badges = (...more: Parameters<typeof log>) => {
     cleanup();
     const { container } = draw(log(...done, ...more));
@@ -173,18 +239,30 @@ test("a card says that its command still runs, or was lost, or by which signal i
   expect(badges().all).toEqual(["Still running", "Done"]);
   expect(badges(["worker_exited", { signal: "9" }]).all).toEqual(["Lost", "Done"]);
   expect(badges(["worker_started", {}]).all).toEqual(["Lost", "Done"]);
-  expect(badges(["terminal_exited", { terminalId: "term_1", exitCode: 0 }, "t1"], ["worker_exited", { stopped: true }]).all).toEqual(["Done"]);
+  expect(badges(["terminal_exited", { terminalId: "term_1", exitCode: 0 }, "t1"], ["worker_exited", { stopped: true }]).all).toEqual([
+    "Done",
+  ]);
   const killed = badges(["worker_exited", { stopped: true }], ["terminal_exited", { terminalId: "term_1", signal: "9" }, "t1"]);
   expect(killed.all).toEqual(["Done"]);
   expect(killed.words).toContain("Ended by signal 9");
 
   cleanup();
-  const { container } = draw(log(["turn_started", {}, "t1"], RUN, ["turn_ended", { stopReason: "error", error: { message: "gone", category: "interrupted" } }, "t1"]));
+  const { container } = draw(
+    log(["turn_started", {}, "t1"], RUN, [
+      "turn_ended",
+      { stopReason: "error", error: { message: "gone", category: "interrupted" } },
+      "t1",
+    ]),
+  );
   expect([...container.querySelectorAll(".tool-card .badge")].map((badge) => badge.textContent)).toEqual(["Lost"]);
 });
 
 test("a card shows what its terminal prints, also before the card was there, and how it ended", () => {
-  const events = log(["turn_started", {}, "t1"], printed("\u001b[32mone\u001b[0m\n"), RUN, printed("two\n"), ["terminal_exited", { terminalId: "term_1", exitCode: 3 }, "t1"]);
+  const events = log(["turn_started", {}, "t1"], printed("\u001b[32mone\u001b[0m\n"), RUN, printed("two\n"), [
+    "terminal_exited",
+    { terminalId: "term_1", exitCode: 3 },
+    "t1",
+  ]);
   draw(events.slice(0, 3));
   expect(screen.getByLabelText("Output").textContent).toBe("one\n");
   expect(screen.getByText("one").className).toBe("fg-green");
@@ -196,7 +274,11 @@ test("a card shows what its terminal prints, also before the card was there, and
 
 test("a running card stays open when its question is answered, and shows a change once while it waits", () => {
   const change = { type: "diff", path: "/home/me/a", oldText: "x", newText: "y" };
-  const asks: Parameters<typeof log>[number] = ["permission_requested", { requestId: "edit", ask: true, request: { toolCall: { toolCallId: "c" }, options: REQUEST.options } }, "t1"];
+  const asks: Parameters<typeof log>[number] = [
+    "permission_requested",
+    { requestId: "edit", ask: true, request: { toolCall: { toolCallId: "c" }, options: REQUEST.options } },
+    "t1",
+  ];
   const events = log(
     ["turn_started", {}, "t1"],
     update("tool_call", { toolCallId: "c", title: "Edit a", kind: "edit", status: "pending", content: [change] }),
@@ -215,7 +297,13 @@ test("a running card stays open when its question is answered, and shows a chang
 
 test("a prompt that was dropped can be put back", () => {
   const reuse = vi.fn();
-  const { items } = reduce(EMPTY, log(["prompt_received", { by: "me", prompt: [{ type: "text", text: "later" }] }, "t2"], ["prompt_dropped", { reason: "cancelled" }, "t2"]));
+  const { items } = reduce(
+    EMPTY,
+    log(
+      ["prompt_received", { by: "me", prompt: [{ type: "text", text: "later" }] }, "t2"],
+      ["prompt_dropped", { reason: "cancelled" }, "t2"],
+    ),
+  );
   const context = { id: "s1", cwd: "/", folds: new Map<string, boolean>(), fork: () => undefined, noteOnScreen: () => undefined, reuse };
   render(
     <InSession.Provider value={context}>
@@ -311,7 +399,8 @@ test("what is written while a prompt is on its way stays, and the prompt is not 
 });
 
 test("a mentioned file goes as a link, and only one that the daemon knows", async () => {
-  answer = ({ path }) => (path.includes("/files") ? Response.json({ files: [{ path: "src/a b.rs" }, { path: "src/main.rs" }] }) : Response.json({ turnId: "t" }));
+  answer = ({ path }) =>
+    path.includes("/files") ? Response.json({ files: [{ path: "src/a b.rs" }, { path: "src/main.rs" }] }) : Response.json({ turnId: "t" });
   render(<Writing />);
   write("see @ma");
   await screen.findByRole("option", { name: /main\.rs/ });
@@ -345,7 +434,10 @@ test("a slash offers the agent's commands, Enter takes one instead of sending", 
 
 test("pasted files are uploaded and go with the prompt; one that is removed does not", async () => {
   let made = 0;
-  answer = ({ path, method }) => (method === "POST" && path.includes("/attachments") ? Response.json({ id: `a${++made}`, name: "n", size: 1, mimeType: "text/plain", by: "me", created: 0 }) : Response.json({ turnId: "t" }));
+  answer = ({ path, method }) =>
+    method === "POST" && path.includes("/attachments")
+      ? Response.json({ id: `a${++made}`, name: "n", size: 1, mimeType: "text/plain", by: "me", created: 0 })
+      : Response.json({ turnId: "t" });
   render(<Writing />);
   const field = write("look");
   fireEvent.paste(field, { clipboardData: { files: [new File(["x"], "x.txt"), new File(["y"], "y.txt")] } });

@@ -13,7 +13,11 @@ import type { CurrentQuestion } from "./context";
 import type { KeyAnswer } from "./useLoneKey";
 
 /** Which of the questions the keys are about. */
-export function currentOf(waiting: readonly QuestionItem[], onScreen: ReadonlySet<string>, at: string | undefined): QuestionItem | undefined {
+export function currentOf(
+  waiting: readonly QuestionItem[],
+  onScreen: ReadonlySet<string>,
+  at: string | undefined,
+): QuestionItem | undefined {
   return waiting.find((each) => each.requestId === at) ?? waiting.find((each) => onScreen.has(each.requestId)) ?? waiting[0];
 }
 
@@ -51,7 +55,14 @@ export function useAnswerKeys(
   };
   const bindings: Binding[] = keysOf(question?.options ?? []).flatMap(({ key, option }) => [
     { keys: key, label: `Answer: ${cutLine(option.name, 80)}`, run: () => answerFor(key)?.run(), isGrave: true },
-    { keys: `alt+${key}`, label: `Answer while writing: ${cutLine(option.name, 80)}`, run: () => answerFor(key)?.run(), isGrave: true, inText: true, isSilent: key > "9" },
+    {
+      keys: `alt+${key}`,
+      label: `Answer while writing: ${cutLine(option.name, 80)}`,
+      run: () => answerFor(key)?.run(),
+      isGrave: true,
+      inText: true,
+      isSilent: key > "9",
+    },
   ]);
   useKeys(bindings);
   const id = question?.requestId;

@@ -26,7 +26,8 @@ export function useAttachments(session: string) {
     return () => urls.forEach((url) => URL.revokeObjectURL(url));
   }, []);
 
-  const change = (key: number, changes: Partial<Attached>) => setFiles((all) => all.map((file) => (file.key === key ? { ...file, ...changes } : file)));
+  const change = (key: number, changes: Partial<Attached>) =>
+    setFiles((all) => all.map((file) => (file.key === key ? { ...file, ...changes } : file)));
 
   const add = (given: Iterable<File>) => {
     for (const file of given) {

@@ -6,7 +6,9 @@ const STEPS = Array.from({ length: 51 }, (_, i) => i / 50);
 const ENOUGH = 0.6;
 
 /** More than half of it must be seen, or its buttons may not be; or it takes up the screen. */
-export function isSeen(entry: Pick<IntersectionObserverEntry, "intersectionRatio" | "intersectionRect" | "rootBounds"> | undefined): boolean {
+export function isSeen(
+  entry: Pick<IntersectionObserverEntry, "intersectionRatio" | "intersectionRect" | "rootBounds"> | undefined,
+): boolean {
   if (!entry) return false;
   return entry.intersectionRatio >= ENOUGH || entry.intersectionRect.height >= ENOUGH * (entry.rootBounds?.height ?? Infinity);
 }

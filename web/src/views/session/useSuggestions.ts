@@ -22,7 +22,12 @@ function noteFound(session: string, paths: string[]): void {
   found.set(session, new Set(all));
 }
 
-export function useSuggestions(session: string, text: string, cursor: number, commands: readonly SlashCommand[]): { wanted?: Wanted; suggestions: Suggestion[] } {
+export function useSuggestions(
+  session: string,
+  text: string,
+  cursor: number,
+  commands: readonly SlashCommand[],
+): { wanted?: Wanted; suggestions: Suggestion[] } {
   const wanted = useMemo(() => wantedAt(text, cursor), [text, cursor]);
   const [files, setFiles] = useState<{ words: string; suggestions: Suggestion[] }>();
   const fileWords = wanted?.kind === "file" ? wanted.words : undefined;
