@@ -94,7 +94,7 @@ function FieldView({ field, value, onChange }: { field: Field; value: unknown; o
           {...shared}
           className="input"
           multiple={field.type === "array"}
-          value={field.type === "array" ? (value as string[]) : String(value ?? "")}
+          value={field.type === "array" ? (value as string[]) : wordsOf(value)}
           onChange={(event) =>
             onChange(field.type === "array" ? [...event.target.selectedOptions].map((option) => option.value) : event.target.value)
           }
@@ -116,11 +116,17 @@ function FieldView({ field, value, onChange }: { field: Field; value: unknown; o
           min={field.min}
           max={field.max}
           step={field.type === "integer" ? 1 : field.type === "number" ? "any" : undefined}
-          value={String(value ?? "")}
+          value={wordsOf(value)}
           onChange={(event) => onChange(event.target.value)}
         />
       )}
       {hint}
     </div>
   );
+}
+
+/** What a field shows: an agent may have given it anything to begin with, and that is what would be sent. */
+function wordsOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value === undefined || value === null ? "" : JSON.stringify(value);
 }

@@ -162,6 +162,16 @@ test("a form is sent as its fields say", async () => {
   expect(asked[0]?.body).toEqual({ response: { action: "accept", content: { name: "Ada", age: 36, sure: true } } });
 });
 
+test("a field that begins with something other than text shows what would be sent", () => {
+  const requestedSchema = {
+    type: "object",
+    properties: { odd: { type: "string", default: { a: 1 } }, age: { type: "integer", default: 36 } },
+  };
+  draw(log(["elicitation_requested", { requestId: "form", ask: true, request: { message: "Who?", requestedSchema } }, "t1"]));
+  expect(screen.getByLabelText<HTMLInputElement>("odd").value).toBe('{"a":1}');
+  expect(screen.getByLabelText<HTMLInputElement>("age").value).toBe("36");
+});
+
 test("every kind of item can be drawn, folded and open", () => {
   const every = log(
     ["session_created", { agent: "demo", cwd: "/" }],
