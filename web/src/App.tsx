@@ -39,7 +39,7 @@ export function App() {
   useEffect(() => {
     if (!cameWithCode) void askWhoIAm();
     return onUnauthorized(forgetMe);
-  }, []);
+  }, [cameWithCode]);
   useEffect(() => {
     // A document of its own: this one's address, which the browser remembers, had the code.
     if ((cameWithCode || route.view === "login") && me.state === "known") location.replace(takeWanted());

@@ -59,7 +59,7 @@ export function inOrder(agents: Agent[]): Agent[] {
 /** The command that installs it, without what its definition says beside it. */
 export function installOf(agent: Agent): { command?: string; note?: string } {
   const whole = agent.install ?? "";
-  if (whole === "" || /^see /.test(whole)) return { note: whole || undefined };
+  if (whole === "" || whole.startsWith("see ")) return { note: whole || undefined };
   const [, command = whole, note] = /^(.*?)(?: \(([^()]*)\)|, or (.*))?$/.exec(whole) ?? [];
   return { command, note };
 }

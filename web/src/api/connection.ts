@@ -116,7 +116,10 @@ export class Follower {
       let problem: Problem | undefined;
       try {
         const verdict = await this.#once(() => (failures = 0));
-        if (verdict && "end" in verdict) return this.#say("ended", verdict.end);
+        if (verdict && "end" in verdict) {
+          this.#say("ended", verdict.end);
+          return;
+        }
         if (verdict && "evicted" in verdict) {
           this.#connection = { ...this.#connection, evictions: this.#connection.evictions + 1 };
           this.#say("evicted", verdict.evicted);
@@ -135,7 +138,10 @@ export class Follower {
         this.#isDoubtful = false;
         continue;
       }
-      if (problem && FINAL.includes(problem.status)) return this.#say("ended", problem.detail ?? problem.message);
+      if (problem && FINAL.includes(problem.status)) {
+        this.#say("ended", problem.detail ?? problem.message);
+        return;
+      }
       failures += 1;
       if (this.#connection.phase !== "evicted" || failures > 1) this.#sayLost(failures, problem);
       await this.#pause(waitAfter(failures, problem?.retryAfter));

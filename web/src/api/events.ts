@@ -76,9 +76,9 @@ function endOf(event: string, data: Record<string, unknown>): Verdict | undefine
     case "revoked":
       return { end: "the login of this browser was revoked" };
     case "stream_error":
-      return { end: `the log cannot be read further: ${String(data.detail ?? "")}` };
+      return { end: `the log cannot be read further: ${textOf(data.detail) ?? ""}` };
     case "stream_end":
-      return { end: String(data.reason ?? "the stream is over") };
+      return { end: textOf(data.reason) ?? "the stream is over" };
     default:
       // `daemon_stopping` is followed by the end of the connection, and then we come back;
       // `heartbeat`, `slow_client_warning` and what newer daemons may say need no answer.
@@ -105,4 +105,8 @@ function eventOf(data: unknown): LogEvent | undefined {
 
 function objectOf(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }

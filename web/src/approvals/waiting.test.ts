@@ -10,7 +10,7 @@ const question: Permission = {
   kind: "permission",
   title: "Run `ls`",
   options: [{ optionId: "o1", name: "Allow", kind: "allow_once" }],
-  request: { toolCall: { toolCallId: "c1", _meta: { switchyard: { limit: "turns" } } } } as never,
+  request: { toolCall: { toolCallId: "c1", _meta: { switchyard: { limit: "turns" } } } },
   seq: 7,
   since: 1000,
 };
@@ -25,7 +25,7 @@ describe("a waiting question", () => {
       seq: 7,
       isForPerson: true,
     });
-    expect(itemOf({ ...question, kind: "elicitation", request: {} as never }).form).toBe("elicitation");
+    expect(itemOf({ ...question, kind: "elicitation", request: {} }).form).toBe("elicitation");
   });
 
   it("says when it is rejected", () => {

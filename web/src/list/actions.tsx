@@ -1,6 +1,6 @@
 // What can be done with a session from outside of it: one set of actions for its row in the
 // list and for its own page.
-import { useState, type FormEvent, type ReactNode } from "react";
+import { useState, type SubmitEvent, type ReactNode } from "react";
 import { may, useMe } from "../api/me";
 import { path, request, requestJson } from "../api/request";
 import type { Session } from "../api/types";
@@ -110,7 +110,7 @@ export function fileName(session: Pick<Session, "id" | "title">, format: "json" 
 function RenameDialog({ session, onClose }: { session: Session; onClose: () => void }) {
   const [title, setTitle] = useState(session.title ?? "");
   const [isBusy, setBusy] = useState(false);
-  const save = async (event: FormEvent) => {
+  const save = async (event: SubmitEvent) => {
     event.preventDefault();
     setBusy(true);
     try {

@@ -29,17 +29,18 @@ export function useSessionChanges(): void {
   useListChanges(useCallback((change: ListChange | "all") => sessions.take(change), []));
 }
 
-/** The sessions of a query, as they change. */
+/** The sessions of a query, as they change; the query is the same object until it is another one. */
 export function useSessions(query: Query): Rows {
   const state = useKnown();
   const key = keyOf(query);
-  useEffect(() => sessions.open(query), [key, state.listings.has(key)]);
+  const isListed = state.listings.has(key);
+  useEffect(() => sessions.open(query), [query, isListed]);
   useEffect(() => {
     const timer = setInterval(() => {
       if (document.visibilityState === "visible") void sessions.refresh();
     }, REFRESH_EVERY);
     return () => clearInterval(timer);
   }, []);
-  const rows = useMemo(() => rowsOf(state, query), [state, key]);
+  const rows = useMemo(() => rowsOf(state, query), [state, query]);
   return { rows, listing: state.listings.get(key), state };
 }

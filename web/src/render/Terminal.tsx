@@ -69,7 +69,7 @@ interface Read {
 
 /** Goes on where the last reading ended, if the text has only grown. */
 export function readOn(before: Read | undefined, text: string, limit = MOST_CHARS): Read {
-  const canGoOn = before && before.limit === limit && text.length - before.from <= 2 * limit && text.startsWith(before.text);
+  const canGoOn = before?.limit === limit && text.length - before.from <= 2 * limit && text.startsWith(before.text);
   if (canGoOn) {
     if (text.length > before.text.length) before.ansi.feed(text.slice(before.text.length));
     return { ...before, text };
@@ -88,7 +88,7 @@ export function runsOf(lines: AnsiLine[], hasColours = true): { name: string; te
   const runs: { name: string; text: string }[] = [];
   const add = (name: string, text: string) => {
     const last = runs[runs.length - 1];
-    if (last && last.name === name) last.text += text;
+    if (last?.name === name) last.text += text;
     else runs.push({ name, text });
   };
   for (const line of lines) {

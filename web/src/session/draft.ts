@@ -4,7 +4,11 @@ import type { LogEvent } from "../api/types";
 import type { Conversation, Item, NoticeItem, PlanItem, QueuedPrompt, SlashCommand, TerminalOutput, Usage } from "./items";
 
 type Running = Conversation["running"];
-type Terminal = { output: TerminalOutput; calls: readonly number[] };
+
+interface Terminal {
+  output: TerminalOutput;
+  calls: readonly number[];
+}
 
 // Those that were named stay in their calls; of the rest nobody asks after so many others.
 const MOST_TERMINALS = 1_000;
@@ -68,7 +72,7 @@ export class Draft {
     if (!item) return;
     if (place >= this.#firstOwn || this.#owned.has(place)) Object.assign(item, changes);
     else {
-      this.#items[place] = { ...item, ...changes } as Item;
+      this.#items[place] = { ...item, ...changes };
       this.#owned.add(place);
     }
   }

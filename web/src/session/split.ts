@@ -127,6 +127,6 @@ function fenceAfter(open: string | undefined, line: string): string | undefined 
   const [, marks = "", info = ""] = match;
   if (open === undefined) return marks.startsWith("`") && info.includes("`") ? undefined : marks + info.trimEnd();
   const openMarks = /^(`+|~+)/.exec(open)?.[0] ?? "";
-  const closes = marks[0] === openMarks[0] && marks.length >= openMarks.length && info.trim() === "";
+  const closes = openMarks.startsWith(marks.charAt(0)) && marks.length >= openMarks.length && info.trim() === "";
   return closes ? undefined : open;
 }

@@ -67,7 +67,7 @@ function said(draft: Draft, event: LogEvent, block: Json, type: "answer" | "thou
     return;
   }
   const last = draft.last;
-  if (last && last.type === type && last.turn === event.turn) {
+  if (last?.type === type && last.turn === event.turn) {
     if (last.type === "answer") draft.change<AnswerItem>(draft.lastPlace, { text: grow(last.text, words) });
     else draft.change<ThoughtItem>(draft.lastPlace, { text: last.text + words, until: event.time });
     return;

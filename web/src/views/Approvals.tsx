@@ -102,7 +102,7 @@ function useChosen(ids: string[]) {
   useEffect(() => {
     before.current = ids;
     if (next !== chosen) setChosen(next);
-  }, [ids.join(" "), next, chosen]);
+  }, [ids, next, chosen]);
   return { chosen: next, choose: setChosen, settle, isSettled };
 }
 

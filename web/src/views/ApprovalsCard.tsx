@@ -29,9 +29,10 @@ export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, isS
   const { known } = useKnown();
   const session = known.sessions.get(question.sessionId);
   const now = useNow();
+  const isUnknown = session === undefined;
   useEffect(() => {
-    if (!session) void sessions.reread(question.sessionId);
-  }, [question.sessionId, session === undefined]);
+    if (isUnknown) void sessions.reread(question.sessionId);
+  }, [question.sessionId, isUnknown]);
   const cwd = session?.cwd ?? "";
   const item = useMemo(() => itemOf(question), [question]);
   const context = useMemo<SessionContext>(

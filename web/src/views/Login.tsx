@@ -1,7 +1,7 @@
 // How one comes in: the daemon's link brings a code in the fragment, which is sent to nobody
 // by browsers; it is taken out of the address and traded for a cookie.
 import "../style/login.css";
-import { useCallback, useEffect, useRef, useState, type FormEvent } from "react";
+import { useCallback, useEffect, useRef, useState, type SubmitEvent } from "react";
 import { codeIn, logIn, rememberWanted } from "../api/login";
 import { askWhoIAm } from "../api/me";
 import { asProblem, type Problem } from "../api/problem";
@@ -45,7 +45,7 @@ export function LoginView() {
     return () => removeEventListener("hashchange", land);
   }, [tryCode]);
 
-  const submit = (event: FormEvent) => {
+  const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const code = codeIn(text);
     if (code) void tryCode(code);

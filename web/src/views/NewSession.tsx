@@ -1,6 +1,6 @@
 // The dialog that makes a session.
 import "../style/new-session.css";
-import { useEffect, useId, useMemo, useState, type FormEvent } from "react";
+import { useEffect, useId, useMemo, useState, type SubmitEvent } from "react";
 import { inOrder, type Agent } from "../agents/agent";
 import { offersOf, useHeardOptions } from "../agents/offers";
 import { useAgents } from "../agents/search";
@@ -54,7 +54,7 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
     setDraft({ ...draft, ...part });
     setObjection(undefined);
   };
-  const submit = async (event: FormEvent) => {
+  const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     const whole = { ...draft, cwd, agent: agentId };
     const wrong = objectionTo(whole);

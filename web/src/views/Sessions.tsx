@@ -72,7 +72,7 @@ export function SessionsView() {
     if (mayGoOn && rows.length < AHEAD) void sessions.more(query);
     const frame = requestAnimationFrame(look);
     return () => cancelAnimationFrame(frame);
-  }, [rows, listing]);
+  }, [rows, listing, hasMore, query, look]);
 
   const isFirstLoad = !listing?.hasBegun;
   // Where there is nothing at all, there is nothing to look for.

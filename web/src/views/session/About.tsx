@@ -11,10 +11,10 @@ import { Fold } from "./Fold";
 import { Command, Diffs, Places } from "./ToolParts";
 
 export function About({ item }: { item: QuestionItem }) {
+  const { cwd } = useContext(InSession);
   if (item.form === "elicitation") return null;
   const call = object(item.request.toolCall);
   const command = commandOf(call.rawInput);
-  const { cwd } = useContext(InSession);
   const parts = list(call.content).map(object);
   const diffs = parts.filter((part) => part.type === "diff");
   const contents = parts.filter((part) => part.type === "content" && !says(part, command));
@@ -23,7 +23,7 @@ export function About({ item }: { item: QuestionItem }) {
     const path = text(object(each).path);
     return path === undefined ? [] : [{ path, line: number(object(each).line) }];
   });
-  const hasInput = input !== undefined && input !== null && Object.keys(Object(input)).length > 0;
+  const hasInput = input !== undefined && input !== null && Object.keys(Object(input) as object).length > 0;
   const isBare = command === undefined && !hasInput && parts.length === 0 && places.length === 0;
   return (
     <>
@@ -49,7 +49,7 @@ export function About({ item }: { item: QuestionItem }) {
 
 /** Whether a part of the content is these words and nothing else. */
 function says(part: Json, words: string | undefined): boolean {
-  return words !== undefined && unfenced(text(object(part.content).text) ?? "").trim() === words.trim();
+  return unfenced(text(object(part.content).text) ?? "").trim() === words?.trim();
 }
 
 /** What of the input is not said elsewhere: neither in the content, nor above as the session's own directory. */

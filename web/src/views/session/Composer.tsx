@@ -140,7 +140,7 @@ export function Composer({
     input.current?.focus();
     onSend?.();
   };
-  const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
+  const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
     if (event.nativeEvent.isComposing) return;
     lone.onKeyDown(event, text);
     if (areShown) {

@@ -1,5 +1,5 @@
 // The events as they are in the log, for whoever wants to know exactly.
-import { useMemo, useState } from "react";
+import { memo, useState } from "react";
 import { VList } from "virtua";
 import type { LogEvent } from "../../api/types";
 import { CopyButton } from "../../render/Code";
@@ -13,14 +13,11 @@ interface Props {
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });
 
-export function RawEvents({ events, seq }: Props) {
+/** Drawn again when `seq` is another one, so what is shown is put together each time. */
+export const RawEvents = memo(function RawEvents({ events }: Props) {
   const [filter, setFilter] = useState("");
-  const shown = useMemo(() => {
-    const words = filter.trim().toLowerCase();
-    const all = words ? events.filter((event) => event.kind.toLowerCase().includes(words)) : events.slice();
-    return all.reverse();
-    // eslint-style dependency: `seq` stands for the growing array
-  }, [events, seq, filter]);
+  const words = filter.trim().toLowerCase();
+  const shown = (words ? events.filter((event) => event.kind.toLowerCase().includes(words)) : events.slice()).reverse();
   return (
     <div className="raw-events">
       <div className="raw-tools">
@@ -39,7 +36,7 @@ export function RawEvents({ events, seq }: Props) {
       </VList>
     </div>
   );
-}
+});
 
 function RawEvent({ event }: { event: LogEvent }) {
   const [isOpen, setOpen] = useState(false);

@@ -14,7 +14,7 @@ export function Suggestions({ id, suggestions, chosen, onChoose }: Props) {
   const list = useRef<HTMLUListElement>(null);
   useEffect(() => {
     // Newer browsers answer with a promise, which must not be taken for a clean-up.
-    void list.current?.children[chosen]?.scrollIntoView({ block: "nearest" });
+    list.current?.children[chosen]?.scrollIntoView({ block: "nearest" });
   }, [chosen]);
   return (
     <ul ref={list} id={id} role="listbox" aria-label="Suggestions" className="menu suggestions">

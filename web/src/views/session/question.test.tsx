@@ -31,7 +31,7 @@ beforeEach(() => {
   fireEvent.keyDown(document.body, { key: "F9" });
   vi.advanceTimersByTime(1000);
   vi.stubGlobal("fetch", (path: string, init: RequestInit) => {
-    answered.push(`${path.slice(path.lastIndexOf("/") + 1)} ${(JSON.parse(String(init.body)) as { optionId: string }).optionId}`);
+    answered.push(`${path.slice(path.lastIndexOf("/") + 1)} ${(JSON.parse(init.body as string) as { optionId: string }).optionId}`);
     return Promise.resolve(Response.json({}));
   });
 });
@@ -98,7 +98,7 @@ function Page({
   );
 }
 
-const settle = () => act(() => vi.advanceTimersByTime(SETTLE + 1));
+const settle = () => act(() => void vi.advanceTimersByTime(SETTLE + 1));
 
 function press(key: string, more: { repeat?: boolean; after?: number } = {}): void {
   vi.advanceTimersByTime(more.after ?? 1000);
@@ -107,7 +107,7 @@ function press(key: string, more: { repeat?: boolean; after?: number } = {}): vo
 
 function type(key: string, after = 1000): void {
   const field = screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Prompt" });
-  act(() => vi.advanceTimersByTime(after));
+  act(() => void vi.advanceTimersByTime(after));
   fireEvent.focus(field);
   fireEvent.keyDown(field, { key });
   fireEvent.change(field, { target: { value: field.value + key, selectionStart: field.value.length + 1 } });
@@ -130,7 +130,7 @@ test("a key that was meant for the question before does not answer the next", ()
   settle();
   page.rerender(<Page waiting={[b]} />);
   // After a pause, so that nothing but the new question speaks against it.
-  act(() => vi.advanceTimersByTime(SETTLE / 2));
+  act(() => void vi.advanceTimersByTime(SETTLE / 2));
   fireEvent.keyDown(document.body, { key: "1" });
   expect(answered).toEqual([]);
   settle();

@@ -39,7 +39,7 @@ export function useLoneKey(answerFor: (key: string) => KeyAnswer | undefined, on
     onText: (text) => {
       clearTimeout(timer.current);
       const mine = pressed.current;
-      if (!mine || text !== mine.key) return forget();
+      if (text !== mine?.key) return forget();
       timer.current = setTimeout(() => {
         const answer = latest.current.answerFor(mine.key);
         forget();
