@@ -34,16 +34,19 @@ web/node_modules/.package-lock.json: web/package-lock.json
 test: tools web web-test lint deny ## Everything: the page, lints, licences, all tests
 	$(CARGO) test --workspace --locked
 
-web-test: web/node_modules/.package-lock.json ## The page's types, and its own tests
+web-test: web/node_modules/.package-lock.json ## The page's types, lints and formatting, and its own tests
 	npm --prefix web run --silent check
+	npm --prefix web run --silent lint
 	npm --prefix web run --silent test
 
 lint: ## Formatting and clippy, warnings are errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-fmt: ## Format the code
+# Whoever has not built the page needs no Node for this.
+fmt: ## Format the code, and the page's where its packages are installed
 	$(CARGO) fmt --all
+	@test ! -x web/node_modules/.bin/prettier || npm --prefix web run --silent format
 
 deny: $(TOOLS)/bin/cargo-deny ## Licences, banned crates and sources of all dependencies
 	PATH="$(TOOLS)/bin:$$PATH" $(CARGO) deny check licenses bans sources
