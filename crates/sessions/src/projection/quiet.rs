@@ -31,8 +31,6 @@ impl Quiet {
                 self.write_held(out);
                 self.held = chunk_text(&update_of(event));
             }
-            // Nothing that an agent would do in the middle of an answer.
-            (Some("usage_update" | "session_info_update"), _) => {}
             (_, Kind::TurnEnded) => {
                 let fault = TurnEnd::of(event).fault;
                 if fault.is_some_and(|fault| fault.message.trim() == self.held.trim()) {
@@ -43,7 +41,12 @@ impl Quiet {
                     sanitizer.finish(out);
                 }
             }
-            _ => self.write_held(out),
+            // An answer that goes on after this. What else may come at any moment, between a failure
+            // and the end of its turn too: usage, titles, commands, what Switchyard notes.
+            (Some("agent_thought_chunk" | "tool_call" | "tool_call_update" | "plan"), _) => {
+                self.write_held(out);
+            }
+            _ => {}
         }
     }
 

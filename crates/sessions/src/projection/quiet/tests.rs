@@ -31,7 +31,11 @@ fn why_a_turn_failed_is_no_answer() {
     let end = serde_json::json!({ "stopReason": "error", "error": fault });
     let log = Log::started().text("half an ").text("answer").text("no key");
 
-    assert_eq!(answer(false, &log.own(Kind::TurnEnded, end)), "half an answer");
+    assert_eq!(answer(false, &log.own(Kind::TurnEnded, end.clone())), "half an answer");
+    let commands = serde_json::json!({ "availableCommands": [] });
+    let log = Log::started().text("no key").update("available_commands_update", commands);
+    let log = log.own(Kind::TurnEnded, end);
+    assert_eq!(answer(false, &log), "");
     let log = Log::started().text("half an ").text("answer");
     let mut quiet = Quiet::new(false);
     let mut out = String::new();
