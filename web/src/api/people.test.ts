@@ -1,8 +1,12 @@
 // @vitest-environment jsdom
-import { expect, test } from "vitest";
-import { nameOf, ownNames, rememberOwnName } from "./people";
+import { expect, test, vi } from "vitest";
+import { nameOf } from "./people";
 
-test("one's own deeds are one's own, also those of an earlier login", () => {
+test("one's own deeds are one's own, also those of an earlier login", async () => {
+  // A page that was just opened, in a browser that was never here.
+  localStorage.clear();
+  vi.resetModules();
+  const { nameOf, ownNames, rememberOwnName } = await import("./people");
   rememberOwnName("browser sU6");
   rememberOwnName("browser x1");
   expect(nameOf("browser sU6")).toBe("you");
