@@ -2,16 +2,18 @@
 //!
 //! In: addresses to open and JavaScript to run in the page that is open. Out: what the script
 //! returned, cookies, what the console said, pictures. Every browser has a profile of its own,
-//! so it knows nobody and is logged in nowhere. All of its processes and its profile are gone
-//! with the value, also when the test panics.
+//! so it knows nobody and is logged in nowhere. Its processes may serve another test with another
+//! profile afterwards; they are gone with the tests, also when those are killed.
 //!
 //! `WebDriver` is a dozen calls of JSON over HTTP, and the tree has a client for that; crates
 //! that wrap it bring another HTTP stack along.
 
 mod process;
+mod profile;
 mod session;
 
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use base64::Engine as _;
@@ -20,19 +22,45 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::process::PATIENCE;
 use process::Process;
+use profile::Profile;
 use session::Session;
 
 /// A browser is a handful of processes that all want to compute at once. Tests that run at the
 /// same time wait here for their turn.
 static SEATS: Semaphore = Semaphore::const_new(2);
 
+/// Browsers that nobody uses. Starting one takes longer than most tests with it.
+static IDLE: Mutex<Vec<Driven>> = Mutex::new(Vec::new());
+
 const POLL_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
 
 #[derive(Debug)]
 pub struct Browser {
     session: Session,
-    _process: Process,
+    /// Always there until it is handed on.
+    driven: Option<Driven>,
     _seat: SemaphorePermit<'static>,
+}
+
+/// The processes of a browser, and the profile that was used last.
+#[derive(Debug)]
+struct Driven {
+    process: Process,
+    /// The `WebDriver` session's address, and where Chromium itself listens.
+    address: String,
+    debugger: String,
+    profile: Profile,
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // What a test that failed has left is not handed on.
+        if let (false, Some(driven)) = (std::thread::panicking(), self.driven.take())
+            && let Ok(mut idle) = IDLE.lock()
+        {
+            idle.push(driven);
+        }
+    }
 }
 
 /// A cookie of the page that is open, as the browser keeps it; scripts see fewer.
@@ -53,18 +81,37 @@ pub struct Cookie {
 pub struct Thrown(pub String);
 
 impl Browser {
+    /// A browser for which all names that end in `.test` lead to this machine, whatever the
+    /// network says.
     pub async fn start() -> Self {
-        Self::start_knowing(&[]).await
+        let seat = SEATS.acquire().await.expect("seats are never closed");
+        let idle = IDLE.lock().expect("nobody panics while holding it").pop();
+        let (session, driven) = match idle {
+            Some(driven) => Self::reuse(driven).await,
+            None => Self::launch().await,
+        };
+        Self { session, driven: Some(driven), _seat: seat }
     }
 
-    /// A browser for which these names lead to this machine, whatever the network says. `*.test`
-    /// stands for all names that end so.
-    pub async fn start_knowing(names: &[&str]) -> Self {
-        let seat = SEATS.acquire().await.expect("seats are never closed");
+    async fn launch() -> (Session, Driven) {
         let process = Process::start();
-        let rules: Vec<_> = names.iter().map(|name| format!("MAP {name} 127.0.0.1")).collect();
-        let session = Session::start(&process, &rules.join(",")).await;
-        Self { session, _process: process, _seat: seat }
+        let (session, debugger) = Session::start(&process).await;
+        let profile = Profile::create(&debugger, None).await;
+        // The tab that the browser came with belongs to no profile of ours.
+        session.delete("window").await.expect("the first tab");
+        session.post("window", &json!({ "handle": profile.tab })).await.expect("the new tab");
+        let address = session.address().to_owned();
+        (session, Driven { process, address, debugger, profile })
+    }
+
+    async fn reuse(driven: Driven) -> (Session, Driven) {
+        let Driven { process, address, debugger, profile } = driven;
+        let profile = Profile::create(&debugger, Some(profile)).await;
+        let session = Session::at(address.clone());
+        session.post("window", &json!({ "handle": profile.tab })).await.expect("the new tab");
+        // What the pages of another test have said.
+        let _ = session.post("se/log", &json!({ "type": "browser" })).await;
+        (session, Driven { process, address, debugger, profile })
     }
 
     /// Opens an address as if a person had typed it, and waits until the page is there. An
@@ -171,8 +218,8 @@ impl Browser {
 
     /// Opens an empty tab; turn to it then.
     pub async fn new_tab(&self) -> String {
-        let made = self.session.post("window/new", &json!({ "type": "tab" })).await.expect("a tab");
-        made["handle"].as_str().expect("a tab has a name").to_owned()
+        let driven = self.driven.as_ref().expect("it is there until it is handed on");
+        driven.profile.new_tab(&driven.debugger).await
     }
 
     /// Closes the tab; turn to another one then.

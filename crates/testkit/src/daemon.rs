@@ -8,6 +8,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -144,6 +145,9 @@ pub fn client(token: Option<&str>) -> reqwest::Client {
         let value = format!("Bearer {token}").parse().unwrap();
         headers.insert(reqwest::header::AUTHORIZATION, value);
     }
+    // Shorter than the daemon waits for the next request of a connection: one that it is just
+    // closing cannot take another.
+    let builder = reqwest::Client::builder().pool_idle_timeout(Duration::from_secs(5));
     // A proxy of the machine has no business with loopback.
-    reqwest::Client::builder().no_proxy().default_headers(headers).build().unwrap()
+    builder.no_proxy().default_headers(headers).build().unwrap()
 }

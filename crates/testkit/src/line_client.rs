@@ -3,7 +3,7 @@
 //! In: a socket or a pair of pipes. Out: the lines that come, each of which must be JSON-RPC,
 //! as text so that ids can be compared byte by byte.
 //! Nothing is read before a test asks for it, and nothing waits longer than
-//! [`PATIENCE`](crate::process::PATIENCE).
+//! [`PATIENCE`].
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};

@@ -31,8 +31,7 @@ use agent_client_protocol::v1::schema::{
     RequestPermissionRequest, ResumeSessionRequest, ResumeSessionResponse, SessionId, SessionInfo,
     SessionNotification, SessionUpdate, SetSessionModeRequest,
 };
-use agent_client_protocol::{Agent, JsonRpcRequest, Result, UntypedMessage};
-use agent_client_protocol_http::HttpClient;
+use agent_client_protocol::{Agent, Client, ConnectTo, JsonRpcRequest, Result, UntypedMessage};
 use memory::Memory;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -73,14 +72,8 @@ impl SdkClient {
         Self { connection, memory, pid, stop: Some(stop), exit }
     }
 
-    /// Connects to `http://…/acp` or `ws://…/acp` with the SDK's own transport.
-    pub async fn remote(endpoint: &str, token: &str, manners: Manners) -> Self {
-        let mut headers = reqwest::header::HeaderMap::new();
-        headers.insert("authorization", format!("Bearer {token}").parse().unwrap());
-        let transport = HttpClient::builder_with_endpoint(endpoint)
-            .configure_http(|http| http.default_headers(headers).no_proxy())
-            .build()
-            .unwrap();
+    /// Connects over any transport of the SDK's.
+    pub async fn remote(transport: impl ConnectTo<Client>, manners: Manners) -> Self {
         let memory = Arc::new(Memory::default());
         let (stop, stopped) = oneshot::channel();
         let started = connection::open_remote(transport, manners, Arc::clone(&memory), stopped);

@@ -191,7 +191,8 @@ pub(super) fn check_over(name: DialectName, said: &[Said]) {
 pub(super) fn survives_anything(name: DialectName, samples: Vec<Vec<u8>>) {
     let samples: Vec<Vec<u8>> = samples.into_iter().filter(|bytes| bytes.len() < 200_000).collect();
     survives_any_member(name, &samples);
-    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(256));
+    let mut runner =
+        proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(soak::size(64, 256)));
     let substitutes = spoil::substitutes();
     let spoil = (
         0..samples.len(),

@@ -233,13 +233,20 @@ pub(crate) async fn rest(mut stream: impl AsyncRead + Unpin) -> Answer {
 
 /// Reads until `text` was seen.
 pub(crate) async fn until(stream: &mut (impl AsyncRead + Unpin), text: &str) {
+    assert!(says(stream, text).await, "the connection ended");
+}
+
+/// Reads until `text` was seen, or the connection ended without it.
+pub(crate) async fn says(stream: &mut (impl AsyncRead + Unpin), text: &str) -> bool {
     let mut all = Vec::new();
     let reading = async {
         while !String::from_utf8_lossy(&all).contains(text) {
-            all.push(stream.read_u8().await.expect("the connection ended"));
+            let Ok(byte) = stream.read_u8().await else { return false };
+            all.push(byte);
         }
+        true
     };
-    tokio::time::timeout(PATIENCE, reading).await.expect("nothing more comes");
+    tokio::time::timeout(PATIENCE, reading).await.expect("nothing more comes")
 }
 
 pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {

@@ -13,9 +13,9 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 const DATABASE: &str = "switchyard.db";
 const WAL: &str = "switchyard.db-wal";
 /// Damaged places per test: each costs an open, a full read and a close.
-const PLACES: usize = 400;
-/// Names a larger number of places, for a long run by hand.
-const PLACES_VARIABLE: &str = "STORE_TEST_PLACES";
+fn n_places() -> usize {
+    soak::size(100, 2_000)
+}
 
 struct Template {
     dir: TempDir,
@@ -122,8 +122,7 @@ async fn damage_everywhere(
 ) -> usize {
     let len = fs::read(template.dir.path().join(file)).unwrap().len();
     // An odd step meets every position within a page sooner or later.
-    let places = std::env::var(PLACES_VARIABLE).map_or(PLACES, |text| text.parse().unwrap());
-    let step = (len / places).max(1) | 1;
+    let step = (len / n_places()).max(1) | 1;
     let mut n_told = 0;
     for place in (0..len).step_by(step) {
         let copy = temp();
@@ -156,14 +155,14 @@ async fn the_templates_themselves_are_sound() {
 async fn a_flipped_bit_in_the_wal_is_told() {
     let n_told = damage_everywhere(&killed().await, WAL, flip).await;
 
-    assert!(n_told > PLACES / 2, "only {n_told} flips were noticed at all");
+    assert!(n_told > n_places() / 2, "only {n_told} flips were noticed at all");
 }
 
 #[tokio::test]
 async fn a_cut_wal_is_told() {
     let n_told = damage_everywhere(&killed().await, WAL, Vec::truncate).await;
 
-    assert!(n_told > PLACES / 2, "only {n_told} cuts were noticed at all");
+    assert!(n_told > n_places() / 2, "only {n_told} cuts were noticed at all");
 }
 
 #[tokio::test]
@@ -171,7 +170,7 @@ async fn a_flipped_bit_in_the_database_is_told() {
     let n_told = damage_everywhere(&closed().await, DATABASE, flip).await;
 
     // Much of the file is unused space, where a flipped bit changes nothing.
-    assert!(n_told > PLACES / 10, "only {n_told} flips were noticed at all");
+    assert!(n_told > n_places() / 10, "only {n_told} flips were noticed at all");
 }
 
 #[tokio::test]

@@ -7,7 +7,6 @@ use wire::Seq;
 
 use crate::fixture::{DIR, ROLE, Role, draft, id, new, open, read_all, temp};
 
-const ROUNDS: usize = 24;
 const SESSIONS: [&str; 3] = ["a", "b", "c"];
 
 /// Appends without end and tells each place as soon as it is acknowledged.
@@ -57,7 +56,7 @@ fn contents(name: &str, seq: u64) -> String {
 async fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
     let dir = temp();
     let mut heads = [0_u64; SESSIONS.len()];
-    for round in 0..ROUNDS {
+    for round in 0..soak::size(6, 24) {
         let mut role = Role::start("kill::child", "append", dir.path());
         let mut note = |told: String| {
             let (name, head) = told.split_once(' ').unwrap();

@@ -221,7 +221,7 @@ async fn live(actions: Vec<Action>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: soak::size(50, 400), ..ProptestConfig::default() })]
 
     #[test]
     fn the_log_on_disk_does_what_the_log_in_memory_does(actions in vec(action(), 1..60)) {

@@ -51,7 +51,7 @@ impl Scene {
         let daemon = Daemon::start_with(&yard, args);
         let session = new_session(&daemon, &yard).await;
         prompt(&daemon, &session, &format!("say {SECRET}")).await;
-        let browser = Browser::start_knowing(&["*.test"]).await;
+        let browser = Browser::start().await;
         let unguarded = Site::start().await;
         let scene = Self { yard, daemon, browser, session, site, unguarded };
         scene.until_idle().await;

@@ -150,14 +150,14 @@ fn a_cancellation_reaches_the_request_of_its_sender_alone() {
 
 #[test]
 fn nonsense_that_nobody_reads_the_answers_to_fills_no_memory() {
-    const N: usize = 600_000;
+    let n = soak::size(400_000, 600_000);
     let bus = bus(&pool("workers = 2")).with_workers(2);
     let (mut noisy, mut other) = (bus.client(), bus.client());
     let (_, theirs) = apart(&mut noisy, &mut other);
     let mut reader = noisy.reader();
     let lines = "{bad\n".repeat(1_000);
     let sender = std::thread::spawn(move || {
-        for _ in 0..N / 1_000 {
+        for _ in 0..n / 1_000 {
             noisy.send_bytes(lines.as_bytes());
         }
         noisy.finish_sending();
@@ -170,7 +170,7 @@ fn nonsense_that_nobody_reads_the_answers_to_fills_no_memory() {
         assert!(line.contains("-32700"), "{line}");
         n_answers += 1;
     }
-    assert_eq!(n_answers, N);
+    assert_eq!(n_answers, n);
     sender.join().unwrap();
     assert!(bus.grown_kib() < 32 << 10, "{} KiB", bus.grown_kib());
     bus.finish([other]);

@@ -267,18 +267,19 @@ fn agents_and_sessions_are_picked() {
     let pane = Pane::open(&yard, 100, 30);
     pane.line("\"$EXE\" chat demo");
     pane.wait_for("type a prompt");
+    // In the bar at the bottom; while it is typed it also stands in the prompt.
+    let is_titled = |screen: &str| {
+        screen.trim_end().lines().last().is_some_and(|bar| bar.contains("The first one"))
+    };
     pane.line("/title The first one");
-    pane.wait_for("The first one");
+    pane.wait("the title", is_titled);
     pane.line("/new");
-    pane.wait("another session", |screen| !screen.contains("The first one"));
+    pane.wait("another session", |screen| !is_titled(screen));
     pane.line("/sessions");
-    pane.wait_for("The first one");
+    pane.wait("the list", |screen| screen.contains("Sessions") && screen.contains("The first one"));
     pane.type_in("first");
     pane.press(&["Enter"]);
-    pane.wait("the first session", |screen| {
-        screen.lines().last().is_some_and(|line| line.contains("The first one"))
-            || screen.trim_end().lines().last().is_some_and(|line| line.contains("The first one"))
-    });
+    pane.wait("the first session", is_titled);
     pane.line("/help");
     pane.wait_for("Commands");
     pane.press(&["Escape"]);

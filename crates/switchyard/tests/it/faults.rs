@@ -17,7 +17,7 @@ use testkit::process::{PATIENCE, Yard, switchyard, wait_until};
 pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_switchyard");
 
 /// Waits that a test can afford to see run out.
-pub(crate) const SHORT_WAITS: &str = "[waits]\ninitialize = '2s'\nwrite_stall = '1s'\n\
+pub(crate) const SHORT_WAITS: &str = "[waits]\nwrite_stall = '1s'\n\
     cancel_grace = '1s'\nafter_eof = '500ms'\nafter_term = '500ms'\n";
 
 /// A home with [`SHORT_WAITS`].

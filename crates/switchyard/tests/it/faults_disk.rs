@@ -86,22 +86,24 @@ impl Drop for Flood {
 }
 
 #[test]
-fn a_gigabyte_passes_in_order_and_in_little_memory() {
+fn a_flood_passes_in_order_and_in_little_memory() {
+    let n_chunks = soak::size(3_500, 16_384);
     let yard = yard();
-    Flood::start(&yard, 16384, 65536).assert_complete(16384, 65536);
+    Flood::start(&yard, n_chunks, 65536).assert_complete(n_chunks, 65536);
     yard.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn large_events_are_not_gathered_in_memory() {
+    let n_chunks = soak::size(48, 80);
     let yard = yard();
-    Flood::start(&yard, 80, 8 << 20).assert_complete(80, 8 << 20);
+    Flood::start(&yard, n_chunks, 8 << 20).assert_complete(n_chunks, 8 << 20);
     yard.assert_empty_within(PATIENCE);
 }
 
 #[test]
 fn a_reader_that_stops_reading_costs_no_memory_and_gets_everything_later() {
-    let (n_chunks, n_bytes) = (4096, 65536);
+    let (n_chunks, n_bytes) = (soak::size(3_000, 4_096), 65536);
     let yard = yard();
     let mut flood = Flood::start(&yard, n_chunks, n_bytes);
     // The log takes what the reader does not: the turn ends although nobody looks.
@@ -255,10 +257,10 @@ fn assert_no_silent_loss(log: &Ran, acknowledged: &[String]) {
 
 #[test]
 fn a_damaged_tail_is_reported_or_repaired_and_never_silent() {
-    const ROUNDS: u64 = 16;
     let base = RandomState::new().hash_one("seed");
     let mut n_recovered = 0;
-    for round in 0..ROUNDS {
+    let n_rounds = soak::size(4_u64, 16);
+    for round in 0..n_rounds {
         let yard = yard();
         let (wal, acknowledged) = killed_log(&yard);
         let at = base.wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15)) % size(&wal);
@@ -278,7 +280,7 @@ fn a_damaged_tail_is_reported_or_repaired_and_never_silent() {
         assert_no_silent_loss(&log, &acknowledged);
         assert_usable(&yard);
     }
-    println!("{n_recovered} of {ROUNDS} logs lost something and said so");
+    println!("{n_recovered} of {n_rounds} logs lost something and said so");
 }
 
 fn size(path: &Path) -> u64 {

@@ -89,7 +89,7 @@ fn an_agent_that_is_killed_around_a_tool_call_ends_its_turn_and_not_its_session(
 
 #[test]
 fn a_killed_switchyard_loses_nothing_it_has_shown() {
-    const ROUNDS: u64 = 24;
+    let n_rounds = soak::size(6_u64, 24);
     let scripts = [
         "slow 400 3",
         "flood 200000 200",
@@ -97,7 +97,7 @@ fn a_killed_switchyard_loses_nothing_it_has_shown() {
         "tool execute ; text 30 5000 ; slow 400 3",
     ];
     let base = RandomState::new().hash_one("seed");
-    for round in 0..ROUNDS {
+    for round in 0..n_rounds {
         let seed = base.wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let script = scripts[usize::try_from(round % 4).unwrap()];
         // From the fifth line on, the turn has started.

@@ -163,7 +163,11 @@ fn signal(pid: u32, signal: Signal) {
 /// Starts `command` as an agent: it fails with this code, and says these words.
 #[track_caller]
 fn check(command: &[&str], code: i32, words: &[&str]) {
-    let yard = yard();
+    check_in(&yard(), command, code, words);
+}
+
+#[track_caller]
+fn check_in(yard: &Yard, command: &[&str], code: i32, words: &[&str]) {
     let ran = Live::start(yard.command(["run", "hello", "--"].iter().chain(command))).finish();
     assert_eq!(ran.code, Some(code), "{command:?}: {}", ran.stderr);
     for word in words {
@@ -200,7 +204,8 @@ fn an_agent_that_prints_usage_instead_of_acp_is_quoted() {
 
 #[test]
 fn an_agent_that_says_nothing_is_given_up() {
-    check(&["sleep", "300"], 3, &["did not answer `initialize`", "2s", "hint:"]);
+    let yard = configured("[waits]\ninitialize = '2s'\n");
+    check_in(&yard, &["sleep", "300"], 3, &["did not answer `initialize`", "2s", "hint:"]);
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl Visit {
         let daemon = Daemon::start(&yard);
         let page = daemon.client().get(daemon.url("/")).send().await.unwrap().text().await.unwrap();
         assert!(page.contains("id=\"page\""), "the binary has no page; run `make web` first");
-        let browser = Browser::start_knowing(&["*.test"]).await;
+        let browser = Browser::start().await;
         browser.look_like(1280, 900, "light").await;
         Self { yard, daemon, browser }
     }

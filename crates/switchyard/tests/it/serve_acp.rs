@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use agent_client_protocol_http::HttpClient;
 use serde_json::{Value, json};
 use testkit::daemon::Daemon;
 use testkit::line_client::LineClient;
@@ -75,13 +76,24 @@ async fn converse(client: &SdkClient, yard: &Yard) {
     client.close_session(&session).await.unwrap();
 }
 
+/// The SDK's own transport to `http://…/acp` or `ws://…/acp`.
+fn transport(daemon: &Daemon, endpoint: &str) -> HttpClient {
+    let mut headers = reqwest::header::HeaderMap::new();
+    let bearer = format!("Bearer {}", daemon.token().unwrap());
+    headers.insert("authorization", bearer.parse().unwrap());
+    HttpClient::builder_with_endpoint(endpoint)
+        .configure_http(|http| http.default_headers(headers).no_proxy())
+        .build()
+        .unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sdk_over_http_converses_as_over_stdio() {
     let yard = yard();
     let daemon = Daemon::start_with(&yard, &DEMO);
     let manners = Manners::default().permission(Permission::Allow);
     let at = endpoint(&daemon, "http");
-    let client = SdkClient::remote(&at, daemon.token().unwrap(), manners).await;
+    let client = SdkClient::remote(transport(&daemon, &at), manners).await;
     converse(&client, &yard).await;
 }
 
@@ -91,7 +103,7 @@ async fn the_sdk_over_a_web_socket_converses_as_over_stdio() {
     let daemon = Daemon::start_with(&yard, &DEMO);
     let manners = Manners::default().permission(Permission::Allow);
     let at = endpoint(&daemon, "ws");
-    let client = SdkClient::remote(&at, daemon.token().unwrap(), manners).await;
+    let client = SdkClient::remote(transport(&daemon, &at), manners).await;
     converse(&client, &yard).await;
 }
 

@@ -119,10 +119,6 @@ impl Restless {
     }
 }
 
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
-}
-
 /// Floods a session while readers come and go. What each collected must be the log.
 async fn flooded(daemon: &Daemon, yard: &Yard, n_readers: u64, n_events: u64) {
     let session = new_session(daemon, yard).await;
@@ -154,11 +150,10 @@ async fn flooded(daemon: &Daemon, yard: &Yard, n_readers: u64, n_events: u64) {
     eprintln!("{n_readers} readers, {n_events} events, {n_connections} connections");
 }
 
-/// `FLOOD_EVENTS=1000000 cargo test --release` is the real thing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_that_come_and_go_in_a_flood_all_end_with_the_log_and_memory_is_flat() {
-    let n_events = setting("FLOOD_EVENTS", 10_000);
-    let n_readers = setting("FLOOD_READERS", 50);
+    let n_events = soak::size(3_000, 100_000);
+    let n_readers = soak::size(20, 50);
     let yard = yard();
     let daemon = Daemon::start(&yard);
     let peak = || proc::memory(daemon.pid()).unwrap().peak_kib;

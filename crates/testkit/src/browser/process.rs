@@ -2,8 +2,7 @@
 //!
 //! In: nothing but what is installed. Out: where `chromedriver` listens. The driver starts the
 //! browser in its own process group, so all of them end with one signal to the group. A shell
-//! leads the group and holds a lifeline: should the test be killed before it could send that
-//! signal, the shell does.
+//! holds a lifeline: when the tests end, or are killed, it ends the group and removes the profile.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -11,20 +10,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 
-use rustix::process::{Pid, Signal, kill_process_group};
-
-use crate::proc;
-use crate::process::{PATIENCE, wait_until};
+use crate::process::PATIENCE;
 
 /// Distributions do not agree on a name.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// `$0` is the driver. Nothing is ever said on the lifeline; it ends.
-const LEADER: &str = r#""$0" --port=0 & read -r _; kill -9 0"#;
+/// `$0` is the driver, `$1` the directory of the profile; `set -m` makes the driver the leader of
+/// a group. Nothing is ever said on the lifeline; it ends.
+const KEEPER: &str = r#"set -m
+"$0" --port=0 &
+read -r _
+kill -9 -- -$!
+wait
+until rm -rf "$1"; do sleep 0.1; done"#;
 
 #[derive(Debug)]
 pub(super) struct Process {
-    leader: Child,
+    shell: Child,
     pub(super) base: String,
     pub(super) program: PathBuf,
     profile: tempfile::TempDir,
@@ -44,17 +46,18 @@ impl Process {
             panic!("chromium or chromedriver is missing; `make tools` installs them");
         };
         let profile = tempfile::Builder::new().prefix("browser-").tempdir().unwrap();
-        let mut command = Command::new("sh");
+        let mut command = Command::new("bash");
         // The kernel chooses the port, so that tests do not fight about it. The home is for
         // what the browser keeps outside of its profile.
-        command.args(["-c", LEADER]).arg(driver).env("HOME", profile.path()).process_group(0);
+        command.args(["-c", KEEPER]).arg(driver).arg(profile.path());
+        command.env("HOME", profile.path()).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         for name in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "DISPLAY", "WAYLAND_DISPLAY"] {
             command.env_remove(name);
         }
-        let mut leader = command.spawn().unwrap();
-        let port = port(&mut leader);
-        let mut process = Self { leader, base: String::new(), program, profile };
+        let mut shell = command.spawn().unwrap();
+        let port = port(&mut shell);
+        let mut process = Self { shell, base: String::new(), program, profile };
         // Looked at only now, as from here on the value ends the processes.
         process.base = format!("http://127.0.0.1:{}", port?);
         Some(process)
@@ -67,11 +70,9 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let all = proc::descendants(self.leader.id());
-        let _ = kill_process_group(Pid::from_child(&self.leader), Signal::KILL);
-        let _ = self.leader.wait();
-        // The profile can only be removed when nobody writes to it any more.
-        let _ = wait_until(PATIENCE, || !all.iter().any(|pid| proc::is_alive(*pid)));
+        // The end of the lifeline; the shell does the rest.
+        drop(self.shell.stdin.take());
+        let _ = self.shell.wait();
     }
 }
 
@@ -81,8 +82,8 @@ fn on_path(name: &str) -> Option<PathBuf> {
 }
 
 /// The port that the driver says it listens on.
-fn port(leader: &mut Child) -> Option<u16> {
-    let mut lines = BufReader::new(leader.stdout.take()?);
+fn port(shell: &mut Child) -> Option<u16> {
+    let mut lines = BufReader::new(shell.stdout.take()?);
     let (sender, said) = mpsc::sync_channel(1);
     std::thread::spawn(move || {
         let mut line = String::new();

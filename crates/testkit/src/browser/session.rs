@@ -14,14 +14,23 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Has the driver start the browser. `rules` say where names lead, in Chromium's words.
-    pub(super) async fn start(process: &Process, rules: &str) -> Self {
-        let client = crate::daemon::client(None);
-        let mut session = Self { client, base: format!("{}/session", process.base) };
-        let made = session.post("", &capabilities(process, rules)).await.expect("a browser");
+    /// Has the driver start the browser. Also gives where the browser itself listens.
+    pub(super) async fn start(process: &Process) -> (Self, String) {
+        let mut session = Self::at(format!("{}/session", process.base));
+        let made = session.post("", &capabilities(process)).await.expect("a browser");
         let id = made["sessionId"].as_str().expect("a session has an id");
         session.base = format!("{}/{id}", session.base);
-        session
+        let debugger = &made["capabilities"]["goog:chromeOptions"]["debuggerAddress"];
+        (session, debugger.as_str().expect("the browser listens").to_owned())
+    }
+
+    /// A session that was started already. A client lives no longer than the test it was made in.
+    pub(super) fn at(base: String) -> Self {
+        Self { client: crate::daemon::client(None), base }
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.base
     }
 
     pub(super) async fn get(&self, path: &str) -> Result<Value, Thrown> {
@@ -61,8 +70,8 @@ impl Session {
     }
 }
 
-fn capabilities(process: &Process, rules: &str) -> Value {
-    let mut args = vec![
+fn capabilities(process: &Process) -> Value {
+    let args = [
         "--headless=new".to_owned(),
         // Its sandbox refuses to work for root, and in most containers.
         "--no-sandbox".to_owned(),
@@ -73,11 +82,12 @@ fn capabilities(process: &Process, rules: &str) -> Value {
         "--disable-breakpad".to_owned(),
         // A proxy of the machine has no business with loopback.
         "--no-proxy-server".to_owned(),
+        // Drawing without a graphics card takes a process more, and much computing.
+        "--disable-gpu".to_owned(),
+        "--disable-extensions".to_owned(),
+        "--host-resolver-rules=MAP *.test 127.0.0.1".to_owned(),
         format!("--user-data-dir={}", process.profile().display()),
     ];
-    if !rules.is_empty() {
-        args.push(format!("--host-resolver-rules={rules}"));
-    }
     let patience = u64::try_from(PATIENCE.as_millis()).expect("a minute");
     json!({ "capabilities": { "alwaysMatch": {
         "browserName": "chrome",

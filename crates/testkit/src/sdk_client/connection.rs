@@ -19,7 +19,6 @@ use agent_client_protocol::v1::schema::{
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent, ByteStreams, Client, ConnectTo, Result};
 use agent_client_protocol::{on_receive_notification, on_receive_request};
-use agent_client_protocol_http::HttpClient;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use tokio::process::{Child, Command};
@@ -58,9 +57,9 @@ pub(super) fn open(
     (started, exit)
 }
 
-/// As [`open`], with an agent behind the SDK's own HTTP or WebSocket transport.
+/// As [`open`], with an agent behind a transport that is there already.
 pub(super) fn open_remote(
-    transport: HttpClient,
+    transport: impl ConnectTo<Client>,
     manners: Manners,
     memory: Arc<Memory>,
     stopped: oneshot::Receiver<()>,

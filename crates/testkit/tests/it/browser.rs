@@ -1,5 +1,7 @@
 //! The browser that other tests look through.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -11,7 +13,7 @@ const PAGE: &str = "data:text/html,<title>one</title><input id=field><button id=
     <script>button.onclick = () => setTimeout(() => document.title = field.value, 50)</script>";
 
 /// The browser below this process, and where it keeps its profile, by its command line.
-fn find() -> (Vec<u32>, PathBuf) {
+fn find() -> (u32, PathBuf) {
     let profile = |pid: u32| {
         let line = proc::command_line(pid);
         let flag = line.split(' ').find_map(|word| word.strip_prefix("--user-data-dir="));
@@ -19,10 +21,22 @@ fn find() -> (Vec<u32>, PathBuf) {
     };
     let below = proc::descendants(std::process::id());
     let found = below.into_iter().find_map(|pid| Some((pid, profile(pid)?)));
-    let (pid, profile) = found.unwrap();
-    let mut processes = proc::descendants(pid);
-    processes.push(pid);
-    (processes, profile)
+    found.unwrap()
+}
+
+/// An address that a browser lets remember things.
+fn a_web_site() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let _ = client.read(&mut [0; 4096]);
+            let answer =
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi";
+            let _ = client.write_all(answer.as_bytes());
+        }
+    });
+    format!("http://{address}")
 }
 
 /// One test for all of it: there must be no second browser below this process.
@@ -47,11 +61,27 @@ async fn a_page_can_be_used_like_by_a_person_and_nothing_is_left_of_it() {
     let said = browser.console().await;
     assert!(said.iter().any(|line| line.contains("a word")), "{said:?}");
 
-    let (processes, profile) = find();
+    let (pid, profile) = find();
+    let mut processes = proc::descendants(pid);
+    processes.push(pid);
     let picture = profile.join("picture.png");
     browser.screenshot(&picture).await;
     assert!(std::fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
     assert!(processes.len() > 3, "{processes:?}");
+
+    let other = a_web_site();
+    browser.open(&other).await;
+    let remember = "document.cookie = 'a=b'; localStorage.setItem('a', 'b'); window.open()";
+    browser.run(remember, Value::Null).await;
+    assert_eq!(browser.tabs().await.len(), 2);
+    drop(browser);
+    let browser = Browser::start().await;
+    assert_eq!(find(), (processes[processes.len() - 1], profile.clone()), "the same processes");
+    browser.open(&other).await;
+    let remembered = "return [document.cookie, localStorage.getItem('a')]";
+    assert_eq!(browser.run(remembered, Value::Null).await, json!(["", null]));
+    assert_eq!(browser.tabs().await.len(), 1);
+    assert_eq!(browser.console().await, [""; 0]);
 
     // Also when a test fails.
     let failing = tokio::spawn(async move {

@@ -153,9 +153,8 @@ fn run_world(plan: u8, seed: u64, ops: &[Op]) -> World {
     world
 }
 
-/// `PROPTEST_CASES` asks for more than a quick run has.
 fn n_cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
+    soak::size(150, 3_000)
 }
 
 proptest! {

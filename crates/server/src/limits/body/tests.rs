@@ -35,7 +35,7 @@ async fn a_body_that_said_nothing_of_its_length_is_broken_off_at_the_limit() {
     assert!(body.frame().await.unwrap().is_err(), "and stays so");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn one_byte_now_and_then_is_too_slow() {
     let (sender, body) = stream();
     let (mut body, note) = Metered::wrap(body, 1 << 20, &limits(Duration::from_millis(200)));
@@ -48,7 +48,7 @@ async fn one_byte_now_and_then_is_too_slow() {
     assert_eq!(note.get(), Some(Fault::TooSlow));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_handler_may_take_its_time() {
     let (sender, body) = stream();
     let (mut body, note) = Metered::wrap(body, 1 << 20, &limits(Duration::from_millis(200)));

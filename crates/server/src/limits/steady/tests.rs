@@ -5,7 +5,7 @@ use super::*;
 const LONG: Duration = Duration::from_secs(600);
 const SHORT: Duration = Duration::from_millis(100);
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_peer_that_takes_nothing_is_left() {
     let (ours, theirs) = tokio::io::duplex(16);
     let cut = CancellationToken::new();
@@ -18,20 +18,20 @@ async fn a_peer_that_takes_nothing_is_left() {
     drop(theirs);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_peer_that_is_merely_slow_is_not() {
     let (ours, mut theirs) = tokio::io::duplex(16);
-    let mut ours = Steady::new(ours, Duration::from_secs(5), CancellationToken::new(), None);
+    let mut ours = Steady::new(ours, SHORT, CancellationToken::new(), None);
     let writing = tokio::spawn(async move { ours.write_all(&[7; 640]).await });
     let mut got = [0; 16];
     for _ in 0..40 {
-        tokio::time::sleep(Duration::from_millis(2)).await;
+        tokio::time::sleep(SHORT / 2).await;
         theirs.read_exact(&mut got).await.unwrap();
     }
     writing.await.unwrap().unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn silence_is_no_stall() {
     let (ours, mut theirs) = tokio::io::duplex(16);
     let mut ours = Steady::new(ours, SHORT, CancellationToken::new(), None);

@@ -38,7 +38,7 @@ async fn a_page_whose_name_comes_to_mean_the_daemon_is_not_served() {
     // The attacker's server has the port first, and leaves it to the daemon under the page.
     let site = Site::start().await;
     let port = site.address.port();
-    let browser = Browser::start_knowing(&["*.test"]).await;
+    let browser = Browser::start().await;
     browser.open(&format!("{}/page", site.at("evil.test"))).await;
     let own = browser.run("return (await fetch('/v1/sessions')).text()", Value::Null).await;
     assert!(own.as_str().unwrap().contains(SECRET), "the page cannot ask where it came from");

@@ -1,25 +1,25 @@
-//! A session with fifty thousand events.
+//! A session with very many events.
 
 use super::Visit;
 use super::talking::assert_clean;
 
-const N_CHUNKS: usize = 50_000;
 /// What is not on the screen, and a little above and below it, is not in the page.
 const MAX_ROWS: usize = 200;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_very_long_session_opens_at_its_end_and_only_draws_what_is_seen() {
+    let n_chunks = soak::size(10_000_u64, 50_000);
     let visit = Visit::start().await;
     let session = crate::serve_events::new_session(&visit.daemon, &visit.yard).await;
-    let prompt = format!("flood {N_CHUNKS} 40");
+    let prompt = format!("flood {n_chunks} 40");
     crate::serve_events::prompt(&visit.daemon, &session, &prompt).await;
     visit.until_idle(&session).await;
     let head = visit.get(&format!("/v1/sessions/{session}")).await["head"].as_u64().unwrap();
-    assert!(head > N_CHUNKS as u64, "{head}");
+    assert!(head > n_chunks, "{head}");
 
     visit.open_session(&session).await;
     visit.until_text(".row-end", "Done").await;
-    visit.until_text(".row-answer", &format!("chunk {N_CHUNKS}")).await;
+    visit.until_text(".row-answer", &format!("chunk {n_chunks}")).await;
     let n_rows = visit.count(".row").await;
     assert!(n_rows < MAX_ROWS, "{n_rows}");
     visit.picture("large").await;
