@@ -4,14 +4,27 @@ CARGO ?= cargo
 TOOLS := $(CURDIR)/.tools
 DENY_VERSION := 0.20.2
 
-.PHONY: help run web build test web-test test-live lint fmt deny bench clean
+# Our own crates are compiled by clippy's driver, which is the compiler with the lints in it: one
+# pass over the code builds and lints it. The features are those of the tests (see testkit's
+# Cargo.toml). So neither `make run` nor `make test` builds again what the other has built.
+LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver
+TESTS = $(LINTED) $(CARGO) test --workspace --locked
+RUN = $(LINTED) $(CARGO) build --locked -p testkit
+
+.PHONY: help run run-ahead web build test test-soak web-test rust-test test-only test-live lint lint-ahead fmt fmt-check deny bench clean tools
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-run: web ## The page and the daemon, opened in the browser; Ctrl-C ends it
+run: ## The page and the daemon, opened in the browser; Ctrl-C ends it
+	@$(MAKE) --no-print-directory --jobs=2 web run-ahead
+	$(RUN) -p switchyard --bin switchyard
 	@echo 'opens the page; if no browser comes up, open the link that is printed · Ctrl-C ends the daemon'
-	$(CARGO) run --locked -p switchyard -- serve --open
+	target/debug/switchyard serve --open
+
+# While the page is made, which is in the binary, all that the binary has in common with this.
+run-ahead:
+	$(RUN) -p switchyard -p agent --bin demo-agent
 
 build: web ## The release binary, target/release/switchyard, with the page in it
 	$(CARGO) build --release --locked -p switchyard
@@ -30,26 +43,43 @@ web/node_modules/.package-lock.json: web/package-lock.json
 	npm --prefix web ci --no-audit --no-fund
 	@touch $@
 
-# The page comes before the binary, which contains it.
-test: tools web web-test lint deny ## Everything: the page, lints, licences, all tests
-	$(CARGO) test --workspace --locked
+test: tools ## Everything: the page, lints, licences, all tests; the large ones in a small size
+	@$(MAKE) --no-print-directory --jobs=2 web-test rust-test
+
+test-soak: ## The same with the large tests in full size, which takes an hour or two
+	@SOAK=full $(MAKE) --no-print-directory test
+
+test-only: web ## The Rust tests whose names contain T
+	$(TESTS) --lib --bins --tests -- $(T)
+
+rust-test: lint deny
+	@TESTS='$(TESTS)' scripts/run-tests
 
 web-test: web/node_modules/.package-lock.json ## The page's types, lints and formatting, and its own tests
 	npm --prefix web run --silent check
 	npm --prefix web run --silent lint
 	npm --prefix web run --silent test
 
-lint: ## Formatting and clippy, warnings are errors
+# The page comes before the binary, which contains it.
+lint: web lint-ahead fmt-check ## Formatting, clippy and documentation; warnings are errors
+	$(TESTS) --no-run
+	@warnings=$$($(TESTS) --no-run --quiet 2>&1 | grep -v Executable) || exit 0; \
+		echo "$$warnings"; echo 'warnings are errors here' >&2; exit 1
+	RUSTDOC=$(CURDIR)/scripts/rustdoc-lints $(TESTS) --doc --quiet
+
+lint-ahead: tools
+	$(TESTS) --no-run --example agent-stage --example sessions-stage
+
+fmt-check:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 # Whoever has not built the page needs no Node for this.
 fmt: ## Format the code, and the page's where its packages are installed
 	$(CARGO) fmt --all
 	@test ! -x web/node_modules/.bin/prettier || npm --prefix web run --silent format
 
-deny: $(TOOLS)/bin/cargo-deny ## Licences, banned crates and sources of all dependencies
-	PATH="$(TOOLS)/bin:$$PATH" $(CARGO) deny check licenses bans sources
+deny: ## Licences, banned crates and sources of all dependencies, if these have changed
+	@scripts/deny $(TOOLS) $(DENY_VERSION)
 
 test-live: ## Real agents through the release binary, offline; installs them into a cache first
 	$(CARGO) build --release --locked -p switchyard -p live
@@ -70,9 +100,5 @@ clean: ## Remove what was built
 	$(CARGO) clean
 	rm -rf $(TOOLS) web/dist web/node_modules
 
-.PHONY: tools
 tools: ## Install what the tests need and the machine lacks
 	@scripts/tools
-
-$(TOOLS)/bin/cargo-deny:
-	@scripts/install-cargo-deny "$(TOOLS)" "$(DENY_VERSION)"

@@ -38,7 +38,7 @@ pub struct Launch {
     /// The executable that calls [`keeper::main`](crate::keeper::main) when given `keeper_args`.
     pub keeper_exe: PathBuf,
     pub keeper_args: Vec<OsString>,
-    /// Where [`sweep`](crate::sweep) will look after a crash. `None`: nowhere.
+    /// Where [`sweep`](fn@crate::sweep) will look after a crash. `None`: nowhere.
     pub records_dir: Option<PathBuf>,
     /// Use a cgroup per worker where we may make one.
     pub cgroups: bool,

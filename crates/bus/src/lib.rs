@@ -13,7 +13,7 @@
 //! | the worker | keeper | the same |
 //! | Switchyard | keeper, its lifeline closed | the same |
 //! | the keeper | Switchyard ([`supervisor`](self)) | marker in the environment, keeper's session, cgroup |
-//! | both | [`sweep`] at the next start | record file, marker in the environment, cgroup |
+//! | both | [`sweep`](mod@sweep) at the next start | record file, marker in the environment, cgroup |
 //!
 //! We do not use a PID namespace: for ordinary users it needs a user namespace, which changes
 //! what uid 0 and file ownership mean below it, and so breaks sudo, git's ownership check and the

@@ -2,7 +2,7 @@
 //!
 //! Some agents report a provider's error as their answer, or say nothing at all, and end the
 //! turn as if it had been one. Which agents do so, and in which words, is known about each of
-//! them ([`Manners`](crate::host::Manners)); nothing is guessed about others.
+//! them ([`Manners`]); nothing is guessed about others.
 
 use serde_json::Value;
 use wire::Json;
