@@ -132,3 +132,17 @@ fn a_message_that_takes_another_course_is_said_in_full() {
     texts.whole("b", Voice::Message, "Bye", &mut out);
     assert_eq!(text_of(&out), "HelloBye");
 }
+
+#[test]
+fn of_two_messages_that_broke_off_the_later_one_goes_on() {
+    // Often: which one it is must not depend on the order of a map.
+    for _ in 0..20 {
+        let (mut texts, mut out) = (Texts::default(), Vec::new());
+        texts.piece("a", Voice::Message, "One. ", &mut out);
+        texts.piece("b", Voice::Message, "Two", &mut out);
+        texts.break_off();
+        texts.whole("c", Voice::Message, "Two more.", &mut out);
+        assert_eq!(text_of(&out), "One. Two more.");
+        assert_eq!(ids(&out), ["a", "b", "b"]);
+    }
+}

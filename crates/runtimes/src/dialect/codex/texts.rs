@@ -23,10 +23,13 @@ pub(in crate::dialect) struct Texts {
     streams: HashMap<String, Stream>,
     /// What a dropped stream left behind, for the next item to repeat.
     broken: HashMap<Voice, Stream>,
+    n_begun: usize,
 }
 
 #[derive(Debug)]
 struct Stream {
+    /// Its place in the order in which they began.
+    place: usize,
     voice: Voice,
     /// What the client knows it by.
     message: String,
@@ -80,15 +83,14 @@ impl Texts {
         self.stream(item, voice).is_whole = true;
     }
 
-    /// The stream was dropped and what was not whole will be said again.
+    /// The stream was dropped and what was not whole will be said again: of several texts of a
+    /// voice the last, since only that one was being said.
     pub(in crate::dialect) fn break_off(&mut self) {
-        let (whole, broken): (HashMap<_, _>, HashMap<_, _>) =
-            self.streams.drain().partition(|(_, stream)| stream.is_whole);
-        self.streams = whole;
-        for (_, mut stream) in broken {
-            if stream.text.told().is_empty() {
-                continue;
-            }
+        let broken = self.streams.extract_if(|_, stream| !stream.is_whole);
+        let mut broken: Vec<Stream> = broken.map(|(_, stream)| stream).collect();
+        broken.retain(|stream| !stream.text.told().is_empty());
+        broken.sort_unstable_by_key(|stream| stream.place);
+        for mut stream in broken {
             stream.text.again();
             self.broken.insert(stream.voice, stream);
         }
@@ -101,9 +103,12 @@ impl Texts {
     }
 
     fn stream(&mut self, item: &str, voice: Voice) -> &mut Stream {
-        let broken = &mut self.broken;
+        let (broken, n_begun) = (&mut self.broken, &mut self.n_begun);
         self.streams.entry(item.to_owned()).or_insert_with(|| {
-            broken.remove(&voice).unwrap_or_else(|| Stream {
+            *n_begun += 1;
+            let broken = broken.remove(&voice).map(|stream| Stream { place: *n_begun, ..stream });
+            broken.unwrap_or_else(|| Stream {
+                place: *n_begun,
                 voice,
                 message: item.to_owned(),
                 text: Retold::default(),
