@@ -27,3 +27,7 @@ pub use rpc::{RpcError, RpcId, codes, error_line, notification_line, request_lin
 pub use screen::{fenced, last_screen};
 pub use splice::{remove_member, set_member};
 pub use tool_kind::ToolKind;
+
+// What is fuzzed names the crate from outside, and is tried in its tests, too.
+#[cfg(test)]
+extern crate self as wire;

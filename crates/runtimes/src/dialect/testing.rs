@@ -1,8 +1,12 @@
-//! What every dialect is tried with: recordings, and recordings that were spoilt.
+//! What every dialect is tried with: recordings, and recordings that were spoilt. What must hold
+//! of them all is what the fuzzers hold them to [`fuzz::invariants`].
 
+#[allow(unreachable_pub, reason = "it is a crate of its own, too")]
+#[path = "../../../../fuzz/src/lib.rs"]
+mod fuzz;
+mod smoke;
 mod spoil;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +14,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{DialectName, Ending, Exit, Opening, Prompt, Reader, Said};
-use crate::update::{Block, Update};
+pub(super) use fuzz::invariants::{check, check_over, text_of, turn_ends};
 
 const MAX_LINE: usize = 64 << 20;
 
@@ -121,68 +125,6 @@ pub(super) fn render(said: &[Said]) -> String {
         let _ = writeln!(text, "{short}{}", if short.len() < line.len() { "…" } else { "" });
     }
     text
-}
-
-/// The answer's text, as a client would put it together.
-pub(super) fn text_of(said: &[Said]) -> String {
-    said.iter()
-        .filter_map(|said| match said {
-            Said::Update(Update::AgentMessageChunk { content: Block::Text { text }, .. }) => {
-                Some(text.as_str())
-            }
-            _ => None,
-        })
-        .collect()
-}
-
-/// What must hold for anything that any process prints.
-pub(super) fn check(said: &[Said]) {
-    let mut calls: BTreeMap<&str, bool> = BTreeMap::new();
-    for said in said {
-        match said {
-            Said::Update(Update::ToolCall(call)) => {
-                assert!(call.title.is_some(), "a call without a title");
-                let is_final = call.status.is_some_and(crate::update::Status::is_final);
-                assert!(calls.insert(&call.id, is_final).is_none(), "{} started twice", call.id);
-            }
-            Said::Update(Update::ToolCallUpdate(call)) => {
-                let has_ended = calls.get_mut(call.id.as_str());
-                let has_ended = has_ended.unwrap_or_else(|| panic!("{} never started", call.id));
-                assert!(!*has_ended, "{} went on after its end", call.id);
-                *has_ended = call.status.is_some_and(crate::update::Status::is_final);
-            }
-            // A turn's calls end with it.
-            Said::TurnEnded(_) => {
-                let open: Vec<_> = calls.iter().filter(|(_, has_ended)| !**has_ended).collect();
-                assert!(open.is_empty(), "open at the end of the turn: {open:?}");
-            }
-            _ => {}
-        }
-    }
-}
-
-pub(super) fn turn_ends(said: &[Said]) -> usize {
-    said.iter().filter(|said| matches!(said, Said::TurnEnded(_))).count()
-}
-
-/// What must hold once a process is gone.
-pub(super) fn check_over(name: DialectName, said: &[Said]) {
-    check(said);
-    let mut open: Vec<&str> = Vec::new();
-    for said in said {
-        if let Said::Update(Update::ToolCall(call) | Update::ToolCallUpdate(call)) = said {
-            open.retain(|id| *id != call.id);
-            if !call.status.is_some_and(crate::update::Status::is_final) {
-                open.push(&call.id);
-            }
-        }
-    }
-    assert!(open.is_empty(), "open when the process is gone: {open:?}");
-    match name {
-        DialectName::CodexAppServer | DialectName::PiRpc => {}
-        DialectName::ClaudeStreamJson => assert!(turn_ends(said) > 0, "no turn ended"),
-        _ => assert_eq!(turn_ends(said), 1, "a process is a turn"),
-    }
 }
 
 /// Tries `name` with spoilt versions of its recordings: cut anywhere, ended anywhere, lines
