@@ -11,7 +11,7 @@ LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver
 TESTS = $(LINTED) $(CARGO) test --workspace --locked
 RUN = $(LINTED) $(CARGO) build --locked -p testkit
 
-.PHONY: help run run-ahead web build test test-soak web-test rust-test test-only test-live lint lint-ahead fmt fmt-check deny bench clean tools
+.PHONY: help run run-ahead web build test test-soak web-test rust-test test-only test-live lint lint-ahead fmt fmt-check deny fuzz bench clean tools
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -72,10 +72,12 @@ lint-ahead: tools
 
 fmt-check:
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 
 # Whoever has not built the page needs no Node for this.
 fmt: ## Format the code, and the page's where its packages are installed
 	$(CARGO) fmt --all
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml
 	@test ! -x web/node_modules/.bin/prettier || npm --prefix web run --silent format
 
 deny: ## Licences, banned crates and sources of all dependencies, if these have changed
@@ -84,6 +86,21 @@ deny: ## Licences, banned crates and sources of all dependencies, if these have 
 test-live: ## Real agents through the release binary, offline; installs them into a cache first
 	$(CARGO) build --release --locked -p switchyard -p live
 	target/release/live $(LIVE)
+
+# One target, or all of them one after the other; each starts from the recordings and goes on from
+# what earlier runs found. Without a sanitizer: there is no `unsafe` in what is fuzzed.
+FUZZ ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
+FUZZ_SECONDS ?= 60
+# As long as the longest recording that is a seed.
+FUZZ_MAX_BYTES := 32768
+
+fuzz: ## Look for inputs that break parsers and dialects; FUZZ=pi_rpc FUZZ_SECONDS=600 for one target
+	@$(CARGO) +nightly --version >/dev/null 2>&1 || { echo 'fuzzing needs a nightly compiler: rustup toolchain install nightly' >&2; exit 1; }
+	@$(CARGO) +nightly fuzz --version >/dev/null 2>&1 || { echo 'fuzzing needs cargo-fuzz: cargo install cargo-fuzz' >&2; exit 1; }
+	$(CARGO) test --locked -p runtimes --lib -- --ignored --exact dialect::testing::smoke::seeds_for_fuzzing
+	@set -e; for target in $(FUZZ); do echo "== $$target"; \
+		$(CARGO) +nightly fuzz run --sanitizer none "$$target" -- -max_total_time=$(FUZZ_SECONDS) -max_len=$(FUZZ_MAX_BYTES) \
+			-dict="fuzz/corpus/$$target.dict" -print_final_stats=1; done
 
 # Other daemons and agents take a while to install: only where that part is asked for, or no other is.
 BENCH_PARTS = $(filter acp bus daemon instructions native,$(BENCH))
@@ -98,7 +115,7 @@ bench: ## Ratios against bare pipes, other routers, daemons and agents; BENCH="b
 
 clean: ## Remove what was built
 	$(CARGO) clean
-	rm -rf $(TOOLS) web/dist web/node_modules
+	rm -rf $(TOOLS) web/dist web/node_modules fuzz/target
 
 tools: ## Install what the tests need and the machine lacks
 	@scripts/tools
