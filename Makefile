@@ -50,7 +50,7 @@ test-soak: ## The same with the large tests in full size, which takes an hour or
 	@SOAK=full $(MAKE) --no-print-directory test
 
 test-only: web ## The Rust tests whose names contain T
-	$(TESTS) --lib --bins --tests -- $(T)
+	RUSTDOC=true $(TESTS) -- $(T)
 
 rust-test: lint deny
 	@TESTS='$(TESTS)' scripts/run-tests
@@ -67,8 +67,9 @@ lint: web lint-ahead fmt-check ## Formatting, clippy and documentation; warnings
 		echo "$$warnings"; echo 'warnings are errors here' >&2; exit 1
 	RUSTDOC=$(CURDIR)/scripts/rustdoc-lints $(TESTS) --doc --quiet
 
+# While the page is made: what the tests have in common with these.
 lint-ahead: tools
-	$(TESTS) --no-run --example agent-stage --example sessions-stage
+	$(LINTED) $(CARGO) build --workspace --locked --example mcp-stage --example sessions-stage
 
 fmt-check:
 	$(CARGO) fmt --all --check

@@ -147,7 +147,16 @@ impl Browser {
 
     /// Waits until an expression is true in the page that is open then.
     pub async fn until(&self, condition: &str) {
-        let script = format!("return !!({condition});");
+        // The page itself looks again and again for a while: a question through the driver takes
+        // much more than the answer.
+        let script = format!(
+            "const end = performance.now() + 400;
+            while (!({condition})) {{
+              if (performance.now() > end) return false;
+              await new Promise((done) => setTimeout(done, 20));
+            }}
+            return true;"
+        );
         let give_up_at = Instant::now() + PATIENCE;
         let mut last = Ok(Value::Null);
         while Instant::now() < give_up_at {

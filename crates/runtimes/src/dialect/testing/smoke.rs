@@ -20,15 +20,14 @@ const MAX_SHOWN_BYTES: usize = 2000;
 
 #[test]
 fn nothing_that_is_fuzzed_breaks_on_spoilt_recordings() {
-    let is_full = std::env::var("SOAK").is_ok_and(|soak| soak == "full");
     for (name, _) in fuzz::TARGETS {
         let mut seeds = seeds::of(name);
         seeds.sort_by_key(Vec::len);
-        seeds.truncate(if is_full { usize::MAX } else { N_SEEDS });
+        seeds.truncate(soak::size(N_SEEDS, usize::MAX));
         for (n, seed) in seeds.iter().enumerate() {
             run(name, &format!("seed-{n}"), seed);
         }
-        for n in 0..if is_full { N_CASES_FULL } else { N_CASES } {
+        for n in 0..soak::size(N_CASES, N_CASES_FULL) {
             run(name, &format!("case-{n}"), &spoilt(&seeds, &mut Dice::new(n)));
         }
     }

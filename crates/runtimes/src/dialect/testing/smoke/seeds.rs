@@ -43,7 +43,7 @@ pub(super) fn dictionary(seeds: &[Vec<u8>]) -> String {
     for line in seeds.iter().flat_map(|seed| seed.split(|byte| *byte == b'\n')) {
         gather(&serde_json::from_slice(line).unwrap_or_default(), &mut words);
     }
-    words.iter().map(|word| format!("\"{}\"\n", escaped(word))).collect()
+    words.iter().flat_map(|word| ["\"", &escaped(word), "\"\n"].map(str::to_owned)).collect()
 }
 
 /// It knows no escapes but those of quotes, backslashes and numbers.
