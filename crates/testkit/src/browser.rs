@@ -32,7 +32,8 @@ static SEATS: Semaphore = Semaphore::const_new(2);
 /// Browsers that nobody uses. Starting one takes longer than most tests with it.
 static IDLE: Mutex<Vec<Driven>> = Mutex::new(Vec::new());
 
-const POLL_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
+/// A question through the driver takes the browser longer than the answer.
+const POLL_EVERY: std::time::Duration = std::time::Duration::from_millis(40);
 
 #[derive(Debug)]
 pub struct Browser {
@@ -147,16 +148,7 @@ impl Browser {
 
     /// Waits until an expression is true in the page that is open then.
     pub async fn until(&self, condition: &str) {
-        // The page itself looks again and again for a while: a question through the driver takes
-        // much more than the answer.
-        let script = format!(
-            "const end = performance.now() + 400;
-            while (!({condition})) {{
-              if (performance.now() > end) return false;
-              await new Promise((done) => setTimeout(done, 20));
-            }}
-            return true;"
-        );
+        let script = format!("return !!({condition});");
         let give_up_at = Instant::now() + PATIENCE;
         let mut last = Ok(Value::Null);
         while Instant::now() < give_up_at {

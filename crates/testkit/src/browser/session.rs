@@ -85,8 +85,6 @@ fn capabilities(process: &Process) -> Value {
         // Drawing without a graphics card takes a process more, and much computing.
         "--disable-gpu".to_owned(),
         "--disable-extensions".to_owned(),
-        // What moves is drawn sixty times a second.
-        "--force-prefers-reduced-motion".to_owned(),
         "--host-resolver-rules=MAP *.test 127.0.0.1".to_owned(),
         format!("--user-data-dir={}", process.profile().display()),
     ];
