@@ -14,11 +14,11 @@ pub mod script;
 
 use runtimes::dialect::DialectName as Name;
 
-/// Something that takes bytes from outside, and panics if it does not do with them what it must.
-pub type Target = fn(&[u8]);
+/// A name, and what takes bytes from outside.
+pub type Target = (&'static str, fn(&[u8]));
 
-/// By name, all that take bytes from outside. Each has a program of its name.
-pub const TARGETS: [(&str, Target); 14] = [
+/// All of them. Each has a program of its name.
+pub const TARGETS: [Target; 14] = [
     ("lines", lines::cut),
     ("envelope", envelope::read),
     ("message", message::splice),

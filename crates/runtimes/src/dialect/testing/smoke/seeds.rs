@@ -43,7 +43,8 @@ pub(super) fn dictionary(seeds: &[Vec<u8>]) -> String {
     for line in seeds.iter().flat_map(|seed| seed.split(|byte| *byte == b'\n')) {
         gather(&serde_json::from_slice(line).unwrap_or_default(), &mut words);
     }
-    words.iter().flat_map(|word| ["\"", &escaped(word), "\"\n"].map(str::to_owned)).collect()
+    let quoted: Vec<_> = words.iter().map(|word| format!("\"{}\"", escaped(word))).collect();
+    quoted.join("\n")
 }
 
 /// It knows no escapes but those of quotes, backslashes and numbers.
