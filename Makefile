@@ -6,7 +6,7 @@ DENY_VERSION := 0.20.2
 
 # Our own crates are compiled by clippy's driver, which is the compiler with the lints in it: one
 # pass over the code builds and lints it. The features are those of the tests (see testkit's
-# Cargo.toml). So neither `make run` nor `make test` builds again what the other has built.
+# Cargo.toml), so `make run` and `make test` share what they build, but for TLS and what is above it.
 LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver
 TESTS = $(LINTED) $(CARGO) test --workspace --locked
 RUN = $(LINTED) $(CARGO) build --locked -p testkit
@@ -20,7 +20,7 @@ run: ## The page and the daemon, opened in the browser; Ctrl-C ends it
 	@$(MAKE) --no-print-directory --jobs=2 web run-ahead
 	$(RUN) -p switchyard --bin switchyard
 	@echo 'opens the page; if no browser comes up, open the link that is printed · Ctrl-C ends the daemon'
-	target/debug/switchyard serve --open
+	$${CARGO_TARGET_DIR:-target}/debug/switchyard serve --open
 
 # While the page is made, which is in the binary, all that the binary has in common with this.
 run-ahead:
@@ -46,7 +46,7 @@ web/node_modules/.package-lock.json: web/package-lock.json
 test: tools ## Everything: the page, lints, licences, all tests; the large ones in a small size
 	@$(MAKE) --no-print-directory --jobs=2 web-test rust-test
 
-test-soak: ## The same with the large tests in full size, which takes an hour or two
+test-soak: ## The same with the large tests in full size, which takes much longer
 	@SOAK=full $(MAKE) --no-print-directory test
 
 test-only: web ## The Rust tests whose names contain T

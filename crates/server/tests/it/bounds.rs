@@ -17,12 +17,15 @@ const JSON: &str = "Content-Type: application/json";
 /// head comes too late, and it is asked for again.
 async fn quiet_stream(stage: &Stage) -> TcpStream {
     let head = stage.head("GET", "/v1/events", &[&stage.bearer()]);
-    loop {
-        let mut stream = stage.tcp().await;
-        if stream.write_all(head.as_bytes()).await.is_ok() && says(&mut stream, "hello").await {
-            return stream;
+    let asking = async {
+        loop {
+            let mut stream = stage.tcp().await;
+            if stream.write_all(head.as_bytes()).await.is_ok() && says(&mut stream, "hello").await {
+                return stream;
+            }
         }
-    }
+    };
+    tokio::time::timeout(Duration::from_secs(60), asking).await.expect("it is never served")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -196,12 +199,16 @@ async fn an_idle_http2_connection_is_closed_and_a_used_one_is_not() {
         request.body(Full::<axum::body::Bytes>::default()).unwrap()
     };
     // On a machine that is busy enough, a connection is idle before its first request is read.
-    let (client, stream) = loop {
-        let mut client = stage.http2().await;
-        if let Ok(stream) = client.send_request(request()).await {
-            break (client, stream);
+    let asking = async {
+        loop {
+            let mut client = stage.http2().await;
+            if let Ok(stream) = client.send_request(request()).await {
+                return (client, stream);
+            }
         }
     };
+    let asked = tokio::time::timeout(Duration::from_secs(60), asking).await;
+    let (client, stream) = asked.expect("it is never served");
     for _ in 0..4 {
         let idle = stage.http2().await;
         eventually("one without a request is closed", || idle.is_closed()).await;

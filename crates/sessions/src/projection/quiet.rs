@@ -41,11 +41,11 @@ impl Quiet {
                     sanitizer.finish(out);
                 }
             }
-            // An answer that goes on after this. What else may come at any moment, between a failure
-            // and the end of its turn too: usage, titles, commands, what Switchyard notes.
-            (Some("agent_thought_chunk" | "tool_call" | "tool_call_update" | "plan"), _) => {
-                self.write_held(out);
-            }
+            // An answer that goes on after this, or a person who is asked and sees all that was said.
+            // What else may come at any moment, between a failure and the end of its turn too: usage,
+            // titles, commands, what Switchyard notes.
+            (Some("agent_thought_chunk" | "tool_call" | "tool_call_update" | "plan"), _)
+            | (_, Kind::PermissionRequested | Kind::ElicitationRequested) => self.write_held(out),
             _ => {}
         }
     }

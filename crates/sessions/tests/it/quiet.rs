@@ -2,22 +2,16 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use sessions::permission::Decider;
 use sessions::session::Answer;
 use sessions::settings::Settings;
-use wire::{CallId, Event, Json, Kind};
+use wire::{CallId, Event, Kind};
 
-use crate::stage::{Session, Stage, quiet};
+use crate::stage::{Stage, quiet};
 
 fn payload(event: &Event) -> Value {
     event.payload.read().unwrap()
-}
-
-async fn prompt(session: &Session, text: &str) {
-    let params = json!({ "prompt": [{ "type": "text", "text": text }] });
-    let handle = &session.opened.handle;
-    handle.prompt(sessions::mint::turn_id(), Json::of(&params), "test").await.unwrap();
 }
 
 fn is_quiet(event: &Event) -> bool {
@@ -30,14 +24,14 @@ async fn a_person_who_thinks_is_no_silence_of_the_agent() {
     let settings = Settings { quiet_after, questions_wait: true, ..Settings::default() };
     let stage = Stage::with(quiet(), settings);
     let session = stage.open(&stage.agent("work")).await;
-    prompt(&session, "permission execute ls").await;
+    session.start_prompt("permission execute ls").await;
     let is_asked = |event: &Event| event.kind == Kind::PermissionRequested;
     let asked = session.until_event("it asks", is_asked).await;
 
     // The person thinks for as long as it takes to speak of another agent's silence twice, which
     // is three times `quiet_after`.
     let silent = stage.open(&stage.agent("silent")).await;
-    prompt(&silent, "slow 2 600000").await;
+    silent.start_prompt("slow 2 600000").await;
     let first = silent.until_event("the silence is noticed", is_quiet).await.seq;
     silent.until_event("and again", |event| is_quiet(event) && event.seq > first).await;
 

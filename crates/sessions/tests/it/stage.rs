@@ -18,7 +18,7 @@ use sessions::session::ServedBy;
 use sessions::settings::{Settings, WorkerSetup};
 use sessions::yard::Yard;
 use store::MemoryLog;
-use wire::{Event, Json, Kind, Seq};
+use wire::{Event, Json, Kind, Seq, TurnId};
 
 /// Far above what any condition needs on a loaded machine; reached only when a test fails.
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -179,11 +179,17 @@ impl Session {
         self.yard.log.read(self.opened.handle.id(), Seq(0), 10_000).await.unwrap()
     }
 
+    /// Prompts, and does not wait for the end of the turn.
+    pub(crate) async fn start_prompt(&self, text: &str) -> TurnId {
+        let turn = mint::turn_id();
+        let params = json!({ "prompt": [{ "type": "text", "text": text }] });
+        self.opened.handle.prompt(turn, Json::of(&params), "test").await.unwrap();
+        turn
+    }
+
     /// Prompts, and gives the reason why the turn ended.
     pub(crate) async fn prompt(&self, text: &str) -> String {
-        let (turn, handle) = (mint::turn_id(), &self.opened.handle);
-        let params = json!({ "prompt": [{ "type": "text", "text": text }] });
-        handle.prompt(turn, Json::of(&params), "test").await.unwrap();
+        let turn = self.start_prompt(text).await;
         let is_end = |event: &Event| event.kind == Kind::TurnEnded && event.turn == Some(turn);
         let end = self.until_event("the turn ends", is_end).await;
         let payload: serde_json::Value = end.payload.read().unwrap();

@@ -22,7 +22,7 @@ const KEEPER: &str = r#"set -m
 read -r _
 kill -9 -- -$!
 wait
-until rm -rf "$1"; do sleep 0.1; done"#;
+for _ in $(seq 100); do rm -rf "$1" && break; sleep 0.1; done"#;
 
 #[derive(Debug)]
 pub(super) struct Process {

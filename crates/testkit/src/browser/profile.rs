@@ -10,6 +10,8 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
+use crate::process::PATIENCE;
+
 #[derive(Debug)]
 pub(super) struct Profile {
     id: String,
@@ -59,6 +61,11 @@ impl Connection {
     }
 
     async fn call(&mut self, method: &str, params: Value) -> Value {
+        let answer = tokio::time::timeout(PATIENCE, self.answer(method, params)).await;
+        answer.unwrap_or_else(|_| panic!("the browser does not answer {method}"))
+    }
+
+    async fn answer(&mut self, method: &str, params: Value) -> Value {
         self.n_calls += 1;
         let call = json!({ "id": self.n_calls, "method": method, "params": params });
         self.socket.send(Message::text(call.to_string())).await.unwrap();

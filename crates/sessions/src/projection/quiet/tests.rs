@@ -43,3 +43,11 @@ fn why_a_turn_failed_is_no_answer() {
     quiet.finish(&mut out);
     assert_eq!(out, "half an answer");
 }
+
+#[test]
+fn whoever_is_asked_has_seen_what_was_said_before() {
+    let log =
+        Log::started().text("I would ").text("delete it").ask("1", "c", serde_json::json!({}));
+
+    assert_eq!(answer(false, &log), "I would delete it");
+}
