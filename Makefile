@@ -7,7 +7,8 @@ DENY_VERSION := 0.20.2
 # Our own crates are compiled by clippy's driver, which is the compiler with the lints in it: one
 # pass over the code builds and lints it. The features are those of the tests (see testkit's
 # Cargo.toml), so `make run` and `make test` share what they build, but for TLS and what is above it.
-LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver
+# Cargo divides the cores itself; make's own division, which recipes cannot reach, confuses it.
+LINTED = MAKEFLAGS= RUSTC_WORKSPACE_WRAPPER=clippy-driver
 TESTS = $(LINTED) $(CARGO) test --workspace --locked
 RUN = $(LINTED) $(CARGO) build --locked -p testkit
 
