@@ -4,15 +4,14 @@ CARGO ?= cargo
 TOOLS := $(CURDIR)/.tools
 DENY_VERSION := 0.20.2
 
-# Our own crates are compiled by clippy's driver, which is the compiler with the lints in it: one
-# pass over the code builds and lints it. The features are those of the tests (see testkit's
+# One pass over our own code builds and lints it. The features are those of the tests (see testkit's
 # Cargo.toml), so `make run` and `make test` share what they build, but for TLS and what is above it.
 # Cargo divides the cores itself; make's own division, which recipes cannot reach, confuses it.
-LINTED = MAKEFLAGS= RUSTC_WORKSPACE_WRAPPER=clippy-driver
+LINTED = MAKEFLAGS= RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/scripts/linting-rustc
 TESTS = $(LINTED) $(CARGO) test --workspace --locked
 RUN = $(LINTED) $(CARGO) build --locked -p testkit
 
-.PHONY: help run run-ahead web build test test-soak web-test rust-test test-only test-live lint lint-ahead fmt fmt-check deny fuzz bench clean tools
+.PHONY: help run run-ahead web build test test-soak web-test rust-test test-only test-live lint lint-ahead built-tests fmt fmt-check deny fuzz bench clean tools
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -53,7 +52,7 @@ test-soak: ## The same with the large tests in full size, which takes much longe
 test-only: web ## The Rust tests whose names contain T
 	RUSTDOC=true $(TESTS) -- $(T)
 
-rust-test: lint deny
+rust-test: built-tests deny
 	@TESTS='$(TESTS)' scripts/run-tests
 
 web-test: web/node_modules/.package-lock.json ## The page's types, lints and formatting, and its own tests
@@ -61,12 +60,14 @@ web-test: web/node_modules/.package-lock.json ## The page's types, lints and for
 	npm --prefix web run --silent lint
 	npm --prefix web run --silent test
 
+lint: built-tests ## Formatting, clippy and documentation; warnings are errors
+	RUSTDOC=$(CURDIR)/scripts/rustdoc-lints $(TESTS) --doc --quiet
+
 # The page comes before the binary, which contains it.
-lint: web lint-ahead fmt-check ## Formatting, clippy and documentation; warnings are errors
+built-tests: web lint-ahead fmt-check
 	$(TESTS) --no-run
 	@warnings=$$($(TESTS) --no-run --quiet 2>&1 | grep -v Executable) || exit 0; \
 		echo "$$warnings"; echo 'warnings are errors here' >&2; exit 1
-	RUSTDOC=$(CURDIR)/scripts/rustdoc-lints $(TESTS) --doc --quiet
 
 # While the page is made: what the tests have in common with these.
 lint-ahead: tools

@@ -28,6 +28,7 @@
 pub mod browser;
 pub mod daemon;
 pub mod event_client;
+pub mod json_schema;
 pub mod line_client;
 pub mod model_server;
 pub mod proc;

@@ -8,12 +8,13 @@ mod exchange;
 #[cfg(test)]
 mod tests;
 
+use crate::json_schema::Document;
 use crate::transcript::{Direction, Transcript};
 use exchange::Exchange;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::LazyLock;
 
 const STABLE: &str = include_str!("../data/acp/v1/schema.json");
 const UNSTABLE: &str = include_str!("../data/acp/v1/schema.unstable.json");
@@ -47,12 +48,11 @@ enum Part {
     Response,
 }
 
-/// One version of the schema. Definitions are compiled when they are first needed.
+/// One version of the schema.
 #[derive(Debug)]
 pub struct Validator {
-    root: Value,
+    document: Document,
     definitions: HashMap<(Part, String, String), String>,
-    compiled: Mutex<HashMap<String, Arc<jsonschema::Validator>>>,
 }
 
 impl Validator {
@@ -143,7 +143,7 @@ impl Validator {
                 Some(((part_of(name), side.to_owned(), method.to_owned()), name.clone()))
             })
             .collect();
-        Self { root, definitions, compiled: Mutex::default() }
+        Self { document: Document::new(root), definitions }
     }
 
     fn definition(&self, part: Part, direction: Direction, method: &str) -> Option<&str> {
@@ -157,24 +157,8 @@ impl Validator {
     }
 
     fn mismatches(&self, definition: &str, value: &Value) -> Vec<String> {
-        let describe = |problem: jsonschema::ValidationError<'_>| {
-            let place = problem.instance_path().to_string();
-            shorten(&format!("not a valid {definition} at `{place}`: {problem}"))
-        };
-        self.compiled(definition).iter_errors(value).map(describe).collect()
-    }
-
-    fn compiled(&self, definition: &str) -> Arc<jsonschema::Validator> {
-        let mut compiled = self.compiled.lock().unwrap();
-        let entry = compiled.entry(definition.to_owned()).or_insert_with(|| {
-            let schema = json!({
-                "$schema": self.root["$schema"],
-                "$ref": format!("#/$defs/{definition}"),
-                "$defs": self.root["$defs"],
-            });
-            Arc::new(jsonschema::validator_for(&schema).unwrap())
-        });
-        Arc::clone(entry)
+        let faults = self.document.faults(&format!("/$defs/{definition}"), value);
+        faults.iter().map(|fault| shorten(&format!("not a valid {definition} {fault}"))).collect()
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use store::{EventLog, MemoryLog};
@@ -23,7 +22,7 @@ use super::options::{Mode, Options};
 use super::rehearsal::Rehearsal;
 use super::scene::{Scene, Settings};
 use super::session::{Limits, Parts, Session};
-use super::tools::{self, Kind, Need, Output, Prepared, Shown, Tool, ToolError};
+use super::tools::{self, Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError};
 
 pub(crate) struct Play {
     pub(crate) stage: Rehearsal,
@@ -207,7 +206,6 @@ impl std::fmt::Debug for Prop {
     }
 }
 
-#[async_trait]
 impl Tool for Prop {
     fn spec(&self) -> ToolSpec {
         let parameters = json!({ "type": "object" });
@@ -218,8 +216,10 @@ impl Tool for Prop {
         self.kind
     }
 
-    async fn prepare(&self, arguments: Value, _: &Scene) -> Result<Prepared, ToolError> {
-        let shown = Shown { title: self.name.to_owned(), ..Shown::default() };
-        Ok(Prepared { shown, need: self.need.clone(), work: (self.work)(arguments) })
+    fn prepare<'a>(&'a self, arguments: Value, _: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let shown = Shown { title: self.name.to_owned(), ..Shown::default() };
+            Ok(Prepared { shown, need: self.need.clone(), work: (self.work)(arguments) })
+        })
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -15,7 +15,9 @@ use super::chat::{Message, Part, ToolSpec};
 use super::context;
 use super::scene::Scene;
 use super::session::Session;
-use super::tools::{Content, Kind, Need, Output, Prepared, Shown, Tool, ToolError, Toolbox};
+use super::tools::{
+    Content, Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, Toolbox,
+};
 use super::turn::{Said, Stop, Talk, Turn, TurnError, Voice};
 
 const FOR_A_TASK: &str = "You work on one task that another agent has given you. Nobody can answer \
@@ -36,7 +38,6 @@ struct Arguments {
     prompt: String,
 }
 
-#[async_trait]
 impl Tool for Task {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -61,14 +62,17 @@ impl Tool for Task {
         Kind::Think
     }
 
-    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
-        let Arguments { description, prompt } = serde_json::from_value(arguments)
-            .map_err(|error| ToolError(format!("The arguments do not fit: {error}.")))?;
-        let (session, cancel, scene) = (self.session.clone(), self.cancel.clone(), scene.clone());
-        let shown = Shown { title: description, ..Shown::default() };
-        let work = Box::pin(async move { run(session, cancel, scene, prompt).await });
-        // What it does asks for itself.
-        Ok(Prepared { shown, need: Need::Nothing, work })
+    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let Arguments { description, prompt } = serde_json::from_value(arguments)
+                .map_err(|error| ToolError(format!("The arguments do not fit: {error}.")))?;
+            let (session, cancel, scene) =
+                (self.session.clone(), self.cancel.clone(), scene.clone());
+            let shown = Shown { title: description, ..Shown::default() };
+            let work = Box::pin(async move { run(session, cancel, scene, prompt).await });
+            // What it does asks for itself.
+            Ok(Prepared { shown, need: Need::Nothing, work })
+        })
     }
 }
 
@@ -169,75 +173,88 @@ impl Aside {
     }
 }
 
-#[async_trait]
 impl Talk for Aside {
     fn messages(&self) -> Vec<Message> {
         self.messages.clone()
     }
 
-    async fn say(&mut self, voice: Voice, text: &str) -> Result<(), TurnError> {
-        if voice == Voice::Aloud {
-            self.said.push_str(text);
-            // A line at a time is enough for whoever watches.
-            if text.contains('\n') {
-                self.show_progress();
+    fn say<'a>(&'a mut self, voice: Voice, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>> {
+        Box::pin(async move {
+            if voice == Voice::Aloud {
+                self.said.push_str(text);
+                // A line at a time is enough for whoever watches.
+                if text.contains('\n') {
+                    self.show_progress();
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
-    async fn remark(&mut self, text: &str) -> Result<(), TurnError> {
-        tracing::info!("{text}");
-        Ok(())
+    fn remark<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>> {
+        Box::pin(async move {
+            tracing::info!("{text}");
+            Ok(())
+        })
     }
 
-    async fn answered(&mut self, said: Said) -> Result<u64, TurnError> {
-        self.said.clear();
-        if said.is_whole {
-            let Said { text, thought, calls, .. } = said;
-            self.messages.push(Message::Assistant { text, thought, calls });
-        }
-        self.n_answers += 1;
-        Ok(self.n_answers - 1)
+    fn answered(&mut self, said: Said) -> BoxFuture<'_, Result<u64, TurnError>> {
+        Box::pin(async move {
+            self.said.clear();
+            if said.is_whole {
+                let Said { text, thought, calls, .. } = said;
+                self.messages.push(Message::Assistant { text, thought, calls });
+            }
+            self.n_answers += 1;
+            Ok(self.n_answers - 1)
+        })
     }
 
-    async fn show(&mut self, update: Value) -> Result<(), TurnError> {
-        self.session.client().update(update).await.map_err(|_| TurnError::ClientGone)
+    fn show(&mut self, update: Value) -> BoxFuture<'_, Result<(), TurnError>> {
+        Box::pin(async move {
+            self.session.client().update(update).await.map_err(|_| TurnError::ClientGone)
+        })
     }
 
-    async fn called(
+    fn called(
         &mut self,
         _answer: u64,
         index: usize,
         _shown: Value,
         parts: Vec<Part>,
-    ) -> Result<(), TurnError> {
-        let calls = self.messages.iter().rev().find_map(|message| match message {
-            Message::Assistant { calls, .. } => Some(calls),
-            _ => None,
-        });
-        let Some(call) = calls.and_then(|calls| calls.get(index)).map(|call| call.id.clone())
-        else {
-            return Ok(());
-        };
-        self.messages.push(Message::Tool { call, parts });
-        Ok(())
+    ) -> BoxFuture<'_, Result<(), TurnError>> {
+        Box::pin(async move {
+            let calls = self.messages.iter().rev().find_map(|message| match message {
+                Message::Assistant { calls, .. } => Some(calls),
+                _ => None,
+            });
+            let Some(call) = calls.and_then(|calls| calls.get(index)).map(|call| call.id.clone())
+            else {
+                return Ok(());
+            };
+            self.messages.push(Message::Tool { call, parts });
+            Ok(())
+        })
     }
 
     fn call_id(&self, answer: u64, index: usize) -> String {
         format!("{}-{answer}-{index}", self.scene.call)
     }
 
-    async fn make_room(&mut self, _used: u64) -> Result<(), TurnError> {
-        let full = self.session.nearly_full().await?;
-        self.shorten_to(full);
-        Ok(())
+    fn make_room(&mut self, _used: u64) -> BoxFuture<'_, Result<(), TurnError>> {
+        Box::pin(async move {
+            let full = self.session.nearly_full().await?;
+            self.shorten_to(full);
+            Ok(())
+        })
     }
 
-    async fn was_too_much(&mut self) -> Result<bool, TurnError> {
-        let before = context::estimate(&self.messages);
-        self.shorten_to(before / 2);
-        Ok(context::estimate(&self.messages) < before)
+    fn was_too_much(&mut self) -> BoxFuture<'_, Result<bool, TurnError>> {
+        Box::pin(async move {
+            let before = context::estimate(&self.messages);
+            self.shorten_to(before / 2);
+            Ok(context::estimate(&self.messages) < before)
+        })
     }
 }
 

@@ -6,13 +6,12 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::chat::ToolSpec;
 use super::scene::Scene;
-use super::tools::{Kind, Need, Output, Prepared, Shown, Tool, ToolError};
+use super::tools::{Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError};
 use super::visible;
 
 /// A longer plan is not looked at by anybody.
@@ -83,7 +82,6 @@ pub(super) fn plan_of(shown: &Value) -> Option<Value> {
     Some(json!({ "sessionUpdate": "plan", "entries": list_of(shown)? }))
 }
 
-#[async_trait]
 impl Tool for Todo {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -123,36 +121,38 @@ impl Tool for Todo {
         Kind::Think
     }
 
-    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
-        let arguments: Arguments = serde_json::from_value(arguments).map_err(|error| {
-            ToolError(format!(
-                "todo needs `todos`, a list of {{content, status, priority}} where status is \
+    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let arguments: Arguments = serde_json::from_value(arguments).map_err(|error| {
+                ToolError(format!(
+                    "todo needs `todos`, a list of {{content, status, priority}} where status is \
                  pending, in_progress or completed and priority is high, medium or low: {error}"
-            ))
-        })?;
-        if let Some(todos) = &arguments.todos {
-            check(todos)?;
-        }
-        let title = match &arguments.todos {
-            Some(todos) => summary(todos),
-            None => "Look at the plan".into(),
-        };
-        let (list, client) = (Arc::clone(&self.list), Arc::clone(&scene.session));
-        let work = async move {
-            let Some(todos) = arguments.todos else {
-                let todos = list.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                return Ok(Output::text(told(&todos)));
-            };
-            let update = json!({ "sessionUpdate": "plan", "entries": todos });
-            client.client.update(update).await.map_err(|error| {
-                ToolError(format!("the plan was not shown, and not changed: {error}"))
+                ))
             })?;
-            let text = told(&todos);
-            *list.lock().unwrap_or_else(PoisonError::into_inner) = todos;
-            Ok(Output::text(text))
-        };
-        let shown = Shown { title, ..Shown::default() };
-        Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+            if let Some(todos) = &arguments.todos {
+                check(todos)?;
+            }
+            let title = match &arguments.todos {
+                Some(todos) => summary(todos),
+                None => "Look at the plan".into(),
+            };
+            let (list, client) = (Arc::clone(&self.list), Arc::clone(&scene.session));
+            let work = async move {
+                let Some(todos) = arguments.todos else {
+                    let todos = list.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                    return Ok(Output::text(told(&todos)));
+                };
+                let update = json!({ "sessionUpdate": "plan", "entries": todos });
+                client.client.update(update).await.map_err(|error| {
+                    ToolError(format!("the plan was not shown, and not changed: {error}"))
+                })?;
+                let text = told(&todos);
+                *list.lock().unwrap_or_else(PoisonError::into_inner) = todos;
+                Ok(Output::text(text))
+            };
+            let shown = Shown { title, ..Shown::default() };
+            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+        })
     }
 }
 

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
@@ -48,7 +47,11 @@ pub fn of_files() -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-#[async_trait]
+/// What a call would do, as soon as it is known. Boxed by hand and not by `async_trait`, whose bounds
+/// on lifetimes have the compiler prove `Send` anew, for every tool, of everything that a session
+/// holds: that took it as long as all the rest of this crate.
+pub type Preparing<'a> = BoxFuture<'a, Result<Prepared, ToolError>>;
+
 pub trait Tool: Send + Sync + std::fmt::Debug {
     fn spec(&self) -> ToolSpec;
 
@@ -56,7 +59,7 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
 
     /// Says what a call would do. Changes nothing. The scene is the call's own: it knows the
     /// session's files and commands, and tells the client about progress.
-    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError>;
+    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a>;
 }
 
 /// A call that can be run.

@@ -8,7 +8,7 @@
 
 mod calls;
 
-use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use store::StoreError;
 use tokio_util::sync::CancellationToken;
@@ -70,30 +70,29 @@ pub(super) struct Said {
 }
 
 /// Who is talked with, and where what is said is kept.
-#[async_trait]
 pub(super) trait Talk: Send {
     fn messages(&self) -> Vec<Message>;
 
     /// The model says something, right now.
-    async fn say(&mut self, voice: Voice, text: &str) -> Result<(), TurnError>;
+    fn say<'a>(&'a mut self, voice: Voice, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>>;
 
     /// Something that is no word of the model's: it waits, it tries again.
-    async fn remark(&mut self, text: &str) -> Result<(), TurnError>;
+    fn remark<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>>;
 
     /// An answer is over; its place.
-    async fn answered(&mut self, said: Said) -> Result<u64, TurnError>;
+    fn answered(&mut self, said: Said) -> BoxFuture<'_, Result<u64, TurnError>>;
 
     /// A tool call has changed.
-    async fn show(&mut self, update: Value) -> Result<(), TurnError>;
+    fn show(&mut self, update: Value) -> BoxFuture<'_, Result<(), TurnError>>;
 
     /// A call is over.
-    async fn called(
+    fn called(
         &mut self,
         answer: u64,
         index: usize,
         shown: Value,
         parts: Vec<Part>,
-    ) -> Result<(), TurnError>;
+    ) -> BoxFuture<'_, Result<(), TurnError>>;
 
     /// What clients know the call by.
     fn call_id(&self, answer: u64, index: usize) -> String {
@@ -102,10 +101,10 @@ pub(super) trait Talk: Send {
 
     /// Makes room before the next request, if the window is nearly full. `used` is what the
     /// endpoint counted last.
-    async fn make_room(&mut self, used: u64) -> Result<(), TurnError>;
+    fn make_room(&mut self, used: u64) -> BoxFuture<'_, Result<(), TurnError>>;
 
     /// The endpoint says that it is too much. Whether it is less now.
-    async fn was_too_much(&mut self) -> Result<bool, TurnError>;
+    fn was_too_much(&mut self) -> BoxFuture<'_, Result<bool, TurnError>>;
 }
 
 /// Unique in a session, and the same when it is told again.

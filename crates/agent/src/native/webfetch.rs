@@ -12,13 +12,12 @@ mod page;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::chat::ToolSpec;
 use super::scene::Scene;
-use super::tools::{Kind, Need, Output, Prepared, Shown, Tool, ToolError};
+use super::tools::{Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError};
 use super::visible;
 use fetching::{Fetched, Page, fetch, is_html, read_url};
 use page::Style;
@@ -66,7 +65,6 @@ struct Arguments {
     max_length: Option<usize>,
 }
 
-#[async_trait]
 impl Tool for WebFetch {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -97,40 +95,43 @@ impl Tool for WebFetch {
         Kind::Fetch
     }
 
-    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
-        let arguments: Arguments = serde_json::from_value(arguments).map_err(|error| {
-            ToolError(format!(
-                "webfetch needs `url`, and `format` can be markdown, text or html: {error}"
-            ))
-        })?;
-        let settings = scene.session.settings.webfetch.clone();
-        let url = read_url(&arguments.url, &settings).map_err(ToolError::new)?;
-        let host = url.host_str().unwrap_or_default().to_owned();
-        // Another port is another service.
-        let key = match url.port() {
-            Some(port) => format!("fetch:{host}:{port}"),
-            None => format!("fetch:{host}"),
-        };
-        let shown = Shown { title: visible::title(url.as_str()), ..Shown::default() };
-        let work = async move {
-            let accept = match arguments.format {
-                Format::Html => "text/html, */*;q=0.5",
-                Format::Text | Format::Markdown => {
-                    "text/markdown, text/plain;q=0.9, text/html;q=0.8, */*;q=0.5"
+    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let arguments: Arguments = serde_json::from_value(arguments).map_err(|error| {
+                ToolError(format!(
+                    "webfetch needs `url`, and `format` can be markdown, text or html: {error}"
+                ))
+            })?;
+            let settings = scene.session.settings.webfetch.clone();
+            let url = read_url(&arguments.url, &settings).map_err(ToolError::new)?;
+            let host = url.host_str().unwrap_or_default().to_owned();
+            // Another port is another service.
+            let key = match url.port() {
+                Some(port) => format!("fetch:{host}:{port}"),
+                None => format!("fetch:{host}"),
+            };
+            let shown = Shown { title: visible::title(url.as_str()), ..Shown::default() };
+            let work = async move {
+                let accept = match arguments.format {
+                    Format::Html => "text/html, */*;q=0.5",
+                    Format::Text | Format::Markdown => {
+                        "text/markdown, text/plain;q=0.9, text/html;q=0.8, */*;q=0.5"
+                    }
+                };
+                match fetch(url, accept, &settings).await.map_err(ToolError::new)? {
+                    Fetched::Page(page) => {
+                        let limit =
+                            arguments.max_length.unwrap_or(usize::MAX).min(settings.max_chars);
+                        Ok(Output::text(told(page, arguments.format, limit).await))
+                    }
+                    Fetched::Elsewhere(next) => Ok(Output::text(format!(
+                        "It redirects to another host and was not followed there: fetch {next} if \
+                     that is wanted."
+                    ))),
                 }
             };
-            match fetch(url, accept, &settings).await.map_err(ToolError::new)? {
-                Fetched::Page(page) => {
-                    let limit = arguments.max_length.unwrap_or(usize::MAX).min(settings.max_chars);
-                    Ok(Output::text(told(page, arguments.format, limit).await))
-                }
-                Fetched::Elsewhere(next) => Ok(Output::text(format!(
-                    "It redirects to another host and was not followed there: fetch {next} if \
-                     that is wanted."
-                ))),
-            }
-        };
-        Ok(Prepared { shown, need: Need::Permission { key }, work: Box::pin(work) })
+            Ok(Prepared { shown, need: Need::Permission { key }, work: Box::pin(work) })
+        })
     }
 }
 

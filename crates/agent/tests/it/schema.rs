@@ -4,17 +4,15 @@
 //! The schema's own root allows anything as an extension, so each message is checked against the
 //! definition of its method.
 
-use jsonschema::Validator;
-use serde_json::{Value, json};
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex};
+use serde_json::Value;
+use std::sync::LazyLock;
+use testkit::json_schema::Document;
 
-const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testkit/data/acp/v1/schema.json");
-
-static ROOT: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(&std::fs::read_to_string(SCHEMA).unwrap()).unwrap());
-
-static VALIDATORS: LazyLock<Mutex<HashMap<String, Arc<Validator>>>> = LazyLock::new(Mutex::default);
+static SCHEMA: LazyLock<Document> = LazyLock::new(|| {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testkit/data/acp/v1/schema.json");
+    let text = std::fs::read_to_string(path).unwrap();
+    Document::new(serde_json::from_str(&text).unwrap())
+});
 
 /// Checks a request or notification of the agent.
 pub(crate) fn check_incoming(message: &Value) {
@@ -65,21 +63,6 @@ pub(crate) fn check_response(method: &str, message: &Value) {
 }
 
 fn check(definition: &str, part: &Value, message: &Value) {
-    let validator = validator(definition);
-    let problems: Vec<String> =
-        validator.iter_errors(part).map(|problem| problem.to_string()).collect();
-    assert!(problems.is_empty(), "not a valid {definition}: {problems:?}\n{message}");
-}
-
-fn validator(definition: &str) -> Arc<Validator> {
-    let mut validators = VALIDATORS.lock().unwrap();
-    let entry = validators.entry(definition.to_owned()).or_insert_with(|| {
-        let schema = json!({
-            "$schema": ROOT["$schema"],
-            "$ref": format!("#/$defs/{definition}"),
-            "$defs": ROOT["$defs"],
-        });
-        Arc::new(jsonschema::validator_for(&schema).unwrap())
-    });
-    Arc::clone(entry)
+    let faults = SCHEMA.faults(&format!("/$defs/{definition}"), part);
+    assert!(faults.is_empty(), "not a valid {definition}: {faults:?}\n{message}");
 }

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{End, Finished, Order, Settings, permission_key, run};
 use crate::native::chat::ToolSpec;
 use crate::native::scene::Scene;
-use crate::native::tools::{Content, Kind, Need, Output, Prepared, Shown, Tool, ToolError};
+use crate::native::tools::{
+    Content, Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError,
+};
 use crate::native::visible;
 
 /// The kernel takes no single argument of 128 KiB or more.
@@ -29,7 +30,6 @@ struct Arguments {
     description: Option<String>,
 }
 
-#[async_trait]
 impl Tool for Bash {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -68,39 +68,42 @@ impl Tool for Bash {
         Kind::Execute
     }
 
-    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
-        let arguments: Arguments = serde_json::from_value(arguments).map_err(|error| {
-            ToolError(format!("bash needs `command`, a string with a command line: {error}"))
-        })?;
-        let line = arguments.command;
-        check(&line)?;
-        let session = &scene.session;
-        session.settings.sandbox.check().map_err(ToolError::new)?;
-        let cwd = directory(arguments.workdir.as_deref(), &session.cwd, &session.roots)?;
-        let own = session.cwd.canonicalize().unwrap_or_else(|_| session.cwd.clone());
-        let elsewhere = (cwd != own).then(|| cwd.to_string_lossy());
-        let key = permission_key(&line, elsewhere.as_deref());
+    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let arguments: Arguments = serde_json::from_value(arguments).map_err(|error| {
+                ToolError(format!("bash needs `command`, a string with a command line: {error}"))
+            })?;
+            let line = arguments.command;
+            check(&line)?;
+            let session = &scene.session;
+            session.settings.sandbox.check().map_err(ToolError::new)?;
+            let cwd = directory(arguments.workdir.as_deref(), &session.cwd, &session.roots)?;
+            let own = session.cwd.canonicalize().unwrap_or_else(|_| session.cwd.clone());
+            let elsewhere = (cwd != own).then(|| cwd.to_string_lossy());
+            let key = permission_key(&line, elsewhere.as_deref());
 
-        let mut asked = visible::fenced("sh", &visible::asked(&line));
-        if let Some(description) = arguments.description.filter(|text| !text.trim().is_empty()) {
-            let short: String = description.chars().take(MAX_DESCRIPTION_CHARS).collect();
-            asked = format!("{asked}\n{}", visible::title(&short));
-        }
-        if elsewhere.is_some() {
-            asked = format!("{asked}\nin {}", visible::title(&cwd.to_string_lossy()));
-        }
-        let timeout = time_limit(arguments.timeout, &session.settings.commands);
-        let shown = Shown {
-            title: visible::title(&line),
-            content: vec![Content::Text(asked)],
-            ..Shown::default()
-        };
-        let scene = scene.clone();
-        let work = async move {
-            let finished = run(&scene, Order { line, cwd, timeout }).await?;
-            Ok(report(finished, timeout))
-        };
-        Ok(Prepared { shown, need: Need::Permission { key }, work: Box::pin(work) })
+            let mut asked = visible::fenced("sh", &visible::asked(&line));
+            if let Some(description) = arguments.description.filter(|text| !text.trim().is_empty())
+            {
+                let short: String = description.chars().take(MAX_DESCRIPTION_CHARS).collect();
+                asked = format!("{asked}\n{}", visible::title(&short));
+            }
+            if elsewhere.is_some() {
+                asked = format!("{asked}\nin {}", visible::title(&cwd.to_string_lossy()));
+            }
+            let timeout = time_limit(arguments.timeout, &session.settings.commands);
+            let shown = Shown {
+                title: visible::title(&line),
+                content: vec![Content::Text(asked)],
+                ..Shown::default()
+            };
+            let scene = scene.clone();
+            let work = async move {
+                let finished = run(&scene, Order { line, cwd, timeout }).await?;
+                Ok(report(finished, timeout))
+            };
+            Ok(Prepared { shown, need: Need::Permission { key }, work: Box::pin(work) })
+        })
     }
 }
 

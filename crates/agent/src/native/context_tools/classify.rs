@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -13,7 +12,9 @@ use crate::native::chat::ToolSpec;
 use crate::native::context::{Overlay, Piece, pieces};
 use crate::native::journal::{Item, Thread};
 use crate::native::scene::Scene;
-use crate::native::tools::{Kind, Need, Prepared, Shown, Tool, ToolError, arguments as given};
+use crate::native::tools::{
+    Kind, Need, Prepared, Preparing, Shown, Tool, ToolError, arguments as given,
+};
 
 const SYSTEM: &str = "You sort the parts of a conversation between a user and a coding agent into \
      threads of work: parts that serve the same purpose belong together. What the parts say is \
@@ -44,7 +45,6 @@ struct Found {
     threads: Vec<Thread>,
 }
 
-#[async_trait]
 impl Tool for ClassifierThreads {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -67,25 +67,27 @@ impl Tool for ClassifierThreads {
         Kind::Think
     }
 
-    async fn prepare(&self, arguments: Value, _: &Scene) -> Result<Prepared, ToolError> {
-        let Arguments { hint, show } = given::read("classifier_threads", arguments)?;
-        let title = match show {
-            true => "Look at the threads of the conversation",
-            false => "Group the conversation into threads",
-        };
-        let desk = self.0.clone();
-        let work = async move {
-            if show {
-                return Ok(told(shown(Overlay::of(&desk.entries()).threads())));
-            }
-            let threads = classify(&desk, hint.as_deref()).await?;
-            let text = shown(&threads);
-            let _alone = desk.alone().await;
-            desk.keep(Item::Threads { threads }).await?;
-            Ok(told(text))
-        };
-        let shown = Shown { title: title.to_owned(), ..Shown::default() };
-        Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+    fn prepare<'a>(&'a self, arguments: Value, _: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let Arguments { hint, show } = given::read("classifier_threads", arguments)?;
+            let title = match show {
+                true => "Look at the threads of the conversation",
+                false => "Group the conversation into threads",
+            };
+            let desk = self.0.clone();
+            let work = async move {
+                if show {
+                    return Ok(told(shown(Overlay::of(&desk.entries()).threads())));
+                }
+                let threads = classify(&desk, hint.as_deref()).await?;
+                let text = shown(&threads);
+                let _alone = desk.alone().await;
+                desk.keep(Item::Threads { threads }).await?;
+                Ok(told(text))
+            };
+            let shown = Shown { title: title.to_owned(), ..Shown::default() };
+            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+        })
     }
 }
 

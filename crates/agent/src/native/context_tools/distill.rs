@@ -1,6 +1,5 @@
 //! `distill_threads`: puts a note in the place of threads.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -11,7 +10,7 @@ use crate::native::context::{Overlay, Piece, pieces, pieces_of_all};
 use crate::native::journal::{Cover, Item};
 use crate::native::scene::Scene;
 use crate::native::tools::{
-    Kind, Need, Output, Prepared, Shown, Tool, ToolError, arguments as given,
+    Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments as given,
 };
 use crate::native::visible;
 
@@ -48,7 +47,6 @@ struct Wanted {
     note: Option<String>,
 }
 
-#[async_trait]
 impl Tool for DistillThreads {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -76,28 +74,30 @@ impl Tool for DistillThreads {
         Kind::Think
     }
 
-    async fn prepare(&self, arguments: Value, _: &Scene) -> Result<Prepared, ToolError> {
-        let Arguments { threads, name, note } = given::read("distill_threads", arguments)?;
-        let threads = match threads {
-            Names::One(name) => vec![name],
-            Names::Many(names) => names,
-        };
-        if threads.is_empty() || threads.len() > MAX_NAMES {
-            return Err(ToolError(format!("`threads` has 1 to {MAX_NAMES} names.")));
-        }
-        let threads: Vec<String> =
-            threads.iter().map(|name| checked_name(name)).collect::<Result<_, _>>()?;
-        let name = match name {
-            Some(name) => checked_name(&name)?,
-            None => threads.first().cloned().unwrap_or_default(),
-        };
-        let note = note.map(|note| checked_text("note", &note)).transpose()?;
-        let title = format!("Distil {}", visible::title(&threads.join(", ")));
-        let desk = self.0.clone();
-        let wanted = Wanted { threads, name, note };
-        let work = async move { distill(&desk, wanted).await };
-        let shown = Shown { title, ..Shown::default() };
-        Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+    fn prepare<'a>(&'a self, arguments: Value, _: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let Arguments { threads, name, note } = given::read("distill_threads", arguments)?;
+            let threads = match threads {
+                Names::One(name) => vec![name],
+                Names::Many(names) => names,
+            };
+            if threads.is_empty() || threads.len() > MAX_NAMES {
+                return Err(ToolError(format!("`threads` has 1 to {MAX_NAMES} names.")));
+            }
+            let threads: Vec<String> =
+                threads.iter().map(|name| checked_name(name)).collect::<Result<_, _>>()?;
+            let name = match name {
+                Some(name) => checked_name(&name)?,
+                None => threads.first().cloned().unwrap_or_default(),
+            };
+            let note = note.map(|note| checked_text("note", &note)).transpose()?;
+            let title = format!("Distil {}", visible::title(&threads.join(", ")));
+            let desk = self.0.clone();
+            let wanted = Wanted { threads, name, note };
+            let work = async move { distill(&desk, wanted).await };
+            let shown = Shown { title, ..Shown::default() };
+            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+        })
     }
 }
 

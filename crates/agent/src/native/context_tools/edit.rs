@@ -1,6 +1,5 @@
 //! `context_edit`: lists the parts of the conversation; hides, replaces and restores them.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -11,7 +10,7 @@ use crate::native::context::{Overlay, Piece, pieces};
 use crate::native::journal::{Edit, Item, Shape};
 use crate::native::scene::Scene;
 use crate::native::tools::{
-    Kind, Need, Output, Prepared, Shown, Tool, ToolError, arguments as given,
+    Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments as given,
 };
 
 /// Lines of one list; longer conversations are listed in pieces.
@@ -37,7 +36,6 @@ struct Arguments {
     text: Option<String>,
 }
 
-#[async_trait]
 impl Tool for ContextEdit {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -68,39 +66,42 @@ impl Tool for ContextEdit {
         Kind::Think
     }
 
-    async fn prepare(&self, arguments: Value, _: &Scene) -> Result<Prepared, ToolError> {
-        let Arguments { action, parts, text } = given::read("context_edit", arguments)?;
-        let numbers = Numbers::read(&parts)?;
-        let shown_numbers = numbers.as_ref().map_or_else(|| "all".to_owned(), Numbers::to_string);
-        let title = match action {
-            Action::List => "List the parts of the context".to_owned(),
-            Action::Hide => format!("Hide parts of the context: {shown_numbers}"),
-            Action::Replace => format!("Replace a part of the context: {shown_numbers}"),
-            Action::Restore => format!("Restore parts of the context: {shown_numbers}"),
-        };
-        let shape = match (action, text) {
-            (Action::Replace, Some(text)) => {
-                Some(Shape::Replaced { text: checked_text("text", &text)? })
+    fn prepare<'a>(&'a self, arguments: Value, _: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let Arguments { action, parts, text } = given::read("context_edit", arguments)?;
+            let numbers = Numbers::read(&parts)?;
+            let shown_numbers =
+                numbers.as_ref().map_or_else(|| "all".to_owned(), Numbers::to_string);
+            let title = match action {
+                Action::List => "List the parts of the context".to_owned(),
+                Action::Hide => format!("Hide parts of the context: {shown_numbers}"),
+                Action::Replace => format!("Replace a part of the context: {shown_numbers}"),
+                Action::Restore => format!("Restore parts of the context: {shown_numbers}"),
+            };
+            let shape = match (action, text) {
+                (Action::Replace, Some(text)) => {
+                    Some(Shape::Replaced { text: checked_text("text", &text)? })
+                }
+                (Action::Replace, None) => {
+                    return Err(ToolError::new("`replace` needs `text`, which is told instead."));
+                }
+                (Action::Hide, _) => Some(Shape::Hidden),
+                (Action::Restore, _) => Some(Shape::Whole),
+                (Action::List, _) => None,
+            };
+            if numbers.is_none() && matches!(action, Action::Hide | Action::Replace) {
+                return Err(ToolError::new("`parts` is missing: list the parts and give numbers."));
             }
-            (Action::Replace, None) => {
-                return Err(ToolError::new("`replace` needs `text`, which is told instead."));
-            }
-            (Action::Hide, _) => Some(Shape::Hidden),
-            (Action::Restore, _) => Some(Shape::Whole),
-            (Action::List, _) => None,
-        };
-        if numbers.is_none() && matches!(action, Action::Hide | Action::Replace) {
-            return Err(ToolError::new("`parts` is missing: list the parts and give numbers."));
-        }
-        let desk = self.0.clone();
-        let work = async move {
-            match shape {
-                None => Ok(told(list(&desk, numbers.as_ref()))),
-                Some(shape) => change(&desk, numbers, shape).await,
-            }
-        };
-        let shown = Shown { title, ..Shown::default() };
-        Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+            let desk = self.0.clone();
+            let work = async move {
+                match shape {
+                    None => Ok(told(list(&desk, numbers.as_ref()))),
+                    Some(shape) => change(&desk, numbers, shape).await,
+                }
+            };
+            let shown = Shown { title, ..Shown::default() };
+            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+        })
     }
 }
 

@@ -1,6 +1,5 @@
 //! `objective_set`: an objective that is told with every request.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -9,7 +8,9 @@ use crate::native::chat::ToolSpec;
 use crate::native::context::Overlay;
 use crate::native::journal::Item;
 use crate::native::scene::Scene;
-use crate::native::tools::{Kind, Need, Prepared, Shown, Tool, ToolError, arguments as given};
+use crate::native::tools::{
+    Kind, Need, Prepared, Preparing, Shown, Tool, ToolError, arguments as given,
+};
 use crate::native::visible;
 
 /// It goes with every request.
@@ -25,7 +26,6 @@ struct Arguments {
     clear: bool,
 }
 
-#[async_trait]
 impl Tool for ObjectiveSet {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -48,36 +48,40 @@ impl Tool for ObjectiveSet {
         Kind::Think
     }
 
-    async fn prepare(&self, arguments: Value, _: &Scene) -> Result<Prepared, ToolError> {
-        let Arguments { objective, clear } = given::read("objective_set", arguments)?;
-        let objective =
-            objective.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-        if objective.as_ref().is_some_and(|text| text.chars().count() > MAX_CHARS) {
-            return Err(ToolError(format!("An objective has at most {MAX_CHARS} characters.")));
-        }
-        let title = match (&objective, clear) {
-            (Some(text), _) => format!("Objective: {}", visible::title(&excerpt(text, 100))),
-            (None, true) => "Take the objective back".to_owned(),
-            (None, false) => "Look at the objective".to_owned(),
-        };
-        let desk = self.0.clone();
-        let work = async move {
-            if objective.is_none() && !clear {
-                let overlay = Overlay::of(&desk.entries());
-                let none = "There is no objective.".to_owned();
-                return Ok(told(
-                    overlay.objective().map_or(none, |text| format!("The objective is:\n{text}")),
-                ));
+    fn prepare<'a>(&'a self, arguments: Value, _: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let Arguments { objective, clear } = given::read("objective_set", arguments)?;
+            let objective =
+                objective.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+            if objective.as_ref().is_some_and(|text| text.chars().count() > MAX_CHARS) {
+                return Err(ToolError(format!("An objective has at most {MAX_CHARS} characters.")));
             }
-            let _alone = desk.alone().await;
-            let text = match &objective {
-                Some(text) => format!("The objective is now:\n{text}"),
-                None => "There is no objective any more.".to_owned(),
+            let title = match (&objective, clear) {
+                (Some(text), _) => format!("Objective: {}", visible::title(&excerpt(text, 100))),
+                (None, true) => "Take the objective back".to_owned(),
+                (None, false) => "Look at the objective".to_owned(),
             };
-            desk.keep(Item::Objective { text: objective }).await?;
-            Ok(told(text))
-        };
-        let shown = Shown { title, ..Shown::default() };
-        Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+            let desk = self.0.clone();
+            let work = async move {
+                if objective.is_none() && !clear {
+                    let overlay = Overlay::of(&desk.entries());
+                    let none = "There is no objective.".to_owned();
+                    return Ok(told(
+                        overlay
+                            .objective()
+                            .map_or(none, |text| format!("The objective is:\n{text}")),
+                    ));
+                }
+                let _alone = desk.alone().await;
+                let text = match &objective {
+                    Some(text) => format!("The objective is now:\n{text}"),
+                    None => "There is no objective any more.".to_owned(),
+                };
+                desk.keep(Item::Objective { text: objective }).await?;
+                Ok(told(text))
+            };
+            let shown = Shown { title, ..Shown::default() };
+            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+        })
     }
 }

@@ -1,6 +1,5 @@
 //! `thread_park`: puts a thread of work aside under a name, and takes it up again.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -11,7 +10,7 @@ use crate::native::context::{Covering, Overlay, pieces, pieces_of_all};
 use crate::native::journal::{Cover, Item};
 use crate::native::scene::Scene;
 use crate::native::tools::{
-    Kind, Need, Output, Prepared, Shown, Tool, ToolError, arguments as given,
+    Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments as given,
 };
 use crate::native::visible;
 
@@ -40,7 +39,6 @@ struct Arguments {
     to: Option<usize>,
 }
 
-#[async_trait]
 impl Tool for ThreadPark {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -72,39 +70,43 @@ impl Tool for ThreadPark {
         Kind::Think
     }
 
-    async fn prepare(&self, arguments: Value, _: &Scene) -> Result<Prepared, ToolError> {
-        let asked: Arguments = given::read("thread_park", arguments)?;
-        let name = asked.name.as_deref().map(checked_name).transpose()?;
-        let needed = || ToolError::new("`name` is missing: which thread?");
-        let title = match (asked.action, &name) {
-            (Action::List, _) => "List the threads that were put aside".to_owned(),
-            (Action::Park, Some(name)) => format!("Put aside: {}", visible::title(name)),
-            (Action::Recall, Some(name)) => format!("Take up again: {}", visible::title(name)),
-            (_, None) => return Err(needed()),
-        };
-        let name = name.unwrap_or_default();
-        let note = match (asked.action, &asked.note) {
-            (Action::Park, Some(note)) => checked_text("note", note)?,
-            (Action::Park, None) => {
-                return Err(ToolError::new("`note` is missing: what stays in view of the thread?"));
-            }
-            _ => String::new(),
-        };
-        let range = match (asked.from, asked.to) {
-            (None, None) => None,
-            (Some(from), Some(to)) => Numbers::read(&json!(format!("{from}-{to}")))?,
-            _ => return Err(ToolError::new("`from` and `to` go together.")),
-        };
-        let desk = self.0.clone();
-        let work = async move {
-            match asked.action {
-                Action::List => Ok(told(list(&desk))),
-                Action::Park => park(&desk, name, note, range).await,
-                Action::Recall => recall(&desk, &name).await,
-            }
-        };
-        let shown = Shown { title, ..Shown::default() };
-        Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+    fn prepare<'a>(&'a self, arguments: Value, _: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let asked: Arguments = given::read("thread_park", arguments)?;
+            let name = asked.name.as_deref().map(checked_name).transpose()?;
+            let needed = || ToolError::new("`name` is missing: which thread?");
+            let title = match (asked.action, &name) {
+                (Action::List, _) => "List the threads that were put aside".to_owned(),
+                (Action::Park, Some(name)) => format!("Put aside: {}", visible::title(name)),
+                (Action::Recall, Some(name)) => format!("Take up again: {}", visible::title(name)),
+                (_, None) => return Err(needed()),
+            };
+            let name = name.unwrap_or_default();
+            let note = match (asked.action, &asked.note) {
+                (Action::Park, Some(note)) => checked_text("note", note)?,
+                (Action::Park, None) => {
+                    return Err(ToolError::new(
+                        "`note` is missing: what stays in view of the thread?",
+                    ));
+                }
+                _ => String::new(),
+            };
+            let range = match (asked.from, asked.to) {
+                (None, None) => None,
+                (Some(from), Some(to)) => Numbers::read(&json!(format!("{from}-{to}")))?,
+                _ => return Err(ToolError::new("`from` and `to` go together.")),
+            };
+            let desk = self.0.clone();
+            let work = async move {
+                match asked.action {
+                    Action::List => Ok(told(list(&desk))),
+                    Action::Park => park(&desk, name, note, range).await,
+                    Action::Recall => recall(&desk, &name).await,
+                }
+            };
+            let shown = Shown { title, ..Shown::default() };
+            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+        })
     }
 }
 

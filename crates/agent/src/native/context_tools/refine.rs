@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +16,7 @@ use crate::native::scene::Scene;
 use crate::native::session::Session;
 use crate::native::task::SubAgent;
 use crate::native::tools::{
-    Content, Kind, Output, Prepared, Shown, Tool, ToolError, arguments as given,
+    Content, Kind, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments as given,
 };
 use crate::native::visible;
 
@@ -44,7 +43,6 @@ impl Refine {
     }
 }
 
-#[async_trait]
 impl Tool for Refine {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -71,26 +69,28 @@ impl Tool for Refine {
         Kind::Execute
     }
 
-    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
-        let Arguments { instruction, rounds } = given::read("refine", arguments)?;
-        let instruction = checked_text("instruction", &instruction)?;
-        let rounds = rounds.unwrap_or(ROUNDS).clamp(1, MAX_ROUNDS);
-        let checks = Checks::find(scene).await?;
-        let asked = format!(
-            "{}\n\nThen, after each of up to {rounds} rounds:\n{}",
-            visible::asked(&instruction),
-            checks.shown()
-        );
-        let shown = Shown {
-            title: format!("Refine: {}", visible::title(&excerpt(&instruction, 100))),
-            content: vec![Content::Text(asked)],
-            ..Shown::default()
-        };
-        let need = checks.need();
-        let sub_agent = SubAgent::new(self.session.clone(), self.cancel.clone(), scene.clone());
-        let scene = scene.clone();
-        let work = async move { refine(sub_agent, &scene, &checks, instruction, rounds).await };
-        Ok(Prepared { shown, need, work: Box::pin(work) })
+    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let Arguments { instruction, rounds } = given::read("refine", arguments)?;
+            let instruction = checked_text("instruction", &instruction)?;
+            let rounds = rounds.unwrap_or(ROUNDS).clamp(1, MAX_ROUNDS);
+            let checks = Checks::find(scene).await?;
+            let asked = format!(
+                "{}\n\nThen, after each of up to {rounds} rounds:\n{}",
+                visible::asked(&instruction),
+                checks.shown()
+            );
+            let shown = Shown {
+                title: format!("Refine: {}", visible::title(&excerpt(&instruction, 100))),
+                content: vec![Content::Text(asked)],
+                ..Shown::default()
+            };
+            let need = checks.need();
+            let sub_agent = SubAgent::new(self.session.clone(), self.cancel.clone(), scene.clone());
+            let scene = scene.clone();
+            let work = async move { refine(sub_agent, &scene, &checks, instruction, rounds).await };
+            Ok(Prepared { shown, need, work: Box::pin(work) })
+        })
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -14,7 +13,7 @@ use crate::native::context::{Overlay, pieces};
 use crate::native::scene::Scene;
 use crate::native::session::Session;
 use crate::native::tools::{
-    Content, Kind, Need, Output, Prepared, Shown, Tool, ToolError, arguments as given,
+    Content, Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments as given,
 };
 use crate::native::visible;
 
@@ -41,7 +40,6 @@ struct Judgement {
     why: String,
 }
 
-#[async_trait]
 impl Tool for Verify {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -66,21 +64,23 @@ impl Tool for Verify {
         Kind::Execute
     }
 
-    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
-        let Arguments { judge } = given::read("verify", arguments)?;
-        if judge && objective(&self.0).is_none() {
-            return Err(ToolError::new("There is no objective to judge by; set one first."));
-        }
-        let checks = Checks::find(scene).await?;
-        let shown = Shown {
-            title: format!("Verify: {}", checks.title()),
-            content: vec![Content::Text(checks.shown())],
-            ..Shown::default()
-        };
-        let need: Need = checks.need();
-        let (session, scene) = (self.0.clone(), scene.clone());
-        let work = async move { run(&session, &scene, &checks, judge).await };
-        Ok(Prepared { shown, need, work: Box::pin(work) })
+    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let Arguments { judge } = given::read("verify", arguments)?;
+            if judge && objective(&self.0).is_none() {
+                return Err(ToolError::new("There is no objective to judge by; set one first."));
+            }
+            let checks = Checks::find(scene).await?;
+            let shown = Shown {
+                title: format!("Verify: {}", checks.title()),
+                content: vec![Content::Text(checks.shown())],
+                ..Shown::default()
+            };
+            let need: Need = checks.need();
+            let (session, scene) = (self.0.clone(), scene.clone());
+            let work = async move { run(&session, &scene, &checks, judge).await };
+            Ok(Prepared { shown, need, work: Box::pin(work) })
+        })
     }
 }
 

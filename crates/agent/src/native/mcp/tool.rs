@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 use super::super::chat::ToolSpec;
 use super::super::scene::Scene;
-use super::super::tools::{Content, Kind, Need, Prepared, Shown, Tool, ToolError};
+use super::super::tools::{Content, Kind, Need, Prepared, Preparing, Shown, Tool, ToolError};
 use super::super::visible;
 use super::offer::Offer;
 use super::server::Server;
@@ -23,7 +22,6 @@ pub(super) struct McpTool {
     pub(super) server: Arc<Server>,
 }
 
-#[async_trait]
 impl Tool for McpTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -40,31 +38,33 @@ impl Tool for McpTool {
         if self.offer.only_reads { Kind::Read } else { Kind::Other }
     }
 
-    async fn prepare(&self, arguments: Value, _scene: &Scene) -> Result<Prepared, ToolError> {
-        let arguments = match arguments {
-            Value::Object(arguments) => arguments,
-            Value::Null => Map::new(),
-            _ => return Err(ToolError::new("The arguments must be one JSON object.")),
-        };
-        let (server, tool) = (Arc::clone(&self.server), self.offer.name.clone());
-        let shown = Shown {
-            title: format!("{}: {tool}", server.spec.name),
-            locations: Vec::new(),
-            content: match arguments.is_empty() {
-                true => Vec::new(),
-                false => {
-                    let text = serde_json::to_string_pretty(&arguments).unwrap_or_default();
-                    let text = visible::asked(&shorten(&text, SHOWN_CHARS));
-                    vec![Content::Text(visible::fenced("json", &text))]
-                }
-            },
-        };
-        // What a server says about itself counts only where somebody trusts it.
-        let need = match server.spec.trusted && self.offer.only_reads {
-            true => Need::Nothing,
-            false => Need::Permission { key: format!("mcp:{}:{tool}", server.spec.name) },
-        };
-        let work = async move { output::read(&server.call(&tool, arguments).await?) };
-        Ok(Prepared { shown, need, work: Box::pin(work) })
+    fn prepare<'a>(&'a self, arguments: Value, _scene: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let arguments = match arguments {
+                Value::Object(arguments) => arguments,
+                Value::Null => Map::new(),
+                _ => return Err(ToolError::new("The arguments must be one JSON object.")),
+            };
+            let (server, tool) = (Arc::clone(&self.server), self.offer.name.clone());
+            let shown = Shown {
+                title: format!("{}: {tool}", server.spec.name),
+                locations: Vec::new(),
+                content: match arguments.is_empty() {
+                    true => Vec::new(),
+                    false => {
+                        let text = serde_json::to_string_pretty(&arguments).unwrap_or_default();
+                        let text = visible::asked(&shorten(&text, SHOWN_CHARS));
+                        vec![Content::Text(visible::fenced("json", &text))]
+                    }
+                },
+            };
+            // What a server says about itself counts only where somebody trusts it.
+            let need = match server.spec.trusted && self.offer.only_reads {
+                true => Need::Nothing,
+                false => Need::Permission { key: format!("mcp:{}:{tool}", server.spec.name) },
+            };
+            let work = async move { output::read(&server.call(&tool, arguments).await?) };
+            Ok(Prepared { shown, need, work: Box::pin(work) })
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::{Session, summary};
@@ -92,72 +92,81 @@ impl<'a> MainTalk<'a> {
     }
 }
 
-#[async_trait]
 impl Talk for MainTalk<'_> {
     fn messages(&self) -> Vec<Message> {
         let system = self.session.instructions.text(self.session.options().mode);
         context::messages(&system, &self.session.journal.all())
     }
 
-    async fn say(&mut self, voice: Voice, text: &str) -> Result<(), TurnError> {
-        let kind = match voice {
-            Voice::Aloud => "agent_message_chunk",
-            Voice::Thought => "agent_thought_chunk",
-        };
-        let content = json!({ "type": "text", "text": text });
-        self.tell(json!({ "sessionUpdate": kind, "content": content })).await
+    fn say<'a>(&'a mut self, voice: Voice, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>> {
+        Box::pin(async move {
+            let kind = match voice {
+                Voice::Aloud => "agent_message_chunk",
+                Voice::Thought => "agent_thought_chunk",
+            };
+            let content = json!({ "type": "text", "text": text });
+            self.tell(json!({ "sessionUpdate": kind, "content": content })).await
+        })
     }
 
-    async fn remark(&mut self, text: &str) -> Result<(), TurnError> {
-        MainTalk::remark(self, text).await
+    fn remark<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>> {
+        Box::pin(async move { MainTalk::remark(self, text).await })
     }
 
-    async fn answered(&mut self, said: Said) -> Result<u64, TurnError> {
-        let Said { text, thought, calls, usage, is_whole } = said;
-        if let Some(usage) = usage {
-            self.usage += usage;
-        }
-        let item = Item::Answer { text, thought, calls, is_whole, usage };
-        let seq = self.session.journal.add(item).await?;
-        let used = usage.map(Usage::total);
-        let used = used.unwrap_or_else(|| context::estimate(&self.messages()));
-        self.tell_usage(used).await?;
-        Ok(seq)
+    fn answered(&mut self, said: Said) -> BoxFuture<'_, Result<u64, TurnError>> {
+        Box::pin(async move {
+            let Said { text, thought, calls, usage, is_whole } = said;
+            if let Some(usage) = usage {
+                self.usage += usage;
+            }
+            let item = Item::Answer { text, thought, calls, is_whole, usage };
+            let seq = self.session.journal.add(item).await?;
+            let used = usage.map(Usage::total);
+            let used = used.unwrap_or_else(|| context::estimate(&self.messages()));
+            self.tell_usage(used).await?;
+            Ok(seq)
+        })
     }
 
-    async fn show(&mut self, update: Value) -> Result<(), TurnError> {
-        self.tell(update).await
+    fn show(&mut self, update: Value) -> BoxFuture<'_, Result<(), TurnError>> {
+        Box::pin(async move { self.tell(update).await })
     }
 
-    async fn called(
+    fn called(
         &mut self,
         answer: u64,
         index: usize,
         shown: Value,
         parts: Vec<Part>,
-    ) -> Result<(), TurnError> {
-        self.session.journal.add(Item::Called { answer, index, shown, parts }).await?;
-        Ok(())
+    ) -> BoxFuture<'_, Result<(), TurnError>> {
+        Box::pin(async move {
+            self.session.journal.add(Item::Called { answer, index, shown, parts }).await?;
+            Ok(())
+        })
     }
 
-    async fn make_room(&mut self, used: u64) -> Result<(), TurnError> {
-        // What came since is not in what the endpoint counted; nor does every endpoint count.
-        let entries = self.session.journal.all();
-        if !context::has_answers(&entries) {
-            return Ok(());
-        }
-        let counted = context::counted(&entries);
-        let estimated = context::estimate(&self.messages()).saturating_add(self.tools_tokens);
-        match used.max(counted).max(estimated) < self.session.nearly_full().await? {
-            true => Ok(()),
-            false => self.compact().await,
-        }
+    fn make_room(&mut self, used: u64) -> BoxFuture<'_, Result<(), TurnError>> {
+        Box::pin(async move {
+            // What came since is not in what the endpoint counted; nor does every endpoint count.
+            let entries = self.session.journal.all();
+            if !context::has_answers(&entries) {
+                return Ok(());
+            }
+            let counted = context::counted(&entries);
+            let estimated = context::estimate(&self.messages()).saturating_add(self.tools_tokens);
+            match used.max(counted).max(estimated) < self.session.nearly_full().await? {
+                true => Ok(()),
+                false => self.compact().await,
+            }
+        })
     }
 
-    async fn was_too_much(&mut self) -> Result<bool, TurnError> {
-        if !context::has_answers(&self.session.journal.all()) {
-            return Ok(false);
-        }
-        self.compact().await.map(|()| true)
+    fn was_too_much(&mut self) -> BoxFuture<'_, Result<bool, TurnError>> {
+        Box::pin(async move {
+            if !context::has_answers(&self.session.journal.all()) {
+                return Ok(false);
+            }
+            self.compact().await.map(|()| true)
+        })
     }
 }

@@ -1,11 +1,12 @@
 //! `apply_patch`: several changes in several files, all or none.
 
-use async_trait::async_trait;
 use roots::Place;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Content, Kind, Location, Output, Prepared, Shown, Tool, ToolError, arguments};
+use super::{
+    Content, Kind, Location, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments,
+};
 use crate::native::chat::ToolSpec;
 use crate::native::files::{Change, Files, MAX_TEXT_BYTES, Text, difference};
 use crate::native::scene::Scene;
@@ -50,7 +51,6 @@ enum Edit<'a> {
     Unified(diffy::Patch<'a, str>),
 }
 
-#[async_trait]
 impl Tool for ApplyPatch {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -79,34 +79,37 @@ impl Tool for ApplyPatch {
         Kind::Edit
     }
 
-    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
-        let asked: Arguments = arguments::read("apply_patch", arguments)?;
-        let files = scene.session.files.clone();
-        let patch = asked.patch.replace("\r\n", "\n");
-        // Counted right, for the parser that insists on it.
-        let counted = unified::recounted(&patch);
-        let steps = match envelope::is_one(&patch) {
-            true => envelope::read(&patch),
-            false => unified::read(&counted),
-        };
-        let steps =
-            steps.map_err(|why| ToolError::new(format_args!("the patch cannot be read: {why}")))?;
-        if steps.len() > MAX_FILES {
-            return Err(ToolError::new(format_args!(
-                "the patch changes {} files; at most {MAX_FILES} at once",
-                steps.len()
-            )));
-        }
-        let planned = plan(&files, steps).await?;
-        let need = files.need_to_change(&planned.iter().map(|at| &at.place).collect::<Vec<_>>());
-        let shown = shown(&files, &planned);
-        let work = async move {
-            let turn = files.turn().await?;
-            turn.change(&planned).await?;
-            let done: Vec<_> = planned.iter().map(|change| told(&files, change)).collect();
-            Ok(Output::text(done.join("\n")))
-        };
-        Ok(Prepared { shown, need, work: Box::pin(work) })
+    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let asked: Arguments = arguments::read("apply_patch", arguments)?;
+            let files = scene.session.files.clone();
+            let patch = asked.patch.replace("\r\n", "\n");
+            // Counted right, for the parser that insists on it.
+            let counted = unified::recounted(&patch);
+            let steps = match envelope::is_one(&patch) {
+                true => envelope::read(&patch),
+                false => unified::read(&counted),
+            };
+            let steps = steps
+                .map_err(|why| ToolError::new(format_args!("the patch cannot be read: {why}")))?;
+            if steps.len() > MAX_FILES {
+                return Err(ToolError::new(format_args!(
+                    "the patch changes {} files; at most {MAX_FILES} at once",
+                    steps.len()
+                )));
+            }
+            let planned = plan(&files, steps).await?;
+            let need =
+                files.need_to_change(&planned.iter().map(|at| &at.place).collect::<Vec<_>>());
+            let shown = shown(&files, &planned);
+            let work = async move {
+                let turn = files.turn().await?;
+                turn.change(&planned).await?;
+                let done: Vec<_> = planned.iter().map(|change| told(&files, change)).collect();
+                Ok(Output::text(done.join("\n")))
+            };
+            Ok(Prepared { shown, need, work: Box::pin(work) })
+        })
     }
 }
 

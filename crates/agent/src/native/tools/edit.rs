@@ -1,10 +1,11 @@
 //! `edit`: one part of a file in place of another.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Content, Kind, Location, Output, Prepared, Shown, Tool, ToolError, arguments};
+use super::{
+    Content, Kind, Location, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments,
+};
 use crate::native::chat::ToolSpec;
 use crate::native::files::{Change, MAX_TEXT_BYTES, Text, difference};
 use crate::native::scene::Scene;
@@ -28,7 +29,6 @@ struct Arguments {
     replace_all: bool,
 }
 
-#[async_trait]
 impl Tool for Edit {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -61,47 +61,49 @@ impl Tool for Edit {
         Kind::Edit
     }
 
-    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
-        let asked: Arguments = arguments::read("edit", arguments)?;
-        let files = scene.session.files.clone();
-        let place = files.resolve(&asked.path).await?;
-        let name = files.shown(&place);
-        let old = match (files.read(&place).await?, asked.old_string.is_empty()) {
-            // Nothing in the place of nothing: how some models make a file.
-            (None, true) => None,
-            (None, false) => return Err(files.missing(&place).await),
-            (Some(old), _) => {
-                files.check_seen(&place, &old)?;
-                Some(old)
-            }
-        };
-        let edited = edit(&asked, &name, old.as_ref())?;
-        let shown = Shown {
-            title: format!("Edit {name}"),
-            locations: vec![Location {
-                path: place.path().to_owned(),
-                line: u32::try_from(edited.line).ok(),
-            }],
-            content: vec![shown_diff(&place, old.as_ref(), &edited.text)],
-        };
-        let need = files.need_to_change(&[&place]);
-        let work = async move {
-            let turn = files.turn().await?;
-            let (old, edited, content) = match files.read(&place).await? {
-                // Another call of the same model came first: the edit is made in what it left.
-                Some(now) if Some(&now) != old.as_ref() => {
-                    files.check_seen(&place, &now)?;
-                    let edited = edit(&asked, &name, Some(&now))?;
-                    let content = vec![shown_diff(&place, Some(&now), &edited.text)];
-                    (Some(now), edited, content)
+    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let asked: Arguments = arguments::read("edit", arguments)?;
+            let files = scene.session.files.clone();
+            let place = files.resolve(&asked.path).await?;
+            let name = files.shown(&place);
+            let old = match (files.read(&place).await?, asked.old_string.is_empty()) {
+                // Nothing in the place of nothing: how some models make a file.
+                (None, true) => None,
+                (None, false) => return Err(files.missing(&place).await),
+                (Some(old), _) => {
+                    files.check_seen(&place, &old)?;
+                    Some(old)
                 }
-                _ => (old, edited, Vec::new()),
             };
-            let new = Some(edited.text);
-            turn.change(&[Change { place, old, new, mode: None }]).await?;
-            Ok(Output { content, ..Output::text(format!("edited `{name}`: {}", edited.about)) })
-        };
-        Ok(Prepared { shown, need, work: Box::pin(work) })
+            let edited = edit(&asked, &name, old.as_ref())?;
+            let shown = Shown {
+                title: format!("Edit {name}"),
+                locations: vec![Location {
+                    path: place.path().to_owned(),
+                    line: u32::try_from(edited.line).ok(),
+                }],
+                content: vec![shown_diff(&place, old.as_ref(), &edited.text)],
+            };
+            let need = files.need_to_change(&[&place]);
+            let work = async move {
+                let turn = files.turn().await?;
+                let (old, edited, content) = match files.read(&place).await? {
+                    // Another call of the same model came first: the edit is made in what it left.
+                    Some(now) if Some(&now) != old.as_ref() => {
+                        files.check_seen(&place, &now)?;
+                        let edited = edit(&asked, &name, Some(&now))?;
+                        let content = vec![shown_diff(&place, Some(&now), &edited.text)];
+                        (Some(now), edited, content)
+                    }
+                    _ => (old, edited, Vec::new()),
+                };
+                let new = Some(edited.text);
+                turn.change(&[Change { place, old, new, mode: None }]).await?;
+                Ok(Output { content, ..Output::text(format!("edited `{name}`: {}", edited.about)) })
+            };
+            Ok(Prepared { shown, need, work: Box::pin(work) })
+        })
     }
 }
 

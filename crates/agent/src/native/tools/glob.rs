@@ -5,12 +5,13 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use async_trait::async_trait;
 use roots::{Kind as FileKind, Place, Roots};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError, arguments, search};
+use super::{
+    Kind, Location, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments, search,
+};
 use crate::native::chat::ToolSpec;
 use crate::native::scene::Scene;
 use roots::walk::{Bounds, End, Stop, stoppable, walk};
@@ -31,7 +32,6 @@ struct Arguments {
     path: Option<String>,
 }
 
-#[async_trait]
 impl Tool for Glob {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -59,55 +59,57 @@ impl Tool for Glob {
         Kind::Search
     }
 
-    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
-        let asked: Arguments = arguments::read("glob", arguments)?;
-        let files = scene.session.files.clone();
-        let place = search::directory(&files, asked.path.as_deref()).await?;
-        let is_absolute = asked.pattern.starts_with('/');
-        let glob = search::glob(&asked.pattern)?;
-        let shown = Shown {
-            title: match files.shown(&place).as_str() {
-                "." => format!("Find {}", asked.pattern),
-                name => format!("Find {} in {name}", asked.pattern),
-            },
-            locations: Vec::new(),
-            content: Vec::new(),
-        };
-        let work = async move {
-            let matches = {
-                let place = place.clone();
-                move |path: &std::path::Path| match is_absolute {
-                    true => glob.is_match(place.path().join(path)),
-                    false => glob.is_match(path),
-                }
+    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let asked: Arguments = arguments::read("glob", arguments)?;
+            let files = scene.session.files.clone();
+            let place = search::directory(&files, asked.path.as_deref()).await?;
+            let is_absolute = asked.pattern.starts_with('/');
+            let glob = search::glob(&asked.pattern)?;
+            let shown = Shown {
+                title: match files.shown(&place).as_str() {
+                    "." => format!("Find {}", asked.pattern),
+                    name => format!("Find {} in {name}", asked.pattern),
+                },
+                locations: Vec::new(),
+                content: Vec::new(),
             };
-            let at = place.clone();
-            let found = stoppable(WITHIN, async |stop| {
-                files.with_roots(move |roots| newest(roots, &at, &stop, &matches)).await
-            });
-            let (found, end) = found.await?.map_err(ToolError::new)?;
-            if found.is_empty() {
-                let why = if end == End::Whole { "" } else { ", as far as it was looked" };
-                return Ok(Output::text(format!("no files match `{}`{why}", asked.pattern)));
-            }
-            let places: Vec<Place> = found.iter().map(|(_, path)| place.below(path)).collect();
-            let names = places.iter().take(MAX_SHOWN).map(|place| files.shown(place));
-            let mut text = names.collect::<Vec<_>>().join("\n");
-            if places.len() > MAX_SHOWN || end != End::Whole {
-                let more = if end == End::Whole { "" } else { " or more" };
-                let _ = write!(
-                    text,
-                    "\n\n(the newest {} of {}{more}; use a narrower pattern or path)",
-                    places.len().min(MAX_SHOWN),
-                    places.len()
-                );
-            }
-            let locations = places.iter().take(MAX_SHOWN);
-            let locations =
-                locations.map(|place| Location { path: place.path().to_owned(), line: None });
-            Ok(Output { locations: locations.collect(), ..Output::text(text) })
-        };
-        Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+            let work = async move {
+                let matches = {
+                    let place = place.clone();
+                    move |path: &std::path::Path| match is_absolute {
+                        true => glob.is_match(place.path().join(path)),
+                        false => glob.is_match(path),
+                    }
+                };
+                let at = place.clone();
+                let found = stoppable(WITHIN, async |stop| {
+                    files.with_roots(move |roots| newest(roots, &at, &stop, &matches)).await
+                });
+                let (found, end) = found.await?.map_err(ToolError::new)?;
+                if found.is_empty() {
+                    let why = if end == End::Whole { "" } else { ", as far as it was looked" };
+                    return Ok(Output::text(format!("no files match `{}`{why}", asked.pattern)));
+                }
+                let places: Vec<Place> = found.iter().map(|(_, path)| place.below(path)).collect();
+                let names = places.iter().take(MAX_SHOWN).map(|place| files.shown(place));
+                let mut text = names.collect::<Vec<_>>().join("\n");
+                if places.len() > MAX_SHOWN || end != End::Whole {
+                    let more = if end == End::Whole { "" } else { " or more" };
+                    let _ = write!(
+                        text,
+                        "\n\n(the newest {} of {}{more}; use a narrower pattern or path)",
+                        places.len().min(MAX_SHOWN),
+                        places.len()
+                    );
+                }
+                let locations = places.iter().take(MAX_SHOWN);
+                let locations =
+                    locations.map(|place| Location { path: place.path().to_owned(), line: None });
+                Ok(Output { locations: locations.collect(), ..Output::text(text) })
+            };
+            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+        })
     }
 }
 

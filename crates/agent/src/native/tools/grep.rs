@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use roots::Kind as FileKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError, arguments, search};
+use super::{
+    Kind, Location, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments, search,
+};
 use crate::native::chat::ToolSpec;
 use crate::native::scene::Scene;
 use roots::walk::stoppable;
@@ -60,7 +61,6 @@ struct Arguments {
     limit: Option<usize>,
 }
 
-#[async_trait]
 impl Tool for Grep {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -114,66 +114,74 @@ impl Tool for Grep {
         Kind::Search
     }
 
-    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
-        let asked: Arguments = arguments::read("grep", arguments)?;
-        let files = scene.session.files.clone();
-        let given = asked.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
-        let place = files.resolve(given).await?;
-        let is_file = match files.look(&place).await? {
-            None => return Err(files.missing(&place).await),
-            Some(facts) => facts.kind == FileKind::File,
-        };
-        let around = asked.context.unwrap_or_default();
-        let mut plan = Plan {
-            matcher: matcher(&asked)?,
-            glob: asked
-                .glob
-                .as_deref()
-                .filter(|glob| !glob.is_empty())
-                .map(search::glob)
-                .transpose()?,
-            mode: asked.mode.unwrap_or_default(),
-            is_multiline: asked.multiline,
-            before: asked.before.unwrap_or(around).min(MAX_CONTEXT),
-            after: asked.after.unwrap_or(around).min(MAX_CONTEXT),
-            denied: Vec::new(),
-            max_matches: asked.limit.unwrap_or(DEFAULT_MATCHES).clamp(1, MAX_MATCHES),
-        };
-        let shown = Shown {
-            title: title(&asked, &files.shown(&place)),
-            locations: Vec::new(),
-            content: Vec::new(),
-        };
-        let work = async move {
-            for _ in 0..MAX_ROUNDS {
-                let (namer, at) = (files.clone(), place.clone());
-                let found = stoppable(WITHIN, async |stop| {
-                    let work = move |roots: &roots::Roots| {
-                        let report =
-                            scan(roots, &at, is_file, &plan, &stop, &|place| namer.shown(place));
-                        (plan, report)
-                    };
-                    files.with_roots(work).await
-                });
-                let (used, report) = found.await?;
-                plan = used;
-                let report = report.map_err(ToolError::new)?;
-                let n_denied = plan.denied.len();
-                for path in report.files {
-                    if files.check_denied(&path).await.is_err() {
-                        plan.denied.push(path);
+    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let asked: Arguments = arguments::read("grep", arguments)?;
+            let files = scene.session.files.clone();
+            let given = asked.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".");
+            let place = files.resolve(given).await?;
+            let is_file = match files.look(&place).await? {
+                None => return Err(files.missing(&place).await),
+                Some(facts) => facts.kind == FileKind::File,
+            };
+            let around = asked.context.unwrap_or_default();
+            let mut plan = Plan {
+                matcher: matcher(&asked)?,
+                glob: asked
+                    .glob
+                    .as_deref()
+                    .filter(|glob| !glob.is_empty())
+                    .map(search::glob)
+                    .transpose()?,
+                mode: asked.mode.unwrap_or_default(),
+                is_multiline: asked.multiline,
+                before: asked.before.unwrap_or(around).min(MAX_CONTEXT),
+                after: asked.after.unwrap_or(around).min(MAX_CONTEXT),
+                denied: Vec::new(),
+                max_matches: asked.limit.unwrap_or(DEFAULT_MATCHES).clamp(1, MAX_MATCHES),
+            };
+            let shown = Shown {
+                title: title(&asked, &files.shown(&place)),
+                locations: Vec::new(),
+                content: Vec::new(),
+            };
+            let work = async move {
+                for _ in 0..MAX_ROUNDS {
+                    let (namer, at) = (files.clone(), place.clone());
+                    let found = stoppable(WITHIN, async |stop| {
+                        let work = move |roots: &roots::Roots| {
+                            let report = scan(roots, &at, is_file, &plan, &stop, &|place| {
+                                namer.shown(place)
+                            });
+                            (plan, report)
+                        };
+                        files.with_roots(work).await
+                    });
+                    let (used, report) = found.await?;
+                    plan = used;
+                    let report = report.map_err(ToolError::new)?;
+                    let n_denied = plan.denied.len();
+                    for path in report.files {
+                        if files.check_denied(&path).await.is_err() {
+                            plan.denied.push(path);
+                        }
                     }
+                    if plan.denied.len() > n_denied {
+                        continue;
+                    }
+                    let locations = report.locations.into_iter();
+                    let locations = locations.map(|(path, line)| Location { path, line });
+                    return Ok(Output {
+                        locations: locations.collect(),
+                        ..Output::text(report.text)
+                    });
                 }
-                if plan.denied.len() > n_denied {
-                    continue;
-                }
-                let locations = report.locations.into_iter();
-                let locations = locations.map(|(path, line)| Location { path, line });
-                return Ok(Output { locations: locations.collect(), ..Output::text(report.text) });
-            }
-            Err(ToolError::new("too many files with matches may not be read; use a narrower path"))
-        };
-        Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+                Err(ToolError::new(
+                    "too many files with matches may not be read; use a narrower path",
+                ))
+            };
+            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+        })
     }
 }
 

@@ -4,12 +4,11 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use roots::Kind as FileKind;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError, arguments};
+use super::{Kind, Location, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments};
 use crate::native::chat::ToolSpec;
 use crate::native::scene::Scene;
 use roots::walk::{Bounds, End, stoppable, walk};
@@ -31,7 +30,6 @@ struct Arguments {
     depth: Option<usize>,
 }
 
-#[async_trait]
 impl Tool for List {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -60,54 +58,56 @@ impl Tool for List {
         Kind::Search
     }
 
-    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
-        let asked: Arguments = arguments::read("list", arguments)?;
-        let files = scene.session.files.clone();
-        let place = super::search::directory(&files, asked.path.as_deref()).await?;
-        let name = files.shown(&place);
-        let shown = Shown {
-            title: format!("List {name}"),
-            locations: vec![Location { path: place.path().to_owned(), line: None }],
-            content: Vec::new(),
-        };
-        let depth = asked.depth.unwrap_or(DEFAULT_DEPTH).clamp(1, MAX_DEPTH);
-        let bounds = Bounds { max_entries: MAX_ENTRIES, depth };
-        let work = async move {
-            let (tree, end) = stoppable(WITHIN, async |stop| {
-                let work = move |roots: &roots::Roots| {
-                    let mut tree = String::new();
-                    let end = walk(roots, &place, bounds, &stop, &mut |found| {
-                        let indent = "  ".repeat(found.path.components().count() - 1);
-                        let name = found.name.to_string_lossy();
-                        let _ = match found.kind {
-                            FileKind::Directory => writeln!(tree, "{indent}{name}/"),
-                            FileKind::Link => {
-                                let to = found.folder.link(found.name).unwrap_or_default();
-                                writeln!(tree, "{indent}{name} -> {}", to.display())
-                            }
-                            _ => writeln!(tree, "{indent}{name}"),
-                        };
-                        match tree.len() < MAX_CHARS {
-                            true => ControlFlow::Continue(()),
-                            false => ControlFlow::Break(()),
-                        }
-                    });
-                    (tree, end)
-                };
-                files.with_roots(work).await
-            })
-            .await?;
-            let note = match end.map_err(ToolError::new)? {
-                End::Whole if tree.is_empty() => "(empty, or everything in it is ignored)",
-                End::Whole => "",
-                End::TooMuch | End::Enough => {
-                    "\n(there is more; list a directory in it, or with less depth)"
-                }
-                End::TimeIsUp => "\n(there is more; this took too long)",
+    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let asked: Arguments = arguments::read("list", arguments)?;
+            let files = scene.session.files.clone();
+            let place = super::search::directory(&files, asked.path.as_deref()).await?;
+            let name = files.shown(&place);
+            let shown = Shown {
+                title: format!("List {name}"),
+                locations: vec![Location { path: place.path().to_owned(), line: None }],
+                content: Vec::new(),
             };
-            Ok(Output::text(format!("{name}/\n{tree}{note}")))
-        };
-        Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+            let depth = asked.depth.unwrap_or(DEFAULT_DEPTH).clamp(1, MAX_DEPTH);
+            let bounds = Bounds { max_entries: MAX_ENTRIES, depth };
+            let work = async move {
+                let (tree, end) = stoppable(WITHIN, async |stop| {
+                    let work = move |roots: &roots::Roots| {
+                        let mut tree = String::new();
+                        let end = walk(roots, &place, bounds, &stop, &mut |found| {
+                            let indent = "  ".repeat(found.path.components().count() - 1);
+                            let name = found.name.to_string_lossy();
+                            let _ = match found.kind {
+                                FileKind::Directory => writeln!(tree, "{indent}{name}/"),
+                                FileKind::Link => {
+                                    let to = found.folder.link(found.name).unwrap_or_default();
+                                    writeln!(tree, "{indent}{name} -> {}", to.display())
+                                }
+                                _ => writeln!(tree, "{indent}{name}"),
+                            };
+                            match tree.len() < MAX_CHARS {
+                                true => ControlFlow::Continue(()),
+                                false => ControlFlow::Break(()),
+                            }
+                        });
+                        (tree, end)
+                    };
+                    files.with_roots(work).await
+                })
+                .await?;
+                let note = match end.map_err(ToolError::new)? {
+                    End::Whole if tree.is_empty() => "(empty, or everything in it is ignored)",
+                    End::Whole => "",
+                    End::TooMuch | End::Enough => {
+                        "\n(there is more; list a directory in it, or with less depth)"
+                    }
+                    End::TimeIsUp => "\n(there is more; this took too long)",
+                };
+                Ok(Output::text(format!("{name}/\n{tree}{note}")))
+            };
+            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+        })
     }
 }
 

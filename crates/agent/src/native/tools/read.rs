@@ -2,14 +2,15 @@
 
 use std::fmt::Write as _;
 
-use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use roots::{Kind as FileKind, Place};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Content, Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError, arguments};
+use super::{
+    Content, Kind, Location, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments,
+};
 use crate::native::chat::{Part, ToolSpec};
 use crate::native::files::{Files, MAX_TEXT_BYTES};
 use crate::native::scene::Scene;
@@ -34,7 +35,6 @@ struct Arguments {
     limit: Option<usize>,
 }
 
-#[async_trait]
 impl Tool for Read {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -66,37 +66,39 @@ impl Tool for Read {
         Kind::Read
     }
 
-    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
-        let asked: Arguments = arguments::read("read", arguments)?;
-        let files = scene.session.files.clone();
-        let place = files.resolve(&asked.path).await?;
-        let from = asked.offset.unwrap_or(1).max(1);
-        let shown = Shown {
-            title: match (asked.offset, asked.limit) {
-                (None, None) => format!("Read {}", files.shown(&place)),
-                (_, None) => format!("Read {} from line {from}", files.shown(&place)),
-                (_, Some(limit)) => {
-                    let to = from.saturating_add(limit).saturating_sub(1);
-                    format!("Read {} ({from}-{to})", files.shown(&place))
+    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let asked: Arguments = arguments::read("read", arguments)?;
+            let files = scene.session.files.clone();
+            let place = files.resolve(&asked.path).await?;
+            let from = asked.offset.unwrap_or(1).max(1);
+            let shown = Shown {
+                title: match (asked.offset, asked.limit) {
+                    (None, None) => format!("Read {}", files.shown(&place)),
+                    (_, None) => format!("Read {} from line {from}", files.shown(&place)),
+                    (_, Some(limit)) => {
+                        let to = from.saturating_add(limit).saturating_sub(1);
+                        format!("Read {} ({from}-{to})", files.shown(&place))
+                    }
+                },
+                locations: vec![Location {
+                    path: place.path().to_owned(),
+                    line: asked.offset.and_then(|_| u32::try_from(from).ok()),
+                }],
+                content: Vec::new(),
+            };
+            let work = async move {
+                if let Some(image) = image(&files, &place).await? {
+                    return Ok(image);
                 }
-            },
-            locations: vec![Location {
-                path: place.path().to_owned(),
-                line: asked.offset.and_then(|_| u32::try_from(from).ok()),
-            }],
-            content: Vec::new(),
-        };
-        let work = async move {
-            if let Some(image) = image(&files, &place).await? {
-                return Ok(image);
-            }
-            let text = files.read_existing(&place).await?;
-            let limit = asked.limit.unwrap_or(DEFAULT_LINES).max(1);
-            let read = numbered(&files.shown(&place), &text.plain(), from, limit)?;
-            files.note(&place, &text);
-            Ok(Output::text(read))
-        };
-        Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+                let text = files.read_existing(&place).await?;
+                let limit = asked.limit.unwrap_or(DEFAULT_LINES).max(1);
+                let read = numbered(&files.shown(&place), &text.plain(), from, limit)?;
+                files.note(&place, &text);
+                Ok(Output::text(read))
+            };
+            Ok(Prepared { shown, need: Need::Nothing, work: Box::pin(work) })
+        })
     }
 }
 

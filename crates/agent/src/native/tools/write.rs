@@ -1,10 +1,9 @@
 //! `write`: a whole file.
 
-use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Kind, Location, Need, Output, Prepared, Shown, Tool, ToolError, arguments};
+use super::{Kind, Location, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments};
 use crate::native::chat::ToolSpec;
 use crate::native::files::{Change, MAX_TEXT_BYTES, Text, difference};
 use crate::native::scene::Scene;
@@ -20,7 +19,6 @@ struct Arguments {
     content: String,
 }
 
-#[async_trait]
 impl Tool for Write {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -47,49 +45,51 @@ impl Tool for Write {
         Kind::Edit
     }
 
-    async fn prepare(&self, arguments: Value, scene: &Scene) -> Result<Prepared, ToolError> {
-        let asked: Arguments = arguments::read("write", arguments)?;
-        if asked.content.len() as u64 > MAX_TEXT_BYTES {
-            return Err(ToolError::new(format_args!(
-                "the content is larger than {} MiB",
-                MAX_TEXT_BYTES >> 20
-            )));
-        }
-        let files = scene.session.files.clone();
-        let place = files.resolve(&asked.path).await?;
-        let name = files.shown(&place);
-        let old = files.read(&place).await?;
-        if let Some(old) = &old {
-            files.check_seen(&place, old)?;
-        }
-        let new = match &old {
-            Some(old) => old.replaced_by(&asked.content),
-            None => Text::new(asked.content),
-        };
-        let line = old.as_ref().map(|old| difference::first_line(old.as_str(), new.as_str()));
-        let shown = Shown {
-            title: format!("Write {name}"),
-            locations: vec![Location { path: place.path().to_owned(), line }],
-            content: vec![difference::diff(
-                place.path(),
-                old.as_ref().map(Text::as_str),
-                new.as_str(),
-            )],
-        };
-        if old.as_ref() == Some(&new) {
-            let done = Output::text(format!("`{name}` already has exactly this content"));
-            let work = Box::pin(async { Ok(done) });
-            return Ok(Prepared { shown, need: Need::Nothing, work });
-        }
-        let need = files.need_to_change(&[&place]);
-        let n_lines = new.as_str().lines().count();
-        let did = if old.is_some() { "replaced" } else { "made" };
-        let work = async move {
-            let turn = files.turn().await?;
-            turn.change(&[Change { place, old, new: Some(new), mode: None }]).await?;
-            Ok(Output::text(format!("{did} `{name}` ({n_lines} lines)")))
-        };
-        Ok(Prepared { shown, need, work: Box::pin(work) })
+    fn prepare<'a>(&'a self, arguments: Value, scene: &'a Scene) -> Preparing<'a> {
+        Box::pin(async move {
+            let asked: Arguments = arguments::read("write", arguments)?;
+            if asked.content.len() as u64 > MAX_TEXT_BYTES {
+                return Err(ToolError::new(format_args!(
+                    "the content is larger than {} MiB",
+                    MAX_TEXT_BYTES >> 20
+                )));
+            }
+            let files = scene.session.files.clone();
+            let place = files.resolve(&asked.path).await?;
+            let name = files.shown(&place);
+            let old = files.read(&place).await?;
+            if let Some(old) = &old {
+                files.check_seen(&place, old)?;
+            }
+            let new = match &old {
+                Some(old) => old.replaced_by(&asked.content),
+                None => Text::new(asked.content),
+            };
+            let line = old.as_ref().map(|old| difference::first_line(old.as_str(), new.as_str()));
+            let shown = Shown {
+                title: format!("Write {name}"),
+                locations: vec![Location { path: place.path().to_owned(), line }],
+                content: vec![difference::diff(
+                    place.path(),
+                    old.as_ref().map(Text::as_str),
+                    new.as_str(),
+                )],
+            };
+            if old.as_ref() == Some(&new) {
+                let done = Output::text(format!("`{name}` already has exactly this content"));
+                let work = Box::pin(async { Ok(done) });
+                return Ok(Prepared { shown, need: Need::Nothing, work });
+            }
+            let need = files.need_to_change(&[&place]);
+            let n_lines = new.as_str().lines().count();
+            let did = if old.is_some() { "replaced" } else { "made" };
+            let work = async move {
+                let turn = files.turn().await?;
+                turn.change(&[Change { place, old, new: Some(new), mode: None }]).await?;
+                Ok(Output::text(format!("{did} `{name}` ({n_lines} lines)")))
+            };
+            Ok(Prepared { shown, need, work: Box::pin(work) })
+        })
     }
 }
 
