@@ -33,7 +33,7 @@ static SEATS: Semaphore = Semaphore::const_new(2);
 static IDLE: Mutex<Vec<Driven>> = Mutex::new(Vec::new());
 
 /// A question through the driver takes the browser longer than the answer.
-const POLL_EVERY: std::time::Duration = std::time::Duration::from_millis(40);
+const POLL_EVERY: std::time::Duration = std::time::Duration::from_millis(80);
 
 #[derive(Debug)]
 pub struct Browser {

@@ -152,6 +152,12 @@ pub fn wait_until(deadline: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
+/// Between two questions to a daemon about something that is waited for: asked without a break, it
+/// has time for little else.
+pub async fn a_moment() {
+    tokio::time::sleep(Duration::from_millis(20)).await;
+}
+
 /// Like [`wait_until`] without blocking the thread.
 #[must_use = "false means that it never came true"]
 pub async fn until(deadline: Duration, mut is_so: impl FnMut() -> bool) -> bool {

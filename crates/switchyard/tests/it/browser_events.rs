@@ -126,7 +126,7 @@ async fn head(daemon: &Daemon, session: &str) -> u64 {
         if now["status"] == "idle" {
             return now["head"].as_u64().unwrap();
         }
-        tokio::task::yield_now().await;
+        testkit::process::a_moment().await;
     }
 }
 

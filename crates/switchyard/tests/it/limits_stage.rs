@@ -178,7 +178,7 @@ impl Session {
                 asked.retain(|question| question["limit"].is_null());
                 match asked.pop() {
                     Some(question) => return question,
-                    None => tokio::task::yield_now().await,
+                    None => testkit::process::a_moment().await,
                 }
             }
         };

@@ -1,8 +1,8 @@
 //! The page in a real browser, with the real daemon and the demo agent.
 //!
 //! In: what a person does. Out: what that person sees. The page is the one inside the binary, so
-//! it has to be built before the binary is: `make web`. Pictures of it are kept below
-//! `target/tmp/page`.
+//! it has to be built before the binary is: `make web`. With `PICTURES=1`
+//! pictures of it are kept below `target/tmp/page`.
 
 mod access;
 mod connection;
@@ -137,12 +137,15 @@ impl Visit {
         let deadline = std::time::Instant::now() + testkit::process::PATIENCE;
         while self.get(&format!("/v1/sessions/{session}")).await["status"] != "idle" {
             assert!(std::time::Instant::now() < deadline, "the turn never ended");
-            tokio::task::yield_now().await;
+            testkit::process::a_moment().await;
         }
     }
 
-    /// Keeps a picture of what can be seen.
+    /// Keeps a picture of what can be seen, for whoever asked for pictures.
     pub(crate) async fn picture(&self, name: &str) {
+        if std::env::var_os("PICTURES").is_none() {
+            return;
+        }
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page");
         std::fs::create_dir_all(&dir).unwrap();
         self.browser.screenshot(&dir.join(format!("{name}.png"))).await;

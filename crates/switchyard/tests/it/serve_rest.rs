@@ -108,7 +108,7 @@ impl Api {
                 return now;
             }
             assert!(std::time::Instant::now() < deadline, "never came true: {now:#}");
-            tokio::task::yield_now().await;
+            testkit::process::a_moment().await;
         }
     }
 

@@ -114,12 +114,17 @@ async fn requests_of_a_foreign_page_tell_and_do_nothing() {
     let scene = Scene::start().await;
     let tries = tries(&scene);
     let at = |base: &str| json!({ "base": base, "tries": tries, "modes": CORS_AND_NOT });
+    // That such requests work without a guard needs no proof for every path in every run.
+    let is_tried = |one: &&Value| one["method"] != "POST" || one["path"] == tries[0]["path"];
+    let some: Vec<_> = tries.iter().filter(|one| soak::size(is_tried(one), true)).collect();
+    let unguarded =
+        json!({ "base": scene.unguarded.at("127.0.0.1"), "tries": some, "modes": CORS_AND_NOT });
     let daemon = scene.daemon.base();
     let before = scene.picture().await;
 
     for origin in scene.origins() {
         scene.unguarded.forget();
-        let told = scene.attack(&origin, FETCH, at(&scene.unguarded.at("127.0.0.1"))).await;
+        let told = scene.attack(&origin, FETCH, unguarded.clone()).await;
         let heard = scene.unguarded.heard();
         assert!(told.to_string().contains(SECRET), "{origin} could not read: {told}");
         let has = |kind: &str| heard.iter().any(|one| one.header("content-type").starts_with(kind));
@@ -142,7 +147,7 @@ async fn requests_of_a_foreign_page_tell_and_do_nothing() {
     }
     let nowhere = from_nowhere(FETCH);
     let origin = scene.site.at("127.0.0.1");
-    let told = scene.attack(&origin, &nowhere, at(&scene.unguarded.at("127.0.0.1"))).await;
+    let told = scene.attack(&origin, &nowhere, unguarded).await;
     assert!(told.to_string().contains(SECRET), "nowhere could not read: {told}");
     let told = scene.attack(&origin, &nowhere, at(daemon)).await;
     assert_nothing_told(&told, "nowhere");
@@ -188,6 +193,8 @@ for (const path of args.paths) {
     let seen = null;
     try { seen = frame.contentDocument?.documentElement.innerText ?? null; } catch {}
     told.push(seen);
+    // Each frame is a process of the browser's.
+    frame.remove();
     navigator.sendBeacon(args.base + path, new Blob([args.body], { type: 'text/plain' }));
   }
 }
@@ -205,24 +212,26 @@ async fn forms_beacons_and_redirects_of_a_foreign_page_are_not_taken() {
         "/login".to_owned(),
     ];
     let body = json!({ "prompt": "say pwned", "agent": "demo", "cwd": scene.yard.work() });
-    let at = |base: &str| json!({ "base": base, "paths": paths, "body": body.to_string() });
+    let at = |base: &str, paths: &[String]| json!({ "base": base, "paths": paths, "body": body.to_string() });
+    // Redirects and the stand-in treat all of them alike.
+    let some = &paths[..soak::size(2, paths.len())];
     let before = scene.picture().await;
 
     for origin in scene.origins() {
         scene.unguarded.forget();
-        scene.attack(&origin, FORMS, at(&scene.unguarded.at("127.0.0.1"))).await;
+        scene.attack(&origin, FORMS, at(&scene.unguarded.at("127.0.0.1"), some)).await;
         let is_json = |one: &super::site::Heard| {
             let body: Option<Value> = serde_json::from_str(&one.body).ok();
             body.is_some_and(|body| body["prompt"] == "say pwned")
         };
         let heard = scene.unguarded.heard();
-        assert!(heard.iter().filter(|one| is_json(one)).count() >= paths.len(), "{heard:?}");
+        assert!(heard.iter().filter(|one| is_json(one)).count() >= some.len(), "{heard:?}");
 
         // Straight, and through a redirect that keeps method and body.
         let detour = format!("{origin}/redirect?status=307&to={}", scene.daemon.base());
-        for base in [scene.daemon.base(), &detour] {
+        for (base, paths) in [(scene.daemon.base(), &paths[..]), (&detour, some)] {
             let n_refused = scene.n_refused().await;
-            let told = scene.attack(&origin, FORMS, at(base)).await;
+            let told = scene.attack(&origin, FORMS, at(base, paths)).await;
             assert!(told.as_array().unwrap().iter().all(Value::is_null), "{origin}: {told}");
             let n_forms = told.as_array().unwrap().len() as u64;
             assert!(scene.n_refused().await >= n_refused + n_forms, "{origin}");
