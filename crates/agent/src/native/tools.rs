@@ -49,7 +49,7 @@ pub fn of_files() -> Vec<Arc<dyn Tool>> {
 
 /// What a call would do, as soon as it is known. Boxed by hand and not by `async_trait`, whose bounds
 /// on lifetimes have the compiler prove `Send` anew, for every tool, of everything that a session
-/// holds: that took it as long as all the rest of this crate.
+/// holds: a third of the time that this crate took to compile.
 pub type Preparing<'a> = BoxFuture<'a, Result<Prepared, ToolError>>;
 
 pub trait Tool: Send + Sync + std::fmt::Debug {
