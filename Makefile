@@ -7,7 +7,7 @@ DENY_VERSION := 0.20.2
 # One pass over our own code builds and lints it. The features are those of the tests (see testkit's
 # Cargo.toml), so `make run` and `make test` share what they build, but for TLS and what is above it.
 # Cargo divides the cores itself; make's own division, which recipes cannot reach, confuses it.
-LINTED = MAKEFLAGS= RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/scripts/linting-rustc
+LINTED = MAKEFLAGS= RUSTC_WORKSPACE_WRAPPER=scripts/linting-rustc
 TESTS = $(LINTED) $(CARGO) test --workspace --locked
 RUN = $(LINTED) $(CARGO) build --locked -p testkit
 
@@ -61,7 +61,7 @@ web-test: web/node_modules/.package-lock.json ## The page's types, lints and for
 	npm --prefix web run --silent test
 
 lint: built-tests ## Formatting, clippy and documentation; warnings are errors
-	RUSTDOC=$(CURDIR)/scripts/rustdoc-lints $(TESTS) --doc --quiet
+	RUSTDOC="$(CURDIR)/scripts/rustdoc-lints" $(TESTS) --doc --quiet
 
 # The page comes before the binary, which contains it.
 built-tests: web lint-ahead fmt-check

@@ -3,6 +3,9 @@
 //! In: the document, and a value with the place of its schema. Out: what is wrong with the value.
 //! Schemas are compiled when they are first needed.
 
+#[cfg(test)]
+mod tests;
+
 use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, ValidationError};
 use serde_json::Value;
 use std::collections::HashMap;

@@ -154,7 +154,7 @@ pub fn wait_until(deadline: Duration, mut is_so: impl FnMut() -> bool) -> bool {
 
 /// Between two questions to a daemon about something that is waited for: asked without a break, it
 /// has time for little else.
-pub async fn a_moment() {
+pub async fn pause_between_polls() {
     tokio::time::sleep(Duration::from_millis(20)).await;
 }
 

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
+/// Where cargo was started for the tests, so that what is relative in its variables stays true.
+const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
 /// `acp-tap` or `sdk-agent`, beside `exe`.
 pub fn find(exe: &Path, name: &str) -> PathBuf {
     let directory = exe.parent().expect("a binary stands in a directory");
@@ -41,6 +44,6 @@ fn build(directory: &Path, name: &str) {
     if directory.ends_with("release") {
         command.arg("--release");
     }
-    let status = command.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap();
+    let status = command.current_dir(WORKSPACE).status().unwrap();
     assert!(status.success(), "cannot build {name}: {status}");
 }

@@ -123,7 +123,7 @@ impl Scene {
         let path = format!("/v1/sessions/{}", self.session);
         while self.get(&path).await["status"] != "idle" {
             assert!(std::time::Instant::now() < deadline, "the turn never ended");
-            testkit::process::a_moment().await;
+            testkit::process::pause_between_polls().await;
         }
     }
 }

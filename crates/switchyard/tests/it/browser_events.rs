@@ -126,7 +126,7 @@ async fn head(daemon: &Daemon, session: &str) -> u64 {
         if now["status"] == "idle" {
             return now["head"].as_u64().unwrap();
         }
-        testkit::process::a_moment().await;
+        testkit::process::pause_between_polls().await;
     }
 }
 

@@ -178,7 +178,7 @@ impl Session {
                 asked.retain(|question| question["limit"].is_null());
                 match asked.pop() {
                     Some(question) => return question,
-                    None => testkit::process::a_moment().await,
+                    None => testkit::process::pause_between_polls().await,
                 }
             }
         };

@@ -1,8 +1,8 @@
 //! The page in a real browser, with the real daemon and the demo agent.
 //!
 //! In: what a person does. Out: what that person sees. The page is the one inside the binary, so
-//! it has to be built before the binary is: `make web`. With `PICTURES=1`
-//! pictures of it are kept below `target/tmp/page`.
+//! it has to be built before the binary is: `make web`. With `PICTURES=1` pictures of it are kept
+//! below `target/tmp/page`.
 
 mod access;
 mod connection;
@@ -137,7 +137,7 @@ impl Visit {
         let deadline = std::time::Instant::now() + testkit::process::PATIENCE;
         while self.get(&format!("/v1/sessions/{session}")).await["status"] != "idle" {
             assert!(std::time::Instant::now() < deadline, "the turn never ended");
-            testkit::process::a_moment().await;
+            testkit::process::pause_between_polls().await;
         }
     }
 

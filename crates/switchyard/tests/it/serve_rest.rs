@@ -108,7 +108,7 @@ impl Api {
                 return now;
             }
             assert!(std::time::Instant::now() < deadline, "never came true: {now:#}");
-            testkit::process::a_moment().await;
+            testkit::process::pause_between_polls().await;
         }
     }
 

@@ -133,7 +133,7 @@ async fn a_page_that_is_too_slow_loses_its_connection_and_misses_nothing() {
     let deadline = std::time::Instant::now() + PATIENCE;
     while visit.get(&format!("/v1/sessions/{session}")).await["title"] != "busy" {
         assert!(std::time::Instant::now() < deadline, "the page never got busy");
-        testkit::process::a_moment().await;
+        testkit::process::pause_between_polls().await;
     }
     // More than any buffer on the way holds.
     prompt(&visit.daemon, &session, "flood 8000 3000").await;

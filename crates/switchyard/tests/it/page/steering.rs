@@ -101,7 +101,7 @@ async fn model_and_mode_are_changed_while_the_session_goes_on() {
         let deadline = std::time::Instant::now() + testkit::process::PATIENCE;
         while visit.get(&path).await["options"][member]["current"] != other["id"] {
             assert!(std::time::Instant::now() < deadline, "{what} never changed");
-            testkit::process::a_moment().await;
+            testkit::process::pause_between_polls().await;
         }
     }
     visit.say("say the second").await;

@@ -115,7 +115,7 @@ async fn prompts_wait_in_a_queue_while_a_turn_runs() {
     let deadline = std::time::Instant::now() + testkit::process::PATIENCE;
     while visit.get(&path).await.to_string().matches("the second").count() == 0 {
         assert!(std::time::Instant::now() < deadline, "never queued");
-        testkit::process::a_moment().await;
+        testkit::process::pause_between_polls().await;
     }
     visit.until_text(".session-foot", "echo the second").await;
     visit.browser.click(".question-card .answers .button.primary").await;

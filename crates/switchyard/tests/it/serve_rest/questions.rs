@@ -114,7 +114,7 @@ async fn the_questions_of_all_sessions_are_in_one_list() {
             break all;
         }
         assert!(std::time::Instant::now() < give_up_at, "{all}");
-        testkit::process::a_moment().await;
+        testkit::process::pause_between_polls().await;
     };
     let all = all.as_array().unwrap();
     let of = |id: &str| all.iter().filter(|question| question["sessionId"] == id).count();
