@@ -78,7 +78,10 @@ fn gather(error: &ValidationError<'_, '_>, faults: &mut Vec<Fault>) {
         | ErrorKind::Schema { .. }
         | ErrorKind::Reference { .. }
         | ErrorKind::AllOf => error.causes.iter().for_each(|cause| gather(cause, faults)),
-        _ => faults
-            .push(Fault { place: error.instance_location.to_string(), what: error.to_string() }),
+        // The whole of it says its place too, which is of use only where there are several.
+        kind => faults.push(Fault {
+            place: error.instance_location.to_string(),
+            what: if error.causes.is_empty() { kind.to_string() } else { error.to_string() },
+        }),
     }
 }
