@@ -5,7 +5,7 @@ TOOLS := $(CURDIR)/.tools
 DENY_VERSION := 0.20.2
 
 # One pass over our own code builds and lints it. The features are those of the tests (see testkit's
-# Cargo.toml), so `make run` and `make test` share what they build, but for TLS and what is above it.
+# Cargo.toml), so `make run` and `make test` share what they build.
 # Cargo divides the cores itself; make's own division, which recipes cannot reach, confuses it.
 LINTED = MAKEFLAGS= RUSTC_WORKSPACE_WRAPPER=scripts/linting-rustc
 TESTS = $(LINTED) $(CARGO) test --workspace --locked

@@ -31,7 +31,7 @@ use agent_client_protocol::v1::schema::{
     RequestPermissionRequest, ResumeSessionRequest, ResumeSessionResponse, SessionId, SessionInfo,
     SessionNotification, SessionUpdate, SetSessionModeRequest,
 };
-use agent_client_protocol::{Agent, Client, ConnectTo, JsonRpcRequest, Result, UntypedMessage};
+use agent_client_protocol::{Agent, JsonRpcRequest, Result, UntypedMessage};
 use memory::Memory;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -69,16 +69,6 @@ impl SdkClient {
         let (started, exit) =
             connection::open(command.into(), manners, Arc::clone(&memory), stopped);
         let (connection, pid) = started.await.expect("the agent did not start");
-        Self { connection, memory, pid, stop: Some(stop), exit }
-    }
-
-    /// Connects over any transport of the SDK's.
-    pub async fn remote(transport: impl ConnectTo<Client>, manners: Manners) -> Self {
-        let memory = Arc::new(Memory::default());
-        let (stop, stopped) = oneshot::channel();
-        let started = connection::open_remote(transport, manners, Arc::clone(&memory), stopped);
-        let (connection, pid) = started.await.expect("the connection did not open");
-        let (_, exit) = oneshot::channel();
         Self { connection, memory, pid, stop: Some(stop), exit }
     }
 

@@ -57,29 +57,6 @@ pub(super) fn open(
     (started, exit)
 }
 
-/// As [`open`], with an agent behind a transport that is there already.
-pub(super) fn open_remote(
-    transport: impl ConnectTo<Client>,
-    manners: Manners,
-    memory: Arc<Memory>,
-    stopped: oneshot::Receiver<()>,
-) -> oneshot::Receiver<Started> {
-    let (started_tx, started) = oneshot::channel();
-    let live = move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let client = Handlers::new(manners, memory);
-            // There is no process of ours behind it.
-            let end = client.serve(transport, started_tx, 0, stopped).await;
-            // A connection that is cut is an end like any other; the test sees what it lacks.
-            drop(end);
-        });
-    };
-    let thread = std::thread::Builder::new().name("sdk-remote".into()).stack_size(STACK_BYTES);
-    thread.spawn(live).unwrap();
-    started
-}
-
 fn start(mut command: Command) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
     command.spawn().unwrap_or_else(|problem| panic!("cannot start {command:?}: {problem}"))

@@ -51,6 +51,7 @@ fn frame_of_chunk(turn: &Turn) -> (Vec<u8>, Vec<u8>) {
 /// benchmarks, and must not be what they measure.
 async fn flood(turn: &Turn, n_chunks: u64, n_bytes: usize) {
     let (head, tail) = frame_of_chunk(turn);
+    let dots = vec![b'.'; n_bytes];
     let mut frame = Vec::with_capacity(FRAME_BYTES);
     for n in 1..=n_chunks {
         frame.extend_from_slice(&head);
@@ -58,10 +59,8 @@ async fn flood(turn: &Turn, n_chunks: u64, n_bytes: usize) {
         // Writing to a vector cannot fail.
         let _ = write!(frame, "chunk {n}");
         // One byte is left for the newline, which is two in JSON.
-        let end = start + n_bytes.saturating_sub(1);
-        if frame.len() < end {
-            frame.resize(end, b'.');
-        }
+        let rest = n_bytes.saturating_sub(frame.len() - start + 1);
+        frame.extend_from_slice(&dots[..rest]);
         frame.extend_from_slice(b"\\n");
         frame.extend_from_slice(&tail);
         if frame.len() + head.len() + tail.len() + n_bytes > FRAME_BYTES {

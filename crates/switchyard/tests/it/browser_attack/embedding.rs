@@ -45,6 +45,9 @@ async fn no_element_of_a_foreign_page_gets_anything_or_learns_who_is_logged_in()
     let scene = Scene::start_logged_out().await;
     let paths = paths(&scene).await;
     let at = |base: &str| json!({ "base": base, "paths": paths });
+    // Whoever has no guard answers every path alike.
+    let some = &paths[..soak::size(1, paths.len())];
+    let unguarded = json!({ "base": scene.unguarded.at("127.0.0.1"), "paths": some });
     let mut as_nobody = Vec::new();
     for origin in scene.origins() {
         as_nobody.push(scene.attack(&origin, EMBED, at(scene.daemon.base())).await);
@@ -53,7 +56,7 @@ async fn no_element_of_a_foreign_page_gets_anything_or_learns_who_is_logged_in()
     let before = scene.picture().await;
 
     for (origin, as_nobody) in scene.origins().iter().zip(as_nobody) {
-        let got = scene.attack(origin, EMBED, at(&scene.unguarded.at("127.0.0.1"))).await;
+        let got = scene.attack(origin, EMBED, unguarded.clone()).await;
         assert_eq!(got["leak"], SECRET, "{got}");
         assert_eq!(got["style"], SECRET, "{got}");
         assert_eq!(got["size"], 7, "{got}");

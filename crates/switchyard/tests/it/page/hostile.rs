@@ -44,7 +44,7 @@ fn words(there: &str) -> Vec<String> {
     let html = markup(there);
     let text = markdown(there);
     let content = |text: &str| json!({ "type": "text", "text": text });
-    let giant = "x".repeat(300_000);
+    let giant = "x".repeat(soak::size(60_000, 300_000));
     let ansi = format!(
         "\u{1b}]8;;{there}/osc\u{7}link\u{1b}]8;;\u{7} \u{1b}]0;title\u{7}\u{1b}[2J\u{1b}[31mred\u{1b}[0m\u{9b}31m {html}"
     );
