@@ -93,7 +93,7 @@ where
     tokio::time::sleep(options.slow_start).await;
 
     let (outbox, writer) = outbox::outbox();
-    let mut writer = tokio::spawn(writer.run(output));
+    let mut writer = task::spawn(writer.run(output));
     let (order_sender, mut orders) = mpsc::channel(MAX_ORDERS);
     let ignores_eof = options.ignores_eof;
     let connection = Arc::new(Connection::new(options, outbox, order_sender));

@@ -188,8 +188,8 @@ impl Connection {
             patience: patience.clone(),
         });
         let stall = writer::Stall { after: limits.write_stall, patience };
-        tokio::spawn(writer::run(writer, lines, stall, closing, stalled));
-        tokio::spawn(reader::run(
+        task::spawn(writer::run(writer, lines, stall, closing, stalled));
+        task::spawn(reader::run(
             reader,
             limits.max_line_bytes,
             Arc::downgrade(&shared),

@@ -149,7 +149,7 @@ impl Launch {
             None => (None, None),
             Some(pipe) => {
                 let (sink, lines) = stderr::channel();
-                let drain = tokio::spawn(stderr::drain(pipe, Arc::clone(&tail), sink));
+                let drain = task::spawn(stderr::drain(pipe, Arc::clone(&tail), sink));
                 (Some(drain), Some(lines))
             }
         };
@@ -166,7 +166,7 @@ impl Launch {
         let (started, on_started) = oneshot::channel();
         let id = marker.to_string();
         let charge = Charge { marker, keeper, keeper_pid, control, record, cgroup, drain };
-        tokio::spawn(supervise(charge, order, pipes.workers, started, lives, wishes));
+        task::spawn(supervise(charge, order, pipes.workers, started, lives, wishes));
 
         match on_started.await.unwrap_or(Err(HandshakeError::KeeperLost)) {
             Ok(started) => Ok(Worker {

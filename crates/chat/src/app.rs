@@ -198,7 +198,7 @@ impl App {
         self.news = news.clone();
         self.errands.report_to(news.clone());
         let client = self.client.clone();
-        self.stream = Some(tokio::spawn(link::follow(client, session, 0, news)));
+        self.stream = Some(task::spawn(link::follow(client, session, 0, news)));
     }
 
     fn perform(&mut self, effects: Vec<Effect>) -> Result<(), ChatError> {
@@ -226,7 +226,7 @@ impl App {
                         }
                         self.state.link = Link::Opening;
                         let (client, news) = (self.client.clone(), self.news.clone());
-                        self.stream = Some(tokio::spawn(link::follow(client, id, after, news)));
+                        self.stream = Some(task::spawn(link::follow(client, id, after, news)));
                     }
                 }
                 other => self.errands.run(other),

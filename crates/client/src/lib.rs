@@ -168,7 +168,7 @@ impl Client {
     async fn ask(&self, request: Request<Full<Bytes>>) -> Result<Answer, ClientError> {
         let io = TokioIo::new(self.connect().await?);
         let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await?;
-        let carrying = AbortOnDropHandle::new(tokio::spawn(connection));
+        let carrying = AbortOnDropHandle::new(task::spawn(connection));
         let response = sender.send_request(request).await?;
         let status = response.status();
         if status.is_success() {

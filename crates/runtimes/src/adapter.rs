@@ -189,13 +189,13 @@ impl Adapter {
             commands,
         );
         let connection = self.connection.clone();
-        self.tasks.spawn(async move {
-            if let Err(error) = tokio::spawn(session.run(request)).await {
+        self.tasks.spawn(task::boxed(async move {
+            if let Err(error) = task::spawn(session.run(request)).await {
                 // Nobody would answer what it owed; the host takes over when we are gone.
                 tracing::error!(%error, "a session failed");
                 connection.close();
             }
-        });
+        }));
         Ok(())
     }
 

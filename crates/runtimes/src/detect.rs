@@ -94,14 +94,14 @@ impl Options {
 pub fn detect(catalogue: &Catalogue, options: Options) -> mpsc::Receiver<Found> {
     let definitions: Vec<Definition> = catalogue.iter().cloned().collect();
     let (sender, receiver) = mpsc::channel(definitions.len().max(1));
-    tokio::spawn(async move {
+    task::spawn(async move {
         let start = Instant::now();
         let options = Arc::new(options);
         let cache = Arc::new(Cache::load(options.cache_dir.as_deref()));
         let mut examinations = JoinSet::new();
         for definition in definitions {
             let (options, cache) = (Arc::clone(&options), Arc::clone(&cache));
-            examinations.spawn(one_by_all_means(definition, options, cache, start));
+            examinations.spawn(task::boxed(one_by_all_means(definition, options, cache, start)));
         }
         let mut learned = BTreeMap::new();
         while let Some(examined) = examinations.join_next().await {
@@ -137,7 +137,7 @@ async fn one_by_all_means(
     let until = start + options.within;
     let mut nothing = Found::nothing(&definition);
     let task =
-        tokio::spawn(async move { examine::examine(&definition, &options, &cache, until).await });
+        task::spawn(async move { examine::examine(&definition, &options, &cache, until).await });
     // Whoever no longer wants to know ends the probes too.
     let task = AbortOnDropHandle::new(task);
     let abort = task.abort_handle();

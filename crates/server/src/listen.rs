@@ -73,7 +73,7 @@ impl Http {
                 listener.limits().clone(),
                 stop.clone(),
             );
-            tokio::spawn(serving);
+            task::spawn(serving);
         }
         listener.drain().await;
     }

@@ -59,7 +59,7 @@ pub fn start(
         is_behind: false,
         on_the_way: JoinSet::new(),
     };
-    Ok(tokio::spawn(announcer.run(stop)))
+    Ok(task::spawn(announcer.run(stop)))
 }
 
 struct Announcer {
@@ -174,7 +174,7 @@ impl Announcer {
             match self.queue.next(Instant::now()) {
                 Next::Send { number, subject, n_tries } => {
                     let (sender, writer) = (self.sender.clone(), self.writer.clone());
-                    self.on_the_way.spawn(async move {
+                    self.on_the_way.spawn(task::boxed(async move {
                         let attempt = match writer.write(&subject).await {
                             Ok(Some(announcement)) => sender.send(&announcement).await,
                             Ok(None) => Attempt::Moot,
@@ -182,7 +182,7 @@ impl Announcer {
                         };
                         tracing::debug!(number, n_tries, ?attempt, "tried to announce");
                         (number, attempt)
-                    });
+                    }));
                 }
                 Next::At(due) => return Some(due),
                 Next::Nothing => return None,

@@ -203,11 +203,11 @@ impl Front {
     {
         let front = self.clone();
         let request = id.clone();
-        let task = self.requests.spawn(async move {
+        let task = self.requests.spawn(task::boxed(async move {
             let outcome = serve(front.clone(), message).await;
             front.running().remove(&request);
             front.respond(&request, outcome).await;
-        });
+        }));
         self.running().insert(id, task.abort_handle());
         // It may have finished before it was noted.
         self.running().retain(|_, task| !task.is_finished());
@@ -372,13 +372,13 @@ impl Front {
         }
         let (mut stray, agent) = (host.take_stray(), host.connection().clone());
         let client = self.client.clone();
-        self.tasks.spawn(async move {
+        self.tasks.spawn(task::boxed(async move {
             while let Some(batch) = stray.recv().await {
                 for message in batch {
                     pass_stray(message, &client, &agent).await;
                 }
             }
-        });
+        }));
     }
 
     fn scoped(&self, message: &Message) -> Option<Open> {
@@ -442,7 +442,7 @@ async fn pass_stray(message: FromAgent, client: &Connection, agent: &Connection)
         }
         FromAgent::Request(message) => {
             let (client, agent) = (client.clone(), agent.clone());
-            tokio::spawn(async move {
+            task::spawn(async move {
                 let answer = client.call(message.method(), &message.body_json()).await;
                 let _ = agent.respond(&message.id(), answer.map_err(refusal)).await;
             });

@@ -147,7 +147,7 @@ impl Host {
             Connection::open(worker.stdout, stdin, &settings.worker_connection());
         let routes = Arc::new(Routes::default());
         let (ended_sender, ended) = watch::channel(None);
-        tokio::spawn(dispatch(
+        task::spawn(dispatch(
             inbox,
             connection.clone(),
             routes.clone(),
@@ -156,7 +156,7 @@ impl Host {
             ended_sender,
         ));
         if let Some(stderr) = worker.stderr {
-            tokio::spawn(routes::forward_stderr(stderr, routes.clone()));
+            task::spawn(routes::forward_stderr(stderr, routes.clone()));
         }
         let mut host = Self {
             connection,
@@ -322,7 +322,7 @@ fn watch_worker(settings: &Settings, agent: &str, worker: &WorkerHandle) {
     }
     let (observers, agent, worker) = (settings.observers.clone(), agent.to_owned(), worker.clone());
     let running = observers.worker(&agent);
-    tokio::spawn(async move {
+    task::spawn(async move {
         let exit = worker.ended().await;
         drop(running);
         observers.worker_exited(&agent, &exit);

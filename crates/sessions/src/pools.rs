@@ -72,7 +72,7 @@ impl Pools {
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
-        inner.tasks.spawn(inner.clone().keep_up());
+        inner.tasks.spawn(task::boxed(inner.clone().keep_up()));
         Self { inner }
     }
 
@@ -153,7 +153,7 @@ impl Pools {
         inner.end(warm, "shutting down");
         inner.end_shared(shared);
         for slot in leased {
-            inner.tasks.spawn(async move { slot.shut_down().await });
+            inner.tasks.spawn(task::boxed(async move { slot.shut_down().await }));
         }
         inner.tasks.close();
         inner.tasks.wait().await;
@@ -214,7 +214,7 @@ impl Inner {
             if matches!(kept, Kept::Gone) || !host.is_present() {
                 tracing::info!(agent = key.agent, pid = host.pid(), "a warm worker was gone");
                 self.state().failed(key);
-                self.tasks.spawn(async move { slot.shut_down().await });
+                self.tasks.spawn(task::boxed(async move { slot.shut_down().await }));
                 continue;
             }
             self.note_hit(key);
@@ -224,7 +224,7 @@ impl Inner {
                     Some((slot, Some((had, *prepared))))
                 }
                 _ => {
-                    self.tasks.spawn(prepared.discard());
+                    self.tasks.spawn(task::boxed(prepared.discard()));
                     Some((slot, None))
                 }
             };
@@ -259,21 +259,21 @@ impl Inner {
         slot.back(Backing::new(self, lease, None, prepared));
         if self.closing.is_cancelled() {
             let slot = slot.clone();
-            self.tasks.spawn(async move { slot.shut_down().await });
+            self.tasks.spawn(task::boxed(async move { slot.shut_down().await }));
         }
     }
 
     fn end(&self, warm: Vec<Warm>, why: &str) {
         for warm in warm {
             tracing::debug!(pid = warm.host.pid(), why, "ending a warm worker");
-            self.tasks.spawn(warm.end());
+            self.tasks.spawn(task::boxed(warm.end()));
         }
     }
 
     fn end_shared(&self, shared: Vec<Shared>) {
         for shared in shared {
             tracing::debug!(agent = shared.key.agent, "ending a shared worker");
-            self.tasks.spawn(async move { shared.slot.shut_down().await });
+            self.tasks.spawn(task::boxed(async move { shared.slot.shut_down().await }));
         }
     }
 }

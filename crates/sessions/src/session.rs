@@ -261,7 +261,7 @@ impl SessionHandle {
         let roots = Roots::open(&setup.roots).map_err(RootsError)?.also_readable(own_dir);
         let roots = Arc::new(roots);
         let actor = Actor::new(yard.clone(), setup, roots, sender.downgrade(), phase_sender);
-        tokio::spawn(actor.run(commands, linked));
+        task::spawn(actor.run(commands, linked));
         yard.live.add(&handle);
         Ok(handle)
     }
@@ -485,7 +485,7 @@ impl Linkage {
         if self.host.capabilities().close {
             let params = self.params_for_agent(&Json::trusted("{}"));
             let host = self.host;
-            tokio::spawn(async move { link::call(&host, "session/close", &params).await });
+            task::spawn(async move { link::call(&host, "session/close", &params).await });
         }
     }
 }

@@ -131,7 +131,7 @@ impl Terminals {
                 self.open().remove(&named.terminal_id);
                 terminal.worker.kill();
                 // It is looked after until its end is known.
-                tokio::spawn(async move { timeout(ENDING, terminal.finished()).await.is_ok() });
+                task::spawn(async move { timeout(ENDING, terminal.finished()).await.is_ok() });
                 Ok(Json::trusted("{}"))
             }
             other => Err(RpcError::method_not_found(other)),
@@ -154,7 +154,7 @@ impl Terminals {
         for terminal in &left {
             terminal.worker.kill();
         }
-        let ending = tokio::spawn(async move {
+        let ending = task::spawn(async move {
             for terminal in left {
                 terminal.worker.ended().await;
                 let _ = timeout(ENDING, terminal.finished()).await;
@@ -209,7 +209,7 @@ impl Terminals {
             is_drained,
             is_told,
         });
-        tokio::spawn(drain(worker.stdout, Arc::downgrade(&terminal), teller, drained));
+        task::spawn(drain(worker.stdout, Arc::downgrade(&terminal), teller, drained));
         self.open().insert(id.clone(), terminal.clone());
         // The turn may have been stopped while the command was being started.
         self.check_not_stopped(turn).inspect_err(|_| {

@@ -51,7 +51,7 @@ fn stop_on_signals(stop: &CancellationToken) -> anyhow::Result<()> {
     for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
         let mut signals = signal(kind)?;
         let stop = stop.clone();
-        tokio::spawn(async move {
+        task::spawn(async move {
             signals.recv().await;
             stop.cancel();
         });

@@ -69,7 +69,7 @@ impl Asker {
         let Some(id) = asked(&payload) else { return };
         self.n_shown.fetch_add(1, Ordering::Relaxed);
         let (asker, session, kind) = (self.clone(), session.clone(), event.kind.clone());
-        tokio::spawn(async move {
+        task::spawn(async move {
             let answer = match kind {
                 Kind::PermissionRequested => {
                     asker.permission(&payload["request"], whole.as_deref()).await

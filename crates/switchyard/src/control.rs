@@ -87,12 +87,12 @@ where
     let listener = UnixListener::bind(short_path(&dir, &name))
         .with_context(|| format!("cannot listen on {}", path.display()))?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
-    tokio::spawn(async move {
+    task::spawn(async move {
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
                     let answer = answer.clone();
-                    tokio::spawn(async move { serve(stream, answer).await });
+                    task::spawn(async move { serve(stream, answer).await });
                 }
                 // Out of file handles, most likely; trying again at once would spin.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,

@@ -61,7 +61,7 @@ impl Reached {
             Self::Here { handle, .. } => Ok(handle.cancel_soon(by).await?),
             Self::There { daemon, id } => {
                 let (daemon, path) = (daemon.clone(), format!("/v1/sessions/{id}/cancel"));
-                tokio::spawn(async move { daemon.post::<Value>(&path, &json!({})).await.is_ok() });
+                task::spawn(async move { daemon.post::<Value>(&path, &json!({})).await.is_ok() });
                 Ok(())
             }
         }

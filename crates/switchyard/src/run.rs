@@ -425,7 +425,7 @@ impl Turn<'_> {
         if let Some(id) = asked(&payload) {
             self.is_denied.store(true, Ordering::Relaxed);
             let session = self.session.clone();
-            tokio::spawn(async move { session.answer(id, Answer::Reject, UNATTENDED).await });
+            task::spawn(async move { session.answer(id, Answer::Reject, UNATTENDED).await });
         }
     }
 

@@ -65,7 +65,7 @@ pub(crate) async fn serve(
     let doors = Doors::open(&wanted, &config.home.run, inherited).await?;
     let daemon = assemble(&config, &wanted, doors.base(), &metrics).await?;
     let _listening = control::listen(&config.home.run, daemon.desk.yard())?;
-    tokio::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
+    task::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
     let mut announcing = Announcing::start(webhook, &daemon, doors.base())?;
     presence.announce(&doors)?;
     let link = login.new_link(&doors.base()).context("cannot make a login link")?;

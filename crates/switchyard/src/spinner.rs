@@ -35,7 +35,7 @@ impl Spinner {
         }
         bar.set_message(text.into());
         let shown = bar.clone();
-        let waiting = tokio::spawn(async move {
+        let waiting = task::spawn(async move {
             tokio::time::sleep(PATIENCE).await;
             shown.set_draw_target(ProgressDrawTarget::stderr());
             shown.enable_steady_tick(TURN_EVERY);

@@ -72,7 +72,7 @@ async fn request(
     if method == "session/prompt" {
         match Turn::begin(connection, id, params) {
             Ok((turn, cancelled)) => {
-                turns.spawn(turn::run(turn, cancelled));
+                turns.spawn(task::boxed(turn::run(turn, cancelled)));
             }
             Err(error) => connection.outbox.send(rpc::failure(id, &error)).await,
         }

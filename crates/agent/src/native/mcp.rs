@@ -126,7 +126,7 @@ impl Servers {
                 servers.refused.push(Trouble::new(&spec.name, message));
             } else {
                 let server = Server::new(spec, Arc::clone(&settings), servers.is_over.clone());
-                servers.tasks.spawn(Arc::clone(&server).run());
+                servers.tasks.spawn(task::boxed(Arc::clone(&server).run()));
                 servers.all.push(server);
             }
         }

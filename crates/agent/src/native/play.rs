@@ -120,7 +120,7 @@ impl Play {
     pub(crate) fn begin(&self, text: &str) -> JoinHandle<Result<Value, RpcError>> {
         let (session, blocks) = (self.session.clone(), blocks(text));
         let begun = session.begin(blocks);
-        tokio::spawn(async move { begun?.run().await })
+        task::spawn(async move { begun?.run().await })
     }
 
     pub(crate) fn items(&self) -> Vec<Entry> {

@@ -117,9 +117,10 @@ impl Process {
                         // Begun before the next message is heard: a cancel right behind a
                         // prompt is meant for it.
                         let begun = self.begin(&message);
-                        tasks.spawn(async move { process.go_on(message, begun).await });
+                        tasks
+                            .spawn(task::boxed(async move { process.go_on(message, begun).await }));
                     }
-                    "session/new" => drop(tasks.spawn(process.answer(message))),
+                    "session/new" => drop(tasks.spawn(task::boxed(process.answer(message)))),
                     _ => process.answer(message).await,
                 }
             }

@@ -71,7 +71,7 @@ impl Rehearsal {
         let limits = ConnectionLimits { max_line_bytes: 1 << 20, write_stall: DEADLINE };
         let (connection, peer, inbox) = connected(&limits);
         let client = Arc::new(Played::default());
-        tokio::spawn(play(peer, inbox, Arc::clone(&client)));
+        task::spawn(play(peer, inbox, Arc::clone(&client)));
         let client_of = Client::new(connection, "session".into(), can);
         let session = SceneOfSession::new(cwd, &[], client_of, settings).unwrap();
         let scene = Scene {

@@ -63,9 +63,9 @@ impl Errands {
         self.prompts = Some(sender);
         self.session = Some(session.clone());
         let path = format!("/v1/sessions/{}/prompt", encoded(&session.id));
-        tokio::spawn(send_prompts(self.client.clone(), path, prompts, self.news.clone()));
+        task::spawn(send_prompts(self.client.clone(), path, prompts, self.news.clone()));
         let (dir, news) = (PathBuf::from(&session.cwd), self.news.clone());
-        tokio::spawn(async move {
+        task::spawn(async move {
             if let Ok(found) = tokio::task::spawn_blocking(move || files::below(&dir)).await {
                 let _ = news.send(News::Files(found)).await;
             }
@@ -91,7 +91,7 @@ impl Errands {
             order: self.order.clone(),
             command: self.command.clone(),
         };
-        tokio::spawn(doing.perform(effect));
+        task::spawn(doing.perform(effect));
     }
 
     fn prompt(&self, text: String, mentions: &[String], name: u64) {

@@ -61,7 +61,7 @@ impl Process {
         };
         let worker = launch.spawn().await?;
         if let Some(mut stderr) = worker.stderr {
-            tokio::spawn(async move {
+            task::spawn(async move {
                 // Whoever runs the adapter logs its stderr.
                 while let Some(line) = stderr.recv().await {
                     let text = format!("{}\n", line.text);
@@ -72,12 +72,12 @@ impl Process {
         let lines = match (input, worker.stdin) {
             (Input::Lines, Some(stdin)) => {
                 let (sender, lines) = mpsc::channel(QUEUED_LINES);
-                tokio::spawn(write_lines(stdin, lines));
+                task::spawn(write_lines(stdin, lines));
                 Some(sender)
             }
             (Input::Whole(text), Some(mut stdin)) => {
                 // A CLI that wants no prompt closes its end; it will say why.
-                tokio::spawn(async move { stdin.write_all(text.as_bytes()).await });
+                task::spawn(async move { stdin.write_all(text.as_bytes()).await });
                 None
             }
             _ => None,
@@ -143,7 +143,7 @@ impl Process {
     fn end_soon(&mut self, ladder: StopLadder) {
         self.lines = None;
         let handle = self.handle.clone();
-        tokio::spawn(async move { handle.stop(&ladder).await });
+        task::spawn(async move { handle.stop(&ladder).await });
     }
 }
 

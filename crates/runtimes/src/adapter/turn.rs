@@ -263,7 +263,7 @@ impl Session {
             "options": ask.options,
         }));
         let (connection, answering) = (self.connection.clone(), self.answering.clone());
-        let task = tokio::spawn(async move {
+        let task = task::spawn(async move {
             let answer = connection.call("session/request_permission", &params).await;
             let answer = match answer {
                 Ok(result) => read_answer(&result),

@@ -43,7 +43,7 @@ pub(super) async fn ask(call: Call<'_>) -> Result<Offer, Trouble> {
     let Some(stdin) = worker.stdin else { return Err(Trouble::Other("no stdin".into())) };
     let limits = ConnectionLimits { max_line_bytes: MAX_LINE_BYTES, write_stall: WRITE_STALL };
     let (connection, inbox) = Connection::open(worker.stdout, stdin, &limits);
-    let pump = tokio::spawn(pump(connection.clone(), inbox));
+    let pump = task::spawn(pump(connection.clone(), inbox));
     let cwd = dir.path().to_string_lossy().into_owned();
     let talk = talk(&connection, &cwd, until);
     let offer = timeout_at(until, talk).await.unwrap_or(Err(Trouble::TimedOut));

@@ -117,8 +117,8 @@ impl Remotes {
         let front =
             super::serve(daemon.clone(), principal.clone(), agent, "http", tokio::io::split(far));
         let (remotes, carried) = (self.clone(), remote.clone());
-        tokio::spawn(async move {
-            let front = tokio::spawn(front);
+        task::spawn(async move {
+            let front = task::spawn(front);
             tokio::select! {
                 () = carried.carry(from_front, max_line) => {}
                 () = carried.abandoned() => {}

@@ -21,7 +21,7 @@ pub(super) async fn serve(
     let (near, far) = tokio::io::duplex(super::PIPE_BYTES);
     let revoked = principal.revoked.clone();
     let front = super::serve(daemon, principal, agent, "websocket", tokio::io::split(far));
-    let front = tokio::spawn(front);
+    let front = task::spawn(front);
     let (mut from_front, mut to_front) = tokio::io::split(near);
     let (mut sink, mut stream) = socket.split();
     let inwards = async {

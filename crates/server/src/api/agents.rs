@@ -80,7 +80,7 @@ impl Search {
     fn begin(daemon: &Daemon, refresh: bool) -> Self {
         let (sender, found) = watch::channel(Found::default());
         let mut agents = daemon.desk.agents().found(refresh);
-        tokio::spawn(async move {
+        task::spawn(async move {
             while let Some(agent) = agents.recv().await {
                 sender.send_if_modified(|found| {
                     let has_room = found.agents.len() < MAX_AGENTS;

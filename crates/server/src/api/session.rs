@@ -287,7 +287,7 @@ pub(crate) async fn create(
     let order = daemon.checked(order, &principal)?;
     let making = make(daemon.clone(), principal.name, request, order);
     // A client that leaves must not leave half a session behind.
-    let made = tokio::spawn(making).await;
+    let made = task::spawn(making).await;
     let (id, is_new) = made.map_err(|error| Problem::internal(error.to_string()))??;
     let record = daemon.desk.record(id).await?;
     let session = Session::whole(&daemon, record).await;
@@ -442,7 +442,7 @@ pub(crate) async fn fork(
     let record = daemon.visible(&id, &principal).await?;
     let (desk, made_by) = (daemon.desk.clone(), Some(principal.name));
     let forking = async move { desk.fork(record.id, fork.up_to.map(Seq), made_by).await };
-    let forked = tokio::spawn(forking).await;
+    let forked = task::spawn(forking).await;
     let id = forked.map_err(|error| Problem::internal(error.to_string()))??;
     let record = daemon.desk.record(id).await?;
     Ok(placed(StatusCode::CREATED, Session::of(&daemon, record)))

@@ -71,7 +71,7 @@ fn has_word(headers: &HeaderMap, name: &header::HeaderName, word: &str) -> bool 
 pub(super) fn respond(handshake: Handshake, mut request: Request, stream: Stream) -> Response {
     let upgrade = hyper::upgrade::on(&mut request);
     let is_batched = handshake.protocol == Some(BATCH);
-    tokio::spawn(serve(upgrade, stream, is_batched));
+    task::spawn(serve(upgrade, stream, is_batched));
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let headers = response.headers_mut();

@@ -109,7 +109,7 @@ impl Guarded {
         // The daemon's own user has no token that could be revoked.
         let revoked = principal.filter(|one| !one.is_local).map(|one| one.revoked);
         if is_upgrade {
-            tokio::spawn(async move {
+            task::spawn(async move {
                 tokio::select! {
                     () = overdue(revoked) => arrival.cut.cancel(),
                     () = arrival.cut.cancelled() => {}

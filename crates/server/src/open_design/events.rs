@@ -73,7 +73,7 @@ impl Drop for Leash {
         if runs.daemon.stopping.is_cancelled() {
             return;
         }
-        tokio::spawn(async move {
+        task::spawn(async move {
             // One that has ended is left as it is.
             if let Ok((record, run)) = runs.find(&principal, run.as_str()).await
                 && let Err(error) = runs.cancel(&record, run, &principal.name).await

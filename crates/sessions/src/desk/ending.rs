@@ -113,11 +113,11 @@ impl Desk {
         // All at once: each may take its whole ladder.
         let mut ending = tokio::task::JoinSet::new();
         for seat in seats.clone() {
-            ending.spawn(async move {
+            ending.spawn(task::boxed(async move {
                 if let Some(seated) = seat.0.get() {
                     seated.end().await;
                 }
-            });
+            }));
         }
         ending.join_all().await;
         if let Some(pools) = &self.pools {

@@ -232,7 +232,7 @@ impl Feed {
         let Ok(Asked { request_id, ask: true, limit, request }) = asked else { return };
         let params = self.named(&request);
         let (client, handle, by) = (self.client.clone(), self.handle.clone(), self.decider.clone());
-        let task = tokio::spawn(async move {
+        let task = task::spawn(async move {
             let answer = match client.call(method, &params).await {
                 Ok(response) => read_answer(method, response),
                 // Nobody there to say yes.
@@ -267,7 +267,7 @@ impl Feed {
         let due: Vec<ClientCall> = due;
         for call in due {
             let (client, params) = (self.client.clone(), self.named(&call.params));
-            tokio::spawn(async move {
+            task::spawn(async move {
                 let outcome = client.call(&call.method, &params).await;
                 call.respond(outcome.map_err(refusal)).await;
             });

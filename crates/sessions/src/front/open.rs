@@ -199,7 +199,7 @@ impl Front {
             pending: self.yard.pending.clone(),
             terminals,
         };
-        let feed = self.tasks.spawn(feed.run()).abort_handle();
+        let feed = self.tasks.spawn(task::boxed(feed.run())).abort_handle();
         let open = Open { handle, prompts, feed, answer, _presence: presence };
         self.sessions().insert(public_id, open);
         Ok(())

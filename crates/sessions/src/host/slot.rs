@@ -186,7 +186,7 @@ impl HostSlot {
     /// Ends the agent; it is started again when it is needed. One that others use goes on.
     pub(crate) fn rest(self: &Arc<Self>) {
         let slot = self.clone();
-        tokio::spawn(async move {
+        task::spawn(async move {
             let mut state = slot.state.lock().await;
             if let Some(host) = state.host.take() {
                 host.stop(|_| {}).await;

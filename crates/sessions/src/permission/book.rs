@@ -72,7 +72,7 @@ impl RuleBook {
         };
         let mut watching = self.0.watching.lock().unwrap_or_else(PoisonError::into_inner);
         let book = Arc::downgrade(&self.0);
-        let next = watcher.map(|watcher| tokio::spawn(watcher.run(book)).abort_handle());
+        let next = watcher.map(|watcher| task::spawn(watcher.run(book)).abort_handle());
         if let Some(former) = std::mem::replace(&mut *watching, next) {
             former.abort();
         }

@@ -91,7 +91,7 @@ impl Backing {
 
     fn discard(&self, prepared: Prepared) {
         if let Some(pools) = self.pools.upgrade() {
-            pools.tasks.spawn(prepared.discard());
+            pools.tasks.spawn(task::boxed(prepared.discard()));
         }
     }
 

@@ -38,12 +38,12 @@ impl Inner {
     /// Starts the shared worker before anybody needs it.
     pub(super) fn prestart_shared(self: &Arc<Self>, command: AgentCommand, initialize: Json) {
         let inner = self.clone();
-        self.tasks.spawn(async move {
+        self.tasks.spawn(task::boxed(async move {
             let slot = inner.shared_slot(command, initialize).await;
             if let Err(error) = slot.host().await {
                 tracing::info!(agent = slot.command().name, %error, "no shared worker");
             }
-        });
+        }));
     }
 
     /// One more user of the worker for this command, which is made if need be.

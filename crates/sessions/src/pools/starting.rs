@@ -50,14 +50,14 @@ impl Inner {
         state.is_starting = true;
         drop(state);
         let inner = self.clone();
-        self.tasks.spawn(async move {
+        self.tasks.spawn(task::boxed(async move {
             tokio::select! {
                 biased;
                 // Dropping a start ends what it has started.
                 () = inner.closing.cancelled() => {}
                 () = inner.start_all() => {}
             }
-        });
+        }));
     }
 
     async fn start_all(self: &Arc<Self>) {
@@ -140,12 +140,12 @@ impl Inner {
         };
         if !state.is_wanted(&key) {
             drop(state);
-            self.tasks.spawn(async move {
+            self.tasks.spawn(task::boxed(async move {
                 if let Some(prepared) = prepared {
                     prepared.discard().await;
                 }
                 slot.shut_down().await;
-            });
+            }));
             return;
         }
         let id = state.next_id();
@@ -160,7 +160,7 @@ impl Inner {
             }
         };
         // It cannot be lost before it is in its place: the lock is held.
-        let watching = tokio::spawn(prepared::watch(host.clone(), prepared, taken, lost));
+        let watching = task::spawn(prepared::watch(host.clone(), prepared, taken, lost));
         tracing::debug!(agent = key.agent, pid = host.pid(), "a warm worker is ready");
         let warm = Warm { id, slot, host, params, fingerprint, n_bytes: 0, take, watching };
         if let Some(entry) = state.keys.get_mut(&key) {
@@ -178,7 +178,7 @@ impl Inner {
         state.failed(key);
         drop(state);
         let slot = warm.slot;
-        self.tasks.spawn(async move { slot.shut_down().await });
+        self.tasks.spawn(task::boxed(async move { slot.shut_down().await }));
         self.kick();
     }
 

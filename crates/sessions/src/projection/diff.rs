@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use similar::{Algorithm, ChangeTag, DiffOp};
+use imara_diff::{Algorithm, InternedInput};
 
 use super::tools::{Change, FileDiff};
 
@@ -52,8 +52,11 @@ impl<'a> Diff<'a> {
         let old: Vec<&str> = old.lines().collect();
         let new: Vec<&str> = new.lines().collect();
         let mut diff = Self::default();
-        for group in similar::group_diff_ops(diff_ops(&old, &new), CONTEXT_LINES) {
-            diff.push_hunk(&group, &old, &new);
+        // Changes whose surroundings meet are shown together.
+        let is_near =
+            |one: &Replaced, next: &Replaced| next.old.start - one.old.end <= 2 * CONTEXT_LINES;
+        for hunk in replaced(&old, &new).chunk_by(is_near) {
+            diff.push_hunk(hunk, &old, &new);
         }
         diff
     }
@@ -75,26 +78,34 @@ impl<'a> Diff<'a> {
         diff
     }
 
-    fn push_hunk(&mut self, group: &[DiffOp], old: &[&'a str], new: &[&'a str]) {
-        let (Some(first), Some(last)) = (group.first(), group.last()) else { return };
-        let range = |start: Range<usize>, end: Range<usize>| {
+    fn push_hunk(&mut self, hunk: &[Replaced], old: &[&'a str], new: &[&'a str]) {
+        let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { return };
+        let n_before = CONTEXT_LINES.min(first.old.start);
+        let n_after = CONTEXT_LINES.min(old.len() - last.old.end);
+        let shown = first.old.start - n_before..last.old.end + n_after;
+        let range = |shown: Range<usize>| {
             // A side without lines names the line before it, as diff(1) does.
-            let n_lines = end.end - start.start;
-            (if n_lines == 0 { start.start } else { start.start + 1 }, n_lines)
+            (if shown.is_empty() { shown.start } else { shown.start + 1 }, shown.len())
         };
-        let (old_start, n_old) = range(first.old_range(), last.old_range());
-        let (new_start, n_new) = range(first.new_range(), last.new_range());
+        let (old_start, n_old) = range(shown.clone());
+        let (new_start, n_new) = range(first.new.start - n_before..last.new.end + n_after);
         self.lines.push(Line {
             mark: Mark::Hunk,
             text: format!("@@ -{old_start},{n_old} +{new_start},{n_new} @@").into(),
         });
-        for op in group {
-            for change in op.iter_slices(old, new) {
-                let (tag, lines) = change;
-                for line in lines {
-                    self.push(Mark::from(tag), line);
-                }
-            }
+        let mut same_from = shown.start;
+        for replaced in hunk {
+            self.push_all(Mark::Same, &old[same_from..replaced.old.start]);
+            self.push_all(Mark::Removed, &old[replaced.old.clone()]);
+            self.push_all(Mark::Added, &new[replaced.new.clone()]);
+            same_from = replaced.old.end;
+        }
+        self.push_all(Mark::Same, &old[same_from..shown.end]);
+    }
+
+    fn push_all(&mut self, mark: Mark, lines: &[&'a str]) {
+        for line in lines {
+            self.push(mark, line);
         }
     }
 
@@ -105,16 +116,6 @@ impl<'a> Diff<'a> {
             Mark::Same | Mark::Hunk => {}
         }
         self.lines.push(Line { mark, text: text.into() });
-    }
-}
-
-impl From<ChangeTag> for Mark {
-    fn from(tag: ChangeTag) -> Self {
-        match tag {
-            ChangeTag::Equal => Self::Same,
-            ChangeTag::Insert => Self::Added,
-            ChangeTag::Delete => Self::Removed,
-        }
     }
 }
 
@@ -142,23 +143,30 @@ pub(crate) fn unified(file: &FileDiff) -> String {
     text
 }
 
-fn diff_ops(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+/// Lines in whose place there are others now; one of the two may be none.
+struct Replaced {
+    old: Range<usize>,
+    new: Range<usize>,
+}
+
+/// What has to be replaced, from the start to the end; the lines in between are the same.
+fn replaced(old: &[&str], new: &[&str]) -> Vec<Replaced> {
     let n_prefix = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old_rest, new_rest) = (&old[n_prefix..], &new[n_prefix..]);
     let n_suffix =
         old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a == b).count();
     let (n_old, n_new) = (old_rest.len() - n_suffix, new_rest.len() - n_suffix);
-    if n_old + n_new <= LONGEST_SEARCH_LINES {
-        return similar::capture_diff_slices(Algorithm::Myers, old, new);
+    if n_old + n_new > LONGEST_SEARCH_LINES {
+        let (old, new) = (n_prefix..n_prefix + n_old, n_prefix..n_prefix + n_new);
+        return vec![Replaced { old, new }];
     }
-    let equal = |old_index, new_index, len| DiffOp::Equal { old_index, new_index, len };
-    let replaced = DiffOp::Replace {
-        old_index: n_prefix,
-        old_len: n_old,
-        new_index: n_prefix,
-        new_len: n_new,
-    };
-    vec![equal(0, 0, n_prefix), replaced, equal(n_prefix + n_old, n_prefix + n_new, n_suffix)]
+    let mut lines = InternedInput::default();
+    lines.update_before(old.iter().copied());
+    lines.update_after(new.iter().copied());
+    let mut diff = imara_diff::Diff::compute(Algorithm::Histogram, &lines);
+    diff.postprocess_lines(&lines);
+    let range = |lines: Range<u32>| lines.start as usize..lines.end as usize;
+    diff.hunks().map(|hunk| Replaced { old: range(hunk.before), new: range(hunk.after) }).collect()
 }
 
 #[cfg(test)]

@@ -196,7 +196,7 @@ impl Actor {
         };
         let (services, connection) = (services.clone(), linkage.host.connection().clone());
         let turn = self.current_turn();
-        tokio::spawn(async move {
+        task::spawn(async move {
             let outcome = services.serve(message.method(), message.body(), turn).await;
             let _ = connection.respond(&message.id(), outcome).await;
         });

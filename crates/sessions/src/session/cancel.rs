@@ -43,7 +43,7 @@ impl Cancelling {
         if commands.is_none() {
             return tell();
         }
-        tokio::spawn(async move {
+        task::spawn(async move {
             commands.gone().await;
             tell();
         });
@@ -175,7 +175,7 @@ impl Actor {
             return;
         };
         let host = linkage.host.clone();
-        tokio::spawn(async move {
+        task::spawn(async move {
             host.stop(|step| {
                 // The session may be busy with what the agent still says; a step that is
                 // not logged is still taken.

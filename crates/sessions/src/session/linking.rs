@@ -49,7 +49,7 @@ impl Actor {
         let again = self.again.as_ref().map(|again| again.turn);
         let waiting: Vec<TurnId> = again.into_iter().chain(self.turns.queued()).collect();
         let parent = self.waiting_trace();
-        tokio::spawn(async move {
+        task::spawn(async move {
             let linking = observer::within(parent, async {
                 let host = slot.host().await?;
                 let opening = yard.settings.observers.step(Step::OpenSession, &slot.command().name);
@@ -245,7 +245,7 @@ impl Actor {
         let Pass { method, params, mut reply } = pass;
         let (params, host) = (linkage.params_for_agent(&params), linkage.host.clone());
         let commands = self.commands.clone();
-        tokio::spawn(async move {
+        task::spawn(async move {
             let outcome = tokio::select! {
                 outcome = host.connection().call(&method, &params) => outcome,
                 // Giving up here withdraws the request from the agent too.

@@ -168,7 +168,7 @@ impl Actor {
             return self.end_turn_with(turn, trouble).await;
         }
         let log = self.yard.log.clone();
-        tokio::spawn(async move {
+        task::spawn(async move {
             tokio::time::sleep(SYNC_AFTER).await;
             log.sync().await
         });

@@ -61,7 +61,7 @@ impl Terminals {
         let open = self.open();
         let meant =
             open.values().filter(|terminal| is_meant(terminal) && terminal.begins_to_stop());
-        let endings: Vec<_> = meant.map(|terminal| tokio::spawn(end(terminal.clone()))).collect();
+        let endings: Vec<_> = meant.map(|terminal| task::spawn(end(terminal.clone()))).collect();
         Stopped { n_commands: endings.len(), endings }
     }
 

@@ -140,7 +140,7 @@ async fn run(
             Wish::End => {
                 is_ending = true;
                 let (bus, path) = (bus.clone(), source.path.clone());
-                tokio::spawn(async move {
+                task::spawn(async move {
                     tell_what_is_waited_for(&bus, &path).await;
                     bus.drain().await
                 });

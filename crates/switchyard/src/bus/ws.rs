@@ -58,7 +58,7 @@ pub(super) async fn listen(door: Door, address: SocketAddr) -> Result<SocketAddr
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("listening on ws {address}"))?;
     let address = listener.local_addr()?;
-    tokio::spawn(async move {
+    task::spawn(async move {
         let bus = door.bus.clone();
         tokio::select! {
             _ = bus.ended() => {}
@@ -78,11 +78,11 @@ async fn accept(listener: TcpListener, door: Door) {
                 let Ok(handshake) = Arc::clone(&handshakes).try_acquire_owned() else { continue };
                 let (door, meter) = (door.clone(), Meter::new(&budget));
                 let connections = door.connections.clone();
-                connections.spawn(async move {
+                connections.spawn(task::boxed(async move {
                     if let Err(error) = serve(stream, door, meter, handshake).await {
                         tracing::info!(%peer, "a WebSocket ended: {error:#}");
                     }
-                });
+                }));
             }
             // Out of descriptors, most likely; trying again at once would spin.
             Err(error) => {

@@ -62,7 +62,7 @@ impl Agents for Catalogued {
     fn found(&self, refresh: bool) -> mpsc::Receiver<Json> {
         let (sender, receiver) = mpsc::channel(MAX_WAITING);
         let config = self.config.clone();
-        tokio::spawn(async move {
+        task::spawn(async move {
             let Ok(catalogue) = agents::catalogue(&config) else { return };
             let native = crate::native::about(&config).await;
             for built_in in [native, crate::agents_verbs::demo_json()] {

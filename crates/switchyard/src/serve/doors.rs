@@ -123,10 +123,15 @@ impl Doors {
                 limits: HttpLimits::default(),
                 stop: stop.clone(),
             };
-            tasks.spawn(http.serve());
+            tasks.spawn(task::boxed(http.serve()));
         }
         for bound in self.tcp.into_iter().chain(self.unix.into_iter().map(|(_, bound)| bound)) {
-            tasks.spawn(serve_lines(bound, daemon.clone(), guard.clone(), stop.clone()));
+            tasks.spawn(task::boxed(serve_lines(
+                bound,
+                daemon.clone(),
+                guard.clone(),
+                stop.clone(),
+            )));
         }
         Serving { tasks, stop }
     }
@@ -150,7 +155,7 @@ async fn serve_lines(
             connection = listener.next() => connection,
         };
         let (daemon, guard) = (daemon.clone(), guard.clone());
-        tokio::spawn(async move {
+        task::spawn(async move {
             let peer = connection.peer();
             let Ok((stream, arrival)) = connection.secure().await else { return };
             let known = |_: &Principal| arrival.activity.note_known();

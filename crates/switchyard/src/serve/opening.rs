@@ -47,7 +47,7 @@ impl Opening {
         let path = run.join("open.html");
         let written = write(&path, link);
         let opened = path.clone();
-        tokio::spawn(async move {
+        task::spawn(async move {
             let outcome = match written {
                 Ok(()) => open(&opened).await,
                 Err(source) => Err(OpenError::Write { path: opened, source }),

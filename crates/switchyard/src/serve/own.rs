@@ -58,7 +58,7 @@ impl OwnDaemon {
             limits: HttpLimits::default(),
             stop: stop.clone(),
         };
-        let serving = tokio::spawn(http.serve());
+        let serving = task::spawn(http.serve());
         Ok(Self { daemon, socket, stop, serving, _listening: listening })
     }
 

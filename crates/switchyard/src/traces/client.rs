@@ -47,7 +47,7 @@ impl Client {
 impl HttpClient for Client {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let request = reqwest::Request::try_from(request)?;
-        let sent = self.runtime.spawn(send(self.http.clone(), request)).await;
+        let sent = self.runtime.spawn(task::boxed(send(self.http.clone(), request))).await;
         let sent = sent.map_err(HttpError::from).and_then(|sent| sent);
         self.note(match &sent {
             Ok(answer) if answer.status().is_success() => None,

@@ -58,6 +58,22 @@ fn unsafe_code_lives_in_one_file() {
     }
 }
 
+/// Each way around it costs the binary kilobytes a task.
+#[test]
+fn tasks_are_started_by_the_task_crate() {
+    let is_free = |part: &std::ffi::OsStr| {
+        let part = part.to_str().unwrap();
+        part.starts_with("test") || ["bench", "live", "task"].contains(&part)
+    };
+    let root = workspace().join("crates");
+    for path in all_sources() {
+        let text = fs::read_to_string(&path).unwrap();
+        let is_ours = !path.strip_prefix(&root).unwrap().iter().any(is_free);
+        assert!(!is_ours || !text.contains("tokio::spawn("), "{}", path.display());
+    }
+}
+
+/// What is below all of them, `task`, is left out.
 #[test]
 fn crates_depend_downwards_only() {
     let layers: [(&str, &[&str]); 11] = [

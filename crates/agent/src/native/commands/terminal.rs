@@ -21,7 +21,7 @@ pub(super) async fn run(scene: &Scene, order: Order) -> Result<Finished, Command
     let given_up = CancellationToken::new();
     let _gives_up_when_dropped = given_up.clone().drop_guard();
     let scene = scene.clone();
-    tokio::spawn(async move {
+    task::spawn(async move {
         let finished = live(&scene, order, &given_up).await;
         let _nobody_waits = done.send(finished);
     });

@@ -15,7 +15,7 @@ const MAX_ENTRIES: usize = 5_000;
 const MAX_WALKED: usize = 20_000;
 const WITHIN: Duration = Duration::from_secs(2);
 /// How much alike two names must be, between 0 and 1.
-const ALIKE: f32 = 0.6;
+const ALIKE: f64 = 0.6;
 
 pub(super) fn similar(roots: &Roots, place: &Place) -> Vec<Place> {
     let beside = beside(roots, place);
@@ -34,16 +34,14 @@ fn beside(roots: &Roots, place: &Place) -> Vec<Place> {
     let Ok((entries, _)) = folder.entries(MAX_ENTRIES) else { return Vec::new() };
     let lower = |name: &std::ffi::OsStr| name.to_string_lossy().to_lowercase();
     let wanted = lower(wanted);
-    let names: Vec<_> = entries.iter().map(|entry| (lower(&entry.name), &entry.name)).collect();
-    let possible: Vec<&str> = names.iter().map(|(lower, _)| lower.as_str()).collect();
-    let mut found = Vec::new();
-    for like in similar::get_close_matches(wanted.as_str(), &possible, MAX_NAMES, ALIKE) {
-        let of_name = names.iter().filter(|(lower, _)| lower == like);
-        found.extend(of_name.map(|(_, name)| parent.below(Path::new(name))));
-    }
-    found.dedup();
+    let mut found: Vec<_> = entries
+        .iter()
+        .map(|entry| (strsim::normalized_levenshtein(&lower(&entry.name), &wanted), &entry.name))
+        .filter(|(alike, _)| *alike >= ALIKE)
+        .collect();
+    found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     found.truncate(MAX_NAMES);
-    found
+    found.into_iter().map(|(_, name)| parent.below(Path::new(name))).collect()
 }
 
 /// The same name in other directories of the root.

@@ -197,7 +197,7 @@ async fn open(
     Ok(Connection {
         peer: running.peer().clone(),
         changed,
-        running: AbortOnDropHandle::new(tokio::spawn(running.waiting())),
+        running: AbortOnDropHandle::new(task::spawn(running.waiting())),
         worker: worker.take(),
         reason,
         is_over,

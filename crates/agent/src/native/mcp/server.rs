@@ -316,7 +316,9 @@ impl Drop for Abandoned<'_> {
         let params = CancelledNotificationParam::new(Some(id), reason);
         let told = ClientNotification::CancelledNotification(CancelledNotification::new(params));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { timeout(SLACK, peer.send_notification(told)).await });
+            runtime.spawn(task::boxed(async move {
+                timeout(SLACK, peer.send_notification(told)).await
+            }));
         }
     }
 }

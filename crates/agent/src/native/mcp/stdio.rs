@@ -90,7 +90,7 @@ pub(super) async fn start(
     let Worker { stdin, stdout, stderr, handle } =
         launch.spawn().await.map_err(|error| error.to_string())?;
     if let Some(stderr) = stderr {
-        tokio::spawn(log(server.to_owned(), stderr));
+        task::spawn(log(server.to_owned(), stderr));
     }
     let stdin = stdin.ok_or("it has no stdin")?;
     Ok((Lines::new(stdin, stdout, reason), handle))
@@ -139,7 +139,7 @@ impl Lines {
     fn new(stdin: WorkerStdin, stdout: WorkerStdout, reason: Reason) -> Self {
         let (outbox, lines) = mpsc::channel(OUTBOX_LINES);
         let (is_deaf, is_over) = (CancellationToken::new(), CancellationToken::new());
-        tokio::spawn(write(stdin, lines, is_over.clone(), is_deaf.clone(), Arc::clone(&reason)));
+        task::spawn(write(stdin, lines, is_over.clone(), is_deaf.clone(), Arc::clone(&reason)));
         Self {
             stdout,
             splitter: LineSplitter::new(MAX_MESSAGE_BYTES),

@@ -328,7 +328,7 @@ impl Reading {
     fn let_go(self: Box<Self>) {
         let mut response = self.response;
         if self.is_framed && !self.is_over {
-            tokio::spawn(async move {
+            task::spawn(async move {
                 let _ = timeout(LET_GO_WITHIN, response.chunk()).await;
             });
         }

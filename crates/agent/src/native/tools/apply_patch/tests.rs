@@ -233,16 +233,17 @@ fn what_models_put_around_a_patch_does_not_matter() {
 /// The patch that turns one text into the other, in the way that models write it.
 fn envelope_of(old: &str, new: &str) -> String {
     let mut patch = "*** Begin Patch\n*** Update File: f\n".to_owned();
-    let diff = similar::TextDiff::from_lines(old, new);
+    let mut whole = diffy::DiffOptions::new();
+    let diff = whole.set_context_len(usize::MAX).create_patch(old, new);
     patch.push_str("@@\n");
-    for change in diff.iter_all_changes() {
-        let mark = match change.tag() {
-            similar::ChangeTag::Equal => ' ',
-            similar::ChangeTag::Delete => '-',
-            similar::ChangeTag::Insert => '+',
+    for line in diff.hunks().iter().flat_map(diffy::Hunk::lines) {
+        let (mark, text) = match line {
+            diffy::Line::Context(text) => (' ', text),
+            diffy::Line::Delete(text) => ('-', text),
+            diffy::Line::Insert(text) => ('+', text),
         };
         patch.push(mark);
-        patch.push_str(change.value().trim_end_matches('\n'));
+        patch.push_str(text.trim_end_matches('\n'));
         patch.push('\n');
     }
     patch.push_str("*** End of File\n*** End Patch\n");
