@@ -54,3 +54,42 @@ fn huge_differences_are_one_block_without_a_search() {
     assert_eq!((diff.n_added, diff.n_removed), (10_001, 10_001));
     assert_eq!(diff.lines.iter().filter(|line| line.mark == Mark::Same).count(), 2);
 }
+
+/// Where a hunk begins in the text before and after, counted from nothing: `@@ -2,7 +2,7 @@`.
+fn starts(hunk: &str) -> [usize; 2] {
+    let sides: Vec<_> = hunk.split(['-', '+', ' ']).filter(|part| part.contains(',')).collect();
+    [sides[0], sides[1]].map(|side| {
+        let (start, n_lines) = side.split_once(',').unwrap();
+        start.parse::<usize>().unwrap() - usize::from(n_lines != "0")
+    })
+}
+
+proptest::proptest! {
+    #[test]
+    fn whoever_follows_the_hunks_gets_the_new_text(
+        old in proptest::collection::vec("[a-d]", 0..40),
+        new in proptest::collection::vec("[a-d]", 0..40),
+    ) {
+        let (old_text, new_text) = (old.join("\n"), new.join("\n"));
+        let (mut told, mut n_read) = (Vec::new(), 0);
+        for line in &Diff::between(&old_text, &new_text).lines {
+            let text = line.text.to_string();
+            match line.mark {
+                Mark::Hunk => {
+                    let [old_start, new_start] = starts(&text);
+                    told.extend_from_slice(&old[n_read..old_start]);
+                    n_read = old_start;
+                    assert_eq!(told.len(), new_start);
+                }
+                Mark::Added => told.push(text),
+                Mark::Same | Mark::Removed => {
+                    assert_eq!(text, old[n_read]);
+                    n_read += 1;
+                    told.extend((line.mark == Mark::Same).then_some(text));
+                }
+            }
+        }
+        told.extend_from_slice(&old[n_read..]);
+        assert_eq!(told, new);
+    }
+}
