@@ -78,9 +78,31 @@ pub fn kill9(pid: u32) {
     }
 }
 
+/// A process, and no other that has its pid later: pids come round within one run of the tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    pub pid: u32,
+    started_at: u64,
+}
+
+impl Identity {
+    /// Nothing if the process is gone.
+    pub fn of(pid: u32) -> Option<Self> {
+        Some(Self { pid, started_at: Stat::of(pid)?.started_at })
+    }
+
+    /// The parent that has yet to look, if the process is a zombie.
+    pub fn zombie_of(&self) -> Option<u32> {
+        let stat = Stat::of(self.pid)?;
+        (stat.started_at == self.started_at && !stat.is_alive()).then_some(stat.parent)
+    }
+}
+
 struct Stat {
     state: char,
     parent: u32,
+    /// Ticks since the machine was started.
+    started_at: u64,
 }
 
 impl Stat {
@@ -89,7 +111,11 @@ impl Stat {
         // The name stands in parentheses and may hold parentheses and blanks itself.
         let (_, rest) = stat.rsplit_once(')')?;
         let mut fields = rest.split_whitespace();
-        Some(Self { state: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
+        Some(Self {
+            state: fields.next()?.chars().next()?,
+            parent: fields.next()?.parse().ok()?,
+            started_at: fields.nth(17)?.parse().ok()?,
+        })
     }
 
     fn is_alive(&self) -> bool {

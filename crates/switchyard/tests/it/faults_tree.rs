@@ -25,6 +25,9 @@ use testkit::sdk_client::{Manners, Permission, SdkClient};
 /// `nobody`, who may do nothing that the test itself may not.
 const ORDINARY: u32 = 65534;
 
+/// Whose children orphans become.
+const INIT: u32 = 1;
+
 /// A home and the user who lives there.
 struct Place {
     yard: Yard,
@@ -71,45 +74,47 @@ impl Place {
         command
     }
 
-    /// A run that has started its hostile descendants, and their pids.
-    fn start(&self, then: &str) -> (Live, Vec<u32>) {
+    /// A run that has started its hostile descendants, and who they are.
+    fn start(&self, then: &str) -> (Live, Vec<proc::Identity>) {
         let script = format!("children 5 2 ; {then}");
         let mut live = Live::start(self.command(&["run", "demo", &script, "--format", "json"]));
         let said = live.wait_for_kind("agent_message_chunk");
         let text = said["payload"]["update"]["content"]["text"].as_str().unwrap();
-        let pids: Vec<u32> = text.split(' ').filter_map(|word| word.trim().parse().ok()).collect();
-        assert_eq!(pids.len(), 10, "{text}");
-        (live, pids)
+        let pids = text.split(' ').filter_map(|word| word.trim().parse().ok());
+        let tree: Vec<_> = pids.filter_map(proc::Identity::of).collect();
+        assert_eq!(tree.len(), 10, "{text}");
+        (live, tree)
     }
 
     #[track_caller]
-    fn assert_empty(&self, pids: &[u32]) {
+    fn assert_empty(&self, tree: &[proc::Identity]) {
         self.yard.assert_empty_within(PATIENCE);
-        let is_reaped = wait_until(PATIENCE, || !pids.iter().any(|pid| is_zombie(*pid)));
-        assert!(is_reaped, "zombies are left");
+        // What hangs on init is init's to look at, whenever it gets to it.
+        let zombies = || {
+            let parents = tree.iter().filter_map(proc::Identity::zombie_of);
+            parents.filter(|parent| *parent != INIT).collect::<Vec<_>>()
+        };
+        let is_reaped = wait_until(PATIENCE, || zombies().is_empty());
+        assert!(is_reaped, "zombies are left, of {:?}", zombies());
     }
-}
-
-fn is_zombie(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "))
 }
 
 #[test]
 fn no_descendant_outlives_an_agent_that_ends_well() {
     for place in places() {
-        let (live, pids) = place.start("echo done");
+        let (live, tree) = place.start("echo done");
         let ran = live.finish();
         assert_eq!((ran.code, &ran.end()["stopReason"]), (Some(0), &"end_turn".into()));
-        place.assert_empty(&pids);
+        place.assert_empty(&tree);
     }
 }
 
 #[test]
 fn no_descendant_outlives_an_agent_that_crashes() {
     for place in places() {
-        let (live, pids) = place.start("crash");
+        let (live, tree) = place.start("crash");
         assert_eq!(live.finish().end()["error"]["category"], "process_exit");
-        place.assert_empty(&pids);
+        place.assert_empty(&tree);
     }
 }
 
@@ -117,10 +122,10 @@ fn no_descendant_outlives_an_agent_that_crashes() {
 fn no_descendant_outlives_a_cancel_or_a_signal() {
     for signal in [Signal::INT, Signal::TERM] {
         for place in places() {
-            let (live, pids) = place.start("hang-hard");
+            let (live, tree) = place.start("hang-hard");
             live.signal(signal);
             assert_eq!(live.finish().end()["stopReason"], "cancelled");
-            place.assert_empty(&pids);
+            place.assert_empty(&tree);
         }
     }
 }
@@ -128,17 +133,17 @@ fn no_descendant_outlives_a_cancel_or_a_signal() {
 #[test]
 fn no_descendant_outlives_a_killed_switchyard() {
     for place in places() {
-        let (live, pids) = place.start("hang-hard");
+        let (live, tree) = place.start("hang-hard");
         live.signal(Signal::KILL);
         assert_eq!(live.finish().code, None);
-        place.assert_empty(&pids);
+        place.assert_empty(&tree);
     }
 }
 
 #[test]
 fn what_outlives_a_killed_switchyard_and_its_keeper_is_ended_by_the_next_run() {
     for place in places() {
-        let (live, pids) = place.start("hang-hard");
+        let (live, tree) = place.start("hang-hard");
         let mut family = proc::descendants(live.pid());
         family.retain(|pid| proc::command_line(*pid).contains("__keeper"));
         assert_eq!(family.len(), 1, "one keeper for one agent");
@@ -151,7 +156,7 @@ fn what_outlives_a_killed_switchyard_and_its_keeper_is_ended_by_the_next_run() {
         assert!(wait_until(PATIENCE, || !proc::is_alive(family[0])));
         let next = Live::start(place.command(&["run", "demo", "echo hi", "--format", "json"]));
         assert_eq!(next.finish().code, Some(0));
-        place.assert_empty(&pids);
+        place.assert_empty(&tree);
     }
 }
 
