@@ -32,8 +32,16 @@ static SEATS: Semaphore = Semaphore::const_new(2);
 /// Browsers that nobody uses. Starting one takes longer than most tests with it.
 static IDLE: Mutex<Vec<Driven>> = Mutex::new(Vec::new());
 
-/// A question through the driver takes the browser longer than the answer.
+/// How soon a page that gave no answer is asked again.
 const POLL_EVERY: std::time::Duration = std::time::Duration::from_millis(80);
+
+/// Looks again and again, for a second at most: a page that is frozen or left answers nobody. In the
+/// page and not from here, because a question through the driver takes the browser longer than the
+/// answer.
+const WAIT: &str = "
+const give_up_at = performance.now() + 1000;
+while (!is_so() && performance.now() < give_up_at) await new Promise((done) => setTimeout(done, 40));
+return is_so();";
 
 #[derive(Debug)]
 pub struct Browser {
@@ -148,7 +156,7 @@ impl Browser {
 
     /// Waits until an expression is true in the page that is open then.
     pub async fn until(&self, condition: &str) {
-        let script = format!("return !!({condition});");
+        let script = format!("const is_so = () => !!({condition});\n{WAIT}");
         let give_up_at = Instant::now() + PATIENCE;
         let mut last = Ok(Value::Null);
         while Instant::now() < give_up_at {
