@@ -33,6 +33,7 @@ pub mod line_client;
 pub mod model_server;
 pub mod proc;
 pub mod process;
+pub mod programs;
 pub mod schema;
 pub mod sdk_client;
 pub mod tap;

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -34,8 +33,7 @@ fn assert_all_is_well(report: &Report) {
 /// A worker that is a line of shell.
 fn script(directory: &Path, line: &str) -> PathBuf {
     let path = directory.join("worker");
-    std::fs::write(&path, format!("#!/bin/sh\n{line}\n")).unwrap();
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o700)).unwrap();
+    testkit::programs::write(&path, &format!("#!/bin/sh\n{line}\n"));
     path
 }
 

@@ -1,7 +1,6 @@
 //! A machine of its own: a home, a directory on `PATH`, and CLIs that are shell scripts.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -46,8 +45,7 @@ impl Stage {
         let log = self.path("log").display().to_string();
         let path = self.path("bin").join(name);
         let text = format!("#!/bin/sh\necho \"$* in $(pwd)\" >> '{log}'\n{script}\n");
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        testkit::programs::write(&path, &text);
         path
     }
 

@@ -5,7 +5,6 @@
 
 use crate::faults::{Live, Ran, SHORT_WAITS, configured, run};
 use serde_json::{Value, json};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use testkit::Validator;
 use testkit::process::{PATIENCE, Yard};
@@ -32,8 +31,7 @@ pub(crate) fn imitated(name: &str, extra: &str, steps: &[Value]) -> Yard {
         script_path(&yard).display(),
         log_path(&yard).display()
     );
-    std::fs::write(bin(&yard), text).unwrap();
-    std::fs::set_permissions(bin(&yard), std::fs::Permissions::from_mode(0o755)).unwrap();
+    testkit::programs::write(&bin(&yard), &text);
     yard
 }
 

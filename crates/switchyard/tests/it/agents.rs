@@ -27,8 +27,7 @@ impl Machine {
 
     fn program(&self, name: &str, script: &str) -> PathBuf {
         let path = self.yard.home().join("bin").join(name);
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        testkit::programs::write(&path, &format!("#!/bin/sh\n{script}\n"));
         path
     }
 
@@ -106,8 +105,7 @@ fn each_trouble_has_its_reason_and_its_remedy() {
     let opencode = machine.program("opencode", "");
     std::fs::set_permissions(&opencode, std::fs::Permissions::from_mode(0o644)).unwrap();
     let qwen = machine.yard.home().join("bin/qwen");
-    std::fs::write(&qwen, "#!/no/such/interpreter\n").unwrap();
-    std::fs::set_permissions(&qwen, std::fs::Permissions::from_mode(0o755)).unwrap();
+    testkit::programs::write(&qwen, "#!/no/such/interpreter\n");
     machine.program("kimi", "echo kimi, version 1.52.0");
 
     for (agent, expected, usable) in [

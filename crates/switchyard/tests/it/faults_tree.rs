@@ -49,7 +49,7 @@ fn places() -> Vec<Place> {
     }
     let yard = yard();
     let exe = yard.home().join("switchyard");
-    fs::copy(EXE, &exe).unwrap();
+    testkit::programs::copy(Path::new(EXE), &exe);
     give_away(yard.home());
     places.push(Place { yard, ordinary_exe: Some(exe) });
     places

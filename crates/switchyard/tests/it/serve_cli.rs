@@ -189,8 +189,7 @@ fn open_with(yard: &Yard, opener: &str) -> Daemon {
     let bin = yard.home().join("bin");
     std::fs::create_dir_all(&bin).unwrap();
     let path = bin.join("xdg-open");
-    std::fs::write(&path, format!("#!/bin/sh\n{opener}\n")).unwrap();
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    testkit::programs::write(&path, &format!("#!/bin/sh\n{opener}\n"));
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let mut command = yard.command(["serve", "--host", "127.0.0.1:0", "--open"]);
     command.env("PATH", path);
