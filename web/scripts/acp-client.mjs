@@ -34,12 +34,13 @@ const app = client({ name: "switchyard-tests" })
   })
   .onNotification(methods.client.session.update, ({ params }) => {
     updates.push(params.update);
-    const all = said();
+    patience.refresh();
+    const all = waiting.length > 0 ? said() : "";
     waiting.filter(({ text }) => all.includes(text)).forEach(({ resolve }) => resolve());
     waiting = waiting.filter(({ text }) => !all.includes(text));
   });
 
-// Whoever waits for this hears where it got stuck.
+// Begun anew with each update; whoever waits for this hears where it got stuck.
 const patience = setTimeout(() => assert.fail(`nothing more came; the last that did: ${JSON.stringify(updates.at(-1))}`), 60_000);
 
 await app.connectWith(stream, async (agent) => {

@@ -1,8 +1,8 @@
 //! Starting tasks.
 //!
 //! In: a future. Out: a task of the runtime that is entered. What tokio needs to run a task it
-//! compiles anew for every type of future, and twice, for both of its runtimes: some eighty small
-//! functions, for a hundred futures. Here they all have one type.
+//! compiles anew for every type of future, and twice, for both of its runtimes: some thirty small
+//! functions each time, for a hundred futures. Here they all have one type.
 
 use std::pin::Pin;
 

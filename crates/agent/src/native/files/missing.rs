@@ -14,8 +14,9 @@ const MAX_ENTRIES: usize = 5_000;
 /// Of the whole root, for a file with that name elsewhere.
 const MAX_WALKED: usize = 20_000;
 const WITHIN: Duration = Duration::from_secs(2);
-/// How much alike two names must be, between 0 and 1.
-const ALIKE: f64 = 0.6;
+/// How much alike two names must be, between 0 and 1: half of a name may differ, so that a longer or
+/// shorter form of it is found too.
+const ALIKE: f64 = 0.5;
 
 pub(super) fn similar(roots: &Roots, place: &Place) -> Vec<Place> {
     let beside = beside(roots, place);

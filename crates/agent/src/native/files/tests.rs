@@ -39,6 +39,25 @@ async fn what_the_editor_holds_comes_before_the_disk() {
 }
 
 #[tokio::test]
+async fn a_name_that_does_not_exist_is_answered_with_names_like_it() {
+    let stage = Stage::of_editor();
+    for name in ["main.rs", "configuration.yml", "LICENSE"] {
+        stage.put(name, "");
+    }
+    for (wanted, like) in [
+        ("mian.rs", Some("main.rs")),
+        ("config.yml", Some("configuration.yml")),
+        ("license", Some("LICENSE")),
+        ("quite-another-thing", None),
+    ] {
+        let place = files(&stage).resolve(wanted).await.unwrap();
+        let told = files(&stage).missing(&place).await.0;
+        assert_eq!(told.contains("did you mean"), like.is_some(), "{told}");
+        assert!(told.contains(like.unwrap_or(wanted)), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn what_a_rule_of_the_client_denies_is_not_read_from_the_disk_instead() {
     let denies_reads = true;
     let stage = Stage::with(Abilities { reads_files: true, denies_reads, ..Abilities::default() });
