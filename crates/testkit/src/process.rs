@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+pub use soak::PATIENCE;
+
 /// Marks every process that a test started, however far down.
 pub const MARK: &str = "TESTKIT_MARK";
-
-/// Far above what anything needs on a loaded machine; reached only when a test fails.
-pub const PATIENCE: Duration = Duration::from_mins(1);
 
 const POLL_EVERY: Duration = Duration::from_millis(5);
 

@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bus::{Launch, Worker};
+use soak::PATIENCE;
 use tokio::io::AsyncReadExt as _;
-
-/// Far above what any condition needs on a loaded machine; reached only when a test fails.
-const DEADLINE: Duration = Duration::from_mins(1);
 
 pub(crate) fn testbin() -> PathBuf {
     std::env::var_os("BUS_TESTBIN")
@@ -31,7 +29,7 @@ pub(crate) fn launch<const N: usize>(program: &str, args: [&str; N]) -> Launch {
 }
 
 pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let give_up_at = Instant::now() + DEADLINE;
+    let give_up_at = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < give_up_at, "not reached: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -3,9 +3,9 @@ use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::{IS_TAKEN, Screen, give_back_on_panic};
+use soak::PATIENCE;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use super::{IS_TAKEN, Screen, give_back_on_panic};
 
 #[test]
 fn a_panic_anywhere_gives_the_terminal_back() {

@@ -7,10 +7,8 @@ use std::time::{Duration, Instant};
 use runtimes::catalogue::Catalogue;
 use runtimes::definition::Definition;
 use runtimes::detect::{self, Found, Machine, Options};
+use soak::PATIENCE;
 use tempfile::TempDir;
-
-/// Far above what any condition needs on a loaded machine; reached only when a test fails.
-const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Stage {
     root: TempDir,
@@ -32,7 +30,7 @@ impl Stage {
             path: vec![root.path().join("bin"), "/usr/bin".into(), "/bin".into()],
             ..Machine::default()
         };
-        options.within = DEADLINE;
+        options.within = PATIENCE;
         Self { root, options }
     }
 
@@ -129,7 +127,7 @@ pub(crate) fn reasons(found: &Found) -> Vec<&'static str> {
 }
 
 pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let give_up_at = Instant::now() + DEADLINE;
+    let give_up_at = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < give_up_at, "not reached: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -15,9 +15,6 @@ use super::settings::Pace;
 use super::*;
 use receiver::{Receiver, Reply, SECRET};
 
-/// Reached only when a test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// Sessions without agents, and a webhook that tells about them.
 struct Stage {
     yard: Yard,

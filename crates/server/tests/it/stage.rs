@@ -22,13 +22,11 @@ use server::listen::{Bound, Http};
 use server::principal::{Principal, Role};
 use server::tls::Tls;
 use server::tokens::{NewToken, Tokens};
+use soak::PATIENCE;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-
-/// Longer than anything takes; reached only by a test that fails.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {

@@ -17,11 +17,10 @@ use sessions::pools::{Pools, WarmSettings};
 use sessions::session::ServedBy;
 use sessions::settings::{Settings, WorkerSetup};
 use sessions::yard::Yard;
+use soak::PATIENCE;
 use store::MemoryLog;
 use wire::{Event, Json, Kind, Seq, TurnId};
 
-/// Far above what any condition needs on a loaded machine; reached only when a test fails.
-const DEADLINE: Duration = Duration::from_mins(1);
 const MARK: &str = "SESSIONS_TEST_MARK";
 
 /// Every worker writes its pid to `starts`, waits while there is a `gate`, and becomes the agent.
@@ -39,7 +38,7 @@ pub(crate) struct Stage {
 
 /// Nothing is looked at by itself, so that a test decides when something happens.
 pub(crate) fn quiet() -> WarmSettings {
-    WarmSettings { check_every: DEADLINE * 10, ..WarmSettings::default() }
+    WarmSettings { check_every: PATIENCE * 10, ..WarmSettings::default() }
 }
 
 /// What is to be done is done soon.
@@ -197,7 +196,7 @@ impl Session {
     }
 
     pub(crate) async fn until_event(&self, what: &str, is_it: impl Fn(&Event) -> bool) -> Event {
-        let give_up_at = Instant::now() + DEADLINE;
+        let give_up_at = Instant::now() + PATIENCE;
         loop {
             if let Some(event) = self.events().await.into_iter().find(&is_it) {
                 return event;
@@ -242,7 +241,7 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 pub(crate) async fn until_async(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let give_up_at = Instant::now() + DEADLINE;
+    let give_up_at = Instant::now() + PATIENCE;
     while !is_so().await {
         assert!(Instant::now() < give_up_at, "not reached: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;

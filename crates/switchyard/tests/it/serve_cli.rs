@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use testkit::daemon::Daemon;
-use testkit::process::{Yard, switchyard, wait_until};
-
-const PATIENCE: Duration = Duration::from_secs(60);
+use testkit::process::{PATIENCE, Yard, switchyard, wait_until};
 
 fn yard() -> Yard {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))

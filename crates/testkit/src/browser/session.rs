@@ -88,7 +88,7 @@ fn capabilities(process: &Process) -> Value {
         "--host-resolver-rules=MAP *.test 127.0.0.1".to_owned(),
         format!("--user-data-dir={}", process.profile().display()),
     ];
-    let patience = u64::try_from(PATIENCE.as_millis()).expect("a minute");
+    let patience = u64::try_from(PATIENCE.as_millis()).expect("a few minutes");
     json!({ "capabilities": { "alwaysMatch": {
         "browserName": "chrome",
         "timeouts": { "script": patience, "pageLoad": patience },

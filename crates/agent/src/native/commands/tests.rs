@@ -6,11 +6,11 @@ mod terminals;
 use std::path::Path;
 use std::time::Duration;
 
+use soak::PATIENCE;
+
 use super::{End, Finished, Order, run};
 use crate::native::client::Abilities;
 use crate::native::rehearsal::{Rehearsal, until};
-
-const PATIENT: Duration = Duration::from_secs(60);
 
 fn rehearse() -> Rehearsal {
     Rehearsal::new(Abilities::default(), |_| {})
@@ -21,7 +21,7 @@ fn order(stage: &Rehearsal, line: &str, timeout: Duration) -> Order {
 }
 
 async fn run_line(stage: &Rehearsal, line: &str) -> Finished {
-    run(&stage.scene, order(stage, line, PATIENT)).await.unwrap()
+    run(&stage.scene, order(stage, line, PATIENCE)).await.unwrap()
 }
 
 /// Whether the process whose number a command has written into `file` is gone.
@@ -117,7 +117,7 @@ async fn a_dropped_call_ends_the_whole_tree() {
     let pid = stage.cwd().join("pid");
     let line = "setsid sh -c 'echo $$ > pid; exec sleep 1000' & wait";
     let running = tokio::spawn({
-        let (scene, order) = (stage.scene.clone(), order(&stage, line, PATIENT));
+        let (scene, order) = (stage.scene.clone(), order(&stage, line, PATIENCE));
         async move { run(&scene, order).await.map(drop) }
     });
     until("begun", || is_written(&pid)).await;
@@ -130,7 +130,7 @@ async fn output_is_shown_while_it_comes() {
     let stage = rehearse();
     let line = "echo early; while ! [ -e go ]; do sleep 0.01; done; echo late";
     let running = tokio::spawn({
-        let (scene, order) = (stage.scene.clone(), order(&stage, line, PATIENT));
+        let (scene, order) = (stage.scene.clone(), order(&stage, line, PATIENCE));
         async move { run(&scene, order).await.unwrap() }
     });
     let shown = || {
@@ -156,7 +156,7 @@ async fn a_flood_is_not_shown_line_by_line() {
 #[tokio::test]
 async fn a_missing_directory_is_said() {
     let stage = rehearse();
-    let mut order = order(&stage, "true", PATIENT);
+    let mut order = order(&stage, "true", PATIENCE);
     order.cwd = stage.cwd().join("nowhere");
     let error = run(&stage.scene, order).await.unwrap_err().to_string();
     assert!(error.contains("nowhere"), "{error}");

@@ -4,8 +4,9 @@ use agent::native::chat::Part;
 use agent::native::mcp::{McpConfig, ServerSpec};
 use agent::native::tools::{Content, Kind, Need};
 use serde_json::{Value, json};
+use soak::PATIENCE;
 
-use super::stage::{DEADLINE, Stage, is_alive, played, program, until};
+use super::stage::{Stage, is_alive, played, program, until};
 
 #[tokio::test]
 async fn tools_of_all_pages_appear_namespaced_and_can_be_called() {
@@ -156,5 +157,5 @@ async fn commands_of_clients_are_not_run_where_they_must_not_be() {
     assert!(stage.troubles()[0].1.contains("is not run here"));
     let stage = Stage::new(twice, |_| {}).await;
     assert_eq!(stage.names().len(), 12);
-    assert_eq!(stage.troubles().len(), 1, "{:?} within {DEADLINE:?}", stage.troubles());
+    assert_eq!(stage.troubles().len(), 1, "{:?} within {PATIENCE:?}", stage.troubles());
 }

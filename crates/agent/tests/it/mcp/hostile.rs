@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use agent::native::mcp::{ServerSpec, Settings};
 use serde_json::json;
+use soak::PATIENCE;
 
-use super::stage::{DEADLINE, Stage, is_alive, played, until};
+use super::stage::{Stage, is_alive, played, until};
 
 fn impatient(settings: &mut Settings) {
     settings.start_within = Duration::from_secs(2);
@@ -113,7 +114,7 @@ async fn a_call_that_runs_when_its_server_is_killed_fails() {
     until("the call has arrived", || stage.notes().contains("hangs")).await;
     let killed = std::process::Command::new("kill").args(["-9", &pid]).status().unwrap();
     assert!(killed.success());
-    let outcome = tokio::time::timeout(DEADLINE, work).await.unwrap().unwrap();
+    let outcome = tokio::time::timeout(PATIENCE, work).await.unwrap().unwrap();
     assert!(outcome.unwrap_err().0.contains("ended during the call"));
     assert!(!is_alive(&pid));
 }
@@ -142,6 +143,6 @@ async fn a_session_can_end_while_its_servers_start() {
     );
     let servers = agent::native::mcp::Servers::start(vec![played("silent", &notes)], settings);
     assert!(!servers.ready(Duration::from_millis(50)).await);
-    tokio::time::timeout(DEADLINE, servers.shut_down()).await.unwrap();
+    tokio::time::timeout(PATIENCE, servers.shut_down()).await.unwrap();
     stage.servers.shut_down().await;
 }

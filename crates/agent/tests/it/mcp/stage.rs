@@ -11,9 +11,7 @@ use agent::native::scene::{self, Scene, SceneOfSession};
 use agent::native::tools::{Need, Output, Prepared, Tool, ToolError};
 use bus::connection::{Connection, ConnectionLimits};
 use serde_json::{Value, json};
-
-/// Far above what any condition needs on a loaded machine; reached only when a test fails.
-pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
+use soak::PATIENCE;
 
 pub(crate) struct Stage {
     pub(crate) home: tempfile::TempDir,
@@ -45,13 +43,13 @@ impl Stage {
     ) -> Self {
         let home = tempfile::tempdir().unwrap();
         let mut settings = mcp::Settings::new(home.path(), &keeper());
-        settings.start_within = DEADLINE;
-        settings.call_within = DEADLINE;
+        settings.start_within = PATIENCE;
+        settings.call_within = PATIENCE;
         adjust(&mut settings);
         let servers = Servers::start(specs(&home.path().join("notes")), settings);
         let scene = scene(home.path());
         let stage = Self { home, servers, scene };
-        assert!(stage.servers.ready(DEADLINE * 2).await, "servers are not ready");
+        assert!(stage.servers.ready(PATIENCE * 2).await, "servers are not ready");
         stage
     }
 
@@ -109,7 +107,7 @@ pub(crate) fn scene(cwd: &Path) -> Scene {
     // Nobody is told anything in these tests.
     drop(theirs);
     let (reader, writer) = tokio::io::split(ours);
-    let limits = ConnectionLimits { max_line_bytes: 1024, write_stall: DEADLINE };
+    let limits = ConnectionLimits { max_line_bytes: 1024, write_stall: PATIENCE };
     let (connection, _inbox) = Connection::open(reader, writer, &limits);
     Scene {
         session: Arc::new(SceneOfSession {
@@ -137,7 +135,7 @@ pub(crate) fn is_alive(pid: &str) -> bool {
 }
 
 pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let give_up_at = Instant::now() + DEADLINE;
+    let give_up_at = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < give_up_at, "not reached: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -13,9 +13,9 @@ use axum::response::{IntoResponse, Response};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 use sha2::Sha256;
+use soak::PATIENCE;
 use tokio::net::TcpListener;
-
-use super::PATIENCE;
+use tokio::sync::watch;
 
 pub(super) const SECRET: &str = "a secret of more than sixteen bytes";
 
@@ -38,7 +38,7 @@ pub(super) enum Reply {
 type Decide = Box<dyn Fn(&Received, usize) -> Reply + Send + Sync>;
 
 struct Shared {
-    received: Mutex<Vec<Received>>,
+    received: watch::Sender<Vec<Received>>,
     decide: Decide,
 }
 
@@ -60,7 +60,8 @@ impl Receiver {
         decide: impl Fn(&Received, usize) -> Reply + Send + Sync + 'static,
     ) -> Self {
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared { received: Mutex::default(), decide: Box::new(decide) });
+        let shared =
+            Arc::new(Shared { received: watch::Sender::default(), decide: Box::new(decide) });
         let router = router(&shared);
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { address, shared }
@@ -71,21 +72,20 @@ impl Receiver {
     }
 
     pub(super) fn all(&self) -> Vec<Received> {
-        self.shared.received.lock().unwrap().clone()
+        self.shared.received.borrow().clone()
     }
 
-    /// The announcement that comes as number `n`, from 0.
+    /// The announcement that comes as number `n`, from 0. Patience is for each that comes before
+    /// it, as many take long on a busy machine.
     pub(super) async fn nth(&self, n: usize) -> Received {
-        let waiting = async {
-            loop {
-                if let Some(one) = self.all().get(n) {
-                    return one.clone();
-                }
-                tokio::time::sleep(Duration::from_millis(5)).await;
+        let mut received = self.shared.received.subscribe();
+        loop {
+            if let Some(one) = received.borrow_and_update().get(n) {
+                return one.clone();
             }
-        };
-        let waited = tokio::time::timeout(PATIENCE, waiting).await;
-        waited.unwrap_or_else(|_| panic!("only {} came", self.all().len()))
+            let waited = tokio::time::timeout(PATIENCE, received.changed()).await;
+            assert!(waited.is_ok(), "only {} came", received.borrow().len());
+        }
     }
 }
 
@@ -100,7 +100,7 @@ pub(super) async fn over_tls(
 ) -> Receiver {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let shared = Arc::new(Shared { received: Mutex::default(), decide: Box::new(decide) });
+    let shared = Arc::new(Shared { received: watch::Sender::default(), decide: Box::new(decide) });
     let router = router(&shared);
     let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
     tokio::spawn(async move {
@@ -126,11 +126,8 @@ async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: By
         event_id: text("switchyard-event-id"),
         body: serde_json::from_slice(&body).unwrap(),
     };
-    let n_before = {
-        let mut all = shared.received.lock().unwrap();
-        all.push(received.clone());
-        all.len() - 1
-    };
+    shared.received.send_modify(|all| all.push(received.clone()));
+    let n_before = shared.received.borrow().len() - 1;
     match (shared.decide)(&received, n_before) {
         Reply::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
         Reply::RedirectTo(to) => {

@@ -2,6 +2,7 @@
 
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
+use soak::PATIENCE;
 use tokio::net::TcpListener;
 
 use super::receiver::over_tls;

@@ -80,19 +80,29 @@ async fn the_way_back_leads_to_a_page_that_goes_on() {
 async fn without_a_network_the_page_says_so_once_and_then_has_everything() {
     let visit = Visit::start().await;
     let session = visit.session().await;
-    visit.say("slow 20 50").await;
+    visit.say("slow 1000000 50").await;
     visit.until_text(".row-answer", "chunk 3").await;
     network(&visit, false).await;
     visit.until_text(BANNER, "Offline: this device has no network").await;
     assert_eq!(visit.count(NOTICES).await, 1, "{:?}", visit.texts(NOTICES).await);
     visit.picture("offline").await;
+    // The agent goes on meanwhile, and somebody else stops it.
+    let n_said = visit.logged_answer(&session).await.len();
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while visit.logged_answer(&session).await.len() < n_said + 100 {
+        assert!(std::time::Instant::now() < deadline, "the agent waits for the page");
+        testkit::process::pause_between_polls().await;
+    }
+    let cancel = visit.daemon.url(&format!("/v1/sessions/{session}/cancel"));
+    assert!(visit.daemon.client().post(cancel).send().await.unwrap().status().is_success());
     visit.until_idle(&session).await;
-    assert!(!visit.answer().await.contains("chunk20"));
+    let logged = visit.logged_answer(&session).await;
+    assert!(visit.answer().await.len() < logged.len());
 
     network(&visit, true).await;
-    visit.until_text(".row-end", "Done").await;
+    visit.until_text(".row-end", "Stopped").await;
     visit.until_gone(BANNER).await;
-    assert_eq!(visit.answer().await, visit.logged_answer(&session).await);
+    assert_eq!(visit.answer().await, logged);
     assert_eq!(visit.count(".row-prompt").await, 1);
     assert_eq!(visit.count(NOTICES).await, 0, "{:?}", visit.texts(NOTICES).await);
 }
