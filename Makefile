@@ -2,6 +2,8 @@
 
 CARGO ?= cargo
 TOOLS := $(CURDIR)/.tools
+# As cargo has it.
+TARGET := "$${CARGO_TARGET_DIR:-target}"
 DENY_VERSION := 0.20.2
 
 # One pass over our own code builds and lints it. The features are those of the tests (see testkit's
@@ -10,6 +12,9 @@ DENY_VERSION := 0.20.2
 LINTED = MAKEFLAGS= RUSTC_WORKSPACE_WRAPPER=scripts/linting-rustc
 TESTS = $(LINTED) $(CARGO) test --workspace --locked
 RUN = $(LINTED) $(CARGO) build --locked -p testkit
+
+# A page that is too large is no page: what a recipe made that then failed is removed.
+.DELETE_ON_ERROR:
 
 .PHONY: help run run-ahead web build test test-soak web-test rust-test test-only test-live lint lint-ahead built-tests fmt fmt-check deny fuzz bench clean tools
 
@@ -20,7 +25,7 @@ run: ## The page and the daemon, opened in the browser; Ctrl-C ends it
 	@$(MAKE) --no-print-directory --jobs=2 web run-ahead
 	$(RUN) -p switchyard --bin switchyard
 	@echo 'opens the page; if no browser comes up, open the link that is printed · Ctrl-C ends the daemon'
-	$${CARGO_TARGET_DIR:-target}/debug/switchyard serve --open
+	$(TARGET)/debug/switchyard serve --open
 
 # While the page is made, which is in the binary, all that the binary has in common with this.
 run-ahead:
@@ -58,7 +63,7 @@ rust-test: built-tests deny
 web-test: web/node_modules/.package-lock.json ## The page's types, lints and formatting, and its own tests
 	npm --prefix web run --silent check
 	npm --prefix web run --silent lint
-	npm --prefix web run --silent test
+	CI=true npm --prefix web run --silent test
 
 lint: built-tests ## Formatting, clippy and documentation; warnings are errors
 	RUSTDOC="$(CURDIR)/scripts/rustdoc-lints" $(TESTS) --doc --quiet
@@ -84,11 +89,11 @@ fmt: ## Format the code, and the page's where its packages are installed
 	@test ! -x web/node_modules/.bin/prettier || npm --prefix web run --silent format
 
 deny: ## Licences, banned crates and sources of all dependencies, if these have changed
-	@scripts/deny $(TOOLS) $(DENY_VERSION)
+	@scripts/deny '$(TOOLS)' $(DENY_VERSION)
 
 test-live: ## Real agents through the release binary, offline; installs them into a cache first
 	$(CARGO) build --release --locked -p switchyard -p live
-	target/release/live $(LIVE)
+	$(TARGET)/release/live $(LIVE)
 
 # One target, or all of them one after the other; each starts from the recordings and goes on from
 # what earlier runs found. Without a sanitizer: there is no `unsafe` in what is fuzzed.
@@ -112,13 +117,13 @@ BENCH_NATIVE = $(if $(BENCH_PARTS),$(filter native,$(BENCH)),native)
 
 bench: ## Ratios against bare pipes, other routers, daemons and agents; BENCH="bus --quick" runs one part
 	$(CARGO) build --release --locked -p switchyard -p bench
-	target/release/bench target/release/switchyard --stdio-bus "$$(scripts/stdio-bus '$(TOOLS)')" \
+	$(TARGET)/release/bench $(TARGET)/release/switchyard --stdio-bus "$$(scripts/stdio-bus '$(TOOLS)')" \
 		$(if $(BENCH_DAEMON),--daemon-peers "$$(scripts/daemon-peers '$(TOOLS)')") \
 		$(if $(BENCH_NATIVE),--native-peers "$$(scripts/native-peers '$(TOOLS)')") $(BENCH)
 
 clean: ## Remove what was built
 	$(CARGO) clean
-	rm -rf $(TOOLS) web/dist web/node_modules fuzz/target
+	rm -rf '$(TOOLS)' web/dist web/node_modules fuzz/target
 
 tools: ## Install what the tests need and the machine lacks
 	@scripts/tools

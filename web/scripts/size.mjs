@@ -1,10 +1,11 @@
 // Fails when what a browser loads has grown beyond the limit, all files together, compressed.
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
 const LIMIT = 300 * 1024;
-const dist = new URL("../dist/", import.meta.url).pathname;
+const dist = fileURLToPath(new URL("../dist/", import.meta.url));
 
 function files(dir) {
   return readdirSync(dir).flatMap((name) => {

@@ -1,5 +1,6 @@
 //! The promises of ARCHITECTURE.md and CONTRIBUTING.md that a machine can check.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -71,6 +72,50 @@ fn tasks_are_started_by_the_task_crate() {
         let is_ours = !path.strip_prefix(&root).unwrap().iter().any(is_free);
         assert!(!is_ours || !text.contains("tokio::spawn("), "{}", path.display());
     }
+}
+
+/// Crates are linted with their tests alone, and what is left out there would be linted nowhere.
+#[test]
+fn tests_leave_no_code_out() {
+    for path in all_sources() {
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(!text.contains(concat!("cfg(not(", "test))")), "{}", path.display());
+    }
+}
+
+/// Fuzz targets have a lock file of their own, which nothing else builds with.
+#[test]
+fn fuzz_targets_are_locked_with_what_our_crates_need() {
+    let read = |path: &Path| fs::read_to_string(path).unwrap().parse::<toml::Table>().unwrap();
+    let locked = read(&workspace().join("fuzz/Cargo.lock"));
+    let ours = locked["package"].as_array().unwrap().iter().filter(|one| {
+        one.get("source").is_none() && one["name"].as_str() != Some("switchyard-fuzz")
+    });
+    let mut n_checked = 0;
+    for package in ours {
+        let name = package["name"].as_str().unwrap();
+        let manifest = read(&workspace().join("crates").join(name).join("Cargo.toml"));
+        let needed = ["dependencies", "build-dependencies"].into_iter().flat_map(|kind| {
+            manifest
+                .get(kind)
+                .and_then(toml::Value::as_table)
+                .into_iter()
+                .flat_map(toml::Table::keys)
+        });
+        let locked = package.get("dependencies").and_then(toml::Value::as_array);
+        // Where there are two versions of one crate, its version follows the name.
+        let locked = locked
+            .into_iter()
+            .flatten()
+            .map(|one| one.as_str().unwrap().split(' ').next().unwrap().to_owned());
+        assert_eq!(
+            locked.collect::<BTreeSet<_>>(),
+            needed.cloned().collect::<BTreeSet<_>>(),
+            "fuzz/Cargo.lock is not as {name} is; `cargo metadata` in fuzz/ makes it so"
+        );
+        n_checked += 1;
+    }
+    assert!(n_checked > 2, "the crates that are fuzzed were not found");
 }
 
 /// What is below all of them, `task`, is left out.
