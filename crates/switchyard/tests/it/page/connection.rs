@@ -101,10 +101,10 @@ async fn without_a_network_the_page_says_so_once_and_then_has_everything() {
 
     network(&visit, true).await;
     visit.until_text(".row-end", "Stopped").await;
-    visit.until_gone(BANNER).await;
+    // Each of its streams comes back by itself, and one may just have failed.
+    visit.until_gone(NOTICES).await;
     assert_eq!(visit.answer().await, logged);
     assert_eq!(visit.count(".row-prompt").await, 1);
-    assert_eq!(visit.count(NOTICES).await, 0, "{:?}", visit.texts(NOTICES).await);
 }
 
 async fn network(visit: &Visit, is_there: bool) {
