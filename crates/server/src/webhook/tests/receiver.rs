@@ -126,8 +126,11 @@ async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: By
         event_id: text("switchyard-event-id"),
         body: serde_json::from_slice(&body).unwrap(),
     };
-    shared.received.send_modify(|all| all.push(received.clone()));
-    let n_before = shared.received.borrow().len() - 1;
+    let mut n_before = 0;
+    shared.received.send_modify(|all| {
+        n_before = all.len();
+        all.push(received.clone());
+    });
     match (shared.decide)(&received, n_before) {
         Reply::Status(status) => StatusCode::from_u16(status).unwrap().into_response(),
         Reply::RedirectTo(to) => {
