@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use bus::connection::{Connection, ConnectionLimits, Inbox, Incoming};
 use serde_json::{Value, json};
+use soak::PATIENCE;
 use wire::{Json, RpcError};
 
 use super::chat::Part;
@@ -13,9 +14,6 @@ use super::client::{Abilities, Client};
 use super::scene::{Progress, Scene, SceneOfSession, Settings};
 use super::testing::connected;
 use super::tools::{Output, Prepared};
-
-/// Far above what any condition needs on a loaded machine; reached only when a test fails.
-const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A session in a directory of its own, and the client's end of its connection.
 pub(crate) struct Rehearsal {
@@ -68,7 +66,7 @@ impl Rehearsal {
         let mut settings = Settings::new(stage_program(), vec!["__keeper".into()]);
         settings.cgroups = false;
         change(&mut settings);
-        let limits = ConnectionLimits { max_line_bytes: 1 << 20, write_stall: DEADLINE };
+        let limits = ConnectionLimits { max_line_bytes: 1 << 20, write_stall: PATIENCE };
         let (connection, peer, inbox) = connected(&limits);
         let client = Arc::new(Played::default());
         task::spawn(play(peer, inbox, Arc::clone(&client)));
@@ -134,7 +132,7 @@ pub(crate) async fn work(prepared: Prepared) -> String {
 }
 
 pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let give_up_at = Instant::now() + DEADLINE;
+    let give_up_at = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < give_up_at, "not reached: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -177,7 +177,7 @@ async fn a_handshake_that_does_not_end_is_given_up() {
     let mut endpoint = hasty(&server);
     endpoint.base = server.base_url().replace("http:", "https:").parse().unwrap();
     endpoint.waits.connect = SOON;
-    endpoint.waits.first_byte = Duration::from_secs(30);
+    endpoint.waits.first_byte = soak::PATIENCE;
     endpoint.waits.max_retries = 0;
     let (_, failure) = hear(&Provider::new(endpoint), request("hi")).await;
     let failure = failure.unwrap();

@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use super::*;
 use crate::launch::Launch;
 use crate::switch::{Limits, PoolPlan};
@@ -18,7 +16,7 @@ fn without_workers() -> Setup {
 }
 
 async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(60), future).await.expect("it took far too long")
+    tokio::time::timeout(soak::PATIENCE, future).await.expect("it took far too long")
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ fn mode(path: &Path) -> u32 {
 
 /// Waits for what another thread or task is about to do.
 async fn is_cancelled(token: &CancellationToken) -> bool {
-    tokio::time::timeout(Duration::from_secs(30), token.cancelled()).await.is_ok()
+    tokio::time::timeout(soak::PATIENCE, token.cancelled()).await.is_ok()
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn quick() -> Pace {
     Pace {
         first_wait: Duration::from_millis(20),
         longest_wait: Duration::from_millis(40),
-        whole: Duration::from_secs(20),
+        whole: soak::PATIENCE,
         max_tries: 4,
         ..Pace::default()
     }

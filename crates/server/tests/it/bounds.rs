@@ -25,7 +25,7 @@ async fn quiet_stream(stage: &Stage) -> TcpStream {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), asking).await.expect("it is never served")
+    tokio::time::timeout(soak::PATIENCE, asking).await.expect("it is never served")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,7 +138,7 @@ async fn a_head_that_does_not_end_ends_the_connection() {
         }
     };
     let ended: std::io::Result<()> =
-        tokio::time::timeout(Duration::from_secs(60), dripping).await.expect("it drips on");
+        tokio::time::timeout(soak::PATIENCE, dripping).await.expect("it drips on");
     assert!(ended.is_err());
     assert_eq!(stage.counts.n_reached(), 0);
 }
@@ -207,7 +207,7 @@ async fn an_idle_http2_connection_is_closed_and_a_used_one_is_not() {
             }
         }
     };
-    let asked = tokio::time::timeout(Duration::from_secs(60), asking).await;
+    let asked = tokio::time::timeout(soak::PATIENCE, asking).await;
     let (client, stream) = asked.expect("it is never served");
     for _ in 0..4 {
         let idle = stage.http2().await;
@@ -247,7 +247,7 @@ async fn there_are_so_many_places_and_no_more() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), again).await.expect("the place stays taken");
+    tokio::time::timeout(soak::PATIENCE, again).await.expect("the place stays taken");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -268,7 +268,7 @@ async fn strangers_make_way_for_those_who_come_after_them() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), served).await.expect("strangers keep the place");
+    tokio::time::timeout(soak::PATIENCE, served).await.expect("strangers keep the place");
     assert_eq!(stage.counts.n_streams(), 1, "who has shown a token stays");
 }
 
@@ -306,5 +306,5 @@ async fn the_streams_of_one_token_do_not_keep_the_others_out() {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), again).await.expect("its place stays taken");
+    tokio::time::timeout(soak::PATIENCE, again).await.expect("its place stays taken");
 }

@@ -12,14 +12,14 @@ use crate::stage::{Stage, rest, until};
 
 async fn all_stopped(stage: &mut Stage) {
     for serving in stage.serving.drain(..) {
-        let stopped = tokio::time::timeout(Duration::from_secs(60), serving).await;
+        let stopped = tokio::time::timeout(soak::PATIENCE, serving).await;
         stopped.expect("it never stops").unwrap();
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_running_request_is_finished_and_nobody_new_comes_in() {
-    let limits = HttpLimits { drain: Duration::from_secs(60), ..HttpLimits::default() };
+    let limits = HttpLimits { drain: soak::PATIENCE, ..HttpLimits::default() };
     let mut stage = Stage::limited(limits).await;
     let mut slow = stage.tcp().await;
     let head =
@@ -56,7 +56,7 @@ async fn what_does_not_end_is_cut() {
 
     all_stopped(&mut stage).await;
     rest(stream).await;
-    let end = tokio::time::timeout(Duration::from_secs(60), socket.next()).await.unwrap();
+    let end = tokio::time::timeout(soak::PATIENCE, socket.next()).await.unwrap();
     assert!(end.is_none_or(|end| end.is_err()));
     assert_eq!(stage.counts.n_streams(), 0);
 }

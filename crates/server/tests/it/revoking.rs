@@ -1,7 +1,5 @@
 //! A token that is taken back takes its open connections with it.
 
-use std::time::Duration;
-
 use axum::http::Request;
 use futures_util::{SinkExt, StreamExt};
 use http_body_util::{BodyExt, Full};
@@ -14,8 +12,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use crate::stage::{Stage, eventually, rest, until};
 
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
-    let patience = Duration::from_secs(60);
-    tokio::time::timeout(patience, future).await.unwrap_or_else(|_| panic!("never: {what}"))
+    tokio::time::timeout(soak::PATIENCE, future).await.unwrap_or_else(|_| panic!("never: {what}"))
 }
 
 #[tokio::test(flavor = "multi_thread")]

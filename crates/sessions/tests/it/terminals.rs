@@ -124,7 +124,7 @@ async fn what_was_printed_before_a_cancel_is_in_the_turn() {
 
 /// The pids that commands have printed.
 async fn pids(session: &Session, n: usize) -> Vec<u32> {
-    let give_up_at = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    let give_up_at = std::time::Instant::now() + soak::PATIENCE;
     loop {
         let printed = printed(&session.events().await);
         let pids: Vec<u32> = printed.lines().filter_map(|line| line.parse().ok()).collect();

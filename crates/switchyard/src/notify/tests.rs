@@ -7,7 +7,7 @@ struct Manager(UnixDatagram);
 impl Manager {
     fn next(&self) -> String {
         let mut buffer = [0; 4096];
-        self.0.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        self.0.set_read_timeout(Some(soak::PATIENCE)).unwrap();
         let n = self.0.recv(&mut buffer).unwrap();
         String::from_utf8(buffer[..n].to_vec()).unwrap()
     }

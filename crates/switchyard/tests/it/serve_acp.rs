@@ -94,7 +94,7 @@ async fn an_editor_on_stdio_joins_the_daemon_and_its_session_stays() {
     assert_eq!(again.prompt(&session, "pid").await.unwrap().text(), agent_pid);
     again.stop().await;
     assert!(daemon.stop().success());
-    yard.assert_empty_within(std::time::Duration::from_secs(20));
+    yard.assert_empty_within(testkit::process::PATIENCE);
 }
 
 #[tokio::test(flavor = "multi_thread")]

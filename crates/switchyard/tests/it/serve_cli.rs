@@ -2,7 +2,6 @@
 
 use std::io::Write as _;
 use std::process::{Output, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 use testkit::daemon::Daemon;
@@ -121,7 +120,7 @@ fn the_daemon_is_started_once_looked_at_and_stopped() {
     assert!(run(&yard, &["daemon", "log"]).status.success());
     assert!(run(&yard, &["daemon", "stop"]).status.success());
     assert_eq!(run(&yard, &["daemon", "status"]).status.code(), Some(4));
-    yard.assert_empty_within(Duration::from_secs(20));
+    yard.assert_empty_within(testkit::process::PATIENCE);
 }
 
 #[test]

@@ -5,7 +5,6 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use testkit::process::{PATIENCE, Yard, wait_until};
 
@@ -222,7 +221,7 @@ fn a_second_signal_does_not_wait_for_turns() {
     daemon.end();
     let log = std::fs::read_to_string(log).unwrap();
     assert!(log.contains("ended before every turn had"), "{log}");
-    yard.assert_empty_within(Duration::from_mins(1));
+    yard.assert_empty_within(PATIENCE);
 }
 
 fn post(yard: &Yard, path: &str, body: &str) -> serde_json::Value {

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::bubblewrap::Bubblewrap;
 use super::launcher::{self, Policy};
@@ -51,11 +50,8 @@ fn workspace(sandbox: &Sandbox) -> Rehearsal {
 }
 
 async fn run_line(stage: &Rehearsal, line: &str) -> Finished {
-    let order = Order {
-        line: line.into(),
-        cwd: stage.cwd().to_path_buf(),
-        timeout: Duration::from_secs(60),
-    };
+    let order =
+        Order { line: line.into(), cwd: stage.cwd().to_path_buf(), timeout: soak::PATIENCE };
     run(&stage.scene, order).await.unwrap()
 }
 
@@ -254,7 +250,7 @@ async fn the_directory_that_a_model_chose_widens_nothing() {
         let order = Order {
             line: "echo x > new".into(),
             cwd: stage.dir.path().to_path_buf(),
-            timeout: Duration::from_secs(60),
+            timeout: soak::PATIENCE,
         };
         // Wherever it ends up: there is nothing of it outside.
         let _ = run(&stage.scene, order).await;
@@ -278,7 +274,7 @@ async fn a_protected_link_is_not_a_way_in() {
             let order = Order {
                 line: line.into(),
                 cwd: stage.cwd().to_path_buf(),
-                timeout: Duration::from_secs(60),
+                timeout: soak::PATIENCE,
             };
             match run(&stage.scene, order).await {
                 Ok(finished) => assert_ne!(finished.end, End::Code(0), "{name}: {line}"),
@@ -300,7 +296,7 @@ async fn a_command_that_is_held_in_ends_with_its_children_too() {
             let order = Order {
                 line: line.into(),
                 cwd: stage.cwd().to_path_buf(),
-                timeout: Duration::from_secs(60),
+                timeout: soak::PATIENCE,
             };
             let scene = stage.scene.clone();
             async move { run(&scene, order).await.map(drop) }
@@ -329,7 +325,7 @@ async fn without_an_enforcer_nothing_runs() {
     let order = Order {
         line: "touch src/ran".into(),
         cwd: stage.cwd().to_path_buf(),
-        timeout: Duration::from_secs(60),
+        timeout: soak::PATIENCE,
     };
     let refused = run(&stage.scene, order).await.unwrap_err().to_string();
     assert!(refused.contains("bubblewrap: not installed; Landlock: too old"), "{refused}");

@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::*;
 
@@ -97,5 +96,5 @@ async fn a_reader_that_leaves_holds_nobody_up() {
     tokio::pin!(one_more);
     assert!(futures_util::poll!(&mut one_more).is_pending());
     drop(reader);
-    tokio::time::timeout(Duration::from_secs(60), one_more).await.unwrap();
+    tokio::time::timeout(soak::PATIENCE, one_more).await.unwrap();
 }

@@ -139,7 +139,7 @@ async fn every_holder_of_the_book_judges_by_the_new_rules_and_keeps_its_own() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), found).await.unwrap();
+    tokio::time::timeout(soak::PATIENCE, found).await.unwrap();
 
     assert!(
         matches!(judged("rm x"), Verdict::Deny(by) if by.rule.as_ref().unwrap().file.is_none())

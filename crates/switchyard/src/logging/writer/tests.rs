@@ -22,9 +22,8 @@ impl Disk {
 
     fn wait(&self, until: impl Fn(&State) -> bool) {
         let guard = self.0.0.lock().unwrap();
-        let within = Duration::from_secs(30);
-        let (_state, outcome) = self.0.1.wait_timeout_while(guard, within, |s| !until(s)).unwrap();
-        assert!(!outcome.timed_out());
+        let waited = self.0.1.wait_timeout_while(guard, soak::PATIENCE, |s| !until(s)).unwrap();
+        assert!(!waited.1.timed_out());
     }
 
     fn written(&self) -> String {
@@ -51,8 +50,6 @@ impl Sink for Disk {
     }
 }
 
-const SOON: Duration = Duration::from_secs(30);
-
 fn writer(disk: &Disk) -> Writer {
     Writer::behind_queue(Box::new(disk.clone()), |n| format!("lost {n}\n")).unwrap()
 }
@@ -65,7 +62,7 @@ fn lines_arrive_in_order() {
     for line in &lines {
         writer.write(line.clone());
     }
-    writer.flush(SOON);
+    writer.flush(soak::PATIENCE);
     assert_eq!(disk.written(), lines.concat());
     assert_eq!(writer.n_dropped(), 0);
 }
@@ -77,11 +74,11 @@ fn a_full_disk_costs_lines_and_says_how_many() {
     disk.set(|state| state.is_full = true);
     writer.write("a\n".into());
     writer.write("b\n".into());
-    writer.flush(SOON);
+    writer.flush(soak::PATIENCE);
     assert_eq!(writer.n_dropped(), 2);
     disk.set(|state| state.is_full = false);
     writer.write("c\n".into());
-    writer.flush(SOON);
+    writer.flush(soak::PATIENCE);
     assert_eq!(disk.written(), "lost 2\nc\n");
 }
 
