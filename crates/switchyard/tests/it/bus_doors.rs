@@ -150,7 +150,7 @@ fn without_the_right_token_nobody_gets_in_and_nothing_reaches_a_worker() {
 
 #[test]
 fn who_says_no_hello_is_not_waited_for() {
-    let bus = guarded("hello_timeout = \"200ms\"");
+    let bus = guarded("hello_timeout = \"3s\"");
     let mut friend = bus.tcp_client();
     friend.result("switchyard/hello", &hello(TOKEN));
     let mut silent = bus.tcp_client();
