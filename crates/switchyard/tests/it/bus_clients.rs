@@ -55,8 +55,13 @@ fn a_session_outlives_its_client_and_can_be_claimed_again() {
     drop(one);
     let mut other = bus.client();
     assert_eq!(pid_of(&mut other, json!({ "sessionId": own.name })), own.pid);
-    other.result("x/notify", &json!({ "sessionId": own.name, "n": 3 }));
-    assert_eq!(other.put_aside().count(), 3, "its updates come to the new client");
+    // Whoever names it has it only once the bus has seen that its client left.
+    let is_claimed = wait_until(PATIENCE, || {
+        other.result("x/notify", &json!({ "sessionId": own.name, "n": 3 }));
+        other.put_aside().count() > 0
+    });
+    assert!(is_claimed, "its updates do not come to the new client");
+    assert_eq!(other.put_aside().count(), 3);
     bus.finish([other]);
 }
 
