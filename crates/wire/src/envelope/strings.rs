@@ -31,15 +31,9 @@ impl Survey {
                 *bits |= *byte;
             }
         };
-        // Four in one step: where code is made small the compiler does not do that by itself.
-        let (fours, ones) = blocks.as_chunks::<4>();
-        for [a, b, c, d] in fours {
-            add(a);
-            add(b);
-            add(c);
-            add(d);
+        for block in blocks {
+            add(block);
         }
-        ones.iter().for_each(&mut add);
         // The last block may overlap the one before it.
         match line.last_chunk::<LANES>() {
             Some(last) => add(last),
