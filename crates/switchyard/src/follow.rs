@@ -20,8 +20,8 @@ pub(crate) enum Followed {
     ReaderGone,
 }
 
-/// Shows every event after `after`, until `look` has seen enough. `look` sees an event
-/// after it was shown.
+/// Shows every event after `after`, until `look` has seen enough. `look` sees every event that was
+/// shown, after it was shown.
 pub(crate) async fn follow(
     log: &dyn EventLog,
     session: SessionId,
@@ -37,11 +37,14 @@ pub(crate) async fn follow(
         if !show(formatter)? {
             return Ok(Followed::ReaderGone);
         }
+        let mut is_enough = false;
         for event in &events {
             after = event.seq;
-            if look(event).is_break() {
-                return Ok(Followed::Enough);
-            }
+            // Those behind it were shown as well.
+            is_enough |= look(event).is_break();
+        }
+        if is_enough {
+            return Ok(Followed::Enough);
         }
         if events.is_empty() {
             log.wait(session, after).await?;
@@ -86,4 +89,43 @@ pub(crate) fn show(formatter: &mut Formatter) -> Result<bool, Failure> {
 
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    //! What was shown was looked at, so that whoever goes on from there shows nothing twice.
+
+    use store::{Batch, MemoryLog, NewSession};
+    use wire::{Draft, Json, Kind};
+
+    use super::*;
+    use crate::cli::Format;
+    use crate::format::TextOptions;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_stands_behind_the_last_event_that_was_wanted_counts_as_seen() {
+        let log = MemoryLog::default();
+        let (id, at) = (sessions::mint::session_id(), sessions::mint::now());
+        let details = Json::trusted("{}");
+        let new = NewSession { id, agent: "a".into(), cwd: "/".into(), created: at, details };
+        log.create(new).await.unwrap();
+        let draft = |kind| Draft { at, turn: None, kind, payload: Json::trusted("{}") };
+        let kinds = [Kind::TurnStarted, Kind::TurnEnded, Kind::Error, Kind::Error];
+        log.append(Batch::new(id, kinds.map(draft).into())).await.unwrap();
+
+        let plain =
+            TextOptions { color: false, show_thinking: false, show_prompts: false, verbose: false };
+        let mut formatter = Formatter::new(Format::Quiet, id, plain);
+        let mut seen = Vec::new();
+        let look = |event: &Event| {
+            seen.push(event.seq);
+            match event.kind {
+                Kind::TurnEnded => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        };
+        let followed = follow(&log, id, Seq(0), &mut formatter, look).await.ok().unwrap();
+        assert!(matches!(followed, Followed::Enough));
+        assert_eq!(seen, [1, 2, 3, 4].map(Seq));
+    }
 }
