@@ -316,6 +316,8 @@ impl Turn<'_> {
         let following = async {
             let look = |event: &Event| {
                 match &asker {
+                    // What stands behind the end of our turn is not ours to answer.
+                    _ if seen.end.is_some() => {}
                     Some(asker) => asker.consider(event, session),
                     None => {
                         seen.limit = limit_asked(event).or(seen.limit.take());

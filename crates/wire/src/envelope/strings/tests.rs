@@ -27,7 +27,7 @@ fn every_byte_is_told_apart_wherever_it_stands() {
 
 #[test]
 fn one_byte_among_many_is_seen() {
-    for n_bytes in (1..20).chain([64, 69]) {
+    for n_bytes in 1..70 {
         for place in 0..n_bytes {
             for byte in 0..=u8::MAX {
                 for around in [b' ', b'a', 0x7f, 0x80, 0xff] {
