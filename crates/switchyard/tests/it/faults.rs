@@ -234,15 +234,6 @@ fn nesting_is_carried_up_to_the_limit_and_reported_beyond_it() {
 }
 
 #[test]
-fn a_second_request_with_an_open_id_is_refused_and_the_first_answered() {
-    let yard = yard();
-    let args = ["run", "demo", "dup-id", "--format", "json", "--approve-all"];
-    let ran = run(&yard, args);
-    assert_went_on(&ran, "-32600");
-    assert_eq!(ran.of_kind("permission_resolved").len(), 1);
-}
-
-#[test]
 fn a_request_with_the_id_of_the_prompt_is_answered_and_ends_nothing() {
     let yard = yard();
     std::fs::write(yard.work().join("README.md"), "found it").unwrap();

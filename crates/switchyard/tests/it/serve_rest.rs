@@ -117,6 +117,15 @@ impl Api {
         self.until(session, |now| now["status"] == "idle").await
     }
 
+    /// Waits until the agent has said these words.
+    pub(crate) async fn until_said(&self, session: &str, words: &str) {
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while !text(&self.events(session).await).contains(words) {
+            assert!(std::time::Instant::now() < deadline, "never said: {words}");
+            testkit::process::pause_between_polls().await;
+        }
+    }
+
     /// The session's events, read a small page at a time.
     pub(crate) async fn events(&self, session: &str) -> Vec<Value> {
         let mut events = Vec::new();

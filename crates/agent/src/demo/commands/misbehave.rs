@@ -127,9 +127,13 @@ async fn dup_id(turn: &Turn) {
     let question = request(turn, &call, super::permission::ALL).to_string();
     let path = absolute(turn, "README.md");
     let file = json!({ "sessionId": turn.session, "path": path }).to_string();
-    let (first, second) = tokio::join!(
-        turn.connection.call_as(&id, "session/request_permission", &question),
-        turn.connection.call_as(&id, "fs/read_text_file", &file),
+    // Each is told at once: whoever answers may want to see the other one's answer first.
+    let told = async |which: &str, method: &str, params: &str| {
+        let answer = turn.connection.call_as(&id, method, params).await;
+        turn.say(format!("{which} {}", report(&answer))).await;
+    };
+    tokio::join!(
+        told("first", "session/request_permission", &question),
+        told("second", "fs/read_text_file", &file),
     );
-    turn.say(format!("first {}second {}", report(&first), report(&second))).await;
 }

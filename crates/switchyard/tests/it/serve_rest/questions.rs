@@ -146,3 +146,18 @@ async fn a_form_is_filled_in() {
     let late = api.post(&path, &json!({ "response": response })).await;
     late.refused(409, "already-decided").says("decline");
 }
+
+#[tokio::test]
+async fn a_second_request_with_an_open_id_is_refused_and_the_first_answered() {
+    let api = Api::start().await;
+    let (session, questions) = asked(&api, "dup-id").await;
+    let [question] = questions.as_slice() else { panic!("{questions:#?}") };
+    // Not before: once the first is answered, its id is free again.
+    api.until_said(&session, "-32600").await;
+    let request = question["requestId"].as_str().unwrap();
+    let path = format!("/v1/sessions/{session}/permissions/{request}");
+    api.post(&path, &json!({ "optionId": option(question, "allow_once") })).await.is(200);
+    api.until_said(&session, "second result").await;
+    api.until_idle(&session).await;
+    assert_eq!(of_kind(&api.events(&session).await, "permission_resolved").len(), 1);
+}
