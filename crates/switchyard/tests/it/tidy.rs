@@ -118,6 +118,29 @@ fn fuzz_targets_are_locked_with_what_our_crates_need() {
     assert!(n_checked > 2, "the crates that are fuzzed were not found");
 }
 
+/// With other features for tests than for the binary, most crates would be built twice.
+#[test]
+fn tests_build_what_the_binary_is_built_of() {
+    let tree = |args: &[&str]| -> BTreeSet<(String, String)> {
+        let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
+        let mut cargo = std::process::Command::new(cargo);
+        cargo.current_dir(workspace()).args(["tree", "--locked", "--offline", "--prefix", "none"]);
+        let listed = cargo.args(["--format", "{p}\t{f}"]).args(args).output().unwrap();
+        assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        let lines =
+            listed.lines().filter_map(|line| line.trim_end_matches(" (*)").split_once('\t'));
+        lines.map(|(name, features)| (name.to_owned(), features.to_owned())).collect()
+    };
+    let binary = tree(&["--edges", "no-dev", "--package", "testkit", "--package", "switchyard"]);
+    let names: BTreeSet<_> = binary.iter().map(|(name, _)| name.clone()).collect();
+    assert!(names.len() > 100, "{names:#?}");
+    let mut tests = tree(&["--workspace"]);
+    tests.retain(|(name, _)| names.contains(name));
+    let others: Vec<_> = binary.symmetric_difference(&tests).collect();
+    assert!(others.is_empty(), "{others:#?} have other features; testkit/Cargo.toml evens it out");
+}
+
 /// What is below all of them, `task`, is left out.
 #[test]
 fn crates_depend_downwards_only() {
