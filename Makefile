@@ -44,32 +44,31 @@ web/dist/index.html: web/node_modules/.package-lock.json $(PAGE_SOURCES)
 	npm --prefix web run --silent build
 
 web/node_modules/.package-lock.json: web/package-lock.json
-	@command -v npm >/dev/null || { echo 'the page needs Node 20 or newer with npm; `cargo build` alone makes a binary without it' >&2; exit 1; }
+	@command -v npm >/dev/null || { echo 'the page needs Node 20.19, 22.13 or newer with npm; `cargo build` alone makes a binary without it' >&2; exit 1; }
 	npm --prefix web ci --no-audit --no-fund
 	@touch $@
 
 test: tools ## Everything: the page, lints, licences, all tests; the large ones in a small size
-	@$(MAKE) --no-print-directory --jobs=2 web-test rust-test
+	@$(MAKE) --no-print-directory --jobs=2 web-test rust-test || { scripts/web-test --failed; exit 1; }
 
 test-soak: ## The same with the large tests in full size, which takes much longer
 	@SOAK=full $(MAKE) --no-print-directory test
 
-test-only: web ## The Rust tests whose names contain T
-	RUSTDOC=true $(TESTS) -- $(T)
+test-only: tools web ## The Rust tests whose names contain T
+	@test -n '$(T)' || { echo 'say which: make test-only T=front::' >&2; exit 2; }
+	RUSTDOC=true $(TESTS) --no-fail-fast -- $(T)
 
 rust-test: built-tests deny
 	@TESTS='$(TESTS)' scripts/run-tests
 
 web-test: web/node_modules/.package-lock.json ## The page's types, lints and formatting, and its own tests
-	npm --prefix web run --silent check
-	npm --prefix web run --silent lint
-	CI=true npm --prefix web run --silent test
+	@scripts/web-test
 
 lint: built-tests ## Formatting, clippy and documentation; warnings are errors
 	RUSTDOC="$(CURDIR)/scripts/rustdoc-lints" $(TESTS) --doc --quiet
 
 # The page comes before the binary, which contains it.
-built-tests: web lint-ahead fmt-check
+built-tests: fmt-check web lint-ahead
 	$(TESTS) --no-run
 	@warnings=$$($(TESTS) --no-run --quiet 2>&1 | grep -v Executable) || exit 0; \
 		echo "$$warnings"; echo 'warnings are errors here' >&2; exit 1
@@ -79,8 +78,8 @@ lint-ahead: tools
 	$(LINTED) $(CARGO) build --workspace --locked --example mcp-stage --example sessions-stage
 
 fmt-check:
-	$(CARGO) fmt --all --check
-	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
+	@$(CARGO) fmt --all --check && $(CARGO) fmt --manifest-path fuzz/Cargo.toml --check || \
+		{ echo 'hint: make fmt formats it' >&2; exit 1; }
 
 # Whoever has not built the page needs no Node for this.
 fmt: ## Format the code, and the page's where its packages are installed

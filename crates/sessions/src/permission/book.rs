@@ -56,7 +56,7 @@ impl RuleBook {
     pub fn replace(&self, rules: Rules) {
         let n_rules = rules.len();
         self.0.rules.send_replace(Arc::new(rules));
-        tracing::info!(n_rules, "other permission rules are in force");
+        tracing::info!(n_rules, "permission rules are in force");
     }
 
     /// Puts the rules of `file` in force, and from now on what it comes to say; no other
