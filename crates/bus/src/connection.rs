@@ -10,7 +10,7 @@
 //! stops reading is declared stalled. Answers arrive in the same stream as notifications,
 //! so nothing that the peer sent before an answer is seen after it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,6 +21,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use wire::{Json, LineError, Message, MessageError, RpcError, RpcId};
 
+use open_requests::OpenRequests;
+
+mod open_requests;
 mod reader;
 mod writer;
 
@@ -37,8 +40,6 @@ const OUTBOX_LINES: usize = 256;
 const OUTBOX_BYTES: usize = 4 << 20;
 /// Batches that wait between the reader and its consumer; a batch may be one huge line.
 const INBOX_BATCHES: usize = 1;
-/// Requests of the peer that may be open at once; more are refused.
-const MAX_OPEN_REQUESTS: usize = 1024;
 
 /// What the peer sent.
 #[derive(Debug)]
@@ -152,7 +153,7 @@ struct Calls {
     /// Our requests that wait for an answer.
     waiting: HashMap<u64, Waiter>,
     /// The peer's requests that wait for ours.
-    open: HashSet<RpcId>,
+    open: OpenRequests,
     is_closed: bool,
 }
 

@@ -30,10 +30,14 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::cgroup::Cgroup;
 use crate::control::{Report, Wish};
+use crate::process_calls;
 use crate::procs::{Proc, descendants, snapshot};
 use crate::spawn::{self, send_at_once};
 use crate::tree::{freeze_and_kill, living, terminate};
 use freezer::Freezer;
+
+/// The hidden verb under which a binary is a keeper; by it keepers are known among processes.
+pub const VERB: &str = "__keeper";
 
 /// Between SIGTERM and SIGKILL when nobody is there to decide: long enough for an agent to write
 /// its session file, short enough that a restarted Switchyard does not meet the old worker.
@@ -47,7 +51,7 @@ const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// The whole life of a keeper. Call it first in `main`, before any thread or runtime.
 pub fn main() -> ExitCode {
-    spawn::close_stray_fds();
+    process_calls::close_stray_fds();
     match keep() {
         Ok(()) => ExitCode::SUCCESS,
         // There is nobody to tell: the owner sees the control socket close.

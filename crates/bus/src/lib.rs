@@ -31,6 +31,7 @@ mod kernel;
 mod launch;
 mod marked;
 mod pipes;
+mod process_calls;
 mod procs;
 mod program;
 mod record;
@@ -50,7 +51,8 @@ pub use kernel::{
     PortSender, Setup, Token, WorkerPicture,
 };
 pub use launch::{Launch, SpawnError, StderrKind, StdinKind};
-pub use procs::resident_bytes;
+pub use process_calls::give_large_memory_back;
+pub use procs::{is_below_keeper, resident_bytes};
 pub use stderr::{StderrLine, StderrLines};
 pub use sweep::{Swept, SweptWorker, sweep};
 pub use worker::{

@@ -4,15 +4,11 @@
 //! worker can read its keeper's) and nothing else, then sends the order and the worker's three
 //! descriptors. Keeper: drops whatever else it inherited and receives them. After that the worker
 //! can hold exactly the descriptors 0, 1 and 2, whatever was open in Switchyard.
-//!
-//! The only `unsafe` of the crate is here.
-#![allow(unsafe_code)]
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, IoSlice, IoSliceMut, Read as _};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::Path;
 use std::process::Stdio;
@@ -97,24 +93,4 @@ pub(crate) fn receive_order(control: &mut StdUnixStream) -> io::Result<(Order, W
 /// seen the socket writable for the first time.)
 pub(crate) fn send_at_once(control: &UnixStream, bytes: &[u8]) {
     let _unheard = send(control, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
-}
-
-/// Closes everything above stderr. What Switchyard itself was started with may include
-/// descriptors without close-on-exec, and a keeper must neither hold them open nor pass them on.
-///
-/// Only for the first lines of a keeper's `main`, before anything is opened.
-pub(crate) fn close_stray_fds() {
-    let Ok(entries) = fs::read_dir("/proc/self/fd") else { return };
-    let open: Vec<RawFd> = entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|fd| *fd > 2)
-        .collect();
-    for fd in open {
-        // The listing saw its own descriptor, which is closed by now.
-        if fs::symlink_metadata(format!("/proc/self/fd/{fd}")).is_ok() {
-            // SAFETY: the descriptor is open, as just checked, and nobody owns it: this process
-            // was executed a moment ago, has one thread, and has opened nothing so far.
-            drop(unsafe { OwnedFd::from_raw_fd(fd) });
-        }
-    }
 }

@@ -17,9 +17,12 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use crate::Forbidden;
+
 #[derive(Debug)]
 pub struct Folder {
     fd: OwnedFd,
+    forbidden: Forbidden,
 }
 
 /// What to do about directories that do not exist on the way down.
@@ -55,8 +58,14 @@ pub struct Facts {
 
 impl Folder {
     /// The directory at `path` below `root`, reached name by name.
-    pub(crate) fn below(root: impl AsFd, path: &Path, missing: Missing) -> io::Result<Self> {
-        let mut at = Self { fd: openat(root, ".", PASS, Mode::empty())? };
+    pub(crate) fn below(
+        root: impl AsFd,
+        path: &Path,
+        missing: Missing,
+        forbidden: &Forbidden,
+    ) -> io::Result<Self> {
+        let fd = openat(root, ".", PASS, Mode::empty())?;
+        let mut at = Self { fd, forbidden: forbidden.clone() };
         for part in path.components() {
             let Component::Normal(name) = part else {
                 return Err(io::ErrorKind::InvalidInput.into());
@@ -78,7 +87,9 @@ impl Folder {
 
     /// The directory `name`; a link is an error.
     pub fn folder(&self, name: &OsStr) -> io::Result<Self> {
-        Ok(Self { fd: openat(&self.fd, single(name)?, PASS, Mode::empty())? })
+        let fd = openat(&self.fd, single(name)?, PASS, Mode::empty())?;
+        self.forbidden.check(&fd)?;
+        Ok(Self { fd, forbidden: self.forbidden.clone() })
     }
 
     /// At most `max` entries in no order, and whether there are more.

@@ -16,13 +16,19 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 mod folder;
+mod forbidden;
+mod owner;
 mod place;
 mod protected;
 pub mod walk;
 
 pub use folder::{Entry, Facts, Folder, Kind};
-pub use place::{Place, resolve_path};
-pub use protected::is_protected;
+pub use forbidden::{Forbidden, Named};
+pub use owner::Owners;
+pub use place::{Place, resolve_path, without_dots};
+pub use protected::{is_protected, sandboxed_places};
+
+use forbidden::FORBIDDEN;
 
 /// Larger files are not something that an agent can use as text.
 const MAX_TEXT_BYTES: u64 = 64 << 20;
@@ -31,8 +37,7 @@ const MAX_TEXT_BYTES: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct Roots {
     roots: Vec<Root>,
-    /// May be read and nothing else; need not exist yet.
-    readable: Option<PathBuf>,
+    forbidden: Forbidden,
 }
 
 #[derive(Debug)]
@@ -54,6 +59,8 @@ pub enum Error {
     Home(String),
     #[error("`{0}` is outside the session's directories")]
     Outside(String),
+    #[error("`{0}` is {FORBIDDEN}")]
+    Forbidden(String),
     #[error("{path}: {source}")]
     Io { path: String, source: io::Error },
 }
@@ -77,18 +84,18 @@ impl Root {
 }
 
 impl Roots {
-    pub fn open(paths: &[PathBuf]) -> Result<Self, Error> {
+    /// What is `forbidden` may not be among them, and stays closed where it is inside.
+    pub fn open(paths: &[PathBuf], forbidden: &Forbidden) -> Result<Self, Error> {
         let roots = paths.iter().map(|path| {
-            Root::open(path).map_err(|source| Error::Open { path: path.clone(), source })
+            let root = Root::open(path);
+            match root.map_err(|source| Error::Open { path: path.clone(), source })? {
+                root if forbidden.covers(&root.names[1]) => {
+                    Err(Error::Forbidden(path.display().to_string()))
+                }
+                root => Ok(root),
+            }
         });
-        Ok(Self { roots: roots.collect::<Result<_, _>>()?, readable: None })
-    }
-
-    /// Lets files below `dir` be read by [`read_text`](Self::read_text) as well.
-    #[must_use]
-    pub fn also_readable(mut self, dir: Option<PathBuf>) -> Self {
-        self.readable = dir;
-        self
+        Ok(Self { roots: roots.collect::<Result<_, _>>()?, forbidden: forbidden.clone() })
     }
 
     /// The roots with symbolic links resolved.
@@ -96,26 +103,28 @@ impl Roots {
         self.roots.iter().map(|root| root.names[1].clone()).collect()
     }
 
-    /// Whether `path`, resolved, is inside.
+    /// What is closed to every session, also inside of these.
+    pub fn forbidden(&self) -> &Forbidden {
+        &self.forbidden
+    }
+
+    /// Whether `path`, resolved, is inside and not forbidden.
     pub fn contains(&self, path: &Path) -> bool {
         let Ok(real) = path.canonicalize() else { return false };
         self.roots.iter().any(|root| real.starts_with(&root.names[1]))
+            && !self.forbidden.covers(&real)
     }
 
     /// `fs/read_text_file`: the text, or the `limit` lines from `line` (counted from 1).
     pub fn read_text(
         &self,
-        path: &str,
+        place: &Place,
         line: Option<u64>,
         limit: Option<u64>,
     ) -> Result<String, Error> {
-        let bytes = match self.readable_part(path) {
-            Some(only) => only.read(&only.locate(Path::new(path), path)?, MAX_TEXT_BYTES)?,
-            None => self.read(&self.absolute(path)?, MAX_TEXT_BYTES)?,
-        };
-        let text = String::from_utf8(bytes).map_err(|_| {
+        let text = String::from_utf8(self.read(place, MAX_TEXT_BYTES)?).map_err(|_| {
             let why = "stream did not contain valid UTF-8";
-            io_error(path, io::Error::new(io::ErrorKind::InvalidData, why))
+            place.error(io::Error::new(io::ErrorKind::InvalidData, why))
         })?;
         if line.is_none() && limit.is_none() {
             return Ok(text);
@@ -123,11 +132,6 @@ impl Roots {
         let skipped = usize::try_from(line.unwrap_or(1).saturating_sub(1)).unwrap_or(usize::MAX);
         let taken = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         Ok(text.split_inclusive('\n').skip(skipped).take(taken).collect())
-    }
-
-    /// `fs/write_text_file`: makes the file and the directories above it as needed.
-    pub fn write_text(&self, path: &str, content: &str) -> Result<(), Error> {
-        self.replace(&self.absolute(path)?, content.as_bytes())
     }
 
     /// The bytes of a regular file that has no more than `max_bytes`.
@@ -182,20 +186,6 @@ impl Roots {
         })
     }
 
-    fn absolute(&self, path: &str) -> Result<Place, Error> {
-        match Path::new(path).is_absolute() && !path.contains('\0') {
-            true => self.locate(Path::new(path), path),
-            false => Err(Error::NotAbsolute(path.to_owned())),
-        }
-    }
-
-    /// The directory that may only be read, if `path` is in it.
-    fn readable_part(&self, path: &str) -> Option<Self> {
-        let readable = self.readable.as_ref()?;
-        Path::new(path).strip_prefix(readable).ok()?;
-        Some(Self { roots: vec![Root::open(readable).ok()?], readable: None })
-    }
-
     fn at<T>(
         &self,
         place: &Place,
@@ -230,7 +220,7 @@ impl Roots {
     /// The directory at `path` below the root of `place`.
     fn down(&self, place: &Place, path: &Path, missing: folder::Missing) -> io::Result<Folder> {
         let root = self.roots.get(place.root()).ok_or(io::ErrorKind::NotFound)?;
-        Folder::below(&root.dir, path, missing)
+        Folder::below(&root.dir, path, missing, &self.forbidden)
     }
 }
 

@@ -80,6 +80,14 @@ impl Place {
 }
 
 impl Roots {
+    /// Where `path` leads, which must be absolute, as in `fs/*`. It need not exist.
+    pub fn resolve_absolute(&self, path: &str) -> Result<Place, Error> {
+        match Path::new(path).is_absolute() && !path.contains('\0') {
+            true => self.locate(Path::new(path), path),
+            false => Err(Error::NotAbsolute(path.to_owned())),
+        }
+    }
+
     /// Where `given` leads: absolute, or relative to `cwd`. It need not exist.
     pub fn resolve(&self, cwd: &Path, given: &str) -> Result<Place, Error> {
         if given.is_empty() || given.contains('\0') {
@@ -95,7 +103,7 @@ impl Roots {
         }
     }
 
-    pub(crate) fn locate(&self, named: &Path, given: &str) -> Result<Place, Error> {
+    fn locate(&self, named: &Path, given: &str) -> Result<Place, Error> {
         if let Some((root, relative)) = self.find(named) {
             match self.settle(root, &relative) {
                 Ok(relative) => return self.place(root, relative, given),
@@ -124,6 +132,9 @@ impl Roots {
             return Err(Error::Outside(given.to_owned()));
         };
         let [path, real] = [at.names[0].join(&relative), at.names[1].join(&relative)];
+        if self.forbidden.names(&real) {
+            return Err(Error::Forbidden(given.to_owned()));
+        }
         Ok(Place { root, relative, path, real, given: given.to_owned() })
     }
 
@@ -169,31 +180,48 @@ fn settle(dir: &Dir, relative: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// `path` without `..` and with symbolic links resolved as far as it exists. For comparing and
-/// showing: what is opened is decided by a handle.
+/// Where `path` leads, as far as it exists: symbolic links are followed and `..` goes up from
+/// where they lead, as it does for the kernel. For comparing and showing: what is opened is
+/// decided by a handle.
 pub fn resolve_path(path: &Path) -> PathBuf {
+    /// As the kernel has it.
+    const MAX_LINKS: usize = 40;
+    let mut n_links = 0;
+    let mut real = PathBuf::new();
+    let mut rest: Vec<PathBuf> = parts(path);
+    while let Some(part) = rest.pop() {
+        if part.as_os_str() == ".." {
+            real.pop();
+            continue;
+        }
+        real.push(part);
+        let Ok(target) = real.read_link() else { continue };
+        n_links += 1;
+        if n_links > MAX_LINKS {
+            break;
+        }
+        real.pop();
+        rest.extend(parts(&target));
+    }
+    rest.iter().rev().fold(real, |path, part| path.join(part))
+}
+
+/// The last part first.
+fn parts(path: &Path) -> Vec<PathBuf> {
+    let parts = path.components().filter(|part| *part != Component::CurDir);
+    parts.rev().map(|part| PathBuf::from(part.as_os_str())).collect()
+}
+
+/// `path` with `..` taken away together with the name before it, whatever that name is.
+pub fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {
             Component::ParentDir => _ = plain.pop(),
-            Component::CurDir => {}
             part => plain.push(part),
         }
     }
-    let mut rest = Vec::new();
-    let mut existing = plain.as_path();
-    loop {
-        if let Ok(real) = existing.canonicalize() {
-            return rest.iter().rev().fold(real, |path, part| path.join(part));
-        }
-        match (existing.parent(), existing.file_name()) {
-            (Some(parent), Some(name)) => {
-                rest.push(name.to_owned());
-                existing = parent;
-            }
-            _ => return plain,
-        }
-    }
+    plain
 }
 
 fn may_be_a_link_out(error: &io::Error) -> bool {

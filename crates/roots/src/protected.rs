@@ -1,84 +1,181 @@
 //! Places whose files make somebody run something later: hooks, shells, editors, agents.
 //!
-//! Whoever allows edits in a directory does not mean these.
+//! Whoever allows edits in a directory does not mean these, so each is asked about; a command in
+//! a sandbox cannot change them at all, because what is written there runs outside, with all of
+//! somebody's rights.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-/// Anywhere in a path, as a directory or as a file.
-const NAMES: &[&str] = &[
-    // Version control: hooks, filters, aliases.
-    ".git",
-    ".hg",
-    ".svn",
-    ".jj",
-    ".gitconfig",
-    ".gitmodules",
-    ".husky",
+use Sandboxed::{AtHome, Closed, IfThere, Parts};
+
+/// What a command in a sandbox may not do to a place directly below a session's directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sandboxed {
+    /// Neither change it nor make it.
+    Closed,
+    /// Not change it where it is there; making it is harmless, or in vain until somebody agrees,
+    /// but for somebody's home.
+    IfThere,
+    /// Neither, where the directory is somebody's home.
+    AtHome,
+    /// Neither, with these in it; the rest is what programs work with.
+    Parts(&'static [&'static str]),
+}
+
+/// Anywhere in a path, as a directory or as a file. In small letters.
+const PLACES: &[(&str, Sandboxed)] = &[
+    // Version control: hooks, filters, aliases, and what leads to another configuration.
+    (".git", Parts(&["hooks", "config", "config.worktree", "commondir", "modules", "worktrees"])),
+    (".hg", IfThere),
+    (".svn", IfThere),
+    (".jj", IfThere),
+    (".gitconfig", AtHome),
+    (".gitmodules", IfThere),
+    (".husky", IfThere),
+    (".pre-commit-config.yaml", IfThere),
+    // What others' machines run with their keys.
+    (".github/workflows", IfThere),
+    (".github/actions", IfThere),
+    (".gitlab-ci.yml", IfThere),
+    (".circleci", IfThere),
+    (".travis.yml", IfThere),
+    (".forgejo", IfThere),
+    (".gitea", IfThere),
+    ("jenkinsfile", IfThere),
     // Keys and who may come in.
-    ".ssh",
-    ".gnupg",
-    ".netrc",
+    (".ssh", AtHome),
+    (".gnupg", AtHome),
+    (".netrc", AtHome),
     // Shells and what they read on the way.
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".kshrc",
-    ".cshrc",
-    ".tcshrc",
-    ".login",
-    ".inputrc",
-    ".envrc",
-    // Agents and editors: servers, tasks and commands that they start.
-    ".mcp.json",
-    ".claude",
-    ".claude.json",
-    ".codex",
-    ".gemini",
-    ".qwen",
-    ".cursor",
-    ".opencode",
-    "opencode.json",
-    "opencode.jsonc",
-    ".kiro",
-    ".vscode",
-    ".idea",
-    ".zed",
-    ".devcontainer",
-    ".switchyard",
-    "switchyard.toml",
+    (".bashrc", AtHome),
+    (".bash_profile", AtHome),
+    (".bash_login", AtHome),
+    (".bash_logout", AtHome),
+    (".bash_aliases", AtHome),
+    (".profile", AtHome),
+    (".zshrc", AtHome),
+    (".zshenv", AtHome),
+    (".zprofile", AtHome),
+    (".zlogin", AtHome),
+    (".zlogout", AtHome),
+    (".kshrc", AtHome),
+    (".cshrc", AtHome),
+    (".tcshrc", AtHome),
+    (".login", AtHome),
+    (".inputrc", AtHome),
+    (".pam_environment", AtHome),
+    (".xprofile", AtHome),
+    (".xinitrc", AtHome),
+    (".xsession", AtHome),
+    (".envrc", IfThere),
+    // Package managers: programs and scripts that they start.
+    (".cargo", IfThere),
+    (".npmrc", IfThere),
+    (".yarnrc.yml", IfThere),
+    (".pnpmfile.cjs", IfThere),
+    // Tools that read commands where they are started.
+    (".gdbinit", IfThere),
+    (".lldbinit", IfThere),
+    (".tmux.conf", AtHome),
+    (".screenrc", AtHome),
+    // Editors: tasks and commands that they start.
+    (".vimrc", IfThere),
+    (".exrc", IfThere),
+    (".nvimrc", IfThere),
+    (".vim", AtHome),
+    (".emacs", AtHome),
+    (".emacs.d", AtHome),
+    (".dir-locals.el", IfThere),
+    (".vscode", Closed),
+    (".idea", Closed),
+    (".zed", Closed),
+    (".devcontainer", IfThere),
+    // Agents: servers, hooks and commands that they start.
+    (".mcp.json", Closed),
+    (".claude", Closed),
+    (".claude.json", IfThere),
+    (".codex", Closed),
+    (".gemini", Closed),
+    (".qwen", Closed),
+    (".cursor", Closed),
+    (".opencode", Closed),
+    ("opencode.json", Closed),
+    ("opencode.jsonc", Closed),
+    (".kiro", IfThere),
+    (".kimi", IfThere),
+    (".hermes", IfThere),
+    (".copilot", IfThere),
+    (".windsurf", IfThere),
+    (".roo", IfThere),
+    (".continue", IfThere),
+    (".aider.conf.yml", IfThere),
+    (".goose", IfThere),
+    (".crush.json", IfThere),
+    ("crush.json", IfThere),
+    (".switchyard", Closed),
+    ("switchyard.toml", IfThere),
+    // Of a home, wherever it is.
+    (".config/autostart", IfThere),
+    (".config/code", IfThere),
+    (".config/environment.d", IfThere),
+    (".config/fish", IfThere),
+    (".config/git", IfThere),
+    (".config/nvim", IfThere),
+    (".config/opencode", IfThere),
+    (".config/switchyard", IfThere),
+    (".config/systemd", IfThere),
+    (".config/zed", IfThere),
+    (".local/bin", IfThere),
 ];
 
-/// One directory and the next.
-const PAIRS: &[(&str, &str)] = &[
-    (".config", "fish"),
-    (".config", "git"),
-    (".config", "opencode"),
-    (".config", "switchyard"),
-    (".config", "systemd"),
-    (".config", "autostart"),
-];
+/// Only where a session's directory is the user's home.
+const AT_HOME: &[&str] = &[".config", ".local", "bin"];
+
+static HOME: LazyLock<Option<PathBuf>> =
+    LazyLock::new(|| std::env::home_dir().and_then(|home| home.canonicalize().ok()));
 
 /// Whether a file below `root` is in such a place, also where nothing is there yet. Both are
 /// without links; what is not below `root` is none of its places.
 pub fn is_protected(root: &Path, path: &Path) -> bool {
     let Ok(below) = path.strip_prefix(root) else { return false };
+    let small = |path: &Path| PathBuf::from(path.to_string_lossy().to_lowercase());
+    if is_home(root) && AT_HOME.iter().any(|place| small(below).starts_with(place)) {
+        return true;
+    }
     // A root that is such a directory itself; not what is above it, where worktrees may be.
-    let parts: Vec<String> = root
-        .file_name()
-        .into_iter()
-        .chain(below)
-        .map(|part| part.to_string_lossy().to_lowercase())
-        .collect();
-    parts.iter().any(|part| NAMES.contains(&part.as_str()))
-        || parts.windows(2).any(
-            |pair| matches!(pair, [one, next] if PAIRS.contains(&(one.as_str(), next.as_str()))),
-        )
+    let name = root.file_name().map(PathBuf::from).unwrap_or_default();
+    let path = small(&name.join(below));
+    let mut rest = path.components();
+    while rest.clone().next().is_some() {
+        if PLACES.iter().any(|(place, _)| rest.as_path().starts_with(place)) {
+            return true;
+        }
+        rest.next();
+    }
+    false
+}
+
+/// The places of one session's directory that a command in a sandbox must leave alone, relative
+/// to it, and whether they must not be made either.
+pub fn sandboxed_places(root: &Path) -> Vec<(PathBuf, bool)> {
+    let is_home = is_home(root);
+    let mut found = Vec::new();
+    for (place, held) in PLACES {
+        match held {
+            Closed => found.push((PathBuf::from(place), true)),
+            IfThere => found.push((PathBuf::from(place), is_home)),
+            AtHome if is_home => found.push((PathBuf::from(place), true)),
+            AtHome => {}
+            Parts(parts) => {
+                found.extend(parts.iter().map(|part| (Path::new(place).join(part), true)));
+            }
+        }
+    }
+    found.extend(AT_HOME.iter().filter(|_| is_home).map(|place| (PathBuf::from(place), true)));
+    found
+}
+
+fn is_home(root: &Path) -> bool {
+    HOME.as_deref() == Some(root)
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::{Entry, Folder, Kind, Place, Roots};
+use crate::{Entry, Folder, Kind, Owners, Place, Roots};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -226,7 +226,8 @@ fn patterns(folder: &Folder, real: &Path, name: &str) -> Option<Gitignore> {
 }
 
 /// The patterns above `from`, from the top of the repository down. Those above the root are
-/// read as well: they say what to leave out, and nothing of them is shown.
+/// read as well, if they are of the same owners: they say what to leave out, and nothing of them
+/// is shown.
 fn ignores_above(roots: &Roots, from: &Place) -> Vec<Gitignore> {
     let mut inside = Vec::new();
     let mut top = from.clone();
@@ -234,16 +235,12 @@ fn ignores_above(roots: &Roots, from: &Place) -> Vec<Gitignore> {
         inside.push(above.clone());
         top = above;
     }
-    let outside = || -> Vec<PathBuf> {
-        let above = top.real().ancestors();
-        match top.real().ancestors().position(|path| path.join(".git").exists()) {
-            Some(n_up) => above.skip(1).take(n_up).map(Path::to_owned).collect(),
-            None => Vec::new(),
-        }
-    };
+    let owners = Owners::of(top.real());
+    let above = top.real().ancestors().take(owners.n_in_repository(top.real())).skip(1);
+    let files: Vec<PathBuf> = above.map(|dir| dir.join(".gitignore")).collect();
     let mut found = Vec::new();
-    for path in outside().iter().rev() {
-        let (ignores, _) = Gitignore::new(path.join(".gitignore"));
+    for file in files.iter().rev().filter(|file| owners.own(file)) {
+        let (ignores, _) = Gitignore::new(file);
         found.push(ignores);
     }
     for place in inside.iter().rev() {

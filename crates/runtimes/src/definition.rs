@@ -128,6 +128,9 @@ pub struct Features {
 pub struct Auth {
     /// Any of these in the environment is enough.
     pub env: Vec<String>,
+    /// It uses whichever provider's key is in the environment. Others do not get to see the keys
+    /// of the built-in agent's endpoints, unless `env` names them.
+    pub any_provider: bool,
     /// Any of these files below home says that somebody logged in or named a provider.
     pub files: Vec<String>,
     /// A command that tells.

@@ -16,8 +16,10 @@ use crate::scratch::write_private;
 pub enum McpError {
     #[error("an MCP server has no name")]
     NoName,
-    #[error("MCP server `{0}` has neither a command nor a url")]
+    #[error("MCP server `{0}` has neither a command nor a url, or not what its type says")]
     NoAddress(String),
+    #[error("MCP server `{0}` has a command and a url; which is it?")]
+    TwoAddresses(String),
     #[error("the list of MCP servers cannot be written: {0}")]
     Write(#[from] std::io::Error),
 }
@@ -29,16 +31,62 @@ pub struct Injected {
     pub env: BTreeMap<OsString, OsString>,
 }
 
-/// Whether `servers` can be given to the CLI, before anything is started.
-pub fn check(servers: &[Value]) -> Result<(), McpError> {
-    for server in servers {
+/// A server, by what it says it is.
+#[derive(Debug)]
+enum Server<'a> {
+    Remote { kind: &'a str, url: &'a str, headers: Map<String, Value> },
+    Command { program: &'a str, args: Vec<Value>, env: Map<String, Value> },
+}
+
+impl<'a> Server<'a> {
+    fn read(server: &'a Value) -> Result<(&'a str, Self), McpError> {
         let name = server["name"].as_str().filter(|name| !name.is_empty());
         let name = name.ok_or(McpError::NoName)?;
-        if server["command"].as_str().is_none() && server["url"].as_str().is_none() {
-            return Err(McpError::NoAddress(name.to_owned()));
+        let kind = server["type"].as_str();
+        let read = match (kind, server["url"].as_str(), server["command"].as_str()) {
+            (_, Some(_), Some(_)) => return Err(McpError::TwoAddresses(name.to_owned())),
+            (None | Some("http" | "sse"), Some(url), None) => Self::Remote {
+                kind: kind.unwrap_or("http"),
+                url,
+                headers: pairs(&server["headers"]),
+            },
+            (None | Some("stdio"), None, Some(program)) => Self::Command {
+                program,
+                args: server["args"].as_array().cloned().unwrap_or_default(),
+                env: pairs(&server["env"]),
+            },
+            _ => return Err(McpError::NoAddress(name.to_owned())),
+        };
+        Ok((name, read))
+    }
+
+    fn for_claude(self) -> Value {
+        match self {
+            Self::Remote { kind, url, headers } => {
+                json!({ "type": kind, "url": url, "headers": headers })
+            }
+            Self::Command { program, args, env } => {
+                json!({ "command": program, "args": args, "env": env })
+            }
         }
     }
-    Ok(())
+
+    fn for_opencode(self) -> Value {
+        match self {
+            Self::Remote { url, headers, .. } => {
+                json!({ "type": "remote", "url": url, "headers": headers, "enabled": true })
+            }
+            Self::Command { program, args, env } => {
+                let command: Vec<Value> = std::iter::once(json!(program)).chain(args).collect();
+                json!({ "type": "local", "command": command, "environment": env, "enabled": true })
+            }
+        }
+    }
+}
+
+/// Whether `servers` can be given to the CLI, before anything is started.
+pub fn check(servers: &[Value]) -> Result<(), McpError> {
+    servers.iter().try_for_each(|server| Server::read(server).map(drop))
 }
 
 /// How the CLI is given `servers`; files go into `dir`.
@@ -48,12 +96,12 @@ pub fn inject(style: McpBy, servers: &[Value], dir: &Path) -> Result<Injected, M
     match style {
         McpBy::ClaudeJson => {
             let path = dir.join("mcp.json");
-            let servers = json!({ "mcpServers": by_name(servers, claude_server) });
+            let servers = json!({ "mcpServers": by_name(servers, Server::for_claude)? });
             write_private(&path, servers.to_string().as_bytes())?;
             injected.args = vec!["--mcp-config".to_owned(), path.display().to_string()];
         }
         McpBy::OpencodeEnv => {
-            let config = json!({ "mcp": by_name(servers, opencode_server) });
+            let config = json!({ "mcp": by_name(servers, Server::for_opencode)? });
             injected.env.insert("OPENCODE_CONFIG_CONTENT".into(), config.to_string().into());
         }
         // The dialect or ACP tells it; nothing to add here.
@@ -62,10 +110,14 @@ pub fn inject(style: McpBy, servers: &[Value], dir: &Path) -> Result<Injected, M
     Ok(injected)
 }
 
-fn by_name(servers: &[Value], shape: impl Fn(&Value) -> Value) -> Map<String, Value> {
-    let named = servers
-        .iter()
-        .filter_map(|server| Some((server["name"].as_str()?.to_owned(), shape(server))));
+fn by_name<'a>(
+    servers: &'a [Value],
+    shape: fn(Server<'a>) -> Value,
+) -> Result<Map<String, Value>, McpError> {
+    let named = servers.iter().map(|server| {
+        let (name, server) = Server::read(server)?;
+        Ok((name.to_owned(), shape(server)))
+    });
     named.collect()
 }
 
@@ -74,37 +126,6 @@ fn pairs(list: &Value) -> Map<String, Value> {
     let list = list.as_array().into_iter().flatten();
     list.filter_map(|pair| Some((pair["name"].as_str()?.to_owned(), pair["value"].clone())))
         .collect()
-}
-
-fn claude_server(server: &Value) -> Value {
-    match server["url"].as_str() {
-        Some(url) => json!({
-            "type": server["type"].as_str().unwrap_or("http"),
-            "url": url,
-            "headers": pairs(&server["headers"]),
-        }),
-        None => json!({
-            "command": server["command"],
-            "args": server["args"],
-            "env": pairs(&server["env"]),
-        }),
-    }
-}
-
-fn opencode_server(server: &Value) -> Value {
-    match server["url"].as_str() {
-        Some(url) => json!({
-            "type": "remote", "url": url, "headers": pairs(&server["headers"]), "enabled": true,
-        }),
-        None => {
-            let mut command = vec![server["command"].clone()];
-            command.extend(server["args"].as_array().cloned().unwrap_or_default());
-            json!({
-                "type": "local", "command": command, "environment": pairs(&server["env"]),
-                "enabled": true,
-            })
-        }
-    }
 }
 
 #[cfg(test)]

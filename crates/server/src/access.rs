@@ -72,7 +72,7 @@ async fn list(
     State(access): State<Access>,
     principal: Principal,
 ) -> Result<Json<Vec<TokenInfo>>, Problem> {
-    principal.require(Role::Admin)?;
+    let_in(&principal)?;
     Ok(Json(access.guard.tokens().list()))
 }
 
@@ -84,7 +84,7 @@ async fn add(
     principal: Principal,
     Body(wanted): Body<Wanted>,
 ) -> Result<(StatusCode, Json<Made>), Problem> {
-    principal.require(Role::Admin)?;
+    let_in(&principal)?;
     let expires = wanted.expires_in.map(|seconds| {
         let life = jiff::SignedDuration::from_secs(i64::from(seconds));
         jiff::Timestamp::now().checked_add(life).unwrap_or(jiff::Timestamp::MAX)
@@ -104,7 +104,7 @@ async fn revoke(
     principal: Principal,
     At(name): At<String>,
 ) -> Result<StatusCode, Problem> {
-    principal.require(Role::Admin)?;
+    let_in(&principal)?;
     change(&access, move |tokens| tokens.revoke(&name)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -118,7 +118,7 @@ async fn rotate(
     principal: Principal,
     At(name): At<String>,
 ) -> Result<Json<Made>, Problem> {
-    principal.require(Role::Admin)?;
+    let_in(&principal)?;
     let token = change(&access, move |tokens| tokens.rotate(&name)).await?;
     Ok(Json(Made { token }))
 }
@@ -127,9 +127,19 @@ async fn rotate(
 #[utoipa::path(post, path = "/v1/login-link", tag = "access",
     responses((status = 200, body = Link)))]
 async fn link(State(access): State<Access>, principal: Principal) -> Result<Json<Link>, Problem> {
-    principal.require(Role::Admin)?;
+    let_in(&principal)?;
     let link = access.login.new_link(&access.base)?;
     Ok(Json(Link { link }))
+}
+
+/// Whether somebody may decide who gets in. A token that sees only its own sessions could make
+/// itself one that sees them all.
+fn let_in(principal: &Principal) -> Result<(), Problem> {
+    principal.require(Role::Admin)?;
+    match principal.own_sessions {
+        true => Err(Problem::forbidden("this token is for its own sessions only")),
+        false => Ok(()),
+    }
 }
 
 /// The files are locked and synced, which may block.

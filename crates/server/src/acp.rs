@@ -67,6 +67,7 @@ fn visitor(daemon: &Daemon, principal: &Principal, agent: Option<String>, way: &
             agent: agent.or_else(|| daemon.settings.default_agent.clone()),
             // Where its agent is started before a session says where to work.
             cwd: daemon.settings.sessions_dir.clone(),
+            is_apart: principal.own_sessions,
             ..Order::default()
         },
         by: principal.name.clone(),
@@ -75,6 +76,7 @@ fn visitor(daemon: &Daemon, principal: &Principal, agent: Option<String>, way: &
         is_observer: !principal.may(Role::Operator),
         may_delete: principal.may(Role::Admin),
         may_run_commands: principal.is_local,
+        is_worker: principal.is_worker,
         own_sessions: principal.own_sessions,
         roots: match principal.is_local {
             true => Vec::new(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use sessions::desk::{Desk, Order};
 use sessions::details::Details;
+use sessions::permission::Mode;
 use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
 use wire::SessionId;
@@ -112,10 +113,15 @@ impl Daemon {
 
     /// The order as far as `principal` may give it.
     pub(crate) fn checked(&self, order: Order, principal: &Principal) -> Result<Order, Problem> {
-        if principal.is_local {
-            return Ok(order.placed(&[])?);
+        let is_wide = matches!(order.permissions, Some(Mode::Auto | Mode::AcceptEdits));
+        if principal.is_worker && is_wide {
+            let why = "an agent cannot give a session wider permissions than it would get";
+            return Err(Problem::forbidden(why));
         }
-        Ok(order.placed(&self.settings.roots)?.without_commands()?)
+        if principal.is_local {
+            return Ok(order.placed(&[], &self.desk.forbidden())?);
+        }
+        Ok(order.placed(&self.settings.roots, &self.desk.forbidden())?.without_commands()?)
     }
 }
 

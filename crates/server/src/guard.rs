@@ -15,6 +15,8 @@ mod failures;
 mod headers;
 mod host;
 mod origin;
+mod passes;
+mod peer_user;
 mod routes;
 mod service;
 mod shares;
@@ -29,23 +31,24 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Version};
 use crate::metrics::Metrics;
 use crate::principal::Principal;
 use crate::problem::Problem;
-use crate::tokens::{self, Tokens};
+use crate::tokens::Tokens;
 pub use arrival::{Activity, Arrival, Busy, Peer};
-pub(crate) use caller::CookieName;
+pub(crate) use caller::{CookieName, HostName, LoginCookies};
 use credentials::Presented;
 use failures::{Failures, Verdict};
 use host::Hosts;
 use origin::{Origins, Page};
+pub(crate) use passes::Passes;
 pub use routes::{BodyKind, BodyRule, Routes};
 pub use service::Guarded;
 
 /// The cookie that a login leaves in the browser; `_` and the port follow, where there is one.
 pub const COOKIE: &str = "switchyard_session";
-/// Where our page shows the secret that the login gave to it, beside the cookie.
-pub const PAGE_SECRET: HeaderName = HeaderName::from_static("x-switchyard-page");
+/// Where our page shows its pass, beside the cookie.
+pub const PAGE_PASS: HeaderName = HeaderName::from_static("x-switchyard-page");
 /// How a browser's WebSocket, which cannot send headers, shows its token: as a subprotocol.
 pub const WS_TOKEN: &str = "switchyard-token.";
-/// How our page shows its secret there, for the same reason.
+/// How our page shows its pass there, for the same reason.
 pub const WS_PAGE: &str = "switchyard-page.";
 /// More than any client of ours sends; HTTP/1.1 has this limit in its parser already.
 const MAX_HEADERS: usize = 100;
@@ -70,6 +73,8 @@ pub struct Settings {
     pub allow_hosts: Vec<String>,
     /// Web pages of other origins that may call us, with a token.
     pub allow_origins: Vec<String>,
+    /// Users of this machine whose processes pass requests of browsers on to us.
+    pub proxy_users: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -77,6 +82,7 @@ pub struct Guard {
     tokens: Tokens,
     routes: Routes,
     failures: Failures,
+    passes: Passes,
     allowed: RwLock<Arc<Allowed>>,
     metrics: Option<Metrics>,
 }
@@ -85,6 +91,7 @@ pub struct Guard {
 struct Allowed {
     hosts: Hosts,
     origins: Origins,
+    proxy_users: Vec<u32>,
 }
 
 /// What the guard decided about a request that it does not refuse.
@@ -107,7 +114,8 @@ pub struct Decision {
 impl Guard {
     pub fn new(tokens: Tokens, routes: Routes, settings: &Settings) -> Result<Self, GuardError> {
         let allowed = RwLock::new(Arc::new(Allowed::of(settings)?));
-        Ok(Self { tokens, routes, failures: Failures::default(), allowed, metrics: None })
+        let (failures, passes) = (Failures::default(), Passes::default());
+        Ok(Self { tokens, routes, failures, passes, allowed, metrics: None })
     }
 
     /// Counts who is not let in.
@@ -177,10 +185,15 @@ impl Guard {
         self.evaluate(&[token], peer).inspect_err(|problem| self.count(problem))
     }
 
-    /// The daemon's own user on the private socket needs no token.
+    /// The daemon's own user on the private socket needs no token; nor do agents, which run as
+    /// the same user and are not that one.
     pub fn admit_local(&self, peer: &Peer) -> Option<Principal> {
         let own_uid = rustix::process::geteuid().as_raw();
-        matches!(peer, Peer::Private { uid } if *uid == own_uid).then(Principal::local)
+        match peer {
+            Peer::Private { uid, is_worker: false } if *uid == own_uid => Some(Principal::local()),
+            Peer::Private { uid, is_worker: true } if *uid == own_uid => Some(Principal::worker()),
+            _ => None,
+        }
     }
 
     /// Counts a wrong login code like a wrong token.
@@ -209,13 +222,22 @@ impl Guard {
             Presented::Nothing => self.admit_local(&arrival.peer).ok_or_else(Problem::unauthorized),
             Presented::Nonsense => Err(self.note_failure(&arrival.peer, "malformed credentials")),
             Presented::Token(token) => self.evaluate(&[token], &arrival.peer),
-            Presented::Cookies { cookies, secret } => {
+            Presented::Cookies { cookies, pass } => {
                 check_cookie_use(parts, page)?;
-                // Other programs of this host are sent the cookie too. They have not got the
-                // secret, which the browser keeps for our page alone.
-                let secret = secret.ok_or_else(without_secret)?;
-                let pairs: Vec<_> = cookies.iter().map(|one| tokens::pair(one, secret)).collect();
-                self.evaluate(&pairs, &arrival.peer)
+                self.check_user(arrival)?;
+                // Other programs of this host are sent the cookie too. They have no pass, which
+                // only a page gets that has the login's secret.
+                let login = pass.and_then(|pass| self.passes.login_of(pass));
+                let mut known = cookies.iter().filter_map(|one| self.tokens.check_cookie(one));
+                let known: Vec<_> = known.by_ref().map(|(principal, _)| principal).collect();
+                match known.iter().find(|one| Some(&one.name) == login.as_ref()) {
+                    Some(principal) => Ok(principal.clone()),
+                    None if known.is_empty() => {
+                        Err(self.note_failure(&arrival.peer, "wrong cookie"))
+                    }
+                    // A page that was open while the daemon was restarted; no guess.
+                    None => Err(unproved()),
+                }
             }
         }
     }
@@ -225,6 +247,29 @@ impl Guard {
     fn evaluate(&self, presented: &[impl AsRef<str>], peer: &Peer) -> Result<Principal, Problem> {
         let found = presented.iter().find_map(|token| self.tokens.check(token.as_ref()));
         found.ok_or_else(|| self.note_failure(peer, "wrong token"))
+    }
+
+    /// Refuses logins of browsers from processes of other users of this machine.
+    pub(crate) fn check_user(&self, arrival: &Arrival) -> Result<(), Problem> {
+        let (Peer::Net(peer), Some(local)) = (arrival.peer, arrival.local) else { return Ok(()) };
+        if !peer_user::is_from_here(peer, local) {
+            return Ok(());
+        }
+        let user = *arrival.activity.user.get_or_init(|| peer_user::user_of(peer, local));
+        let own = rustix::process::geteuid().as_raw();
+        let is_trusted =
+            |user: u32| user == own || user == 0 || self.allowed().proxy_users.contains(&user);
+        match user.is_some_and(is_trusted) {
+            true => Ok(()),
+            false => Err(Problem::forbidden(
+                "logins are taken from browsers of the daemon's own user only",
+            )
+            .remedy("a reverse proxy that runs as another user is named in [serve] proxy_users")),
+        }
+    }
+
+    pub(crate) fn passes(&self) -> &Passes {
+        &self.passes
     }
 
     fn allowed(&self) -> Arc<Allowed> {
@@ -237,6 +282,7 @@ impl Allowed {
         Ok(Self {
             hosts: Hosts::new(&settings.allow_hosts)?,
             origins: Origins::new(&settings.allow_origins)?,
+            proxy_users: settings.proxy_users.clone(),
         })
     }
 }
@@ -281,10 +327,11 @@ fn check_cookie_use(parts: &Parts, page: &Page) -> Result<(), Problem> {
     }
 }
 
-fn without_secret() -> Problem {
-    Problem::unauthorized()
-        .detail("a login's cookie is taken from its page only, which shows its secret beside it")
-        .remedy("log in by a new link; `switchyard token login` prints one")
+/// A page that has the login's secret can do something about it.
+fn unproved() -> Problem {
+    Problem::new(StatusCode::UNAUTHORIZED, "login-unproved", "the page has to prove its login")
+        .detail("a login's cookie is taken with a pass only, which its page gets for a proof")
+        .remedy("load the page again, or log in by a new link; `switchyard token login` prints one")
 }
 
 pub(crate) fn is_upgrade(parts: &Parts) -> bool {

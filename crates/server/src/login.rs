@@ -2,8 +2,13 @@
 //!
 //! The code stands behind the `#`, which browsers send to nobody; the page takes it out of
 //! the address bar and trades it in. The cookie cannot be read by scripts, but browsers send it
-//! to every port of our host; the secret is kept by our page, for its origin alone. Together
-//! they are a token of their own in the table, listed and revoked like any other.
+//! to every port of our host, and to whoever listens on ours while we do not; the secret is kept
+//! by our page, for its origin alone, and never sent again. Together they are a login: a token of
+//! its own in the table, listed and revoked like any other.
+//!
+//! With each daemon that it meets a page first makes sure that this is the one it logged in to:
+//! both prove that they know the secret, and the page gets a pass to show beside the cookie, which
+//! is good for as long as this daemon runs ([`crate::guard::Passes`]).
 
 mod codes;
 
@@ -18,10 +23,10 @@ use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::guard::{Arrival, CookieName, Guard};
+use crate::guard::{Arrival, CookieName, Guard, HostName, LoginCookies};
 use crate::principal::Principal;
 use crate::problem::Problem;
-use crate::tokens::TokensError;
+use crate::tokens::{Sum, TokensError};
 use codes::Codes;
 
 /// As long as the token itself lives.
@@ -44,6 +49,17 @@ impl Login {
         self.codes.issue()
     }
 
+    /// The login that a request's cookie is of.
+    fn of(&self, arrival: &Arrival, cookies: &LoginCookies) -> Result<(Principal, Sum), Problem> {
+        self.guard.check_user(arrival)?;
+        let mut found = cookies.0.iter().filter_map(|one| self.guard.tokens().check_cookie(one));
+        match found.next() {
+            Some(login) => Ok(login),
+            None if cookies.0.is_empty() => Err(Problem::unauthorized()),
+            None => Err(self.guard.note_failure(&arrival.peer, "wrong cookie")),
+        }
+    }
+
     /// The link that is printed for a person to open; `base` is like `http://127.0.0.1:7433`.
     pub fn new_link(&self, base: &str) -> Result<String, TokensError> {
         Ok(format!("{base}/login#code={}", self.new_code()?))
@@ -52,7 +68,12 @@ impl Login {
 
 /// What the page calls to come in and to leave. Coming in is open to everybody.
 pub fn routes(login: Login) -> OpenApiRouter {
-    OpenApiRouter::new().routes(routes!(log_in)).routes(routes!(log_out)).with_state(login)
+    OpenApiRouter::new()
+        .routes(routes!(log_in))
+        .routes(routes!(challenge))
+        .routes(routes!(prove))
+        .routes(routes!(log_out))
+        .with_state(login)
 }
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
@@ -64,8 +85,40 @@ struct LoginRequest {
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct LoggedIn {
-    /// To be sent as `X-Switchyard-Page` with every request that comes with the cookie.
+    /// To be kept by the page, and sent to nobody: proofs are made with it.
     page_secret: String,
+    /// To be sent as `X-Switchyard-Page` with every request that comes with the cookie.
+    pass: String,
+}
+
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+struct ChallengeRequest {
+    /// What the daemon shall prove itself over; made anew for each.
+    nonce: String,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct Challenge {
+    /// What the page shall prove itself over.
+    nonce: String,
+    /// Base64url of HMAC-SHA-256, keyed with the SHA-256 of the page's secret, over `daemon`, the
+    /// address as the page has it, its nonce and ours, one in each line.
+    proof: String,
+}
+
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+struct ProofRequest {
+    /// The daemon's, from the challenge.
+    nonce: String,
+    /// As the daemon's, with `page` in place of `daemon`.
+    proof: String,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct Pass {
+    /// To be sent as `X-Switchyard-Page` with every request that comes with the cookie; good for
+    /// as long as this daemon runs.
+    pass: String,
 }
 
 /// Trades a one-time code for a cookie, and a secret to be shown beside it.
@@ -88,6 +141,8 @@ async fn log_in(
 ) -> Result<Response, Problem> {
     let Json(LoginRequest { code }) =
         body.map_err(|rejection| Problem::bad_request(rejection.body_text()))?;
+    // A link that was opened while somebody else listened here is of no use to that one.
+    login.guard.check_user(&arrival)?;
     if !login.codes.redeem(&code) {
         let problem = login.guard.note_failure(&arrival.peer, "wrong login code");
         return Err(problem.remedy("`switchyard token login` prints a new link"));
@@ -99,7 +154,62 @@ async fn log_in(
         .map_err(|error| Problem::internal(error.to_string()))?;
     tracing::info!(peer = %arrival.peer, "a browser logged in");
     let line = cookie(&name, &made.cookie, COOKIE_SECONDS, arrival.is_tls)?;
-    Ok((line, Json(LoggedIn { page_secret: made.page })).into_response())
+    let pass = login.guard.passes().issue(&made.name)?;
+    Ok((line, Json(LoggedIn { page_secret: made.page, pass })).into_response())
+}
+
+/// Proves that this is the daemon that the page logged in to.
+#[utoipa::path(
+    post,
+    path = "/v1/login/challenge",
+    tag = "access",
+    request_body = ChallengeRequest,
+    responses(
+        (status = 200, description = "The proof.", body = Challenge),
+        (status = 401, description = "There is no such login.", body = Problem),
+    )
+)]
+async fn challenge(
+    State(login): State<Login>,
+    arrival: Arrival,
+    HostName(host): HostName,
+    cookies: LoginCookies,
+    body: Result<Json<ChallengeRequest>, JsonRejection>,
+) -> Result<Json<Challenge>, Problem> {
+    let Json(ChallengeRequest { nonce }) =
+        body.map_err(|rejection| Problem::bad_request(rejection.body_text()))?;
+    let (principal, key) = login.of(&arrival, &cookies)?;
+    let made = login.guard.passes().challenge(&principal.name, &key, &host, &nonce)?;
+    let (nonce, proof) =
+        made.ok_or_else(|| Problem::bad_request("`nonce` is empty or too long"))?;
+    Ok(Json(Challenge { nonce, proof }))
+}
+
+/// Trades the page's proof for a pass.
+#[utoipa::path(
+    post,
+    path = "/v1/login/prove",
+    tag = "access",
+    request_body = ProofRequest,
+    responses(
+        (status = 200, description = "The pass.", body = Pass),
+        (status = 401, description = "There is no such login, or the proof is wrong.", body = Problem),
+    )
+)]
+async fn prove(
+    State(login): State<Login>,
+    arrival: Arrival,
+    HostName(host): HostName,
+    cookies: LoginCookies,
+    body: Result<Json<ProofRequest>, JsonRejection>,
+) -> Result<Json<Pass>, Problem> {
+    let Json(ProofRequest { nonce, proof }) =
+        body.map_err(|rejection| Problem::bad_request(rejection.body_text()))?;
+    let (principal, key) = login.of(&arrival, &cookies)?;
+    match login.guard.passes().redeem(&principal.name, &key, &host, &nonce, &proof)? {
+        Some(pass) => Ok(Json(Pass { pass })),
+        None => Err(login.guard.note_failure(&arrival.peer, "wrong proof of a page")),
+    }
 }
 
 /// Ends the login that the request came with.

@@ -2,6 +2,8 @@
 
 use tokio_util::sync::CancellationToken;
 
+use crate::problem::Problem;
+
 /// What a token allows. Each role may do all that the ones before it may.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
@@ -36,6 +38,8 @@ pub struct Principal {
     pub own_sessions: bool,
     /// The daemon's own user, on the private socket: may name commands.
     pub is_local: bool,
+    /// Not a person, but something that an agent of ours has started.
+    pub is_worker: bool,
     /// Cancelled when the token is revoked; every open stream ends then.
     pub revoked: CancellationToken,
 }
@@ -48,7 +52,30 @@ impl Principal {
             role: Role::Admin,
             own_sessions: false,
             is_local: true,
+            is_worker: false,
             revoked: CancellationToken::new(),
+        }
+    }
+
+    /// A process that an agent of ours started, on the private socket. It may have sessions made
+    /// and prompt those, as whoever it works for might; it is no person, so it answers nothing,
+    /// names no command and lets nobody in.
+    pub fn worker() -> Self {
+        Self {
+            name: "worker".to_owned(),
+            role: Role::Operator,
+            own_sessions: true,
+            is_local: false,
+            is_worker: true,
+            revoked: CancellationToken::new(),
+        }
+    }
+
+    /// Refuses what only somebody may do who can be asked.
+    pub(crate) fn require_a_person(&self) -> Result<(), Problem> {
+        match self.is_worker {
+            true => Err(Problem::forbidden("an agent cannot answer what a person is asked")),
+            false => Ok(()),
         }
     }
 
@@ -59,7 +86,7 @@ impl Principal {
     /// How decisions of this one are recorded: `token:phone http`, `local unix`. Give it to
     /// [`sessions::permission::Decider::client`].
     pub fn client(&self, way: &str) -> String {
-        match self.is_local {
+        match self.is_local || self.is_worker {
             true => format!("{} {way}", self.name),
             false => format!("token:{} {way}", self.name),
         }

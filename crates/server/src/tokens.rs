@@ -86,9 +86,11 @@ pub struct NewToken {
 /// What a browser gets when it logs in; shown this once.
 #[derive(Debug, Clone)]
 pub struct BrowserLogin {
+    /// As the token is listed.
+    pub name: String,
     /// Sent by the browser, to whatever listens on our host.
     pub cookie: String,
-    /// Kept and shown by our page.
+    /// Kept by our page, and sent to nobody again.
     pub page: String,
 }
 
@@ -158,20 +160,21 @@ impl Tokens {
                 created: Timestamp::now(),
                 expires: new.expires,
                 own_sessions: new.own_sessions,
+                page_key: None,
             });
             Ok(())
         })?;
         Ok(secret)
     }
 
-    /// Makes the two halves of a token for a browser that has logged in: an admin's, as the
-    /// person who holds the login link is. Neither half opens anything by itself.
+    /// Makes the two halves of a login: an admin's, as the person who holds the login link is.
+    /// Neither half opens anything by itself.
     pub fn add_browser(&self) -> Result<BrowserLogin, TokensError> {
-        let login = BrowserLogin { cookie: new_secret()?, page: new_secret()? };
         let now = Timestamp::now();
         let mut tail = [0_u8; 6];
         getrandom::fill(&mut tail).map_err(TokensError::Entropy)?;
         let name = format!("{BROWSER}{}", URL_SAFE_NO_PAD.encode(tail));
+        let login = BrowserLogin { name, cookie: new_secret()?, page: new_secret()? };
         self.change(|records| {
             let browsers = records.iter().filter(|record| record.is_browser()).count();
             if browsers >= MAX_BROWSERS {
@@ -181,12 +184,13 @@ impl Tokens {
                 records.retain(|record| Some(&record.name) != oldest.as_ref());
             }
             records.push(Record {
-                name,
-                digest: sum(&pair(&login.cookie, &login.page)),
+                name: login.name.clone(),
+                digest: sum(&login.cookie),
                 role: Role::Admin,
                 created: now,
                 expires: now.checked_add(BROWSER_LIFE).ok(),
                 own_sessions: false,
+                page_key: Some(sum(&login.page)),
             });
             Ok(())
         })?;
@@ -227,9 +231,21 @@ impl Tokens {
         Ok(secret)
     }
 
-    /// Who a token is. Every digest is compared, and each in constant time, so the time that
-    /// it takes says nothing about the table.
+    /// Who a token is; the cookie of a login is none.
     pub fn check(&self, presented: &str) -> Option<Principal> {
+        let (principal, page_key) = self.find(presented)?;
+        page_key.is_none().then_some(principal)
+    }
+
+    /// Whose login a cookie is of, and by what its page proves that it is there.
+    pub(crate) fn check_cookie(&self, cookie: &str) -> Option<(Principal, Sum)> {
+        let (principal, page_key) = self.find(cookie)?;
+        Some((principal, page_key?))
+    }
+
+    /// Every digest is compared, and each in constant time, so the time that it takes says
+    /// nothing about the table.
+    fn find(&self, presented: &str) -> Option<(Principal, Option<Sum>)> {
         self.refresh();
         if presented.len() > MAX_TOKEN_BYTES {
             return None;
@@ -246,13 +262,15 @@ impl Tokens {
             entry.revoked.cancel();
             return None;
         }
-        Some(Principal {
+        let principal = Principal {
             name: entry.record.name.clone(),
             role: entry.record.role,
             own_sessions: entry.record.own_sessions,
             is_local: false,
+            is_worker: false,
             revoked: entry.revoked.clone(),
-        })
+        };
+        Some((principal, entry.record.page_key))
     }
 
     /// Looks at the files for as long as the daemon runs, so that what another process
@@ -318,6 +336,7 @@ impl Tokens {
                 created: self.files.admin_made(),
                 expires: None,
                 own_sessions: false,
+                page_key: None,
             })
         });
         match (admin, self.files.records()) {
@@ -361,15 +380,10 @@ fn is_good_name(name: &str) -> bool {
 }
 
 /// 256 random bits in letters that fit a header, a cookie and a WebSocket subprotocol.
-fn new_secret() -> Result<String, TokensError> {
+pub(crate) fn new_secret() -> Result<String, TokensError> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(TokensError::Entropy)?;
     Ok(format!("{MARK}{}", URL_SAFE_NO_PAD.encode(bytes)))
-}
-
-/// The token that both halves of a login are together.
-pub(crate) fn pair(cookie: &str, page: &str) -> String {
-    format!("{cookie}.{page}")
 }
 
 pub(crate) fn sum(secret: &str) -> Sum {

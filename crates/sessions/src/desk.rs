@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use async_trait::async_trait;
+use roots::Forbidden;
 use store::{EventLog, SessionRecord, StoreError};
 use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -179,6 +180,11 @@ impl Desk {
         &self.yard
     }
 
+    /// What no session touches.
+    pub fn forbidden(&self) -> Forbidden {
+        self.yard.settings.forbidden.renewed()
+    }
+
     pub fn pools(&self) -> Option<&Pools> {
         self.pools.as_ref()
     }
@@ -240,11 +246,18 @@ impl Desk {
         new_params: Option<&Json>,
     ) -> Result<Terms, DeskError> {
         let policy = self.policy(order.permissions);
-        let wanted = order.wanted_agent(policy.mode);
-        let command = self.agents.command(&wanted).await.map_err(DeskError::Agent)?;
+        let command = self.command(order, policy.mode).await?;
         let notes = order.notes(&command);
         let slot = self.slot(command, new_params, order.wishes.model.as_deref()).await;
         Ok(Terms { slot, policy, services: ServedBy::Switchyard, notes })
+    }
+
+    /// How the agent is started that an order wants.
+    async fn command(&self, order: &Order, mode: Mode) -> Result<AgentCommand, DeskError> {
+        let wanted = order.wanted_agent(mode);
+        let mut command = self.agents.command(&wanted).await.map_err(DeskError::Agent)?;
+        command.manners.shares_worker &= !order.is_apart;
+        Ok(command)
     }
 
     async fn slot(
@@ -321,8 +334,7 @@ impl Desk {
         let details = Details::read(&record);
         let order = Order::again(&record, &details);
         let policy = self.policy(details.permissions);
-        let wanted = order.wanted_agent(policy.mode);
-        let command = self.agents.command(&wanted).await.map_err(DeskError::Agent)?;
+        let command = self.command(&order, policy.mode).await?;
         let notes = open::Notes::default();
         let slot = self.slot(command, None, order.wishes.model.as_deref()).await;
         let terms = Terms { slot: slot.clone(), policy, services: ServedBy::Switchyard, notes };

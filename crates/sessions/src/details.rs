@@ -36,6 +36,9 @@ pub struct Details {
     /// Whose session it is: the name of a token, or of a way in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_by: Option<String>,
+    /// It shares a worker with nobody.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_apart: bool,
     /// The permission mode that was asked for, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Mode>,
@@ -134,6 +137,7 @@ impl Details {
             wishes: Wishes::default(),
             preface: None,
             made_by: None,
+            is_apart: false,
             permissions: None,
             requests: Vec::new(),
             made_for: None,

@@ -11,6 +11,7 @@ mod feed;
 mod introduction;
 mod list;
 mod open;
+mod stray;
 mod visit;
 
 use std::collections::HashMap;
@@ -26,12 +27,12 @@ use tokio_util::task::TaskTracker;
 use wire::{Json, Message, RpcError, RpcId, codes};
 
 use crate::desk::{Desk, Presence};
-use crate::host::{AgentCommand, FromAgent, Host, HostError, HostSlot};
-use crate::mint;
+use crate::host::{AgentCommand, Host, HostError, HostSlot};
 use crate::permission::Policy;
 use crate::session::SessionHandle;
 use crate::trouble::Trouble;
 use crate::yard::Yard;
+use crate::{listed, mint};
 use bus::connection::{CallError, Connection, Incoming, Outcome};
 
 use feed::Feed;
@@ -155,6 +156,10 @@ impl Front {
 
     async fn requested(self: &Arc<Self>, message: Message) {
         let id = message.id();
+        if wire::has_twins(&message.body_json()) {
+            let error = RpcError::invalid_params("a member occurs twice");
+            return self.respond(&id, Err(error)).await;
+        }
         if message.method() == "initialize" {
             // Noted at once, so that a client that does not wait for the answer is served.
             return match self.prepare(&message) {
@@ -182,6 +187,9 @@ impl Front {
     }
 
     async fn notified(self: &Arc<Self>, message: &Message) {
+        if wire::has_twins(&message.body_json()) {
+            return;
+        }
         match message.method() {
             "session/cancel" => {
                 if let (Some(open), Ok(())) = (self.scoped(message), self.may_act()) {
@@ -261,6 +269,10 @@ impl Front {
         if let Err(error) = self.may_act() {
             return self.respond(&id, Err(error)).await;
         }
+        let params = match self.is_local() {
+            true => params,
+            false => listed::members(&params, &["sessionId", "prompt", "messageId"]),
+        };
         let turn = mint::turn_id();
         open.prompts.expect(turn, id.clone());
         if let Err(error) = open.handle.prompt(turn, params, self.by()).await {
@@ -274,7 +286,9 @@ impl Front {
     /// Everything else goes to the agent as it is.
     async fn pass(self: Arc<Self>, message: Message) -> Outcome {
         let (params, method) = (message.body_json(), message.method());
-        let Some(session) = session_of(&params) else {
+        let session = session_of(&params);
+        self.may_pass(method, session.is_some())?;
+        let Some(session) = session else {
             self.may_act()?;
             let host = self.host().await?;
             return host.connection().call(method, &params).await.map_err(refusal);
@@ -298,10 +312,11 @@ impl Front {
 
     async fn pass_notification(self: &Arc<Self>, message: &Message) {
         let params = message.body_json();
-        if self.may_act().is_err() {
+        let is_scoped = session_of(&params).is_some();
+        if self.may_act().is_err() || self.may_pass(message.method(), is_scoped).is_err() {
             return;
         }
-        if session_of(&params).is_some() {
+        if is_scoped {
             if let Some(open) = self.scoped(message) {
                 let _ = open.handle.tell(message.method(), &params).await;
             }
@@ -337,6 +352,20 @@ impl Front {
         }
     }
 
+    /// Whether the client is the daemon's own user, or has an agent of its own.
+    fn is_local(&self) -> bool {
+        self.visit.as_ref().is_none_or(|visit| visit.visitor.may_run_commands)
+    }
+
+    /// What agents have beside ACP may be a way to run anything, and what is about no session is
+    /// about the process, in which others may have sessions as well.
+    fn may_pass(&self, method: &str, is_scoped: bool) -> Result<(), RpcError> {
+        match self.is_local() || is_scoped && method.starts_with("session/") {
+            true => Ok(()),
+            false => Err(RpcError::method_not_found(method)),
+        }
+    }
+
     /// The running agent; started again if it died.
     async fn host(&self) -> Result<Arc<Host>, RpcError> {
         let host = match (&self.visit, self.slot.get()) {
@@ -353,32 +382,14 @@ impl Front {
         self.visit.as_ref().map_or("client", |visit| &visit.visitor.by)
     }
 
-    fn is_observer(&self) -> bool {
-        self.visit.as_ref().is_some_and(|visit| visit.visitor.is_observer)
+    /// Whether the client is asked nothing.
+    fn only_listens(&self) -> bool {
+        let visitor = self.visit.as_ref().map(|visit| &visit.visitor);
+        visitor.is_some_and(|visitor| visitor.is_observer || visitor.is_worker)
     }
 
     fn may_act(&self) -> Result<(), RpcError> {
         self.visit.as_ref().map_or(Ok(()), Visit::may_act)
-    }
-
-    /// Passes on what the agent says that belongs to no session.
-    fn follow_stray(&self, host: &Arc<Host>) {
-        {
-            let mut last = self.last_host.lock().unwrap_or_else(PoisonError::into_inner);
-            if last.as_ref().is_some_and(|last| Arc::ptr_eq(last, host)) {
-                return;
-            }
-            *last = Some(host.clone());
-        }
-        let (mut stray, agent) = (host.take_stray(), host.connection().clone());
-        let client = self.client.clone();
-        self.tasks.spawn(task::boxed(async move {
-            while let Some(batch) = stray.recv().await {
-                for message in batch {
-                    pass_stray(message, &client, &agent).await;
-                }
-            }
-        }));
     }
 
     fn scoped(&self, message: &Message) -> Option<Open> {
@@ -432,22 +443,6 @@ impl Front {
 
     fn running(&self) -> MutexGuard<'_, HashMap<RpcId, AbortHandle>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-async fn pass_stray(message: FromAgent, client: &Connection, agent: &Connection) {
-    match message {
-        FromAgent::Notification(message) => {
-            let _ = client.notify_in_turn(message.method(), &message.body_json()).await;
-        }
-        FromAgent::Request(message) => {
-            let (client, agent) = (client.clone(), agent.clone());
-            task::spawn(async move {
-                let answer = client.call(message.method(), &message.body_json()).await;
-                let _ = agent.respond(&message.id(), answer.map_err(refusal)).await;
-            });
-        }
-        _ => {}
     }
 }
 

@@ -12,6 +12,7 @@ pub mod details;
 pub mod front;
 pub mod host;
 pub mod link;
+mod listed;
 pub mod news;
 pub mod observer;
 pub mod open;

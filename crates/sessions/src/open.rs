@@ -42,6 +42,7 @@ pub struct Notes {
     pub id: Option<SessionId>,
     pub title: Option<String>,
     pub made_by: Option<String>,
+    pub is_apart: bool,
     pub made_for: Option<ClientRequest>,
     pub permissions: Option<Mode>,
     /// Told to the agent before the first prompt.
@@ -97,11 +98,16 @@ struct Place {
 }
 
 impl Place {
-    fn read(params: &Json) -> Result<Self, OpenError> {
+    fn read(yard: &Yard, params: &Json) -> Result<Self, OpenError> {
         let place: Self = params.read().map_err(|error| OpenError::BadPlace(error.to_string()))?;
         if let Some(path) = place.all().find(|path| !path.is_absolute()) {
             let why = format!("`{}` is not an absolute path", path.display());
             return Err(OpenError::BadPlace(why));
+        }
+        let forbidden = yard.settings.forbidden.renewed();
+        if let Some(path) = place.all().find(|path| forbidden.covers(path)) {
+            let own = roots::Error::Forbidden(path.display().to_string());
+            return Err(OpenError::BadPlace(own.to_string()));
         }
         Ok(place)
     }
@@ -113,7 +119,7 @@ impl Place {
 
 /// A new session. `params` are those of `session/new`.
 pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
-    Place::read(params)?;
+    Place::read(yard, params)?;
     let observers = &yard.settings.observers;
     // What stands ready has its id already.
     let prepared = match terms.notes.id {
@@ -162,7 +168,7 @@ pub async fn grant(handle: &SessionHandle, terms: &Terms) -> Result<(), ChooseEr
 
 /// A new session whose agent is started with the first prompt.
 pub async fn unstarted(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, OpenError> {
-    Place::read(params)?;
+    Place::read(yard, params)?;
     let id = terms.notes.id.unwrap_or_else(mint::session_id);
     begin(yard, terms, id, params, None, None).await
 }
@@ -170,7 +176,7 @@ pub async fn unstarted(yard: &Yard, terms: &Terms, params: &Json) -> Result<Open
 /// An earlier session whose agent is started with the next prompt.
 pub fn woken(yard: &Yard, terms: &Terms, taken: Taken) -> Result<SessionHandle, OpenError> {
     let Taken { record, claim } = taken;
-    let place = Place::read(&Details::read(&record).new_params)?;
+    let place = Place::read(yard, &Details::read(&record).new_params)?;
     start(yard, terms, record, claim, &place, None)
 }
 
@@ -198,7 +204,7 @@ async fn begin(
     link: Option<Link>,
     parent: Option<&str>,
 ) -> Result<Opened, OpenError> {
-    let place = Place::read(params)?;
+    let place = Place::read(yard, params)?;
     let agent = terms.slot.command();
     let new = NewSession {
         id,
@@ -234,6 +240,7 @@ fn details(terms: &Terms, params: &Json, is_unstarted: bool) -> Details {
     let details = Details {
         is_named: agent.is_named,
         made_by: notes.made_by,
+        is_apart: notes.is_apart,
         made_for: notes.made_for,
         permissions: notes.permissions,
         preface: notes.preface,
@@ -271,14 +278,15 @@ pub async fn earlier(
 ) -> Result<Opened, OpenError> {
     let Taken { mut record, claim } = taken;
     let mut details = Details::read(&record);
-    let before = Place::read(&details.new_params).map(|place| place.cwd).ok();
+    let before = Place::read(yard, &details.new_params).map(|place| place.cwd).ok();
     if let Some(params) = params {
         details.new_params = with_servers(params, &details.new_params);
+        Place::read(yard, &details.new_params)?;
         record.details = details.to_json();
         let changes = Changes { details: Some(record.details.clone()), ..Changes::default() };
         yard.log.update(record.id, changes).await?;
     }
-    let place = Place::read(&details.new_params)?;
+    let place = Place::read(yard, &details.new_params)?;
     let host = terms.slot.host().await?;
     let known = Known::of(record.agent_session.clone(), &details);
     let opening = yard.settings.observers.step(Step::OpenSession, &record.agent);

@@ -9,13 +9,18 @@
 
 mod book;
 mod brief;
+mod command_line;
 mod question;
 mod rules;
+mod tool_facts;
 
 pub use book::{RuleBook, RulesFile};
 pub use brief::Brief;
+pub(crate) use question::resolved;
 pub use question::{PermissionOption, Question};
 pub use rules::{Rule, RuleError, RulePlace, Rules};
+pub(crate) use tool_facts::KnownTools;
+pub use tool_facts::ToolFacts;
 
 use serde::{Deserialize, Serialize};
 
@@ -85,6 +90,11 @@ impl Decider {
         Self::detailed("client", client)
     }
 
+    /// No rule, mode or person lets a session touch Switchyard's own files.
+    fn forbidden() -> Self {
+        Self::detailed("switchyard", "its own files are closed to every session")
+    }
+
     pub(crate) fn rule(rule: &Rule) -> Self {
         Self { rule: Some(rule.place()), ..Self::detailed("rule", rule.name()) }
     }
@@ -104,7 +114,8 @@ impl Policy {
         }
         // The model's own question to the user comes in the same message, with several
         // answers that all "allow". Only a person can choose between them.
-        if question.is_multiple_choice() || question.is_for_a_person {
+        let is_choice = question.is_multiple_choice() || question.is_for_a_person;
+        if is_choice && !question.is_forbidden {
             return Verdict::Ask;
         }
         match self.judge_by_rules(shared, question) {
@@ -115,6 +126,9 @@ impl Policy {
 
     /// What the rules say, if they say anything.
     pub(crate) fn judge_by_rules(&self, shared: &Rules, question: &Question) -> Option<Verdict> {
+        if question.is_forbidden {
+            return Some(Verdict::Deny(Decider::forbidden()));
+        }
         rules::judge(shared.all().iter().chain(self.rules.all()), question)
     }
 

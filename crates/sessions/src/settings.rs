@@ -7,6 +7,7 @@ use std::time::Duration;
 use bus::StopLadder;
 
 use bus::connection::ConnectionLimits;
+use roots::Forbidden;
 
 use crate::observer::Observers;
 
@@ -36,6 +37,8 @@ pub struct Settings {
     pub circuit_open: Duration,
     /// Each session has a directory of its own name below this, which its agent may read.
     pub own_dirs: Option<PathBuf>,
+    /// What no session touches.
+    pub forbidden: Forbidden,
     pub observers: Observers,
     /// Questions wait for a client also while none is attached.
     pub questions_wait: bool,
@@ -64,6 +67,7 @@ impl Default for Settings {
             restart_window: Duration::from_secs(180),
             circuit_open: Duration::from_secs(60),
             own_dirs: None,
+            forbidden: Forbidden::default(),
             observers: Observers::default(),
             questions_wait: false,
             worker_idle: None,

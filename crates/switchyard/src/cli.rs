@@ -76,7 +76,7 @@ pub(crate) enum Verb {
     Adapter(AdapterArgs),
     /// The built-in agent alone, on stdin and stdout
     #[command(hide = true)]
-    NativeAgent,
+    NativeAgent(crate::native::Arguments),
 }
 
 #[derive(Debug, Args)]

@@ -174,7 +174,11 @@ pub(crate) fn load(path: Option<&Path>, may_be_missing: bool) -> Result<Config> 
 
 impl Config {
     pub(crate) fn settings(&self) -> Settings {
-        let mut settings = Settings { observers: self.observers.clone(), ..Settings::default() };
+        let mut settings = Settings {
+            observers: self.observers.clone(),
+            forbidden: self.home.forbidden(),
+            ..Settings::default()
+        };
         let Limits {
             worker_line_bytes,
             client_line_bytes,

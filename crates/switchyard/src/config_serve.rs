@@ -11,6 +11,7 @@ use sessions::pools::WarmSettings;
 
 use crate::cli_serve::ServeArgs;
 use crate::config::Wait;
+use crate::config_user::User;
 
 const DEFAULT_HOST: &str = "127.0.0.1:7433";
 
@@ -24,6 +25,8 @@ pub(crate) struct Serve {
     tls_key: Option<PathBuf>,
     allow_origins: Vec<String>,
     allow_hosts: Vec<String>,
+    /// Whose processes may hand on what browsers say, beside our own.
+    proxy_users: Vec<User>,
     insecure: bool,
     agent: Option<String>,
     /// Where sessions of network clients may work.
@@ -104,6 +107,7 @@ impl Serve {
             guard: server::guard::Settings {
                 allow_hosts: either(&args.allow_host, &self.allow_hosts),
                 allow_origins: either(&args.allow_origin, &self.allow_origins),
+                proxy_users: self.proxy_users.iter().map(|user| user.0).collect(),
             },
             is_insecure: args.insecure || self.insecure,
             agent: args.agent.clone().or_else(|| self.agent.clone()),

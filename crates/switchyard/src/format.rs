@@ -1,6 +1,8 @@
 //! Writes events to stdout in the chosen vocabulary.
 
-use std::io::Write;
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write};
 
 use anyhow::Result;
 use sessions::projection::{Envelopes, Quiet, Style, TextRenderer, Ui};
@@ -55,10 +57,7 @@ impl Formatter {
                 Projection::Envelopes(Box::new(Envelopes::new(session.to_string())))
             }
             Format::Ui => Projection::Ui(Box::new(Ui::new())),
-            Format::Quiet => {
-                use std::io::IsTerminal;
-                Projection::Quiet(Quiet::new(std::io::stdout().is_terminal()))
-            }
+            Format::Quiet => Projection::Quiet(Quiet::new(std::io::stdout().is_terminal())),
         };
         Self { projection, out: String::new(), is_line_ended: true, spinner: None }
     }
@@ -130,7 +129,48 @@ pub(crate) fn print(text: &str) -> Result<()> {
         return Ok(());
     }
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
+    match stdout.is_terminal() {
+        true => stdout.write_all(for_a_terminal(text).as_bytes())?,
+        false => stdout.write_all(text.as_bytes())?,
+    }
     stdout.flush()?;
     Ok(())
+}
+
+/// What JSON leaves as it is and a terminal, or its reader, would be led astray by is escaped as
+/// JSON can be. In text for people there is nothing of the kind any more.
+fn for_a_terminal(text: &str) -> Cow<'_, str> {
+    let is_led_by = |c: char| c >= '\u{7f}' && wire::is_hidden(c);
+    if !text.contains(is_led_by) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match is_led_by(c) {
+            true => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(safe, "\\u{unit:04x}");
+                }
+            }
+            false => safe.push(c),
+        }
+    }
+    Cow::Owned(safe)
+}
+
+#[cfg(test)]
+mod tests {
+    //! JSON on a terminal moves nothing, and says the same.
+
+    use super::for_a_terminal;
+
+    #[test]
+    fn json_is_the_same_and_hides_nothing() {
+        let said = "a\u{9b}31m\u{7f}\u{202e}b\u{e0041}\u{200d}c\n\u{1b}[0m";
+        let json = serde_json::to_string(said).unwrap();
+        let shown = for_a_terminal(&json);
+        assert!(!shown.contains(['\u{9b}', '\u{7f}', '\u{202e}', '\u{e0041}', '\u{1b}']));
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), said);
+        assert_eq!(for_a_terminal("\u{1b}[1mbold\u{1b}[0m\n"), "\u{1b}[1mbold\u{1b}[0m\n");
+    }
 }

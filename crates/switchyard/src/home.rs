@@ -1,11 +1,21 @@
-//! Where Switchyard keeps its things.
+//! Where Switchyard keeps its things, and that nobody else touches them.
 //!
-//! `SWITCHYARD_HOME` holds everything if it is set; otherwise the XDG directories do.
+//! `SWITCHYARD_HOME` holds everything if it is set; otherwise the XDG directories do. A home
+//! that is elsewhere is noted in the usual state directory, so that sessions of every other home
+//! of this user leave it alone.
 
 use std::env;
-use std::path::PathBuf;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use roots::{Forbidden, Named};
+
+/// In the usual state directory: a link to each home that is elsewhere.
+const HOMES: &str = "homes";
+
+const PROJECTS: &str = "projects";
 
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
@@ -19,23 +29,88 @@ pub(crate) struct Home {
 
 impl Home {
     pub(crate) fn find() -> Result<Self> {
-        if let Some(home) = absolute("SWITCHYARD_HOME")? {
-            let run = home.join("run");
-            return Ok(Self { config: home.join("switchyard.toml"), state: home, run });
+        match absolute("SWITCHYARD_HOME")? {
+            Some(home) => Ok(Self { config: home.join("switchyard.toml"), ..Self::at(home) }),
+            None => Self::usual()?.ok_or_else(|| {
+                anyhow::anyhow!(
+                    "neither SWITCHYARD_HOME nor HOME is set: set one of them to a directory"
+                )
+            }),
         }
-        let Some(user) = absolute("HOME")? else {
-            bail!("neither SWITCHYARD_HOME nor HOME is set: set one of them to a directory");
-        };
+    }
+
+    /// The home that is used when nobody names another.
+    fn usual() -> Result<Option<Self>> {
+        let Some(user) = absolute("HOME")? else { return Ok(None) };
         let xdg = |name: &str, default: &str| {
             Ok::<_, anyhow::Error>(absolute(name)?.unwrap_or_else(|| user.join(default)))
         };
         let state = xdg("XDG_STATE_HOME", ".local/state")?.join("switchyard");
-        Ok(Self {
-            config: xdg("XDG_CONFIG_HOME", ".config")?.join("switchyard/switchyard.toml"),
-            run: state.join("run"),
-            state,
-        })
+        let config = xdg("XDG_CONFIG_HOME", ".config")?.join("switchyard/switchyard.toml");
+        Ok(Some(Self { config, ..Self::at(state) }))
     }
+
+    fn at(state: PathBuf) -> Self {
+        Self { config: state.join("switchyard.toml"), run: state.join("run"), state }
+    }
+
+    /// What no session touches: this home, the user's other ones, and the configuration,
+    /// wherever it is.
+    pub(crate) fn forbidden(&self) -> Forbidden {
+        let mut all = vec![self.state.clone(), self.run.clone(), self.config.clone()];
+        let mut noted_in = Vec::new();
+        // A configuration that was named may lie in a directory that somebody works in.
+        let usual = Self::usual().ok().flatten();
+        for home in usual.iter().chain(Self::find().ok().as_ref()) {
+            all.push(home.state.clone());
+            all.extend(home.config.parent().map(Path::to_owned));
+            noted_in.push(home.state.join(HOMES));
+        }
+        forbid(all, noted_in)
+    }
+
+    /// Where the projects of clients are that have no directories of their own.
+    pub(crate) fn projects(&self) -> PathBuf {
+        self.state.join(PROJECTS)
+    }
+
+    /// Notes this home for the user's others.
+    pub(crate) fn note(&self) {
+        let Ok(Some(usual)) = Self::usual() else { return };
+        if usual.state == self.state {
+            return;
+        }
+        if let Err(error) = self.note_at(&usual.state.join(HOMES)) {
+            tracing::warn!(%error, "cannot note where this home is; other homes do not know of it");
+        }
+    }
+
+    fn note_at(&self, dir: &Path) -> io::Result<()> {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        for entry in dir.read_dir()?.flatten() {
+            // Of a home that is gone.
+            if !entry.path().exists() {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+        // A directory that has been moved keeps its name here, which then leads to it again.
+        let found = self.state.metadata()?;
+        let name = dir.join(format!("{:x}-{:x}", found.dev(), found.ino()));
+        if name.read_link().is_ok_and(|target| target == self.state) {
+            return Ok(());
+        }
+        let _ = std::fs::remove_file(&name);
+        match std::os::unix::fs::symlink(&self.state, &name) {
+            // Another process of this home has just done the same.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            done => done,
+        }
+    }
+}
+
+/// Closes these to sessions, but for the projects in them.
+pub(crate) fn forbid(directories: Vec<PathBuf>, noted_in: Vec<PathBuf>) -> Forbidden {
+    Forbidden::named(Named { directories, noted_in, open: Some(PROJECTS.into()) })
 }
 
 fn absolute(name: &str) -> Result<Option<PathBuf>> {
@@ -49,5 +124,32 @@ fn absolute(name: &str) -> Result<Option<PathBuf>> {
             }
             Ok(Some(path))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! A home that is elsewhere is noted once, and forgotten when it is gone.
+
+    use super::*;
+
+    #[test]
+    fn homes_that_are_elsewhere_are_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let (usual, elsewhere) = (dir.path().join("usual"), dir.path().join("elsewhere"));
+        std::fs::create_dir(&elsewhere).unwrap();
+        let home = Home::at(elsewhere.clone());
+        let before = forbid(Vec::new(), vec![usual.join(HOMES)]);
+        for _ in 0..2 {
+            home.note_at(&usual.join(HOMES)).unwrap();
+            assert_eq!(before.renewed().paths(), [elsewhere.canonicalize().unwrap()]);
+        }
+        assert!(before.renewed().covers(&elsewhere) && !before.covers(&elsewhere));
+        assert!(!before.renewed().covers(&elsewhere.join(PROJECTS)));
+        std::fs::remove_dir(&elsewhere).unwrap();
+        assert!(before.renewed().paths().is_empty());
+        std::fs::create_dir(dir.path().join("other")).unwrap();
+        Home::at(dir.path().join("other")).note_at(&usual.join(HOMES)).unwrap();
+        assert_eq!(usual.join(HOMES).read_dir().unwrap().count(), 1);
     }
 }

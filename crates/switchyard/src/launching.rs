@@ -1,5 +1,6 @@
 //! From the name of an agent to the command that starts it as an ACP agent.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use sessions::host::{AgentCommand, Manners};
 
 use crate::agents;
 use crate::config::Config;
-use crate::native::NATIVE;
+use crate::native::{self, NATIVE};
 use crate::outcome::{Failure, NOT_FOUND};
 use crate::world::{ADAPTER_VERB, DEMO_VERB, NATIVE_VERB, make_private_dir};
 
@@ -65,7 +66,11 @@ pub(crate) async fn agent_command(
     }
     if name == NATIVE {
         let file = config.home.config.clone().into();
-        let args = vec![NATIVE_VERB.into(), "--config".into(), file];
+        let mut args = vec![NATIVE_VERB.into(), "--config".into(), file];
+        args.extend(["--state".into(), config.home.state.clone().into()]);
+        for dir in config.home.forbidden().paths() {
+            args.extend(["--forbid".into(), dir.into()]);
+        }
         return Ok(command(name.to_owned(), own_program()?, args));
     }
     Err(Failure::new(NOT_FOUND, format!("there is no agent `{name}`")).hint(format!(
@@ -81,6 +86,7 @@ async fn named(
     definition: &Definition,
 ) -> Result<AgentCommand, Failure> {
     let ready = agents::ready(config, definition).await?;
+    let hidden = hidden_keys(config, definition);
     let form = definition.forms.get(ready.form).context("a form that its definition lacks")?;
     let name = definition.id.clone();
     let bad = |error: argv::ArgvError| {
@@ -102,8 +108,9 @@ async fn named(
     // Also for an adapter: what cannot be had is told before anything starts.
     let args = argv::arguments(form, &values).map_err(bad)?;
     if form.is_acp() {
-        let env =
+        let mut env =
             Machine::here().environment(definition, Some(form), wanted.permissions, &ready.program);
+        env.strip.extend(hidden);
         let all = definition.prefix_args.iter().chain(&args).map(OsString::from).collect();
         return Ok(AgentCommand {
             name,
@@ -150,10 +157,22 @@ async fn named(
         program: own_program()?,
         args,
         cwd: wanted.cwd.to_owned(),
-        env: bus::Environment::default(),
+        env: bus::Environment { strip: hidden, ..bus::Environment::default() },
         is_named: true,
         manners: Manners { takes_system_prompt: true, ..Manners::default() },
     })
+}
+
+/// Keys of the built-in agent's endpoints that this agent has no use for. Whoever may look into
+/// its processes, such as a command of another session, would find them there.
+fn hidden_keys(config: &Config, definition: &Definition) -> BTreeSet<OsString> {
+    let is_its_own = |name: &String| {
+        definition.auth.any_provider
+            || definition.auth.env.contains(name)
+            || definition.env.set.contains_key(name)
+    };
+    let names = native::key_names(config).into_iter();
+    names.filter(|name| !is_its_own(name)).map(OsString::from).collect()
 }
 
 fn own_program() -> Result<OsString, Failure> {

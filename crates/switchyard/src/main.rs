@@ -20,6 +20,7 @@ mod cli_serve;
 mod config;
 mod config_serve;
 mod config_show;
+mod config_user;
 mod control;
 mod daemon_verbs;
 mod follow;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
         return agent::native::sandbox::launcher_main(&args);
     }
     hide_environment();
+    ::bus::give_large_memory_back();
     // Also before any thread: what was meant for this process alone leaves the environment.
     let inherited = activation::inherited();
     // One protocol on one pair of pipes: handing messages from thread to thread would cost
@@ -112,7 +114,7 @@ async fn dispatch(
     logging: &Logging,
     inherited: Result<Inherited, ActivationError>,
 ) -> Result<ExitCode, Failure> {
-    let is_adapter = matches!(cli.verb, Verb::Adapter(_) | Verb::NativeAgent);
+    let is_adapter = matches!(cli.verb, Verb::Adapter(_) | Verb::NativeAgent(_));
     // `--config` of the bus is its own file, as with stdio Bus.
     let is_bus = matches!(cli.verb, Verb::Bus(_));
     // Whoever started an adapter has read the file, if there is one.
@@ -170,7 +172,7 @@ async fn obey(
         Verb::Attach(args) => attach::attach(args, config).await,
         Verb::Sessions(verb) => sessions_verbs::dispatch(verb, config).await,
         Verb::Cancel { session } => sessions_verbs::cancel(&session, config).await,
-        Verb::NativeAgent => native::serve(config).await,
+        Verb::NativeAgent(args) => native::serve(args, config).await,
         Verb::Adapter(args) => adapter::serve(args, config).await,
         Verb::Agents(args) => agents_verbs::dispatch(args, config).await,
         Verb::Translate(args) => translate::translate(&args),

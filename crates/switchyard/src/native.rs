@@ -1,5 +1,6 @@
 //! The built-in agent: as a process of its own, and what there is to say about it.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -9,11 +10,13 @@ use agent::native::models::Models;
 use agent::native::sandbox::{self, Sandbox};
 use agent::native::{self, scene};
 use anyhow::Context as _;
+use clap::Args;
 use serde_json::{Value, json};
 use store::SqliteLog;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
+use crate::home;
 use crate::outcome::Failure;
 use crate::paint::Paint;
 use crate::signals::Signals;
@@ -21,9 +24,25 @@ use crate::{stdio, world};
 
 pub(crate) const NATIVE: &str = "native";
 
+/// What whoever starts it knows, and its environment does not say.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Where its journal is; in the usual place otherwise
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// A directory that no session touches; may be given several times
+    #[arg(long = "forbid", value_name = "DIR")]
+    pub(crate) forbidden: Vec<PathBuf>,
+}
+
 /// Serves one client on stdin and stdout until it goes.
-pub(crate) async fn serve(config: Config) -> Result<ExitCode, Failure> {
-    let dir = config.home.state.join(NATIVE);
+pub(crate) async fn serve(args: Arguments, config: Config) -> Result<ExitCode, Failure> {
+    let Arguments { state, forbidden } = args;
+    let dir = state.unwrap_or_else(|| config.home.state.clone()).join(NATIVE);
+    let forbidden = match forbidden.is_empty() {
+        true => config.home.forbidden(),
+        false => home::forbid(forbidden, Vec::new()),
+    };
     world::make_private_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let log = Arc::new(SqliteLog::open(&dir, config.store_options())?);
     let table = &config.file.native;
@@ -33,7 +52,8 @@ pub(crate) async fn serve(config: Config) -> Result<ExitCode, Failure> {
     let keys = resolved.endpoints.iter().map(|endpoint| endpoint.key_name.clone().into());
     tools.commands.secrets.extend(keys);
     tools.commands_dir = Some(config.home.config.with_file_name("commands"));
-    tools.sandbox = Sandbox::detect(table.sandbox()).await.hiding(&config.home.state);
+    tools.sandbox = Sandbox::detect(table.sandbox()).await.hiding(&forbidden);
+    tools.forbidden = forbidden;
     tools.webfetch.allow_private = table.fetch_private;
     tools.context = table.context();
     let setup = native::Setup {
@@ -57,6 +77,12 @@ pub(crate) async fn serve(config: Config) -> Result<ExitCode, Failure> {
     }
     serving.await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The variables with its endpoints' keys, as far as the configuration can be understood.
+pub(crate) fn key_names(config: &Config) -> Vec<String> {
+    let endpoints = resolve(config).map(|resolved| resolved.endpoints).unwrap_or_default();
+    endpoints.into_iter().map(|endpoint| endpoint.key_name).collect()
 }
 
 /// The MCP servers of every session.

@@ -69,7 +69,11 @@ pub(crate) async fn serve(
     let mut announcing = Announcing::start(webhook, &daemon, doors.base())?;
     presence.announce(&doors)?;
     let link = login.new_link(&doors.base()).context("cannot make a login link")?;
-    format::print(&format!("switchyard serve: {} · log in: {link}\n", doors.base()))?;
+    let way = match terminal::somebody_reads_stdout() {
+        true => link.clone(),
+        false => "`switchyard token login` makes a link".to_owned(),
+    };
+    format::print(&format!("switchyard serve: {} · log in: {way}\n", doors.base()))?;
     if !server::page::is_built() {
         terminal::say("this build has no web page; `make web` and building again puts it in");
     }
@@ -127,7 +131,7 @@ async fn assemble(
     let desk = Desk::with_pools(yard, agents, policy, Some(pools));
     let weak = Arc::downgrade(&desk);
     metrics.warm_pools_from(move || weak.upgrade().map(|desk| ready(&desk)).unwrap_or_default());
-    let projects_dir = wanted.projects.clone().unwrap_or_else(|| state.join("projects"));
+    let projects_dir = wanted.projects.clone().unwrap_or_else(|| config.home.projects());
     let sessions_dir = state.join("sessions");
     for dir in [&projects_dir, &sessions_dir] {
         let made = world::make_private_dir(dir);

@@ -47,6 +47,15 @@ pub(crate) async fn reader_gone() {
     }
 }
 
+/// Whether what is printed goes to somebody, a terminal or whoever started us, and not into a
+/// file or the journal, where others may find it later.
+pub(crate) fn somebody_reads_stdout() -> bool {
+    use rustix::fs::FileType;
+    let kind =
+        rustix::fs::fstat(std::io::stdout()).map(|found| FileType::from_raw_mode(found.st_mode));
+    matches!(kind, Ok(FileType::CharacterDevice | FileType::Fifo))
+}
+
 /// Someone sits there who can be asked.
 pub(crate) fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()

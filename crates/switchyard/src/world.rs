@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::outcome::{Failure, NOT_FOUND};
 
 /// Hidden verbs under which the binary starts itself.
-pub(crate) const KEEPER_VERB: &str = "__keeper";
+pub(crate) const KEEPER_VERB: &str = bus::keeper::VERB;
 pub(crate) const DEMO_VERB: &str = "demo-agent";
 pub(crate) const NATIVE_VERB: &str = "native-agent";
 pub(crate) const ADAPTER_VERB: &str = "adapter";
@@ -55,6 +55,7 @@ fn check_private(dir: &Path) -> Result<(), Failure> {
 /// The log, swept of what an earlier crash left, ready to run sessions.
 pub(crate) async fn open_yard(config: &Config) -> Result<Yard, Failure> {
     let log = open_log(config)?;
+    config.home.note();
     sweep(config).await;
     let setup = WorkerSetup {
         keeper_exe: own_exe(),

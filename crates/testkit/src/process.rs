@@ -17,6 +17,11 @@ pub const MARK: &str = "TESTKIT_MARK";
 
 const POLL_EVERY: Duration = Duration::from_millis(5);
 
+/// What is in the directory of a test.
+const HOME: &str = "yard";
+const USER: &str = "home";
+const WORK: &str = "work";
+
 // Where the user's own configuration would come from.
 const USER_VARIABLES: [&str; 5] =
     ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"];
@@ -24,30 +29,37 @@ const USER_VARIABLES: [&str; 5] =
 #[derive(Debug)]
 pub struct Yard {
     exe: PathBuf,
-    home: tempfile::TempDir,
+    dir: tempfile::TempDir,
+    home: PathBuf,
     mark: String,
 }
 
 /// The binary at `exe` with a fresh home.
 pub fn switchyard(exe: impl Into<PathBuf>) -> Yard {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let home = tempfile::Builder::new().prefix("yard-").tempdir().unwrap();
-    for dir in ["home", "work"] {
-        std::fs::create_dir(home.path().join(dir)).unwrap();
+    let dir = tempfile::Builder::new().prefix("yard-").tempdir().unwrap();
+    for name in [HOME, USER, WORK] {
+        std::fs::create_dir(dir.path().join(name)).unwrap();
     }
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
-    Yard { exe: exe.into(), home, mark: format!("{}-{n}", std::process::id()) }
+    let home = dir.path().join(HOME);
+    Yard { exe: exe.into(), dir, home, mark: format!("{}-{n}", std::process::id()) }
 }
 
 impl Yard {
-    /// `SWITCHYARD_HOME`.
+    /// `SWITCHYARD_HOME`, which no session may touch.
     pub fn home(&self) -> &Path {
-        self.home.path()
+        &self.home
+    }
+
+    /// `HOME`, the user's.
+    pub fn user(&self) -> PathBuf {
+        self.dir.path().join(USER)
     }
 
     /// An empty directory for sessions to work in.
     pub fn work(&self) -> PathBuf {
-        self.home.path().join("work")
+        self.dir.path().join(WORK)
     }
 
     pub fn exe(&self) -> &Path {
@@ -87,7 +99,7 @@ impl Yard {
             .args(args)
             .current_dir(self.work())
             .env("SWITCHYARD_HOME", self.home())
-            .env("HOME", self.home().join("home"))
+            .env("HOME", self.user())
             .env(MARK, &self.mark);
         command
     }

@@ -6,6 +6,7 @@
 
 mod envelope;
 mod event;
+mod hidden;
 mod ids;
 mod json;
 mod lines;
@@ -14,11 +15,13 @@ mod rpc;
 mod screen;
 mod splice;
 mod tool_kind;
+mod twins;
 
 pub mod limits;
 
 pub use envelope::{Envelope, Span, Unreadable};
 pub use event::{Draft, Event, Kind, Millis, Seq};
+pub use hidden::{is_hidden, show_hidden};
 pub use ids::{CallId, Id36, InvalidId, SessionId, TurnId};
 pub use json::{Json, NotJson};
 pub use lines::{LineError, LineSplitter};
@@ -27,6 +30,7 @@ pub use rpc::{RpcError, RpcId, codes, error_line, notification_line, request_lin
 pub use screen::{fenced, last_screen};
 pub use splice::{remove_member, set_member};
 pub use tool_kind::ToolKind;
+pub use twins::has_twins;
 
 // What is fuzzed names the crate from outside, and is tried in its tests, too.
 #[cfg(test)]

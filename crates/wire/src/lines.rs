@@ -8,6 +8,9 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 
+/// A line of this size does not share its memory with what follows.
+const LARGE_BYTES: usize = 1 << 20;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     #[error("a line is longer than {limit} bytes; it was skipped")]
@@ -50,6 +53,10 @@ impl LineSplitter {
             let mut line = self.buffer.split_to(self.n_scanned + found);
             self.buffer.advance(1);
             self.n_scanned = 0;
+            if line.len() > LARGE_BYTES {
+                // What comes next would otherwise keep all of this line's memory.
+                self.buffer = BytesMut::from(self.buffer.as_ref());
+            }
             if std::mem::take(&mut self.is_skipping) {
                 continue;
             }

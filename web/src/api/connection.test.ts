@@ -2,8 +2,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Connection } from "./connection";
 import { followSession } from "./events";
+import { forgetPass, keepPass } from "./pass";
 import { onUnauthorized } from "./request";
-import { keepPageSecret } from "./secret";
+import { forgetPageSecret, keepPageSecret } from "./secret";
 import { standing } from "./standing";
 import type { LogEvent } from "./types";
 
@@ -65,11 +66,14 @@ beforeEach(() => {
   plain = () => Promise.reject(new TypeError("failed to fetch"));
   vi.stubGlobal("WebSocket", FakeSocket);
   vi.stubGlobal("fetch", () => Promise.resolve(plain()));
-  keepPageSecret("sy_page");
+  keepPageSecret("sy_secret");
+  keepPass("sy_page");
 });
 
 afterEach(() => {
   close?.();
+  forgetPageSecret();
+  forgetPass();
   vi.unstubAllGlobals();
 });
 

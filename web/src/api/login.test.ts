@@ -2,6 +2,8 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { codeIn, logIn, logOut, rememberWanted, takeWanted } from "./login";
 import { askWhoIAm, forgetMe, may, type Me } from "./me";
+import { forgetPass, keepPass } from "./pass";
+import { forgetPageSecret, keepPageSecret } from "./secret";
 
 describe("a pasted code", () => {
   it("is found in a link, in its end and alone", () => {
@@ -36,17 +38,35 @@ describe("where somebody wanted to go", () => {
 });
 
 describe("coming in and going out", () => {
-  it("keeps the secret of this page, shows it with every request, and forgets it", async () => {
+  it("shows its pass with every request, its secret to nobody, and forgets both", async () => {
     const shown: (string | null)[] = [];
     vi.stubGlobal("fetch", async (path: string, order: RequestInit) => {
       shown.push(new Headers(order.headers).get("X-Switchyard-Page"));
-      const body = path === "/v1/login" ? { pageSecret: "sy_x" } : { you: { role: "admin" } };
+      expect(JSON.stringify([[...new Headers(order.headers)], order.body])).not.toContain("sy_secret");
+      const body = path === "/v1/login" ? { pageSecret: "sy_secret", pass: "sy_x" } : { you: { role: "admin" } };
       return new Response(path === "/v1/logout" ? null : JSON.stringify(body), { status: path === "/v1/logout" ? 204 : 200 });
     });
     await logIn("code");
     await logOut();
     await askWhoIAm();
     expect(shown).toEqual([null, "sy_x", "sy_x", null]);
+  });
+});
+
+describe("a link that was used before", () => {
+  it("ends no login, and is handed in without anything of that login", async () => {
+    keepPageSecret("sy_secret");
+    keepPass("sy_x");
+    const shown: (string | null)[] = [];
+    vi.stubGlobal("fetch", async (path: string, order: RequestInit) => {
+      shown.push(new Headers(order.headers).get("X-Switchyard-Page"));
+      return path === "/v1/login" ? new Response("{}", { status: 401 }) : Response.json({ you: { role: "admin" } });
+    });
+    await expect(logIn("code")).rejects.toMatchObject({ status: 401 });
+    await askWhoIAm();
+    expect(shown).toEqual([null, "sy_x"]);
+    forgetPageSecret();
+    forgetPass();
   });
 });
 

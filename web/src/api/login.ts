@@ -1,6 +1,7 @@
 // Coming in and going out: the code of a login link is traded for a cookie that scripts
 // cannot read, and the secret that this page shows beside it.
 import { askWhoIAm, forgetMe } from "./me";
+import { forgetPass, keepPass } from "./pass";
 import { request, requestJson } from "./request";
 import { forgetPageSecret, keepPageSecret } from "./secret";
 
@@ -11,14 +12,17 @@ const WANTED = "switchyard.wanted";
 const WANTED_FOR = 10 * 60_000;
 
 export async function logIn(code: string): Promise<void> {
-  const { pageSecret } = await requestJson<{ pageSecret: string }>("/v1/login", { method: "POST", json: { code } });
-  keepPageSecret(pageSecret);
+  const asking = { method: "POST", json: { code }, isForAll: true } as const;
+  const given = await requestJson<{ pageSecret: string; pass: string }>("/v1/login", asking);
+  keepPageSecret(given.pageSecret);
+  keepPass(given.pass);
   await askWhoIAm();
 }
 
 export async function logOut(): Promise<void> {
   await request("/v1/logout", { method: "POST" });
   forgetPageSecret();
+  forgetPass();
   forgetMe();
 }
 

@@ -2,8 +2,12 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { asProblem, isAbort } from "./problem";
 import { request, requestJson } from "./request";
+import { forgetPageSecret } from "./secret";
 
-beforeEach(() => vi.useFakeTimers());
+beforeEach(() => {
+  forgetPageSecret();
+  vi.useFakeTimers();
+});
 afterEach(() => {
   vi.useRealTimers();
   vi.unstubAllGlobals();

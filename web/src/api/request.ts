@@ -1,7 +1,7 @@
 // The one door to the daemon: every request of the page goes through `request`, so that a
 // header, a prefix or a way to log in is added in one place.
 import { isAbort, Problem, problemOf, unanswered, unreachable } from "./problem";
-import { pageSecret } from "./secret";
+import { currentPass, forgetPass } from "./pass";
 
 export interface Asking {
   method?: "GET" | "POST" | "PATCH" | "DELETE";
@@ -12,6 +12,8 @@ export interface Asking {
   bytes?: Blob;
   headers?: Record<string, string>;
   signal?: AbortSignal;
+  /** Everybody may ask: what this page knows is neither shown nor proved. */
+  isForAll?: boolean;
   /** How long the answer may let us wait, in milliseconds. */
   patience?: number;
 }
@@ -46,12 +48,14 @@ async function ask<T>(path: string, asking: Asking, read: (response: Response) =
   const timer = setTimeout(() => limit.abort(), patience);
   const signal = asking.signal ? AbortSignal.any([asking.signal, limit.signal]) : limit.signal;
   try {
-    const response = await send(path, asking, signal);
+    const response = await sendProved(path, asking, signal);
     if (response.ok) return await read(response);
-    if (response.status === 401) for (const listener of shutOut) listener();
     throw await problemOf(response);
   } catch (error) {
-    if (error instanceof Problem) throw error;
+    if (error instanceof Problem) {
+      if (error.status === 401) for (const listener of shutOut) listener();
+      throw error;
+    }
     if (asking.signal?.aborted) throw error;
     if (limit.signal.aborted) throw unanswered(patience);
     if (isAbort(error)) throw error;
@@ -61,10 +65,22 @@ async function ask<T>(path: string, asking: Asking, read: (response: Response) =
   }
 }
 
-function send(path: string, asking: Asking, signal: AbortSignal): Promise<Response> {
+/** A pass that is not known any more is replaced by another, once. */
+async function sendProved(path: string, asking: Asking, signal: AbortSignal): Promise<Response> {
+  const current = asking.isForAll ? undefined : currentPass();
+  const pass = current instanceof Promise ? await current : current;
+  if (signal.aborted) throw new DOMException("", "AbortError");
+  const response = await send(path, asking, signal, pass);
+  if (response.status !== 401 || !pass) return response;
+  const { code } = await problemOf(response.clone());
+  if (code !== "login-unproved") return response;
+  forgetPass(pass);
+  return await send(path, asking, signal, await currentPass());
+}
+
+function send(path: string, asking: Asking, signal: AbortSignal, pass: string | undefined): Promise<Response> {
   const headers = new Headers(asking.headers);
-  const secret = pageSecret();
-  if (secret) headers.set("X-Switchyard-Page", secret);
+  if (pass) headers.set("X-Switchyard-Page", pass);
   let body: BodyInit | undefined;
   if (asking.json !== undefined) {
     headers.set("Content-Type", "application/json");

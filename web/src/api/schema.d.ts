@@ -157,6 +157,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/login/challenge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Proves that this is the daemon that the page logged in to. */
+        post: operations["challenge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/login/prove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Trades the page's proof for a pass. */
+        post: operations["prove"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/logout": {
         parameters: {
             query?: never;
@@ -603,6 +637,19 @@ export interface components {
             version: string;
             you: components["schemas"]["You"];
         };
+        Challenge: {
+            /** @description What the page shall prove itself over. */
+            nonce: string;
+            /**
+             * @description Base64url of HMAC-SHA-256, keyed with the SHA-256 of the page's secret, over `daemon`, the
+             *     address as the page has it, its nonce and ours, one in each line.
+             */
+            proof: string;
+        };
+        ChallengeRequest: {
+            /** @description What the daemon shall prove itself over; made anew for each. */
+            nonce: string;
+        };
         /** @description What is to be changed; what is left out stays. */
         Changes: {
             effort?: string | null;
@@ -692,8 +739,10 @@ export interface components {
             link: string;
         };
         LoggedIn: {
-            /** @description To be sent as `X-Switchyard-Page` with every request that comes with the cookie. */
+            /** @description To be kept by the page, and sent to nobody: proofs are made with it. */
             pageSecret: string;
+            /** @description To be sent as `X-Switchyard-Page` with every request that comes with the cookie. */
+            pass: string;
         };
         LoginRequest: {
             /** @description From the link that `switchyard serve` printed. */
@@ -742,6 +791,13 @@ export interface components {
             startsLater?: boolean;
             systemPrompt?: string | null;
             title?: string | null;
+        };
+        Pass: {
+            /**
+             * @description To be sent as `X-Switchyard-Page` with every request that comes with the cookie; good for
+             *     as long as this daemon runs.
+             */
+            pass: string;
         };
         /** @description A question that waits for a person. */
         Permission: {
@@ -808,6 +864,12 @@ export interface components {
             title: string;
             /** @description `urn:switchyard:problem:…`; does not change between versions. */
             type: string;
+        };
+        ProofRequest: {
+            /** @description The daemon's, from the challenge. */
+            nonce: string;
+            /** @description As the daemon's, with `page` in place of `daemon`. */
+            proof: string;
         };
         Queue: {
             /** @description The prompts that wait, in order. */
@@ -1266,6 +1328,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Link"];
+                };
+            };
+        };
+    };
+    challenge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChallengeRequest"];
+            };
+        };
+        responses: {
+            /** @description The proof. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Challenge"];
+                };
+            };
+            /** @description There is no such login. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    prove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProofRequest"];
+            };
+        };
+        responses: {
+            /** @description The pass. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pass"];
+                };
+            };
+            /** @description There is no such login, or the proof is wrong. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
         };

@@ -1,12 +1,12 @@
 // The half of a login that is this page's own.
 //
 // The browser sends the login's cookie to every port of the daemon's host, so the cookie alone
-// opens nothing. The secret is kept where only pages of this very origin can read it, and
-// goes with every request.
+// opens nothing. The secret is kept where only pages of this very origin can read it, and is sent
+// to nobody: `pass` proves with it that we have it.
 
 const KEY = "switchyard.page";
 
-/** What `request` shows beside the cookie, if this browser is logged in. */
+/** There if this browser is logged in. */
 export function pageSecret(): string | null {
   try {
     return localStorage.getItem(KEY);

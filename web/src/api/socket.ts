@@ -4,7 +4,7 @@
 // all of its tabs together, and streams that never end would use them up.
 import { asProblem, isAbort, Problem } from "./problem";
 import { queryOf, request, type Asking } from "./request";
-import { pageSecret } from "./secret";
+import { currentPass } from "./pass";
 
 export interface Frame {
   id?: string;
@@ -30,15 +30,22 @@ const SILENCE = 35_000;
 
 /** Listens until the stream is over, in whatever way. Throws a `Problem` if it never began. */
 export async function hear(hearing: Hearing): Promise<void> {
-  if (await read(hearing)) return;
+  const pass = await currentPass();
+  if (await read(hearing, pass)) return;
+  if (hearing.signal.aborted) return;
+  const why = await whyRefused(hearing);
+  // To be told why, we may have had to prove ourselves to a daemon that was started since.
+  const newer = await currentPass();
+  if (newer === pass) throw why;
+  if (await read(hearing, newer)) return;
   if (!hearing.signal.aborted) throw await whyRefused(hearing);
 }
 
 /** Says whether the socket was ever open. */
-function read({ path, query, signal, onOpen, onFrame }: Hearing): Promise<boolean> {
+function read({ path, query, signal, onOpen, onFrame }: Hearing, pass: string | undefined): Promise<boolean> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve(false);
-    const socket = socketTo(path + queryOf(query));
+    const socket = socketTo(path + queryOf(query), pass);
     let wasOpen = false;
     const end = () => {
       clearTimeout(alarm);
@@ -66,11 +73,10 @@ function read({ path, query, signal, onOpen, onFrame }: Hearing): Promise<boolea
   });
 }
 
-function socketTo(target: string): WebSocket {
-  const secret = pageSecret();
+function socketTo(target: string, pass: string | undefined): WebSocket {
   const url = new URL(target, location.href);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-  return new WebSocket(url, ["switchyard.batch.v1", ...(secret ? [`switchyard-page.${secret}`] : [])]);
+  return new WebSocket(url, ["switchyard.batch.v1", ...(pass ? [`switchyard-page.${pass}`] : [])]);
 }
 
 /** Browsers do not tell why a handshake failed, so the same is asked for once more, plainly. */

@@ -22,8 +22,8 @@ pub struct Abilities {
     pub reads_files: bool,
     pub writes_files: bool,
     pub has_terminals: bool,
-    /// Refuses to read what a rule denies, and can be asked about any file.
-    pub denies_reads: bool,
+    /// Has rules, and can be asked about what is done without its help.
+    pub checks: bool,
     /// Shows `compaction_update`.
     pub shows_compaction: bool,
     /// Shows `notice`.
@@ -38,7 +38,7 @@ impl Abilities {
         Self {
             reads_files: is(&capabilities["fs"]["readTextFile"]),
             writes_files: is(&capabilities["fs"]["writeTextFile"]),
-            denies_reads: is(&capabilities["_meta"]["switchyard"]["deniesReads"]),
+            checks: is(&capabilities["_meta"]["switchyard"]["checks"]),
             has_terminals: is(&capabilities["terminal"]),
             shows_compaction: has(&capabilities["session"]["compaction"]),
             shows_notices: has(&capabilities["session"]["notices"]),
@@ -108,13 +108,15 @@ impl Client {
         }
     }
 
-    /// What a rule of the client says against reading a file, if one does.
-    pub async fn denial(&self, path: &str) -> Result<Option<String>, CallError> {
-        let first_line = json!({ "path": path, "line": 1, "limit": 1 });
-        match self.call("fs/read_text_file", first_line, Some(FILE_WITHIN)).await {
+    /// What a rule of the client says against something that is about to be done without its
+    /// help: the `deed` has a `kind` as tool calls have it, and `paths` or a `command`.
+    pub async fn denial(&self, deed: Value) -> Result<Option<String>, CallError> {
+        if !self.can.checks {
+            return Ok(None);
+        }
+        match self.call("_switchyard/check", deed, Some(FILE_WITHIN)).await {
+            Ok(_) => Ok(None),
             Err(CallError::Refused(error)) if error.is_denied() => Ok(Some(error.message)),
-            // Whatever else it is, such as no text, no rule is against it.
-            Ok(_) | Err(CallError::Refused(_)) => Ok(None),
             Err(error) => Err(error),
         }
     }

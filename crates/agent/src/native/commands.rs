@@ -21,6 +21,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::sandbox::Refused;
 use super::scene::Scene;
 use super::tools::ToolError;
@@ -97,6 +99,8 @@ pub enum CommandError {
     Terminal(#[from] bus::connection::CallError),
     #[error("the client made a terminal without an id")]
     NoTerminal,
+    #[error("the command may not be run: {0}")]
+    Denied(String),
     #[error(transparent)]
     Refused(#[from] Refused),
 }
@@ -113,9 +117,14 @@ pub async fn run(scene: &Scene, order: Order) -> Result<Finished, CommandError> 
     let has_terminal = scene.session.client.can.has_terminals
         && settings.commands.in_clients_terminal
         && !settings.sandbox.is_on();
-    match has_terminal {
-        true => terminal::run(scene, order).await,
-        false => own::run(scene, order).await,
+    if has_terminal {
+        return terminal::run(scene, order).await;
+    }
+    // A terminal of the client would have been refused.
+    let deed = json!({ "kind": "execute", "command": order.line });
+    match scene.session.client.denial(deed).await? {
+        Some(why) => Err(CommandError::Denied(why)),
+        None => own::run(scene, order).await,
     }
 }
 

@@ -16,12 +16,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bus::connection::CallError;
 use roots::{Facts, Kind, Place, Roots};
+use serde_json::json;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::client::Client;
 use super::tools::ToolError;
 
 mod changing;
+mod deed;
 pub(super) mod difference;
 mod missing;
 pub(super) mod protected;
@@ -29,6 +31,7 @@ mod seen;
 pub(super) mod text;
 
 pub(super) use changing::Change;
+pub(super) use deed::Deed;
 use seen::Seen;
 pub(super) use text::Text;
 
@@ -110,7 +113,7 @@ impl Files {
         if let Some(bytes) = &on_disk
             && text::is_binary(bytes)
         {
-            self.check_denied(place.path()).await?;
+            self.check_denied(Deed::Read, place.path()).await?;
             let n_bytes = bytes.len();
             return Err(ToolError::new(format_args!(
                 "`{shown}` is a binary file of {n_bytes} bytes, not text"
@@ -196,23 +199,23 @@ impl Files {
         self.blocking(move |shared| work(&shared.roots)).await
     }
 
-    /// Files that are read without the client's help are first asked about where it has rules.
+    /// What is done to files without the client's help is first asked about where it has rules.
     /// An error says which rule denies it.
-    pub(super) async fn check_denied(&self, path: &Path) -> Result<(), ToolError> {
-        let client = &self.shared.client;
-        let Some(name) = path.to_str().filter(|_| client.can.denies_reads) else { return Ok(()) };
-        match client.denial(name).await {
+    pub(super) async fn check_denied(&self, kind: Deed, path: &Path) -> Result<(), ToolError> {
+        let deed = json!({ "kind": kind.name(), "paths": [path.to_string_lossy()] });
+        match self.shared.client.denial(deed).await {
             Ok(None) => Ok(()),
-            Ok(Some(why)) => Err(self.denied(path, &why)),
+            Ok(Some(why)) => Err(self.denied(kind, path, &why)),
             Err(error) => Err(ToolError::new(format_args!(
-                "the client could not be asked whether `{name}` may be read: {error}"
+                "the client could not be asked about `{}`: {error}",
+                path.display()
             ))),
         }
     }
 
-    fn denied(&self, path: &Path, why: &str) -> ToolError {
+    fn denied(&self, kind: Deed, path: &Path, why: &str) -> ToolError {
         let shown = path.strip_prefix(&self.shared.cwd).unwrap_or(path).display();
-        ToolError::new(format_args!("`{shown}` may not be read: {why}"))
+        ToolError::new(format_args!("`{shown}` may not be {}: {why}", kind.done()))
     }
 
     async fn asked_client(&self, place: &Place) -> Result<Option<String>, ToolError> {
@@ -223,7 +226,7 @@ impl Files {
         match client.read_text(path).await {
             Ok(text) => Ok(Some(text)),
             Err(CallError::Refused(error)) if error.is_denied() => {
-                Err(self.denied(place.path(), &error.message))
+                Err(self.denied(Deed::Read, place.path(), &error.message))
             }
             // It does not have the file, or not as text; the disk may.
             Err(CallError::Refused(error)) => {

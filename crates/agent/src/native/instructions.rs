@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use roots::Owners;
+
 use super::options::Mode;
 
 /// Files that tell an agent about a project; of one directory, the first that is there.
@@ -73,17 +75,18 @@ impl Instructions {
         lines.join("\n")
     }
 
-    /// From the repository's root down to the session's directory. A file that leads out of it
-    /// is none of the project's.
+    /// From the repository's root down to the session's directory. A file that leads out of it,
+    /// or that somebody else left there, is none of the project's.
     fn of_project(&self) -> Vec<(String, PathBuf)> {
-        let dirs: Vec<&Path> = self.cwd.ancestors().take(MAX_DIRS).collect();
-        let n_dirs = dirs.iter().position(|dir| dir.join(".git").exists()).map_or(1, |n| n + 1);
-        let dirs = dirs.get(..n_dirs).unwrap_or_default();
+        let owners = Owners::of(&self.cwd);
+        let n_dirs = owners.n_in_repository(&self.cwd).min(MAX_DIRS);
+        let dirs: Vec<&Path> = self.cwd.ancestors().take(n_dirs).collect();
         let Some(root) = dirs.last().and_then(|root| root.canonicalize().ok()) else {
             return Vec::new();
         };
         let is_inside = |path: &PathBuf| {
-            path.is_file() && path.canonicalize().is_ok_and(|real| real.starts_with(&root))
+            let real = path.canonicalize();
+            path.is_file() && real.is_ok_and(|real| real.starts_with(&root) && owners.own(&real))
         };
         let of_dir = |dir: &&Path| NAMES.iter().map(|name| dir.join(name)).find(is_inside);
         let paths = dirs.iter().rev().filter_map(of_dir);

@@ -15,6 +15,7 @@
 
 mod bubblewrap;
 mod filter;
+mod hidden;
 mod launcher;
 mod placeholders;
 mod places;
@@ -24,6 +25,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use roots::Forbidden;
 use tempfile::TempDir;
 
 pub use launcher::launcher_main;
@@ -54,7 +56,7 @@ pub struct Sandbox {
     /// Made when it is first needed.
     tmp: Arc<Mutex<Option<Arc<TempDir>>>>,
     placeholders: Placeholders,
-    hidden: Vec<PathBuf>,
+    hidden: Forbidden,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +68,12 @@ pub enum Refused {
     NoEnforcer { why: String },
     #[error("the sandbox cannot protect {}, which is a symbolic link; nothing was run", .0.display())]
     Link(PathBuf),
+    #[error(
+        "the workspace holds {}, which is Switchyard's own and cannot be hidden without \
+         bubblewrap; install bubblewrap, or work in a directory without it; nothing was run",
+        .0.display()
+    )]
+    Exposed(PathBuf),
     #[error("the sandbox could not be prepared: {0}; nothing was run")]
     NotPrepared(String),
 }
@@ -102,14 +110,14 @@ impl Sandbox {
         landlock: Result<(), String>,
     ) -> Self {
         let (tmp, placeholders) = (Arc::default(), Placeholders::default());
-        Self { mode, bubblewrap, landlock, tmp, placeholders, hidden: Vec::new() }
+        Self { mode, bubblewrap, landlock, tmp, placeholders, hidden: Forbidden::default() }
     }
 
-    /// Commands see this directory empty, where that can be done: who can speak to our daemon
-    /// can have it run anything.
+    /// Commands do not see these directories: who can speak to our daemon can have it run
+    /// anything.
     #[must_use]
-    pub fn hiding(mut self, directory: &Path) -> Self {
-        self.hidden.extend(directory.canonicalize());
+    pub fn hiding(mut self, directories: &Forbidden) -> Self {
+        self.hidden = directories.clone();
         self
     }
 
@@ -175,7 +183,7 @@ impl Sandbox {
         if roots.iter().any(|root| root.parent().is_none()) {
             return Err(Refused::NotPrepared("the workspace is the whole file system".into()));
         }
-        let places = Places::survey(&roots);
+        let places = Places::survey(&roots, self.hidden.paths());
         let closed = if network { "" } else { ", and there is no network" };
         match (&self.bubblewrap, &self.landlock) {
             // A link cannot be mounted over; Landlock keeps its directory from being changed.
@@ -188,7 +196,7 @@ impl Sandbox {
                     roots: &roots,
                     places: &places,
                     tmp: tmp.path(),
-                    hidden: &self.hidden,
+                    hidden: &hidden::everywhere(&self.hidden),
                 };
                 let argv = bubblewrap.argv(&inside, network, cwd, argv);
                 let what = format!(
@@ -203,14 +211,20 @@ impl Sandbox {
                 })
             }
             (_, _) => {
-                let policy = Policy::new(&roots, places, tmp.path(), network);
+                let hidden = hidden::everywhere(&self.hidden);
+                let is_inside = |path: &&PathBuf| roots.iter().any(|root| path.starts_with(root));
+                if let Some(inside) = hidden.iter().find(is_inside) {
+                    return Err(Refused::Exposed(inside.clone()));
+                }
+                let policy = Policy::new(&roots, places, hidden, tmp.path(), network);
                 let mut held = vec![launcher.into(), LAUNCHER_VERB.into(), policy.to_argument()];
                 held.extend(argv);
                 let what = format!(
                     "only what is in the workspace's directories and in $TMPDIR can be written, \
                      nothing new can be made directly in the workspace's top directory or in \
-                     .git, and the configuration of git, editors and agents cannot be \
-                     changed{closed}; use the file tools where they can do it"
+                     .git, the configuration of git, editors and agents cannot be changed, and \
+                     some directories above the workspace cannot be listed{closed}; use the file \
+                     tools where they can do it"
                 );
                 Ok(Held {
                     argv: held,

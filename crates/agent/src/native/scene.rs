@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use roots::Roots;
+use roots::{Forbidden, Roots};
 
 use super::client::Client;
 use super::commands;
@@ -51,6 +51,8 @@ pub struct Settings {
     pub keeper_exe: PathBuf,
     pub keeper_args: Vec<std::ffi::OsString>,
     pub cgroups: bool,
+    /// What no session touches.
+    pub forbidden: Forbidden,
     /// The user's own slash commands.
     pub commands_dir: Option<PathBuf>,
     pub commands: commands::Settings,
@@ -67,6 +69,7 @@ impl Settings {
             keeper_exe,
             keeper_args,
             cgroups: true,
+            forbidden: Forbidden::default(),
             commands_dir: None,
             commands: commands::Settings::default(),
             sandbox: Sandbox::off(),
@@ -97,7 +100,8 @@ impl SceneOfSession {
     ) -> Result<Self, roots::Error> {
         let mut roots = vec![cwd.clone()];
         roots.extend_from_slice(more);
-        let files = Files::new(cwd.clone(), Roots::open(&roots)?, client.clone());
+        let files =
+            Files::new(cwd.clone(), Roots::open(&roots, &settings.forbidden)?, client.clone());
         let settings = Settings { sandbox: settings.sandbox.for_session(), ..settings };
         Ok(Self { cwd, roots, files, client, settings })
     }

@@ -59,7 +59,11 @@ impl FakeClient {
         let mut inner = self.inner.lock().unwrap();
         inner.calls.push((method.to_owned(), params.clone()));
         let path = params["path"].as_str().unwrap_or_default().to_owned();
+        let told = params["paths"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let is_denied = told.into_iter().any(|path| inner.denied.iter().any(|it| it == path));
         match method {
+            "_switchyard/check" if is_denied => Err(RpcError::denied("denied by rule secrets")),
+            "_switchyard/check" => Ok(Json::trusted("{}")),
             "fs/read_text_file" if inner.denied.contains(&path) => {
                 Err(RpcError::denied("denied by rule secrets"))
             }

@@ -82,6 +82,8 @@ impl std::fmt::Debug for Prepared {
 /// What people see of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shown {
+    /// Of this call, where the tool has calls of several kinds.
+    pub kind: Option<Kind>,
     pub title: String,
     pub locations: Vec<Location>,
     /// A diff of what would be changed, the command that would be run.

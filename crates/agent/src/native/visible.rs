@@ -8,6 +8,7 @@
 use std::fmt::Write as _;
 
 pub(crate) use wire::fenced;
+use wire::{is_hidden, show_hidden as escape};
 
 /// A title is one line in a list.
 const TITLE_CHARS: usize = 200;
@@ -77,23 +78,9 @@ fn is_blank(c: char) -> bool {
     c.is_whitespace() || c == '\u{2800}'
 }
 
-/// Whether a reader would not see it, or see the text around it differently.
+/// Whether a reader would not see it. Joiners are no exception here: a command needs none.
 fn hides(c: char) -> bool {
-    matches!(c,
-        '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
-        | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}')
-}
-
-fn escape(c: char, out: &mut String) {
-    let _ = match u32::from(c) {
-        code @ ..=0xff => write!(out, "\\x{code:02x}"),
-        code => write!(out, "\\u{{{code:x}}}"),
-    };
+    is_hidden(c) || matches!(c, '\u{200c}' | '\u{200d}')
 }
 
 #[cfg(test)]

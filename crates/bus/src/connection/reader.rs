@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 use wire::{LineSplitter, Message, MessageKind, RpcError};
 
-use super::{Incoming, MAX_OPEN_REQUESTS, Outcome, Reply, Shared, Waiter};
+use super::{Incoming, Outcome, Reply, Shared, Waiter};
 
 /// Read at once: what a pipe holds by default, so a flood comes in large batches.
 const READ_BYTES: usize = 64 << 10;
@@ -112,23 +112,18 @@ fn beginning(line: &[u8]) -> String {
     String::from_utf8_lossy(line).chars().take(MAX_CHARS).collect()
 }
 
-/// Notes that the peer waits for an answer. A second request under an id that is still
-/// open could not be answered unambiguously, so it is refused.
+/// Notes that the peer waits for an answer, or refuses to.
 fn open_request(message: Message, shared: &Shared) -> Option<Incoming> {
     let id = message.id();
-    let refusal = {
-        let mut calls = shared.calls();
-        if calls.open.len() >= MAX_OPEN_REQUESTS {
-            "too many requests are open"
-        } else if calls.open.insert(id.clone()) {
-            return Some(Incoming::Request(message));
-        } else {
-            "a request with this id is still open"
+    let opened = shared.calls().open.add(id.clone(), message.body().len());
+    match opened {
+        Ok(()) => Some(Incoming::Request(message)),
+        Err(refusal) => {
+            // A peer that breaks the rules and does not read either gets no answer.
+            let _ = shared.try_send(wire::error_line(&id, &RpcError::invalid_request(refusal)));
+            None
         }
-    };
-    // A peer that breaks the rules and does not read either gets no answer.
-    let _ = shared.try_send(wire::error_line(&id, &RpcError::invalid_request(refusal)));
-    None
+    }
 }
 
 fn settle(message: Message, outcome: Outcome, shared: &Weak<Shared>) -> Incoming {

@@ -1,6 +1,7 @@
 use std::os::unix::fs::symlink;
 
 use super::*;
+use crate::Forbidden;
 
 fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -13,7 +14,7 @@ fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 fn seen(root: &Path, from: &str, bounds: Bounds) -> (Vec<String>, End) {
-    let roots = Roots::open(&[root.to_owned()]).unwrap();
+    let roots = Roots::open(&[root.to_owned()], &Forbidden::default()).unwrap();
     let place = roots.resolve(root, from).unwrap();
     let mut seen = Vec::new();
     let stop = Stop::after(Duration::from_secs(60));
@@ -75,7 +76,7 @@ fn a_walk_has_bounds() {
     let (found, end) = seen(dir.path(), ".", Bounds { depth: 1, ..Bounds::default() });
     assert_eq!((found, end), (vec!["a".into(), "d".into(), "e".into()], End::Whole));
 
-    let roots = Roots::open(&[dir.path().to_owned()]).unwrap();
+    let roots = Roots::open(&[dir.path().to_owned()], &Forbidden::default()).unwrap();
     let place = roots.resolve(dir.path(), ".").unwrap();
     let stop = Stop::after(Duration::ZERO);
     let end = walk(&roots, &place, Bounds::default(), &stop, &mut |_| ControlFlow::Continue(()));

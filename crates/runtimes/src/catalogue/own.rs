@@ -166,7 +166,8 @@ impl Own {
             // We do not know how it wants to be asked.
             version: VersionProbe { args: Vec::new(), ..VersionProbe::default() },
             features: Features::default(),
-            auth: Auth::default(),
+            // What it needs is not known either, and who chose it trusts it with all.
+            auth: Auth { any_provider: true, ..Auth::default() },
             // Looking at a list must not run what is not known to be harmless.
             models: Models::default(),
             reasoning: Reasoning::default(),

@@ -14,7 +14,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use roots::walk::{Bounds, End, Stop, stoppable, walk};
-use roots::{Kind, Roots};
+use roots::{Forbidden, Kind, Roots};
 use serde::{Deserialize, Serialize};
 use sessions::desk::Order;
 use tokio::sync::Semaphore;
@@ -93,11 +93,12 @@ pub(crate) async fn find(
     let order = Order { cwd: record.cwd.clone().into(), ..Order::default() };
     let cwd = daemon.checked(order, &principal)?.cwd;
     let places = daemon.memory.searches.0.clone();
+    let forbidden = daemon.desk.forbidden();
     let found = stoppable(WITHIN, async |stop: Stop| {
         let place = places.acquire_owned().await.ok()?;
         let search = tokio::task::spawn_blocking(move || {
             let _place = place;
-            search(&cwd, best, &stop)
+            search(&cwd, &forbidden, best, &stop)
         });
         // A disk that hangs is not waited for; the search ends when the disk answers.
         tokio::time::timeout(2 * WITHIN, search).await.ok()
@@ -110,8 +111,13 @@ pub(crate) async fn find(
     }
 }
 
-fn search(cwd: &Path, mut best: Best, stop: &Stop) -> Result<FileList, roots::Error> {
-    let opened = Roots::open(&[cwd.to_owned()])?;
+fn search(
+    cwd: &Path,
+    forbidden: &Forbidden,
+    mut best: Best,
+    stop: &Stop,
+) -> Result<FileList, roots::Error> {
+    let opened = Roots::open(&[cwd.to_owned()], forbidden)?;
     let top = opened.resolve(cwd, ".")?;
     let end = walk(&opened, &top, BOUNDS, stop, &mut |found| {
         // A name that is no text cannot be mentioned.

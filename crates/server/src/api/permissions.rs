@@ -212,6 +212,7 @@ pub(crate) async fn answer(
     At((id, request)): At<(String, String)>,
     Body(answer): Body<PermissionAnswer>,
 ) -> Result<Json<Decision>, Problem> {
+    principal.require_a_person()?;
     let record = daemon.visible(&id, &principal).await?;
     let missing = || Problem::not_found(format!("there is no question `{}`", shown(&request)));
     let request_id = CallId::parse(&request).map_err(|_| missing())?;

@@ -277,6 +277,7 @@ pub(crate) async fn create(
         additional_directories: new.additional_directories,
         mcp_servers: new.mcp_servers,
         made_by: Some(principal.name.clone()),
+        is_apart: principal.own_sessions,
         made_for: request.clone().map(Box::new),
         starts_later: new.starts_later,
         limits: new.limits.read()?,

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +16,8 @@ pub enum Peer {
     /// A process of that user, on the daemon's private socket.
     Private {
         uid: u32,
+        /// An agent of ours has started it.
+        is_worker: bool,
     },
     /// A process of that user, on a socket where tokens are asked for.
     Unix {
@@ -27,7 +29,7 @@ impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Net(address) => address.ip().fmt(f),
-            Self::Private { uid } | Self::Unix { uid } => write!(f, "uid {uid}"),
+            Self::Private { uid, .. } | Self::Unix { uid } => write!(f, "uid {uid}"),
         }
     }
 }
@@ -44,7 +46,7 @@ pub(super) enum PeerKey {
 impl Peer {
     pub(super) fn key(&self) -> PeerKey {
         match self {
-            Self::Private { uid } | Self::Unix { uid } => PeerKey::User(*uid),
+            Self::Private { uid, .. } | Self::Unix { uid } => PeerKey::User(*uid),
             Self::Net(address) => match address.ip().to_canonical() {
                 IpAddr::V4(ip) => PeerKey::V4(ip.octets()),
                 IpAddr::V6(ip) => {
@@ -73,6 +75,18 @@ impl Arrival {
         let activity = Arc::default();
         Self { peer, local, is_tls, cut: CancellationToken::new(), activity }
     }
+
+    /// As the kernel would say of a browser of ours.
+    #[cfg(test)]
+    pub(crate) fn of_our_user(self) -> Self {
+        self.of_user(Some(rustix::process::geteuid().as_raw()))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_user(self, user: Option<u32>) -> Self {
+        let _ = self.activity.user.set(user);
+        self
+    }
 }
 
 /// How many requests of a connection are being served, how many ever were, and whether
@@ -83,6 +97,8 @@ pub struct Activity {
     n_ever: AtomicUsize,
     is_known: AtomicBool,
     pub(super) share: Known,
+    /// Who has the other end, if it is on this machine; looked up when it matters.
+    pub(super) user: OnceLock<Option<u32>>,
 }
 
 impl Activity {

@@ -1,7 +1,9 @@
 //! The principal, and what else of a request's way in handlers get.
 
 use axum::extract::FromRequestParts;
+use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::uri::Authority;
 
 use super::{Arrival, credentials};
 use crate::principal::{Principal, Role};
@@ -46,5 +48,32 @@ impl<S: Send + Sync> FromRequestParts<S> for CookieName {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
         Ok(Self(credentials::cookie_name(&parts.headers, &parts.uri)))
+    }
+}
+
+/// How the page that calls us sees our address: `127.0.0.1:7433`.
+#[derive(Debug)]
+pub(crate) struct HostName(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for HostName {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let line = || parts.headers.get(header::HOST)?.to_str().ok();
+        let host = parts.uri.authority().map(Authority::as_str).or_else(line);
+        let host = host.ok_or_else(|| Problem::bad_request("the request names no host"))?;
+        Ok(Self(host.to_ascii_lowercase()))
+    }
+}
+
+/// The cookies of logins that came with a request, for the routes that make something of them.
+#[derive(Debug, Clone)]
+pub(crate) struct LoginCookies(pub(crate) Vec<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for LoginCookies {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        parts.extensions.get::<Self>().cloned().ok_or_else(Problem::unauthorized)
     }
 }

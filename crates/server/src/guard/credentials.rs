@@ -1,7 +1,7 @@
 //! Where a request may carry its token.
 //!
 //! `Authorization: Bearer`; on a WebSocket upgrade also a subprotocol; else the cookie of a
-//! login together with the secret of its page, which is a header, or a subprotocol of a
+//! login together with the pass of its page, which is a header, or a subprotocol of a
 //! WebSocket. Never the address: addresses end up in logs, histories and `Referer`. The first
 //! that is present decides; a bad one is not made good by another.
 //!
@@ -12,7 +12,7 @@ use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 
-use super::{COOKIE, PAGE_SECRET, WS_PAGE, WS_TOKEN, is_upgrade};
+use super::{COOKIE, PAGE_PASS, WS_PAGE, WS_TOKEN, is_upgrade};
 
 /// A page of another port may leave cookies of our name beside ours, and browsers send those
 /// of narrower paths first. This many do not keep a user out; more are not worth hashing.
@@ -26,7 +26,7 @@ pub(super) enum Presented<'a> {
     Cookies {
         cookies: Vec<&'a str>,
         /// What the page shows; said once, or not at all.
-        secret: Option<&'a str>,
+        pass: Option<&'a str>,
     },
 }
 
@@ -49,20 +49,20 @@ pub(super) fn find(parts: &Parts) -> Presented<'_> {
     let cookies: Vec<_> = cookies(headers, &name).take(MAX_COOKIES).collect();
     match cookies.is_empty() {
         true => Presented::Nothing,
-        false => Presented::Cookies { cookies, secret: page_secret(parts) },
+        false => Presented::Cookies { cookies, pass: page_pass(parts) },
     }
 }
 
 /// What the page shows beside the cookie. Said in two ways or twice, it is not said.
-fn page_secret(parts: &Parts) -> Option<&str> {
+fn page_pass(parts: &Parts) -> Option<&str> {
     let headers = &parts.headers;
     if !is_upgrade(parts) {
-        return only(headers, &PAGE_SECRET);
+        return only(headers, &PAGE_PASS);
     }
     let mut offered = protocols(headers).filter_map(|name| name.strip_prefix(WS_PAGE));
-    match (offered.next(), offered.next(), headers.contains_key(PAGE_SECRET)) {
-        (Some(secret), None, false) => Some(secret),
-        (None, _, true) => only(headers, &PAGE_SECRET),
+    match (offered.next(), offered.next(), headers.contains_key(PAGE_PASS)) {
+        (Some(pass), None, false) => Some(pass),
+        (None, _, true) => only(headers, &PAGE_PASS),
         _ => None,
     }
 }
@@ -79,12 +79,18 @@ pub(super) fn cookie_name(headers: &HeaderMap, uri: &Uri) -> String {
     }
 }
 
+/// The cookies of logins here.
+pub(super) fn login_cookies(headers: &HeaderMap, uri: &Uri) -> Vec<String> {
+    let name = cookie_name(headers, uri);
+    cookies(headers, &name).take(MAX_COOKIES).map(str::to_owned).collect()
+}
+
 /// Takes the secrets out of a request that was let in, so that nothing behind the guard can
 /// log or forward them by accident.
 pub(super) fn strip(headers: &mut HeaderMap) {
     headers.remove(header::AUTHORIZATION);
     headers.remove(header::COOKIE);
-    headers.remove(PAGE_SECRET);
+    headers.remove(PAGE_PASS);
     let is_secret = |name: &&str| name.starts_with(WS_TOKEN) || name.starts_with(WS_PAGE);
     if !protocols(headers).any(|name| is_secret(&name)) {
         return;

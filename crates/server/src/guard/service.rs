@@ -18,7 +18,7 @@ use tower::{Service, ServiceExt};
 use super::arrival::Busy;
 use super::shares::Shares;
 use super::tail::{Tail, overdue};
-use super::{Admitted, Arrival, Decision, Guard, content, credentials, headers};
+use super::{Admitted, Arrival, Decision, Guard, LoginCookies, content, credentials, headers};
 use crate::limits::{Fault, HttpLimits, Metered};
 use crate::principal::Principal;
 use crate::problem::Problem;
@@ -135,6 +135,10 @@ impl Guarded {
             return Err(Fault::TooLarge.problem(max_bytes));
         }
         let (body, fault) = Metered::wrap(body, max_bytes, &self.limits);
+        if principal.is_none() {
+            let cookies = credentials::login_cookies(&parts.headers, &parts.uri);
+            parts.extensions.insert(LoginCookies(cookies));
+        }
         credentials::strip(&mut parts.headers);
         if let Some(principal) = principal {
             parts.extensions.insert(principal.clone());

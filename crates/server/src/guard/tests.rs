@@ -9,6 +9,8 @@ struct Case {
     guard: Guard,
     token: String,
     login: BrowserLogin,
+    /// Of a page of that login.
+    pass: String,
 }
 
 fn case() -> Case {
@@ -21,12 +23,13 @@ fn case() -> Case {
     let settings =
         Settings { allow_origins: vec!["https://app.example".into()], ..Settings::default() };
     let guard = Guard::new(tokens, Routes::default(), &settings).unwrap();
-    Case { _dir: dir, guard, token, login }
+    let pass = guard.passes().issue(&login.name).unwrap();
+    Case { _dir: dir, guard, token, login, pass }
 }
 
 fn arrival() -> Arrival {
     let at = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
-    Arrival::new(Peer::Net(at(50_000)), Some(at(7433)), false)
+    Arrival::new(Peer::Net(at(50_000)), Some(at(7433)), false).of_our_user()
 }
 
 impl Case {
@@ -60,7 +63,7 @@ fn a_token_is_taken_from_the_header_the_subprotocol_or_the_cookie() {
     assert!(case.admit("GET", &upgrade).is_ok());
     assert_eq!(case.admit("GET", &upgrade[1..]).unwrap_err(), 401, "only on an upgrade");
 
-    let page = ("x-switchyard-page", case.login.page.as_str());
+    let page = ("x-switchyard-page", case.pass.as_str());
     let others = format!("{COOKIE}_7433=wrong; ").repeat(20);
     let cookie = format!("a=b; {others}{COOKIE}_7433={}", case.login.cookie);
     assert!(case.admit("GET", &[("cookie", &cookie), page]).is_ok());
@@ -74,10 +77,11 @@ fn a_token_is_taken_from_the_header_the_subprotocol_or_the_cookie() {
 fn neither_half_of_a_login_opens_anything() {
     let case = case();
     let other = case.guard.tokens().add_browser().unwrap();
-    let BrowserLogin { cookie, page } = &case.login;
+    let others_pass = case.guard.passes().issue(&other.name).unwrap();
+    let (BrowserLogin { cookie, page, .. }, pass) = (&case.login, &case.pass);
     let line = |cookie: &str| format!("{COOKIE}_7433={cookie}");
     let own = ("origin", "http://127.0.0.1:7433");
-    let both = [("cookie", &*line(cookie)), ("x-switchyard-page", page), own];
+    let both = [("cookie", &*line(cookie)), ("x-switchyard-page", pass), own];
     assert!(case.admit("POST", &both).is_ok());
 
     // So many that some are no longer looked at.
@@ -88,12 +92,15 @@ fn neither_half_of_a_login_opens_anything() {
         (cookie, &[""]),
         (cookie, &["wrong"]),
         (cookie, &[cookie]),
+        (cookie, &[page]),
         (cookie, &[&other.page]),
-        (cookie, &[page, page]),
-        (page, &[cookie]),
-        (page, &[page]),
-        (&other.cookie, &[page]),
-        (&case.token, &[page]),
+        (cookie, &[&others_pass]),
+        (cookie, &[pass, pass]),
+        (pass, &[cookie]),
+        (pass, &[pass]),
+        (page, &[pass]),
+        (&other.cookie, &[pass]),
+        (&case.token, &[pass]),
         (&format!("{cookie}.{page}"), &[""]),
         (&format!("{cookie}.{page}"), &[]),
     ] {
@@ -103,7 +110,7 @@ fn neither_half_of_a_login_opens_anything() {
         assert!(is_refused("GET", &headers) && is_refused("POST", &headers), "{headers:?}");
     }
     // Whoever was sent the cookie cannot show it as a token either.
-    for half in [cookie, page] {
+    for half in [cookie, page, pass] {
         let bearer = format!("Bearer {half}");
         assert!(is_refused("GET", &[("authorization", &bearer)]));
         assert!(case.guard.admit_token(half, &arrival().peer).is_err());
@@ -111,26 +118,49 @@ fn neither_half_of_a_login_opens_anything() {
         let upgrade = [("upgrade", "websocket"), ("sec-websocket-protocol", offered.as_str())];
         assert!(is_refused("GET", &upgrade));
     }
-    assert!(is_refused("GET", &[("x-switchyard-page", page)]));
+    assert!(is_refused("GET", &[("x-switchyard-page", pass)]));
     assert!(case.admit("POST", &both).is_ok());
 }
 
 #[test]
-fn our_page_shows_its_secret_to_a_web_socket_as_a_subprotocol() {
+fn a_login_is_taken_from_processes_of_our_own_user_only() {
     let case = case();
-    let BrowserLogin { cookie, page } = &case.login;
-    let cookie = format!("{COOKIE}_7433={cookie}");
+    let cookie = format!("{COOKIE}_7433={}", case.login.cookie);
+    let request = Request::builder().uri("/v1/x").header("host", "127.0.0.1:7433");
+    let request = request.header("cookie", cookie).header("x-switchyard-page", &case.pass);
+    let parts = request.body(()).unwrap().into_parts().0;
+    let at = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
+    let status = |user: Option<u32>| {
+        let arrival = Arrival::new(Peer::Net(at(50_000)), Some(at(7433)), false).of_user(user);
+        case.guard.admit(&parts, &arrival).map_or_else(|problem| problem.status, |_| 200)
+    };
+    let own = rustix::process::geteuid().as_raw();
+    let (proxy, stranger) = (own + 1, own + 2);
+    let settings = Settings { proxy_users: vec![proxy], ..Settings::default() };
+    assert_eq!(status(Some(proxy)), 403);
+    case.guard.reload(&settings).unwrap();
+    for (user, expected) in
+        [(Some(own), 200), (Some(0), 200), (Some(proxy), 200), (Some(stranger), 403), (None, 403)]
+    {
+        assert_eq!(status(user), expected, "{user:?}");
+    }
+}
+
+#[test]
+fn our_page_shows_its_pass_to_a_web_socket_as_a_subprotocol() {
+    let case = case();
+    let (cookie, pass) = (format!("{COOKIE}_7433={}", case.login.cookie), &case.pass);
     let cookie = ("cookie", cookie.as_str());
     let (own, foreign) = (("origin", "http://127.0.0.1:7433"), ("origin", "http://127.0.0.1:1"));
     let allowed = ("origin", "https://app.example");
     let upgrade = ("upgrade", "websocket");
-    let offered = format!("switchyard.v1, {WS_PAGE}{page}");
+    let offered = format!("switchyard.v1, {WS_PAGE}{pass}");
     let offered = ("sec-websocket-protocol", offered.as_str());
     assert!(case.admit("GET", &[upgrade, cookie, own, offered]).is_ok());
 
     let guessed = format!("switchyard.v1, {WS_PAGE}guess");
     let guessed = ("sec-websocket-protocol", guessed.as_str());
-    let header = ("x-switchyard-page", page.as_str());
+    let header = ("x-switchyard-page", pass.as_str());
     for (headers, status) in [
         (vec![upgrade, cookie, own], 401),
         (vec![upgrade, cookie, own, guessed], 401),
@@ -154,7 +184,7 @@ fn a_bad_credential_is_not_made_good_by_another() {
     let case = case();
     let bearer = format!("Bearer {}", case.token);
     let cookie = format!("{COOKIE}_7433={}", case.login.cookie);
-    let page = ("x-switchyard-page", case.login.page.as_str());
+    let page = ("x-switchyard-page", case.pass.as_str());
     for bad in ["Bearer wrong", "Basic x", "Bearer", "Bearer ", "", case.token.as_str()] {
         let both = [("authorization", bad), ("cookie", &cookie), page];
         assert_eq!(case.admit("GET", &both).unwrap_err(), 401, "{bad}");
@@ -175,7 +205,7 @@ fn a_cookie_changes_something_for_our_own_page_only() {
     let case = case();
     let cookie = format!("{COOKIE}_7433={}", case.login.cookie);
     let cookie = ("cookie", cookie.as_str());
-    let page = ("x-switchyard-page", case.login.page.as_str());
+    let page = ("x-switchyard-page", case.pass.as_str());
     let own = ("origin", "http://127.0.0.1:7433");
     let allowed = ("origin", "https://app.example");
     let upgrade = ("upgrade", "websocket");
@@ -230,16 +260,16 @@ fn strange_requests_are_refused_before_anything_else() {
 fn only_our_own_user_is_local_and_only_on_the_private_socket() {
     let case = case();
     let uid = rustix::process::geteuid().as_raw();
-    let local = case.guard.admit_local(&Peer::Private { uid }).unwrap();
+    let local = case.guard.admit_local(&Peer::Private { uid, is_worker: false }).unwrap();
     assert!(local.is_local && local.role == Role::Admin);
-    assert!(case.guard.admit_local(&Peer::Private { uid: uid + 1 }).is_none());
+    assert!(case.guard.admit_local(&Peer::Private { uid: uid + 1, is_worker: false }).is_none());
     assert!(case.guard.admit_local(&Peer::Unix { uid }).is_none());
     assert!(case.guard.admit_local(&arrival().peer).is_none());
 
     let parts = Request::builder().uri("/v1/x").body(()).unwrap().into_parts().0;
     let by = |peer| case.guard.admit(&parts, &Arrival::new(peer, None, false));
-    assert!(by(Peer::Private { uid }).is_ok());
-    assert_eq!(by(Peer::Private { uid: uid + 1 }).unwrap_err().status, 401);
+    assert!(by(Peer::Private { uid, is_worker: false }).is_ok());
+    assert_eq!(by(Peer::Private { uid: uid + 1, is_worker: false }).unwrap_err().status, 401);
     assert_eq!(by(Peer::Unix { uid }).unwrap_err().status, 401);
 }
 
@@ -253,7 +283,10 @@ fn a_token_on_the_private_socket_decides_over_the_user() {
         request.body(()).unwrap().into_parts().0
     };
     let by = |token: &str| {
-        case.guard.admit(&bearer(token), &Arrival::new(Peer::Private { uid }, None, false))
+        case.guard.admit(
+            &bearer(token),
+            &Arrival::new(Peer::Private { uid, is_worker: false }, None, false),
+        )
     };
     let Ok(Decision { admitted: Admitted::As(principal), .. }) = by(&case.token) else { panic!() };
     assert_eq!(principal.role, Role::Observer);
@@ -306,3 +339,5 @@ fn roles_are_checked_with_a_remedy() {
     assert_eq!(refused.status, 403);
     assert!(refused.remedy.unwrap().contains("admin"));
 }
+
+mod heads;

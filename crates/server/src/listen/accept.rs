@@ -145,9 +145,13 @@ impl Listener {
             }
             Socket::Unix { listener, kind, .. } => {
                 let (stream, _) = listener.accept().await?;
-                let uid = stream.peer_cred()?.uid();
+                let peer = stream.peer_cred()?;
+                let uid = peer.uid();
                 let peer = match kind {
-                    UnixKind::Private => Peer::Private { uid },
+                    UnixKind::Private => {
+                        let is_worker = peer.pid().is_none_or(bus::is_below_keeper);
+                        Peer::Private { uid, is_worker }
+                    }
                     UnixKind::Shared => Peer::Unix { uid },
                 };
                 Ok((Raw::Unix(stream), peer, None))

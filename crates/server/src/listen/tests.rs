@@ -124,9 +124,15 @@ async fn directories_of_others_are_refused() {
     std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o777)).unwrap();
     let error = Bound::shared_unix(&real.join("s")).await.unwrap_err();
     assert!(why(&error).contains("everybody"), "{error}");
-    // The private one's directory is ours, so it is closed.
-    let _bound = Bound::private_unix(&real.join("s")).await.unwrap();
-    assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o700);
+    let error = Bound::private_unix(&real.join("s")).await.unwrap_err();
+    assert!(why(&error).contains("everybody"), "{error}");
+    // What was there before us stays as it is, like `/tmp`.
+    for mode in [0o1777, 0o755, 0o700] {
+        std::fs::set_permissions(&real, std::fs::Permissions::from_mode(mode)).unwrap();
+        let _bound = Bound::private_unix(&real.join("s")).await.unwrap();
+        let left = std::fs::metadata(&real).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(left, mode, "{left:o}");
+    }
 
     if rustix::process::geteuid().is_root() {
         let foreign = dir.path().join("foreign");

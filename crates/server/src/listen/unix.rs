@@ -1,11 +1,11 @@
 //! Unix sockets with a file: made for us alone, and taken over only from the dead.
 //!
-//! Everything is done through a handle on the directory, which also makes room for paths
+//! Nearly everything is done through a handle on the directory, which also makes room for paths
 //! longer than the 107 bytes that a socket's address has.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ use super::bind::UnixKind;
 
 /// Clients that knock at the same moment; the kernel cuts it to its own limit.
 const BACKLOG: u32 = 1024;
+/// What a socket's address has room for.
+const MAX_ADDRESS_BYTES: usize = 107;
 /// Two daemons that start at once look one after the other.
 const LOCK_TRIES: u32 = 100;
 const LOCK_RETRY: Duration = Duration::from_millis(20);
@@ -54,7 +56,7 @@ pub(super) async fn bind(
     // The file gets the mode of the socket: there is no moment at which others may connect.
     let only_us = Mode::RUSR | Mode::WUSR;
     rustix::fs::fchmod(&socket, only_us).map_err(|error| failed(error.into()))?;
-    socket.bind(short_path(&dir, name)).map_err(failed)?;
+    socket.bind(address(&dir, name)).map_err(failed)?;
     let listener = socket.listen(BACKLOG).map_err(failed)?;
     let inode = inode_of(&dir, name).ok_or_else(|| refused("it vanished at once"))?;
     let _ = rustix::fs::flock(&dir, FlockOperation::Unlock);
@@ -81,10 +83,9 @@ fn open_dir(dir: &Path, path: &Path, kind: UnixKind) -> Result<File, ListenError
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(refused("its directory belongs to another user; use one of your own"));
     }
+    // A directory that was there is somebody's, and stays as it is.
     let mode = metadata.mode();
-    if kind == UnixKind::Private && mode & 0o077 != 0 {
-        file.set_permissions(std::fs::Permissions::from_mode(0o700)).map_err(failed)?;
-    } else if mode & 0o002 != 0 && mode & 0o1000 == 0 {
+    if mode & 0o002 != 0 && mode & 0o1000 == 0 {
         return Err(refused("everybody may write to its directory; use one of your own"));
     }
     Ok(file)
@@ -138,6 +139,14 @@ fn is_listening(path: &Path) -> rustix::io::Result<bool> {
 fn inode_of(dir: &File, name: &str) -> Option<(u64, u64)> {
     let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     Some((stat.st_dev, stat.st_ino))
+}
+
+/// The socket's own path where that fits: by it others find it in the kernel's list, such as a
+/// sandbox that covers what is listened at.
+fn address(dir: &File, name: &str) -> PathBuf {
+    let short = short_path(dir, name);
+    let real = short.parent().and_then(|dir| dir.read_link().ok()).map(|dir| dir.join(name));
+    real.filter(|path| path.as_os_str().len() <= MAX_ADDRESS_BYTES).unwrap_or(short)
 }
 
 fn short_path(dir: &File, name: &str) -> PathBuf {

@@ -41,7 +41,7 @@ impl Case {
         for (name, value) in more {
             request = request.header(*name, *value);
         }
-        let arrival = Arrival::new(Peer::Net(at(50_000)), Some(at(7433)), is_tls);
+        let arrival = Arrival::new(Peer::Net(at(50_000)), Some(at(7433)), is_tls).of_our_user();
         let request = request.extension(arrival).body(Body::from(body.to_owned())).unwrap();
         self.guarded.clone().oneshot(request).await.unwrap()
     }
@@ -67,21 +67,24 @@ async fn a_code_becomes_a_cookie_that_opens_until_the_logout() {
     let line = set_cookie(&response).to_owned();
     let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
     let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
-    let secret = ("x-switchyard-page", body["pageSecret"].as_str().unwrap());
+    let pass = ("x-switchyard-page", body["pass"].as_str().unwrap());
     let (pair, flags) = line.split_once("; ").unwrap();
     assert_eq!(flags, "HttpOnly; SameSite=Strict; Path=/; Max-Age=604800");
     assert_eq!(case.log_in(false, code).await.status(), 401, "once");
 
     let own = ("origin", "http://127.0.0.1:7433");
     let cookie = ("cookie", pair);
-    let refused = case.ask(false, Method::POST, "/v1/logout", "", &[cookie, secret]).await;
+    let refused = case.ask(false, Method::POST, "/v1/logout", "", &[cookie, pass]).await;
     assert_eq!(refused.status(), 403, "without our origin it changes nothing");
     let refused = case.ask(false, Method::POST, "/v1/logout", "", &[cookie, own]).await;
     assert_eq!(refused.status(), 401, "a cookie alone opens nothing");
-    let out = case.ask(false, Method::POST, "/v1/logout", "", &[cookie, secret, own]).await;
+    let secret = ("x-switchyard-page", body["pageSecret"].as_str().unwrap());
+    let refused = case.ask(false, Method::POST, "/v1/logout", "", &[cookie, secret, own]).await;
+    assert_eq!(refused.status(), 401, "nor does the secret, which is not to be sent");
+    let out = case.ask(false, Method::POST, "/v1/logout", "", &[cookie, pass, own]).await;
     assert_eq!(out.status(), 204);
     assert!(set_cookie(&out).contains("Max-Age=0"));
-    let after = case.ask(false, Method::POST, "/v1/logout", "", &[cookie, secret, own]).await;
+    let after = case.ask(false, Method::POST, "/v1/logout", "", &[cookie, pass, own]).await;
     assert_eq!(after.status(), 401);
 }
 

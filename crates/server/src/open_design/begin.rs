@@ -137,10 +137,12 @@ impl Runs {
                     wishes,
                     permissions: new.permissions,
                     made_by: Some(principal.name.clone()),
+                    is_apart: principal.own_sessions,
                     starts_later: true,
                     ..Order::default()
                 };
-                let order = order.placed(&[self.projects.root().to_owned()])?;
+                let order = order
+                    .placed(&[self.projects.root().to_owned()], &self.daemon.desk.forbidden())?;
                 self.daemon.desk.create(order).await?;
             }
         }

@@ -19,6 +19,9 @@ pub(super) struct Record {
     pub(super) expires: Option<Timestamp>,
     #[serde(default)]
     pub(super) own_sessions: bool,
+    /// Of a login: what its page and we prove things by. The digest is then that of its cookie.
+    #[serde(default, with = "some_hex", skip_serializing_if = "Option::is_none")]
+    pub(super) page_key: Option<Sum>,
 }
 
 /// What may be known of a token.
@@ -57,6 +60,7 @@ impl Record {
             && self.name == other.name
             && self.role == other.role
             && self.own_sessions == other.own_sessions
+            && self.page_key == other.page_key
     }
 
     pub(super) fn info(&self) -> TokenInfo {
@@ -97,6 +101,22 @@ mod hex {
             *byte = u8::from_str_radix(pair, 16).map_err(D::Error::custom)?;
         }
         Ok(sum)
+    }
+}
+
+mod some_hex {
+    use super::{Deserialize, Deserializer, Serialize, Serializer, Sum, hex};
+
+    #[derive(Serialize, Deserialize)]
+    struct Hex(#[serde(with = "hex")] Sum);
+
+    #[expect(clippy::ref_option, reason = "serde hands over a reference to the member")]
+    pub(super) fn serialize<S: Serializer>(sum: &Option<Sum>, to: S) -> Result<S::Ok, S::Error> {
+        sum.map(Hex).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Sum>, D::Error> {
+        Ok(Option::<Hex>::deserialize(from)?.map(|Hex(sum)| sum))
     }
 }
 

@@ -62,7 +62,7 @@ async fn uploads_have_types_of_their_own() {
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_of_other_sites_are_refused_with_and_without_our_cookie() {
     let stage = Stage::start().await;
-    let cookie = stage.login_lines();
+    let cookie = stage.login_lines().await;
     let json = "Content-Type: application/json";
     for foreign in [
         "Origin: http://evil.test",
@@ -127,7 +127,7 @@ async fn cors_is_off_unless_an_origin_was_named() {
     assert_eq!(answer.header("access-control-allow-origin"), Some("https://app.example"));
     let refused = stage.say(stage.head("GET", "/v1/things", &lines[..2])).await;
     assert_eq!(refused.status(), 401, "an origin is no token");
-    let cookie = stage.login_lines();
+    let cookie = stage.login_lines().await;
     let refused = stage.say(stage.head("GET", "/v1/things", &[asks[0], &cookie])).await;
     assert_eq!(refused.status(), 403, "and gets no cookies");
 }

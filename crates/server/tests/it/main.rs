@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod bounds;
+mod browser_login;
 mod csrf;
 mod doors;
 mod guessing;

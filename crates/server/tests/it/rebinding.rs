@@ -4,7 +4,7 @@ use axum::http::Request;
 use http_body_util::Full;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
-use crate::stage::Stage;
+use crate::stage::{LoggedIn, Stage};
 
 fn hosts(port: u16) -> Vec<String> {
     let names = [
@@ -141,8 +141,8 @@ async fn our_own_names_are_served() {
 async fn a_socket_opens_for_a_token_or_for_our_own_page() {
     let stage = Stage::start().await;
     let own = format!("http://{}", stage.host());
-    let (cookie, secret) = stage.login();
-    let page = ("x-switchyard-page", secret.as_str());
+    let LoggedIn { cookie, secret, pass } = stage.log_in().await;
+    let page = ("x-switchyard-page", pass.as_str());
     let bearer = format!("Bearer {}", stage.token);
     let protocol = format!("acp.v1, switchyard-token.{}", stage.token);
     let open = async |lines: &[(&'static str, &str)]| {
@@ -163,6 +163,7 @@ async fn a_socket_opens_for_a_token_or_for_our_own_page() {
     for lines in [
         &[("cookie", cookie.as_str()), page][..],
         &[("cookie", &cookie), ("origin", &own)],
+        &[("cookie", &cookie), ("x-switchyard-page", &secret), ("origin", &own)],
         &[("cookie", &cookie), page, ("origin", "http://evil.test")],
         &[("cookie", &cookie), page, ("origin", "null")],
         &[("authorization", &bearer), ("origin", "http://evil.test")],

@@ -16,9 +16,11 @@ use axum::routing::{any, get, post};
 use http_body_util::Full;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use serde_json::{Value, json};
 use server::guard::{BodyKind, BodyRule, Guard, Routes, Settings};
 use server::limits::HttpLimits;
 use server::listen::{Bound, Http};
+use server::login::{self, Login};
 use server::principal::{Principal, Role};
 use server::tls::Tls;
 use server::tokens::{NewToken, Tokens};
@@ -53,8 +55,9 @@ impl Counts {
 }
 
 pub(crate) struct Stage {
-    dir: tempfile::TempDir,
+    dir: Arc<tempfile::TempDir>,
     pub(crate) tokens: Tokens,
+    pub(crate) login: Login,
     /// Of an operator.
     pub(crate) token: String,
     pub(crate) counts: Counts,
@@ -82,9 +85,23 @@ impl Stage {
     }
 
     pub(crate) async fn with(setup: Setup) -> Self {
+        Self::at(Arc::new(tempfile::tempdir().unwrap()), setup).await
+    }
+
+    /// Ends this daemon, and starts another with the same state.
+    pub(crate) async fn restart(mut self) -> Self {
+        self.stop.cancel();
+        for serving in self.serving.drain(..) {
+            serving.await.unwrap();
+        }
+        Self::at(self.dir.clone(), Setup::default()).await
+    }
+
+    async fn at(dir: Arc<tempfile::TempDir>, setup: Setup) -> Self {
         let Setup { limits, settings, tls } = setup;
-        let dir = tempfile::tempdir().unwrap();
         let tokens = Tokens::open(dir.path()).unwrap();
+        // Of the daemon before.
+        let _ = tokens.revoke("test");
         let new = NewToken {
             name: "test".into(),
             role: Role::Operator,
@@ -96,6 +113,7 @@ impl Stage {
         let routes = Routes::default().body("/v1/sessions/{id}/attachments", upload);
         let guard = Arc::new(Guard::new(tokens.clone(), routes, &settings).unwrap());
 
+        let login = Login::new(guard.clone());
         let counts = Counts::default();
         let stop = CancellationToken::new();
         let (private, shared) = (dir.path().join("run/daemon.sock"), dir.path().join("shared"));
@@ -107,13 +125,14 @@ impl Stage {
             Bound::shared_unix(&shared).await.unwrap(),
         ];
         let serving = doors.map(|bound| {
-            let router = router(counts.clone());
+            let logins = login::routes(login.clone()).split_for_parts().0;
+            let router = router(counts.clone()).merge(logins);
             let (guard, limits, stop) = (guard.clone(), limits.clone(), stop.clone());
             tokio::spawn(Http { bound, router, guard, limits, stop }.serve())
         });
         tokio::spawn(tokens.clone().watch(stop.clone()));
         let serving = serving.into();
-        Self { dir, tokens, token, counts, address, private, shared, stop, serving }
+        Self { dir, tokens, login, token, counts, address, private, shared, stop, serving }
     }
 
     pub(crate) fn state_dir(&self) -> &std::path::Path {
@@ -129,17 +148,22 @@ impl Stage {
         self.address.to_string()
     }
 
-    /// What a login leaves in the browser: the cookie, and the secret of the page.
-    pub(crate) fn login(&self) -> (String, String) {
-        let login = self.tokens.add_browser().unwrap();
-        let cookie = format!("switchyard_session_{}={}", self.address.port(), login.cookie);
-        (cookie, login.page)
+    /// What a browser has that logged in.
+    pub(crate) async fn log_in(&self) -> LoggedIn {
+        let body = json!({ "code": self.login.new_code().unwrap() }).to_string();
+        let length = format!("Content-Length: {}", body.len());
+        let lines = ["Content-Type: application/json", &length];
+        let answer = self.say(self.head("POST", "/v1/login", &lines) + &body).await;
+        let cookie = answer.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+        let given = answer.json();
+        let text = |name: &str| given[name].as_str().unwrap().to_owned();
+        LoggedIn { cookie, secret: text("pageSecret"), pass: text("pass") }
     }
 
-    /// Both as lines of a request's head.
-    pub(crate) fn login_lines(&self) -> String {
-        let (cookie, secret) = self.login();
-        format!("Cookie: {cookie}\r\nX-Switchyard-Page: {secret}")
+    /// What it shows, as lines of a request's head.
+    pub(crate) async fn login_lines(&self) -> String {
+        let LoggedIn { cookie, pass, .. } = self.log_in().await;
+        format!("Cookie: {cookie}\r\nX-Switchyard-Page: {pass}")
     }
 
     pub(crate) async fn tcp(&self) -> TcpStream {
@@ -170,6 +194,14 @@ impl Stage {
     }
 }
 
+#[derive(Debug, Clone)]
+pub(crate) struct LoggedIn {
+    /// `name=value`.
+    pub(crate) cookie: String,
+    pub(crate) secret: String,
+    pub(crate) pass: String,
+}
+
 impl Drop for Stage {
     fn drop(&mut self) {
         self.stop.cancel();
@@ -196,6 +228,11 @@ pub(crate) struct Answer(pub(crate) String);
 impl Answer {
     pub(crate) fn status(&self) -> u16 {
         self.0.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0)
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let body = self.0.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {}", self.0))
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use roots::Forbidden;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::SessionRecord;
 use wire::{Json, SessionId};
@@ -12,6 +15,7 @@ use super::DeskError;
 use crate::budget::Limits;
 use crate::details::{ClientRequest, Details};
 use crate::host::AgentCommand;
+use crate::listed;
 use crate::open::Notes;
 use crate::options::Wishes;
 use crate::permission::Mode;
@@ -38,6 +42,9 @@ pub struct Order {
     pub limits: Limits,
     pub title: Option<String>,
     pub made_by: Option<String>,
+    /// It shares a worker with nobody, also where its agent would: what an agent says to no
+    /// session in particular is heard by all that share it.
+    pub is_apart: bool,
     /// The request that orders it, if its client has given it a name.
     pub made_for: Option<Box<ClientRequest>>,
     /// The agent is started with the first prompt.
@@ -57,23 +64,32 @@ pub struct WantedAgent {
 }
 
 impl Order {
-    /// The order in an existing directory, below one of `roots` if there are any.
-    pub fn placed(mut self, roots: &[PathBuf]) -> Result<Self, DeskError> {
-        self.cwd = real_dir(&self.cwd, roots)?;
+    /// The order in an existing directory, below one of `roots` if there are any, and never in
+    /// what is `forbidden`.
+    pub fn placed(mut self, roots: &[PathBuf], forbidden: &Forbidden) -> Result<Self, DeskError> {
+        let real = |dir: &PathBuf| match real_dir(dir, roots)? {
+            real if forbidden.covers(&real) => Err(DeskError::Refused(
+                roots::Error::Forbidden(dir.display().to_string()).to_string(),
+            )),
+            real => Ok(real),
+        };
+        self.cwd = real(&self.cwd)?;
         let dirs = std::mem::take(&mut self.additional_directories);
-        self.additional_directories =
-            dirs.iter().map(|dir| real_dir(dir, roots)).collect::<Result<_, _>>()?;
+        self.additional_directories = dirs.iter().map(real).collect::<Result<_, _>>()?;
         Ok(self)
     }
 
-    /// Refuses MCP servers that are commands: whoever may name one may run anything.
-    pub fn without_commands(self) -> Result<Self, DeskError> {
-        let is_remote = |server: &Value| matches!(server["type"].as_str(), Some("http" | "sse"));
-        let has_command = !self.command.is_empty() || self.env.is_some();
-        if has_command || !self.mcp_servers.iter().all(is_remote) {
-            let why = "commands, also those of MCP servers, are for the daemon's own user only";
+    /// As somebody may order who may not name commands: whoever may name one may run anything.
+    /// MCP servers are made anew of what a remote one has, and what agents would make of members
+    /// that we do not know is not tried.
+    pub fn without_commands(mut self) -> Result<Self, DeskError> {
+        if !self.command.is_empty() || self.env.is_some() {
+            let why = "commands are for the daemon's own user only";
             return Err(DeskError::Refused(why.to_owned()));
         }
+        let servers = self.mcp_servers.iter().map(remote_server);
+        self.mcp_servers = servers.collect::<Result<_, _>>()?;
+        self.more_params = self.more_params.as_ref().map(|params| listed::members(params, &[]));
         Ok(self)
     }
 
@@ -94,6 +110,7 @@ impl Order {
                 .collect(),
             wishes: details.wishes.clone(),
             permissions: details.permissions,
+            is_apart: details.is_apart,
             ..Self::default()
         }
     }
@@ -133,6 +150,7 @@ impl Order {
             id: self.id,
             title: self.title.clone(),
             made_by: self.made_by.clone(),
+            is_apart: self.is_apart,
             made_for: self.made_for.as_deref().cloned(),
             permissions: self.permissions,
             preface: preface
@@ -140,6 +158,40 @@ impl Order {
             wishes: self.wishes.clone(),
             limits: self.limits,
         }
+    }
+}
+
+/// An MCP server with nothing but the members of a remote one.
+fn remote_server(server: &Value) -> Result<Value, DeskError> {
+    #[derive(Deserialize, Serialize)]
+    #[serde(deny_unknown_fields)]
+    struct Remote {
+        r#type: Transport,
+        name: String,
+        url: String,
+        #[serde(default)]
+        headers: Vec<Header>,
+        #[serde(rename = "_meta", default, skip_serializing)]
+        _meta: IgnoredAny,
+    }
+    #[derive(Deserialize, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Transport {
+        Http,
+        Sse,
+    }
+    #[derive(Deserialize, Serialize)]
+    #[serde(deny_unknown_fields)]
+    struct Header {
+        name: String,
+        value: String,
+    }
+    match Remote::deserialize(server) {
+        Ok(remote) => Ok(json!(remote)),
+        Err(error) => Err(DeskError::Refused(format!(
+            "an MCP server of a network client has `type` (http or sse), `name`, `url` and \
+             `headers`; those that are commands are for the daemon's own user only: {error}"
+        ))),
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) struct Feed {
     pub(super) cursor: Seq,
     pub(super) prompts: Prompts,
     /// Prompts of other clients whose turn has not started.
-    pub(super) of_others: HashMap<TurnId, Json>,
+    pub(super) of_others: HashMap<TurnId, Seq>,
     pub(super) asking: HashMap<CallId, AbortHandle>,
     pub(super) calls: Vec<ClientCall>,
     pub(super) pending: Arc<PendingQuestions>,
@@ -177,7 +177,9 @@ impl Feed {
             method: String,
             params: Json,
         }
-        if let Ok(Notification { method, params }) = event.payload.read() {
+        if let Ok(Notification { method, params }) = event.payload.read()
+            && !super::stray::passes_for_ours(&method)
+        {
             let _ = self.client.notify_in_turn(&method, &self.named(&params)).await;
         }
     }
@@ -187,15 +189,18 @@ impl Feed {
         const MAX_WAITING: usize = 256;
         let Some(turn) = event.turn.filter(|turn| !self.prompts.expects(*turn)) else { return };
         if self.of_others.len() < MAX_WAITING {
-            self.of_others.insert(turn, event.payload.clone());
+            self.of_others.insert(turn, event.seq);
         }
     }
 
     /// What another client said, at the start of its turn.
     async fn tell_prompt(&mut self, event: &Event) {
-        let Some(prompt) = event.turn.and_then(|turn| self.of_others.remove(&turn)) else { return };
+        let Some(seq) = event.turn.and_then(|turn| self.of_others.remove(&turn)) else { return };
+        let before = Seq(seq.0.saturating_sub(1));
+        let read = self.log.read(self.handle.id(), before, 1).await.unwrap_or_default();
+        let Some(prompt) = read.first() else { return };
         let session = self.alias.clone().unwrap_or_else(|| self.handle.id().to_string());
-        for params in AcpReplay::new(session).prompt(event, &prompt) {
+        for params in AcpReplay::new(session).prompt(event, &prompt.payload) {
             let _ = self.client.notify_in_turn("session/update", &params).await;
         }
     }

@@ -172,7 +172,7 @@ impl Front {
         replayed: Option<TerminalsAsText>,
     ) -> Result<(), RpcError> {
         let Opened { handle, answer, cursor, .. } = opened;
-        let attachment = match self.is_observer() {
+        let attachment = match self.only_listens() {
             true => None,
             false => {
                 let attaching = handle.attach_as(self.serves_files());

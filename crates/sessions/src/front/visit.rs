@@ -43,6 +43,8 @@ pub struct Visitor {
     pub may_delete: bool,
     /// It may name commands: of MCP servers, and of agents.
     pub may_run_commands: bool,
+    /// An agent started it: nobody is there who could be asked.
+    pub is_worker: bool,
     /// It sees only the sessions that it made.
     pub own_sessions: bool,
     /// Where its sessions may work; anywhere if there are none.
@@ -121,7 +123,7 @@ impl Visit {
 
     async fn new_session(&self, params: &Json) -> Result<Opened, RpcError> {
         self.may_act()?;
-        let order = self.ordered(params)?.placed(&self.visitor.roots)?;
+        let order = self.ordered(params)?.placed(&self.visitor.roots, &self.desk.forbidden())?;
         let order = match self.visitor.may_run_commands {
             true => order,
             false => order.without_commands()?,
@@ -171,8 +173,7 @@ impl Front {
     /// Whether the agent is to use the client's files: only an editor on this machine has
     /// the same ones.
     pub(super) fn serves_files(&self) -> bool {
-        let is_local = self.visit.as_ref().is_none_or(|visit| visit.visitor.may_run_commands);
-        is_local && self.initialized.get() == Some(&true)
+        self.is_local() && self.initialized.get() == Some(&true)
     }
 
     /// `_switchyard/order`: what the daemon's own user wants its sessions to be made of.

@@ -84,8 +84,8 @@ pub fn own_client_capabilities(can_ask_user: bool) -> Json {
         "fs": { "readTextFile": true, "writeTextFile": true },
         "terminal": true,
         "session": { "configOptions": { "boolean": {} }, "notices": {}, "compaction": {} },
-        // Rules may deny what would be read: an agent that reads by itself can ask first.
-        "_meta": { "switchyard": { "deniesReads": true } },
+        // Rules may deny what an agent does by itself: it can tell first (`_switchyard/check`).
+        "_meta": { "switchyard": { "checks": true } },
     });
     if can_ask_user {
         capabilities["elicitation"] = json!({ "form": {} });

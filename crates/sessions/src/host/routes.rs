@@ -39,6 +39,8 @@ pub(crate) type FromAgents = mpsc::Receiver<Vec<FromAgent>>;
 const QUEUE_BATCHES: usize = 1;
 /// Messages that may wait for sessions that are being opened.
 const MAX_PARKED: usize = 1024;
+/// What they may hold; an agent chooses how much it says to sessions that nobody knows yet.
+const MAX_PARKED_BYTES: usize = 16 << 20;
 /// Lines of an agent that is none, to tell the user what it is instead.
 const MAX_EARLY_GARBAGE: usize = 5;
 
@@ -58,6 +60,14 @@ struct Table {
     /// What the agent said that is no ACP before any session could be told.
     garbage: Vec<String>,
     is_over: bool,
+}
+
+impl Table {
+    fn has_room_for(&self, message: &Message) -> bool {
+        let bytes = |message: &Message| message.body().len();
+        let n_bytes: usize = self.parked.iter().map(|(_, message)| bytes(message)).sum();
+        self.parked.len() < MAX_PARKED && n_bytes + bytes(message) <= MAX_PARKED_BYTES
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -210,7 +220,7 @@ impl Routes {
             drop(table);
             return Some(Placed::Session(sender, to_session(message, &public_id)));
         }
-        if table.n_opening > 0 && table.parked.len() < MAX_PARKED {
+        if table.n_opening > 0 && table.has_room_for(&message) {
             table.parked.push((session, message));
             return None;
         }
@@ -337,5 +347,39 @@ pub(super) async fn forward_stderr(mut stderr: StderrLines, routes: Arc<Routes>)
         for sender in routes.everyone() {
             let _ = sender.try_send(vec![FromAgent::Stderr(line.clone())]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What may wait for sessions that nobody knows yet.
+
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn update(session: &str, n_bytes: usize) -> Incoming {
+        let text = "x".repeat(n_bytes);
+        let line = serde_json::json!({
+            "jsonrpc": "2.0", "method": "session/update",
+            "params": { "sessionId": session, "update": { "sessionUpdate": "x", "text": text } },
+        });
+        Incoming::Notification(Message::parse(Bytes::from(line.to_string())).unwrap())
+    }
+
+    #[test]
+    fn early_messages_wait_up_to_a_bound_in_bytes() {
+        let routes = Arc::new(Routes::default());
+        let opening = routes.opening();
+        assert!(routes.place(update("ours", 100)).is_none());
+        for _ in 0..60 {
+            routes.place(update("nobody", MAX_PARKED_BYTES / 4));
+        }
+        let n_bytes: usize = routes.table().parked.iter().map(|(_, one)| one.body().len()).sum();
+        assert!(n_bytes <= MAX_PARKED_BYTES, "{n_bytes}");
+        let mut early = routes.add("ours", "public").unwrap();
+        assert_eq!(early.try_recv().unwrap().len(), 1, "what came in time is there");
+        drop(opening);
+        assert!(routes.table().parked.is_empty());
     }
 }

@@ -6,8 +6,11 @@
 
 use std::path::{Path, PathBuf};
 
+use roots::Forbidden;
 use serde::Deserialize;
 use serde_json::Value;
+
+use super::ToolFacts;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionOption {
@@ -29,26 +32,10 @@ pub struct Question {
     pub is_for_a_person: bool,
     /// The session's roots, resolved the same way.
     pub roots: Vec<PathBuf>,
+    /// It is about something that no session touches.
+    pub is_forbidden: bool,
 }
 
-/// Members of a tool's input that hold a path, as agents are known to name them.
-const PATH_MEMBERS: [&str; 14] = [
-    "path",
-    "file_path",
-    "filePath",
-    "filepath",
-    "filename",
-    "file",
-    "abs_path",
-    "absolute_path",
-    "notebook_path",
-    "directory",
-    "source",
-    "destination",
-    "old_path",
-    "new_path",
-];
-const COMMAND_MEMBERS: [&str; 3] = ["command", "cmd", "script"];
 const READING_KINDS: [&str; 3] = ["read", "search", "think"];
 
 #[derive(Deserialize, Default)]
@@ -63,42 +50,34 @@ struct Params {
 impl Question {
     /// Reads `params` of a request. `known` is what earlier updates said about the same
     /// tool call: some agents send the input there and only the id here.
-    pub fn read(params: &str, known: Option<&Value>, agent: &str, roots: &[PathBuf]) -> Self {
+    pub fn read(params: &str, known: Option<&ToolFacts>, agent: &str, roots: &[PathBuf]) -> Self {
         let params: Params = serde_json::from_str(params).unwrap_or_default();
-        let mut question = Self {
+        let mut facts = known.cloned().unwrap_or_default();
+        facts.learn(&params.tool_call);
+        let ToolFacts { title, kind, paths, command, is_for_a_person } = facts;
+        let base = roots.first().cloned().unwrap_or_default();
+        let paths = paths.iter().map(|path| path.strip_prefix("file://").unwrap_or(path));
+        let mut paths: Vec<PathBuf> = paths.flat_map(|path| resolved(&base.join(path))).collect();
+        paths.sort();
+        paths.dedup();
+        Self {
             agent: agent.to_owned(),
+            title,
+            kind,
+            paths,
+            command,
             options: params.options.iter().filter_map(read_option).collect(),
+            is_for_a_person,
             roots: roots.to_vec(),
-            ..Self::default()
-        };
-        for call in [known, Some(&params.tool_call)].into_iter().flatten() {
-            question.learn(call);
+            is_forbidden: false,
         }
-        question.paths.sort();
-        question.paths.dedup();
-        question
     }
 
-    fn learn(&mut self, call: &Value) {
-        self.is_for_a_person |= call["_meta"]["switchyard"]["isQuestion"] == true;
-        if let Some(title) = call["title"].as_str() {
-            title.clone_into(&mut self.title);
-        }
-        if let Some(kind) = call["kind"].as_str() {
-            kind.clone_into(&mut self.kind);
-        }
-        let input = &call["rawInput"];
-        let located = call["locations"].as_array().into_iter().flatten().map(|at| &at["path"]);
-        let edited = call["content"].as_array().into_iter().flatten().map(|part| &part["path"]);
-        let given = PATH_MEMBERS.iter().map(|member| &input[*member]);
-        let base = self.roots.first().cloned().unwrap_or_default();
-        let paths = located.chain(edited).chain(given).filter_map(Value::as_str);
-        self.paths.extend(paths.map(|path| resolve(&base, path)));
-        if let Some(command) =
-            COMMAND_MEMBERS.iter().find_map(|member| read_command(&input[*member]))
-        {
-            self.command = Some(command);
-        }
+    /// Notes whether a path is in one of the `forbidden` directories.
+    #[must_use]
+    pub fn beside(mut self, forbidden: &Forbidden) -> Self {
+        self.is_forbidden = self.paths.iter().any(|path| forbidden.covers(path));
+        self
     }
 
     /// More than one way to say yes: a question to the user, not a grant.
@@ -135,17 +114,7 @@ fn read_option(option: &Value) -> Option<PermissionOption> {
     })
 }
 
-fn read_command(value: &Value) -> Option<String> {
-    match value {
-        Value::String(command) => Some(command.clone()),
-        Value::Array(argv) => {
-            let words: Vec<&str> = argv.iter().filter_map(Value::as_str).collect();
-            Some(words.join(" "))
-        }
-        _ => None,
-    }
-}
-
-fn resolve(base: &Path, path: &str) -> PathBuf {
-    roots::resolve_path(&base.join(path.strip_prefix("file://").unwrap_or(path)))
+/// Where a path may lead: some programs drop `..` from it before they follow links, others after.
+pub(crate) fn resolved(path: &Path) -> [PathBuf; 2] {
+    [roots::resolve_path(path), roots::resolve_path(&roots::without_dots(path))]
 }

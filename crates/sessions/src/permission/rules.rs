@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
 
+use super::command_line::commands_in;
 use super::{Decider, Question, Verdict};
 
 #[derive(Debug, Clone, Default)]
@@ -82,8 +83,6 @@ const SHELL_MAGIC: &[char] = &[
     ';', '&', '|', '<', '>', '`', '$', '(', ')', '{', '}', '[', ']', '\\', '\'', '"', '\n', '\r',
     '#', '~', '!', '*', '?', '^', '\0',
 ];
-/// Where one command of a line ends and the next begins, for rules that deny.
-const SEPARATORS: &[char] = &[';', '&', '|', '\n', '(', ')', '{', '}', '`', '<', '>', '$'];
 
 impl Rules {
     /// Reads a rules file. Relative path patterns are below the directories of whichever
@@ -192,11 +191,18 @@ impl Rule {
         let contains = |list: &Option<Vec<String>>, item: &String| {
             list.as_ref().is_none_or(|list| list.contains(item))
         };
-        contains(&self.kinds, &question.kind)
+        self.applies_to_kind(&question.kind)
             && contains(&self.agents, &question.agent)
             && self.paths.as_ref().is_none_or(|globs| self.applies_to_paths(globs, question))
             && self.commands.as_ref().is_none_or(|globs| self.applies_to_command(globs, question))
             && !self.grants_a_command_unseen(question)
+    }
+
+    /// Whoever may not edit a file may not delete or move it either; who may, may not for that.
+    fn applies_to_kind(&self, kind: &str) -> bool {
+        let is_edit = self.action != Action::Allow && ["delete", "move"].contains(&kind);
+        let is_about = |one: &String| one == kind || is_edit && one == "edit";
+        self.kinds.as_ref().is_none_or(|kinds| kinds.iter().any(is_about))
     }
 
     fn applies_to_paths(&self, globs: &[PathGlob], question: &Question) -> bool {
@@ -210,11 +216,14 @@ impl Rule {
 
     fn applies_to_command(&self, globs: &[GlobMatcher], question: &Question) -> bool {
         let Some(command) = &question.command else { return false };
-        let matches = |part: &str| globs.iter().any(|glob| glob.is_match(part.trim()));
+        let matches = |line: &str| globs.iter().any(|glob| glob.is_match(line));
         match self.action {
-            Action::Allow => !command.contains(SHELL_MAGIC) && matches(command),
+            Action::Allow => !command.contains(SHELL_MAGIC) && matches(command.trim()),
             Action::Ask | Action::Deny => {
-                matches(command) || command.split(SEPARATORS).any(matches)
+                // `rm *` is also about an `rm` whose arguments are not to be seen, `rm${IFS}x`.
+                let is_about = |one: &String| matches(one) || matches(&format!("{one} "));
+                let found = commands_in(command);
+                matches(command.trim()) || found.is_none_or(|found| found.iter().any(is_about))
             }
         }
     }

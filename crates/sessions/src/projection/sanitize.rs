@@ -8,6 +8,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use wire::{is_hidden, show_hidden as escape};
+
 /// A run of blanks this long in a one-line context is counted instead of printed: padding
 /// is how a command pushes its tail out of sight.
 const LONGEST_BLANK_RUN: usize = 16;
@@ -113,24 +115,6 @@ impl Piece {
     }
 }
 
-/// Whether `c` acts on a terminal or on its reader without being seen.
-fn is_hidden(c: char) -> bool {
-    matches!(c,
-        // C0, DEL and C1, which hold every introducer of a control sequence.
-        '\u{00}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
-        // Soft hyphen, fillers and separators that have no width of their own.
-        | '\u{ad}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{3164}' | '\u{ffa0}'
-        // Zero width. U+200D and U+FE0F stay, emoji are made with them, and U+200C stays,
-        // Persian is written with it.
-        | '\u{200b}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        // Direction marks, embeddings and overrides (isolates are in the range above).
-        | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
-        // Line and paragraph separators.
-        | '\u{2028}' | '\u{2029}'
-        // Tags and the supplementary variation selectors: invisible letters that a model reads.
-        | '\u{e0000}'..='\u{e0fff}')
-}
-
 /// Blanks that a terminal prints as nothing but distance.
 fn is_blank(c: char) -> bool {
     matches!(
@@ -138,12 +122,6 @@ fn is_blank(c: char) -> bool {
         ' ' | '\u{a0}' | '\u{2000}'
             ..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' | '\u{2800}'
     )
-}
-
-fn escape(c: char, out: &mut String) {
-    let code = u32::from(c);
-    let _ =
-        if code <= 0xff { write!(out, "\\x{code:02x}") } else { write!(out, "\\u{{{code:x}}}") };
 }
 
 /// Keeps both ends of a text that takes more than `max_chars` characters. What is counted as

@@ -4,17 +4,17 @@
 //! turn ends once, by the agent's answer, by cancel or by the agent's death. The task
 //! never waits for the agent: it would not hear the agent while waiting.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use roots::Roots;
-use serde_json::{Value, json};
+use serde_json::json;
 use store::{Batch, Changes, Claim, StoreError};
 use tokio::sync::{mpsc, watch};
 use wire::{Draft, Json, Kind, Seq, SessionId, TurnId};
 
 use super::SessionSetup;
+use super::judge::Judge;
 use super::linking::LinkFailure;
 use super::prompting::Prompt;
 use super::question::Questions;
@@ -26,7 +26,7 @@ use crate::host::{FromAgents, HostSlot};
 use crate::mint;
 use crate::news::What;
 use crate::observer::{Held, TurnWatch, Watched};
-use crate::permission::Policy;
+use crate::permission::KnownTools;
 use crate::terminals::Taken;
 use crate::trouble::Trouble;
 use crate::yard::{Yard, draft};
@@ -40,7 +40,7 @@ pub(super) struct Actor {
     pub(super) agent_session: Option<String>,
     pub(super) title: Option<String>,
     pub(super) slot: Arc<HostSlot>,
-    pub(super) policy: Policy,
+    pub(super) judge: Arc<Judge>,
     pub(super) roots: Arc<Roots>,
     /// `None` where the client serves files and terminals.
     pub(super) services: Option<Arc<Services>>,
@@ -64,7 +64,7 @@ pub(super) struct Actor {
     /// A limit is reached, and a person is asked.
     pub(super) paused: Option<super::limits::Paused>,
     pub(super) clock: super::limits::Clock,
-    pub(super) tools: BTreeMap<String, Value>,
+    pub(super) tools: KnownTools,
     pub(super) clients: Vec<Client>,
     pub(super) cancelling: super::cancel::Cancelling,
     pub(super) heard_at: Instant,
@@ -118,16 +118,20 @@ impl Actor {
         phase: watch::Sender<Phase>,
     ) -> Self {
         let SessionSetup { record, claim, slot, policy, services, .. } = setup;
+        let judge = Arc::new(Judge {
+            policy,
+            rules: yard.rules.clone(),
+            agent: record.agent.clone(),
+            roots: roots.clone(),
+        });
         let services = (services == ServedBy::Switchyard).then(|| {
-            let agent = record.agent.clone();
-            let policy = policy.clone();
+            let own_dirs = yard.settings.own_dirs.as_ref();
             Arc::new(Services::new(
                 roots.clone(),
+                own_dirs.map(|dirs| dirs.join(record.id.as_str())),
                 yard.setup.clone(),
                 &yard.settings,
-                policy,
-                yard.rules.clone(),
-                agent,
+                judge.clone(),
             ))
         });
         let live = yard.settings.observers.session(&record.agent);
@@ -141,7 +145,7 @@ impl Actor {
             agent_session: record.agent_session,
             title: record.title,
             slot,
-            policy,
+            judge,
             roots,
             services,
             commands,
@@ -157,7 +161,7 @@ impl Actor {
             questions: Questions::default(),
             paused: None,
             clock: super::limits::Clock::default(),
-            tools: BTreeMap::new(),
+            tools: KnownTools::default(),
             clients: Vec::new(),
             cancelling: super::cancel::Cancelling::default(),
             heard_at: Instant::now(),

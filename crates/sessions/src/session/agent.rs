@@ -5,6 +5,7 @@ use store::Changes;
 use wire::{Draft, Json, Kind, Message, RpcError, RpcId};
 
 use super::actor::{Actor, Halt, LinkState};
+use super::judge::CHECK;
 use super::limits::KeptBack;
 use super::question::{Asks, permission};
 use super::services::Services;
@@ -12,7 +13,7 @@ use super::{Client, ClientCall, params_for_client};
 use crate::host::{FromAgent, last_lines};
 use crate::mint;
 use crate::observer::ToolCall;
-use crate::permission::{PermissionOutcome, Question, Verdict};
+use crate::permission::{PermissionOutcome, Question, ToolFacts, Verdict};
 use crate::trouble::Trouble;
 use bus::connection::Outcome;
 
@@ -22,8 +23,10 @@ const MAX_GARBAGE: u32 = 20;
 const ENDING: std::time::Duration = std::time::Duration::from_secs(30);
 /// Most are gone at once, and then their end is in the log before that of the turn.
 const ENDING_COMMANDS: std::time::Duration = std::time::Duration::from_secs(1);
-/// Tool calls of one turn whose input is remembered for a later question about them.
-const MAX_TOOLS: usize = 512;
+/// Of a title that the agent gives; it is shown in every list.
+const MAX_TITLE_CHARS: usize = 500;
+/// Of the id by which the agent knows a session.
+const MAX_ID_BYTES: usize = 4096;
 
 impl Actor {
     /// Deals with a batch in order. Updates next to each other are committed together.
@@ -92,10 +95,11 @@ impl Actor {
                 let update = &payload["update"];
                 let title = update["title"].as_str().filter(|_| !self.details.is_titled);
                 if let Some(title) = title {
-                    changes.title = Some(Some(title.to_owned()));
+                    changes.title = Some(Some(title.chars().take(MAX_TITLE_CHARS).collect()));
                 }
                 // The id that a later process resumes by, when it is not the one in use.
-                if let Some(id) = update["_meta"]["switchyard"]["resumeId"].as_str() {
+                let id = update["_meta"]["switchyard"]["resumeId"].as_str();
+                if let Some(id) = id.filter(|id| id.len() <= MAX_ID_BYTES) {
                     self.agent_session = Some(id.to_owned());
                     changes.agent_session = Some(self.agent_session.clone());
                 }
@@ -117,25 +121,15 @@ impl Actor {
     }
 
     fn learn_tool(&mut self, payload: &Json) {
-        let Ok(Value::Object(mut params)) = payload.read::<Value>() else { return };
-        let Some(Value::Object(update)) = params.remove("update") else { return };
-        let Some(id) = update.get("toolCallId").and_then(Value::as_str) else { return };
+        let params: Value = payload.read().unwrap_or_default();
+        let update = &params["update"];
+        let Some(id) = update["toolCallId"].as_str() else { return };
         if !self.watch.is_empty() {
-            let text = |member| update.get(member).and_then(Value::as_str);
+            let text = |member: &str| update[member].as_str();
             let (kind, title, status) = (text("kind"), text("title"), text("status"));
             self.watch.tool(&ToolCall { id, kind, title, status });
         }
-        if !self.tools.contains_key(id) && self.tools.len() >= MAX_TOOLS {
-            return;
-        }
-        let known = self.tools.entry(id.to_owned()).or_insert_with(|| json!({}));
-        for (member, value) in update {
-            let is_wanted =
-                matches!(&*member, "kind" | "title" | "rawInput" | "locations" | "content");
-            if is_wanted && !value.is_null() {
-                known[member] = value;
-            }
-        }
+        self.tools.learn(id, update);
     }
 
     fn notified(&self, message: &Message) -> Draft {
@@ -172,18 +166,16 @@ impl Actor {
                 self.serve(message);
                 Ok(())
             }
-            "fs/read_text_file" => {
-                let services = self.services.as_ref();
-                let denied =
-                    services.and_then(|services| services.check_read(message.body()).err());
+            CHECK => {
+                self.respond(&message.id(), self.judge.told(message.body()));
+                Ok(())
+            }
+            method => {
+                let denied = self.judge.request(method, message.body()).err();
                 match denied.filter(RpcError::is_denied) {
                     Some(denied) => self.respond(&message.id(), Err(denied)),
                     None => self.pass_to_client(&message),
                 }
-                Ok(())
-            }
-            _ => {
-                self.pass_to_client(&message);
                 Ok(())
             }
         }
@@ -234,10 +226,10 @@ impl Actor {
     async fn asked_permission(&mut self, message: &Message) -> Result<(), Halt> {
         let params = params_for_client(message, &self.public_id);
         let known = self.known_tool(&params);
-        let question =
-            Question::read(params.as_str(), known.as_ref(), &self.agent, &self.roots.paths());
+        let question = Question::read(params.as_str(), known, &self.agent, &self.roots.paths())
+            .beside(self.roots.forbidden());
         let rules = self.yard.rules.current();
-        let decided = match self.policy.judge_with(&rules, &question) {
+        let decided = match self.judge.policy.judge_with(&rules, &question) {
             Verdict::Allow(by) => PermissionOutcome::allow_once(&question)
                 .map(|outcome| (permission(&outcome, false), by)),
             Verdict::Deny(by) => {
@@ -262,9 +254,9 @@ impl Actor {
         }
     }
 
-    fn known_tool(&self, params: &Json) -> Option<Value> {
+    fn known_tool(&self, params: &Json) -> Option<&ToolFacts> {
         let params: Value = params.read().ok()?;
-        self.tools.get(params["toolCall"]["toolCallId"].as_str()?).cloned()
+        self.tools.get(params["toolCall"]["toolCallId"].as_str()?)
     }
 
     /// The answer to a request of ours: only the running prompt has one.

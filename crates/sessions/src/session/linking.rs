@@ -17,6 +17,10 @@ use bus::connection::CallError;
 /// Requests of clients that may wait for an agent that is being started.
 const MAX_HELD: usize = 64;
 
+/// An agent's answer is kept for as long as its session is awake; none that is of any use is as
+/// long as this.
+const MAX_ANSWER_BYTES: usize = 4 << 20;
+
 /// What waits for the agent.
 #[derive(Debug, Default)]
 pub(super) struct Held {
@@ -32,6 +36,10 @@ fn config_options(answer: &Json) -> Option<Json> {
         config_options: Option<Json>,
     }
     answer.read::<Answer>().ok()?.config_options
+}
+
+fn is_short(answer: &Json) -> bool {
+    answer.as_str().len() <= MAX_ANSWER_BYTES
 }
 
 /// Why an agent could not be given the session.
@@ -91,7 +99,7 @@ impl Actor {
         );
         self.preamble = preamble.or_else(|| self.details.preface.take());
         self.details.note_offer(&link.answer);
-        self.answer = Some(link.answer);
+        self.answer = Some(link.answer).filter(is_short).or_else(|| Some(Json::trusted("{}")));
         self.agent_session = Some(link.agent_session.clone());
         let agent_session = Some(self.agent_session.clone());
         let details = Some(self.details.to_json());
@@ -120,6 +128,7 @@ impl Actor {
 
     pub(super) fn answer_has(&mut self, path: &[&str], value: &Json) {
         if let Some(answer) = &self.answer
+            && is_short(value)
             && let Ok(answer) = wire::set_member(answer, path, value)
         {
             self.details.note_offer(&answer);

@@ -1,14 +1,15 @@
 //! Files and terminals that Switchyard serves to the agent itself.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use roots::{Roots, resolve_path};
+use super::judge::Judge;
+use roots::{Forbidden, Place, Roots};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::Semaphore;
 use wire::{Json, RpcError, TurnId, codes};
 
-use crate::permission::{Policy, Question, RuleBook, Verdict};
 use crate::settings::{Settings, WorkerSetup};
 use crate::terminals::{Stopped, Telling, Terminals};
 
@@ -18,11 +19,10 @@ const MAX_AT_ONCE: usize = 64;
 #[derive(Debug)]
 pub(super) struct Services {
     roots: Arc<Roots>,
+    /// What clients attached; may be read and nothing else, and need not be there yet.
+    own_dir: Option<PathBuf>,
     terminals: Terminals,
-    policy: Policy,
-    /// The rules that all sessions share.
-    rules: RuleBook,
-    agent: String,
+    judge: Arc<Judge>,
     slots: Arc<Semaphore>,
 }
 
@@ -42,16 +42,15 @@ struct WriteFile {
 impl Services {
     pub(super) fn new(
         roots: Arc<Roots>,
+        own_dir: Option<PathBuf>,
         setup: WorkerSetup,
         settings: &Settings,
-        policy: Policy,
-        rules: RuleBook,
-        agent: String,
+        judge: Arc<Judge>,
     ) -> Self {
         let terminals =
             Terminals::new(setup, settings.max_terminals, settings.terminal_output_bytes);
         let slots = Arc::new(Semaphore::new(MAX_AT_ONCE));
-        Self { roots, terminals, policy, rules, agent, slots }
+        Self { roots, own_dir, terminals, judge, slots }
     }
 
     pub(super) fn serves(method: &str) -> bool {
@@ -72,7 +71,7 @@ impl Services {
             "fs/read_text_file" => self.read(params).await,
             "fs/write_text_file" => self.write(params).await,
             "terminal/create" => {
-                self.check_terminal(params)?;
+                self.judge.request(method, params)?;
                 self.terminals.serve(method, params, &self.roots, turn).await
             }
             _ if method.starts_with("terminal/") => {
@@ -80,16 +79,6 @@ impl Services {
             }
             _ => Err(RpcError::method_not_found(method)),
         }
-    }
-
-    /// What a rule says against a read that a client would serve instead of us.
-    pub(super) fn check_read(&self, params: &str) -> Result<(), RpcError> {
-        let ReadFile { path, .. } = parse(params)?;
-        self.check(&Question {
-            kind: "read".into(),
-            paths: vec![resolve_path(path.as_ref())],
-            ..self.question()
-        })
     }
 
     /// Stops the commands that run.
@@ -122,63 +111,34 @@ impl Services {
     }
 
     async fn read(&self, params: &str) -> Result<Json, RpcError> {
-        self.check_read(params)?;
         let ReadFile { path, line, limit } = parse(params)?;
-        let roots = self.roots.clone();
-        let text =
-            off_the_runtime(move || roots.read_text(&path, line, limit).map_err(explain)).await?;
-        Ok(Json::of(&json!({ "content": text })))
+        let is_own = self.own_dir.as_ref().filter(|dir| Path::new(&path).starts_with(dir));
+        let roots =
+            match is_own.map(|dir| Roots::open(std::slice::from_ref(dir), &Forbidden::default())) {
+                Some(Ok(own)) => Arc::new(own),
+                Some(Err(_)) | None => self.roots.clone(),
+            };
+        let place = located(&roots, path).await?;
+        self.judge.reading(place.real())?;
+        let read = move || roots.read_text(&place, line, limit).map_err(explain);
+        Ok(Json::of(&json!({ "content": off_the_runtime(read).await? })))
     }
 
     async fn write(&self, params: &str) -> Result<Json, RpcError> {
         let WriteFile { path, content } = parse(params)?;
-        self.check_changes()?;
-        self.check(&Question {
-            kind: "edit".into(),
-            paths: vec![resolve_path(path.as_ref())],
-            ..self.question()
-        })?;
+        // What is judged is what is opened: nothing is resolved a second time.
+        let place = located(&self.roots, path).await?;
+        self.judge.editing(place.real())?;
         let roots = self.roots.clone();
-        off_the_runtime(move || roots.write_text(&path, &content).map_err(explain)).await?;
+        let write = move || roots.replace(&place, content.as_bytes()).map_err(explain);
+        off_the_runtime(write).await?;
         Ok(Json::trusted("{}"))
     }
+}
 
-    fn check_terminal(&self, params: &str) -> Result<(), RpcError> {
-        #[derive(Deserialize)]
-        struct Argv {
-            command: String,
-            #[serde(default)]
-            args: Vec<String>,
-        }
-        let Argv { command, args } = parse(params)?;
-        self.check_changes()?;
-        let words: Vec<String> = std::iter::once(command).chain(args).collect();
-        let command = Some(words.join(" "));
-        self.check(&Question { kind: "execute".into(), command, ..self.question() })
-    }
-
-    /// The agent asks for permission itself before it comes here, so nothing is asked a
-    /// second time; but what is denied stays denied for agents that do not ask.
-    fn check(&self, question: &Question) -> Result<(), RpcError> {
-        match self.policy.judge_by_rules(&self.rules.current(), question) {
-            Some(Verdict::Deny(by)) => Err(RpcError::denied(format_args!(
-                "denied by rule {}",
-                by.detail.unwrap_or_default()
-            ))),
-            Some(Verdict::Allow(_) | Verdict::Ask) | None => Ok(()),
-        }
-    }
-
-    fn check_changes(&self) -> Result<(), RpcError> {
-        match self.policy.mode.allows_changes() {
-            true => Ok(()),
-            false => Err(RpcError::internal("denied: this session may only read")),
-        }
-    }
-
-    fn question(&self) -> Question {
-        Question { agent: self.agent.clone(), roots: self.roots.paths(), ..Question::default() }
-    }
+async fn located(roots: &Arc<Roots>, path: String) -> Result<Place, RpcError> {
+    let roots = roots.clone();
+    off_the_runtime(move || roots.resolve_absolute(&path).map_err(explain)).await
 }
 
 async fn off_the_runtime<T: Send + 'static>(
@@ -203,4 +163,81 @@ fn explain(error: roots::Error) -> RpcError {
 
 fn parse<'a, T: Deserialize<'a>>(params: &'a str) -> Result<T, RpcError> {
     serde_json::from_str(params).map_err(RpcError::invalid_params)
+}
+
+#[cfg(test)]
+mod tests {
+    //! What a rule denies is not opened, however fast a link is turned around.
+
+    use std::os::unix::fs::symlink;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::permission::{Mode, Policy, RuleBook, Rules};
+
+    fn services(work: &Path) -> Services {
+        let roots = Roots::open(&[work.to_owned()], &Forbidden::default()).unwrap();
+        let roots = Arc::new(roots);
+        let rules =
+            Rules::parse("[[rules]]\naction = \"deny\"\npaths = [\"secret/**\"]\n").unwrap();
+        let judge = Judge {
+            policy: Policy { rules: Rules::default(), mode: Mode::Auto },
+            rules: RuleBook::new(rules),
+            agent: "an agent".into(),
+            roots: roots.clone(),
+        };
+        let setup = WorkerSetup {
+            keeper_exe: "none".into(),
+            keeper_args: Vec::new(),
+            records_dir: None,
+            cgroups: false,
+        };
+        Services::new(roots, None, setup, &Settings::default(), Arc::new(judge))
+    }
+
+    #[tokio::test]
+    async fn a_link_that_flips_shows_nothing_that_is_denied() {
+        let dir = tempfile::tempdir().unwrap();
+        let work = dir.path().canonicalize().unwrap();
+        for (name, text) in [("plain", "plain"), ("secret", "denied")] {
+            std::fs::create_dir(work.join(name)).unwrap();
+            std::fs::write(work.join(name).join("key"), text).unwrap();
+        }
+        let services = services(&work);
+        let params = |method: &str, path: &Path| {
+            let all = json!({ "path": path, "content": "mine" });
+            (method.to_owned(), all.to_string())
+        };
+        let (stop, flip) = (Arc::new(AtomicBool::new(false)), work.join("flip"));
+        let flipping = std::thread::spawn({
+            let (stop, flip, next) = (stop.clone(), flip.clone(), work.join("next"));
+            move || {
+                while !stop.load(Ordering::Relaxed) {
+                    for target in ["plain", "secret"] {
+                        let _ = symlink(target, &next);
+                        let _ = std::fs::rename(&next, &flip);
+                    }
+                }
+            }
+        });
+        let (read, read_params) = params("fs/read_text_file", &flip.join("key"));
+        let (write, write_params) = params("fs/write_text_file", &flip.join("new"));
+        let (mut n_read, mut n_refused) = (0, 0);
+        for n in 0..soak::size(5_000, 1_000_000) {
+            match services.serve(&read, &read_params, None).await {
+                Ok(content) => {
+                    assert!(!content.as_str().contains("denied"), "read {n}");
+                    n_read += 1;
+                }
+                Err(_) => n_refused += 1,
+            }
+            if n % 10 == 0 {
+                let _ = services.serve(&write, &write_params, None).await;
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        flipping.join().unwrap();
+        assert!(n_read > 0 && n_refused > 0, "{n_read} read, {n_refused} refused");
+        assert!(!work.join("secret/new").exists());
+    }
 }

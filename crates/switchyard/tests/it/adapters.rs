@@ -343,7 +343,7 @@ async fn a_session_that_is_resumed_in_another_directory_says_so() {
     let session = client.new_session(yard.work()).await.unwrap().session_id;
     client.prompt(&session, "one").await.unwrap();
     client.stop().await;
-    let elsewhere = yard.home().join("elsewhere");
+    let elsewhere = yard.user().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
 
     let client = start().await.unwrap();

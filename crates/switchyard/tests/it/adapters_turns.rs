@@ -56,7 +56,7 @@ fn a_cli_that_took_the_resume_and_started_something_else_is_told_again() {
 #[test]
 fn model_effort_directories_and_mode_become_arguments() {
     let yard = imitated("codex", CODEX, &codex_turn("t-1", "x"));
-    let dir = yard.home().join("lib");
+    let dir = yard.user().join("lib");
     std::fs::create_dir(&dir).unwrap();
     let dir = dir.canonicalize().unwrap();
     let flags = ["--model", "m-1", "--effort", "high", "--add-dir", dir.to_str().unwrap()];

@@ -5,6 +5,7 @@
 //! behind; and what it tried is done by the daemon's own page, which may.
 
 mod embedding;
+mod impostor;
 mod login;
 mod neighbour;
 mod rebinding;
@@ -66,7 +67,7 @@ impl Scene {
 
     /// What the daemon says to the page that is open, if it is the daemon's.
     async fn status(&self) -> Value {
-        let ask = with_secret("return (await fetch('/v1/sessions')).status");
+        let ask = with_pass("return (await fetch('/v1/sessions')).status");
         self.browser.run(&ask, Value::Null).await
     }
 
@@ -88,7 +89,7 @@ impl Scene {
     /// Runs a script in the daemon's own page.
     async fn at_home(&self, script: &str, args: Value) -> Value {
         self.browser.open(&self.daemon.url("/")).await;
-        self.browser.run(&with_secret(script), args).await
+        self.browser.run(&with_pass(script), args).await
     }
 
     async fn get(&self, path: &str) -> Value {
@@ -131,14 +132,45 @@ impl Scene {
     }
 }
 
-/// A script whose `fetch` shows the secret of the page, as the page's own requests do.
-pub(crate) fn with_secret(script: &str) -> String {
-    let fetch = "const fetch = (url, order = {}) => {
-      const headers = new Headers(order.headers);
-      headers.set('X-Switchyard-Page', localStorage.getItem('switchyard.page') ?? '');
-      return window.fetch(url, { ...order, headers });
-    };";
-    format!("{fetch}\n{script}")
+/// Comes to a `pass` as the page does, by proving that it has the login's secret, with each daemon
+/// anew; and has a `fetch` that shows it, as the page's own requests do.
+const PROVE: &str = r"
+const prove = async (secret) => {
+  const bytes = (text) => new TextEncoder().encode(text);
+  const ask = async (path, body) => {
+    const headers = { 'Content-Type': 'application/json' };
+    return (await window.fetch(path, { method: 'POST', headers, body: JSON.stringify(body) })).json();
+  };
+  const { nonce } = await ask('/v1/login/challenge', { nonce: 'test' });
+  const hashed = await crypto.subtle.digest('SHA-256', bytes(secret));
+  const kind = { name: 'HMAC', hash: 'SHA-256' };
+  const key = await crypto.subtle.importKey('raw', hashed, kind, false, ['sign']);
+  const signed = bytes(['page', location.host, 'test', nonce].join('\n'));
+  const mac = new Uint8Array(await crypto.subtle.sign('HMAC', key, signed));
+  const encoded = btoa(String.fromCharCode(...mac)).replaceAll('+', '-').replaceAll('/', '_');
+  return (await ask('/v1/login/prove', { nonce, proof: encoded.replaceAll('=', '') })).pass;
+};
+const newPass = async () => {
+  const secret = localStorage.getItem('switchyard.page');
+  return (secret && await prove(secret)) ?? '';
+};
+let pass = await newPass();
+const fetch = async (url, order = {}) => {
+  const send = () => {
+    const headers = new Headers(order.headers);
+    headers.set('X-Switchyard-Page', pass);
+    return window.fetch(url, { ...order, headers });
+  };
+  const answer = await send();
+  if (answer.status !== 401) return answer;
+  pass = await newPass();
+  return send();
+};
+";
+
+/// A script that has a `pass`, and whose `fetch` shows it.
+pub(crate) fn with_pass(script: &str) -> String {
+    format!("{PROVE}\n{script}")
 }
 
 /// Does what the page does with a login link, in binaries without the page too.
@@ -149,7 +181,8 @@ pub(crate) async fn enter(browser: &Browser, link: &str) {
       const body = JSON.stringify({ code: args });
       const answer = await fetch('/v1/login', { method: 'POST', headers, body });
       if (!answer.ok) throw new Error(await answer.text());
-      localStorage.setItem('switchyard.page', (await answer.json()).pageSecret);";
+      const { pageSecret } = await answer.json();
+      localStorage.setItem('switchyard.page', pageSecret);";
     browser.run(enter, json!(code)).await;
 }
 

@@ -17,7 +17,7 @@ use testkit::process::{PATIENCE, Yard, until};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::browser_attack::{enter, with_secret};
+use crate::browser_attack::{enter, with_pass};
 use crate::serve_events::{new_session, prompt, yard};
 
 /// What passes of an answer's body before the wire is cut, one number for each that is opened;
@@ -183,7 +183,7 @@ async fn a_page_hears_every_event_once_over_a_bad_wire_and_restarts_of_the_daemo
     let link = daemon.line().split_whitespace().find(|word| word.contains("#code=")).unwrap();
     enter(&browser, &link.replace(daemon.address(), &wire.address.to_string())).await;
 
-    browser.run(&with_secret(FOLLOW), json!(format!("/v1/sessions/{session}/events"))).await;
+    browser.run(&with_pass(FOLLOW), json!(format!("/v1/sessions/{session}/events"))).await;
     prompt(&daemon, &session, "flood 300").await;
     let is_cut_often = || wire.asked().len() > LENGTHS.len();
     assert!(until(PATIENCE, is_cut_often).await, "asked {} times", wire.asked().len());

@@ -59,7 +59,7 @@ fn text_of(updates: &impl serde::Serialize, kind: &str) -> String {
 async fn sessions_are_listed_in_pages_and_by_directory() {
     let yard = yard();
     let client = client(&yard, &[]).await;
-    let other = yard.home().join("home");
+    let other = yard.user();
     for _ in 0..51 {
         client.new_session(yard.work()).await.unwrap();
     }

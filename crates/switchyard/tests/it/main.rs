@@ -57,4 +57,5 @@ mod service;
 mod tidy;
 mod traces;
 mod waiting;
+mod walls;
 mod webhook;

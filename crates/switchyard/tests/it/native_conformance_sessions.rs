@@ -269,7 +269,7 @@ async fn acp_close_001_and_002_closing_cancels_what_runs() {
 async fn acp_adddirs_001_another_directory_is_taken_and_can_be_read() {
     for way in BOTH {
         let stage = Stage::new().await;
-        let other = stage.yard.home().join("other");
+        let other = stage.yard.user().join("other");
         std::fs::create_dir(&other).unwrap();
         std::fs::write(other.join("b.txt"), "from elsewhere\n").unwrap();
         stage.model.answer(calls([("read", json!({ "path": other.join("b.txt") }))]));

@@ -256,7 +256,7 @@ async fn lists_come_in_pages_by_directory_and_with_titles() {
     let stage = Stage::new().await;
     stage.model.brain(|_| text("yes"));
     let (client, session) = stage.bare(Way::Alone).await;
-    let other = stage.yard.home().join("home");
+    let other = stage.yard.user();
     for _ in 0..51 {
         client.new_session(stage.work()).await.unwrap();
     }

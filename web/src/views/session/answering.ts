@@ -56,6 +56,7 @@ export function decidedWords(problem: Problem): string {
 export const DECIDERS: Record<string, string> = {
   rule: "a rule",
   mode: "the permission mode",
+  switchyard: "Switchyard",
   timeout: "nobody answered in time",
   unattended: "nobody was there to ask",
   cancel: "the turn was stopped",

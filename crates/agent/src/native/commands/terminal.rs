@@ -4,6 +4,7 @@
 //! the client still makes it; a command that was given up or took too long is killed first.
 //! For that the terminal belongs to a task of its own, which outlives whoever waits.
 
+use bus::connection::CallError;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
@@ -43,7 +44,12 @@ async fn live(
         "command": settings.shell, "args": ["-c", order.line], "cwd": order.cwd, "env": env,
         "outputByteLimit": settings.max_output_bytes,
     });
-    let created = client.terminal("create", create).await?;
+    let created = match client.terminal("create", create).await {
+        Err(CallError::Refused(error)) if error.is_denied() => {
+            return Err(CommandError::Denied(error.message));
+        }
+        created => created?,
+    };
     let Some(id) = created["terminalId"].as_str() else { return Err(CommandError::NoTerminal) };
     let named = || json!({ "terminalId": id });
     // The turn may be over by now, and nothing is shown after its end.

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use roots::Place;
 
-use super::{Files, Text, Turn};
+use super::{Deed, Files, Text, Turn};
 use crate::native::tools::ToolError;
 
 /// What is to become of one file.
@@ -17,6 +17,17 @@ pub(in crate::native) struct Change {
     pub new: Option<Text>,
     /// The mode that a file has which is made in place of another, or again.
     pub mode: Option<u32>,
+    /// It is one half of a move.
+    pub is_moved: bool,
+}
+
+impl Change {
+    /// As rules have it.
+    fn deeds(&self) -> Vec<Deed> {
+        let own = if self.new.is_some() { Deed::Edit } else { Deed::Delete };
+        let moved = self.is_moved.then_some(Deed::Move);
+        moved.into_iter().chain([own]).collect()
+    }
 }
 
 impl Turn<'_> {
@@ -41,6 +52,9 @@ impl Turn<'_> {
     }
 
     async fn check(&self, change: &Change) -> Result<(), ToolError> {
+        for deed in change.deeds() {
+            self.files.check_denied(deed, change.place.path()).await?;
+        }
         let shown = self.files.shown(&change.place);
         let now = self.files.read(&change.place).await?;
         match (&change.old, now) {
@@ -78,6 +92,7 @@ impl Turn<'_> {
                 old: change.new.clone(),
                 new: change.old.clone(),
                 mode: change.mode,
+                is_moved: change.is_moved,
             };
             if self.carry_out(&back).await.is_err() {
                 stuck.push(self.files.shown(&change.place));

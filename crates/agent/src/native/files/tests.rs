@@ -16,7 +16,13 @@ async fn read(stage: &Stage, path: &str) -> Result<Option<String>, ToolError> {
 
 fn change(place: &Place, old: Option<&str>, new: Option<&str>) -> Change {
     let text = |text: &str| Text::new(text.into());
-    Change { place: place.clone(), old: old.map(text), new: new.map(text), mode: None }
+    Change {
+        place: place.clone(),
+        old: old.map(text),
+        new: new.map(text),
+        mode: None,
+        is_moved: false,
+    }
 }
 
 async fn apply(stage: &Stage, changes: &[Change]) -> Result<(), ToolError> {
@@ -59,8 +65,8 @@ async fn a_name_that_does_not_exist_is_answered_with_names_like_it() {
 
 #[tokio::test]
 async fn what_a_rule_of_the_client_denies_is_not_read_from_the_disk_instead() {
-    let denies_reads = true;
-    let stage = Stage::with(Abilities { reads_files: true, denies_reads, ..Abilities::default() });
+    let checks = true;
+    let stage = Stage::with(Abilities { reads_files: true, checks, ..Abilities::default() });
     stage.put("a", "fine");
     stage.put("secret", "s3cret");
     stage.put("secret.bin", [0, 159, 146, 150]);

@@ -118,3 +118,32 @@ fn a_change_counts_from_the_next_request_on() {
     project.put("repo/AGENTS.md", "second");
     assert!(instructions.text(Mode::Ask).contains("second"));
 }
+
+#[test]
+fn what_another_user_left_above_is_not_the_projects() {
+    use std::os::unix::fs::chown;
+    if !rustix::process::geteuid().is_root() {
+        // Only root can give something away.
+        return;
+    }
+    const OTHER_USER: Option<u32> = Some(65534);
+    // A repository that somebody made around a directory that everybody may use.
+    let project = Project::new();
+    project.put("repo/AGENTS.md", "of somebody else");
+    project.put("repo/a/b/AGENTS.md", "our own");
+    for name in ["repo/.git", "repo/AGENTS.md"] {
+        chown(project.path(name), OTHER_USER, None).unwrap();
+    }
+    let text = project.text("repo/a/b");
+    assert!(text.contains("our own") && !text.contains("somebody else"), "{text}");
+    // Only the file is theirs.
+    chown(project.path("repo/.git"), Some(0), None).unwrap();
+    let text = project.text("repo/a/b");
+    assert!(text.contains("our own") && !text.contains("somebody else"), "{text}");
+    // The directory between is theirs, so that they could put anything in its place.
+    chown(project.path("repo/AGENTS.md"), Some(0), None).unwrap();
+    chown(project.path("repo/a"), OTHER_USER, None).unwrap();
+    assert!(!project.text("repo/a/b").contains("somebody else"));
+    chown(project.path("repo/a"), Some(0), None).unwrap();
+    assert!(project.text("repo/a/b").contains("somebody else"), "now it is ours");
+}

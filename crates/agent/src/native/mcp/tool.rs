@@ -47,6 +47,7 @@ impl Tool for McpTool {
             };
             let (server, tool) = (Arc::clone(&self.server), self.offer.name.clone());
             let shown = Shown {
+                kind: None,
                 title: format!("{}: {tool}", server.spec.name),
                 locations: Vec::new(),
                 content: match arguments.is_empty() {

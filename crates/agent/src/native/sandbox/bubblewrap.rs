@@ -39,7 +39,7 @@ pub(super) struct View<'a> {
     pub(super) roots: &'a [PathBuf],
     pub(super) places: &'a Places,
     pub(super) tmp: &'a Path,
-    /// Directories that a command sees empty.
+    /// Directories that a command sees empty, but for roots in them.
     pub(super) hidden: &'a [PathBuf],
 }
 
@@ -96,31 +96,57 @@ impl Bubblewrap {
             all.bind("--ro-bind-try", path, path);
         }
         all.bind("--bind", view.tmp, "/tmp");
-        let is_above_root = |path: &&PathBuf| view.roots.iter().any(|root| root.starts_with(path));
-        let (above, aside): (Vec<&PathBuf>, Vec<_>) = view.hidden.iter().partition(is_above_root);
-        for path in above {
-            all.0.extend(["--tmpfs".into(), path.into()]);
-        }
-        for root in view.roots {
-            all.bind("--bind", root, root);
-        }
-        for path in aside {
-            all.0.extend(["--tmpfs".into(), path.into()]);
-        }
-        // A directory with something mounted in it can be moved away with it; one that is
-        // mounted itself cannot.
-        for anchor in &view.places.anchors {
-            all.bind("--bind", anchor, anchor);
-        }
-        for path in view.places.sealed.iter().chain(&view.places.absent) {
-            all.bind("--ro-bind", path, path);
-        }
-        for socket in sockets::listening(view.hidden) {
-            all.bind("--ro-bind", "/dev/null", &socket);
-        }
+        all.0.extend(view.mounts());
         all.0.extend(["--chdir".into(), cwd.into(), "--".into()]);
         all.0.extend(argv);
         all.0
+    }
+}
+
+/// What is mounted at one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Shown {
+    Writable,
+    Fixed,
+    Nothing,
+    Empty,
+}
+
+impl View<'_> {
+    /// All that differs from the system, each directory before what is in it: so a mount never
+    /// shows again what another one hides below it.
+    fn mounts(&self) -> Vec<OsString> {
+        let Places { anchors, sealed, absent, .. } = self.places;
+        let all = |paths: &[PathBuf], shown: Shown| -> Vec<(PathBuf, Shown)> {
+            paths.iter().map(|path| (path.clone(), shown)).collect()
+        };
+        let is_seen = |path: &&PathBuf| {
+            !sockets::COVERED.iter().any(|dir| path.starts_with(dir))
+                || self.roots.iter().any(|root| path.starts_with(root))
+        };
+        let hidden: Vec<PathBuf> = self.hidden.iter().filter(is_seen).cloned().collect();
+        let mut mounts = [
+            all(self.roots, Shown::Writable),
+            // A directory with something mounted in it can be moved away with it; one that is
+            // mounted itself cannot.
+            all(anchors, Shown::Writable),
+            all(sealed, Shown::Fixed),
+            all(absent, Shown::Fixed),
+            all(&sockets::listening(self.hidden), Shown::Nothing),
+            all(&hidden, Shown::Empty),
+        ]
+        .concat();
+        mounts.sort();
+        let mut flags = Mounts(Vec::new());
+        for (path, shown) in &mounts {
+            match shown {
+                Shown::Writable => flags.bind("--bind", path, path),
+                Shown::Fixed => flags.bind("--ro-bind", path, path),
+                Shown::Nothing => flags.bind("--ro-bind", "/dev/null", path),
+                Shown::Empty => flags.0.extend(["--tmpfs".into(), path.into()]),
+            }
+        }
+        flags.0
     }
 }
 

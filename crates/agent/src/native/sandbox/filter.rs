@@ -62,9 +62,16 @@ pub(super) fn program(closed: Closed) -> Result<BpfProgram, FilterError> {
         always.push(libc::SYS_connect);
     }
     rules.extend(always.into_iter().map(|call| (call, Vec::new())));
+    let mut of_sockets = Vec::new();
     if closed.network {
+        of_sockets.push(unless_local()?);
+    }
+    if closed.connecting {
+        of_sockets.push(for_datagrams()?);
+    }
+    if !of_sockets.is_empty() {
         for call in [libc::SYS_socket, libc::SYS_socketpair] {
-            rules.insert(call, vec![unless_local()?]);
+            rules.insert(call, of_sockets.clone());
         }
     }
     if arch == TargetArch::x86_64 {
@@ -74,6 +81,14 @@ pub(super) fn program(closed: Closed) -> Result<BpfProgram, FilterError> {
     }
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?;
     Ok(filter.try_into()?)
+}
+
+/// A datagram names where it goes, so that it takes no connecting.
+fn for_datagrams() -> Result<SeccompRule, BackendError> {
+    const KINDS: u64 = 0xf;
+    let datagrams = u64::from(libc::SOCK_DGRAM.unsigned_abs());
+    let is_kind = SeccompCmpOp::MaskedEq(KINDS);
+    SeccompRule::new(vec![SeccompCondition::new(1, SeccompCmpArgLen::Dword, is_kind, datagrams)?])
 }
 
 fn unless_local() -> Result<SeccompRule, BackendError> {

@@ -53,6 +53,8 @@ pub(super) struct Policy {
     writable: Vec<PathBuf>,
     /// Inside those, and not writable.
     sealed: BTreeSet<PathBuf>,
+    /// Not even readable; not inside those.
+    hidden: BTreeSet<PathBuf>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -123,12 +125,18 @@ fn drop_capabilities() -> Result<(), LaunchError> {
 }
 
 impl Policy {
-    pub(super) fn new(roots: &[PathBuf], places: Places, tmp: &Path, network: bool) -> Self {
+    pub(super) fn new(
+        roots: &[PathBuf],
+        places: Places,
+        hidden: Vec<PathBuf>,
+        tmp: &Path,
+        network: bool,
+    ) -> Self {
         let Places { sealed, absent, links, .. } = places;
         let targets: Vec<_> = links.iter().filter_map(|link| link.canonicalize().ok()).collect();
         let sealed = sealed.into_iter().chain(absent).chain(links).chain(targets).collect();
         let writable = roots.iter().cloned().chain([tmp.to_path_buf()]).collect();
-        Self { network, writable, sealed }
+        Self { network, writable, sealed, hidden: hidden.into_iter().collect() }
     }
 
     /// Names separated by NUL would not survive in an argument, so they stand in hexadecimal.
@@ -139,7 +147,8 @@ impl Policy {
         };
         let writable = list(&mut self.writable.iter());
         let sealed = list(&mut self.sealed.iter());
-        format!("{network};{writable};{sealed}").into()
+        let hidden = list(&mut self.hidden.iter());
+        format!("{network};{writable};{sealed};{hidden}").into()
     }
 
     pub(super) fn from_argument(argument: &OsString) -> Option<Self> {
@@ -155,7 +164,8 @@ impl Policy {
         };
         let writable = list(parts.next()?)?;
         let sealed = list(parts.next()?)?.into_iter().collect();
-        parts.next().is_none().then_some(Self { network, writable, sealed })
+        let hidden = list(parts.next()?)?.into_iter().collect();
+        parts.next().is_none().then_some(Self { network, writable, sealed, hidden })
     }
 
     fn restrict(&self) -> Result<(), LaunchError> {
@@ -170,16 +180,16 @@ impl Policy {
         if !self.network {
             ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4))?;
         }
-        let mut rules = Rules { ruleset: Some(ruleset.create()?), n: 0, sealed: &self.sealed };
-        rules.add(Path::new("/"), AccessFs::from_read(OLDEST))?;
+        let mut rules = Rules { ruleset: Some(ruleset.create()?), n: 0 };
+        rules.grant(Path::new("/"), AccessFs::from_read(OLDEST), &self.hidden)?;
         for device in DEVICES {
-            match rules.add(Path::new(device), changing_files()) {
+            match rules.add(Path::new(device), changing()) {
                 Err(LaunchError::Path { .. }) | Ok(()) => {}
                 Err(error) => return Err(error),
             }
         }
         for root in &self.writable {
-            rules.open_up(root)?;
+            rules.grant(root, changing(), &self.sealed)?;
         }
         let status = rules.ruleset.ok_or(LaunchError::NotEnforced)?.restrict_self()?;
         if status.ruleset == RulesetStatus::NotEnforced || !status.no_new_privs {
@@ -190,17 +200,22 @@ impl Policy {
     }
 }
 
-struct Rules<'a> {
+struct Rules {
     ruleset: Option<RulesetCreated>,
     n: usize,
-    sealed: &'a BTreeSet<PathBuf>,
 }
 
-impl Rules<'_> {
-    /// Lets everything at and below `path` be changed but what is sealed. A right that is given
-    /// to a directory cannot be taken back below it, so one above something sealed gets none.
-    fn open_up(&mut self, path: &Path) -> Result<(), LaunchError> {
-        if self.sealed.contains(path) {
+impl Rules {
+    /// Gives `access` to everything at and below `path` but what is in `spared`. A right that is
+    /// given to a directory cannot be taken back below it, so one above something spared gets
+    /// none.
+    fn grant(
+        &mut self,
+        path: &Path,
+        access: BitFlags<AccessFs>,
+        spared: &BTreeSet<PathBuf>,
+    ) -> Result<(), LaunchError> {
+        if spared.contains(path) {
             return Ok(());
         }
         let failed = |source| LaunchError::Path { path: path.to_path_buf(), source };
@@ -208,15 +223,12 @@ impl Rules<'_> {
         if found.is_symlink() {
             return Ok(());
         }
-        if !found.is_dir() {
-            return self.add(path, changing_files());
-        }
-        if !self.sealed.iter().any(|sealed| sealed.starts_with(path)) {
-            return self.add(path, changing_directories());
+        if !found.is_dir() || !spared.iter().any(|spared| spared.starts_with(path)) {
+            return self.add(path, access);
         }
         for entry in path.read_dir().map_err(failed)? {
             let entry = entry.map_err(failed)?.path();
-            match self.open_up(&entry) {
+            match self.grant(&entry, access, spared) {
                 // Gone since, or not to be looked at: then nothing in it can be changed either.
                 Err(LaunchError::Path { .. }) | Ok(()) => {}
                 Err(error) => return Err(error),
@@ -253,12 +265,8 @@ impl Rules<'_> {
 }
 
 /// All but making devices, which are ways around everything here.
-fn changing_directories() -> BitFlags<AccessFs> {
+fn changing() -> BitFlags<AccessFs> {
     AccessFs::from_all(KNOWS_SOCKETS) & !(AccessFs::MakeChar | AccessFs::MakeBlock)
-}
-
-fn changing_files() -> BitFlags<AccessFs> {
-    AccessFs::from_file(KNOWS_SOCKETS)
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -15,9 +15,8 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
-/// In this place a directory would stop git, and this file tells it what it knows.
-const FILE: &str = "commondir";
-const IN_FILE: &str = ".\n";
+/// In these places a directory would stop git, and this in a file tells it what it knows.
+const FILES: [(&str, &str); 2] = [("commondir", ".\n"), ("config.worktree", "")];
 /// No file that anybody made is so old.
 const MADE_AT: Duration = Duration::from_secs(1);
 /// Somebody else may remove what we have just found.
@@ -44,7 +43,10 @@ pub(super) struct Standing {
 pub(super) fn is_placeholder(path: &Path, found: &Metadata) -> bool {
     let is_ours = found.modified().is_ok_and(|time| time == SystemTime::UNIX_EPOCH + MADE_AT);
     let is_empty = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
-    let is_as_made = || fs::read(path).is_ok_and(|bytes| bytes == IN_FILE.as_bytes());
+    let is_as_made = || {
+        let expected = content_of_file(path).map(str::as_bytes);
+        expected.is_some() && fs::read(path).ok().as_deref() == expected
+    };
     match (is_ours, found.is_dir(), found.is_file()) {
         (true, true, _) => is_empty(),
         (true, _, true) => is_as_made(),
@@ -101,13 +103,13 @@ fn stand(path: &Path) -> io::Result<Option<File>> {
 }
 
 fn make(path: &Path) -> io::Result<()> {
-    let made = match path.ends_with(FILE) {
-        true => {
+    let made = match content_of_file(path) {
+        Some(content) => {
             let mut file = File::create_new(path)?;
-            file.write_all(IN_FILE.as_bytes())?;
+            file.write_all(content.as_bytes())?;
             file
         }
-        false => {
+        None => {
             fs::create_dir(path)?;
             File::open(path)?
         }
@@ -137,10 +139,16 @@ impl Drop for Standing {
 fn remove(path: &Path) {
     // One that somebody has put something into is theirs, and stays.
     let is_ours = path.symlink_metadata().is_ok_and(|found| is_placeholder(path, &found));
-    let _ = match is_ours && path.ends_with(FILE) {
+    let _ = match is_ours && content_of_file(path).is_some() {
         true => fs::remove_file(path),
         false => fs::remove_dir(path),
     };
+}
+
+/// What a placeholder that is a file holds; those of all other names are directories.
+fn content_of_file(path: &Path) -> Option<&'static str> {
+    let name = path.file_name()?;
+    FILES.iter().find(|(file, _)| name == *file).map(|(_, content)| *content)
 }
 
 #[cfg(test)]
@@ -149,12 +157,16 @@ mod tests {
 
     use std::fs;
 
-    use super::{FILE, Placeholders, is_placeholder};
+    use super::{FILES, Placeholders, is_placeholder};
 
     #[test]
     fn the_last_of_all_processes_removes_it() {
         let dir = tempfile::tempdir().unwrap();
-        let paths = [dir.path().join(".mcp.json"), dir.path().join(FILE)];
+        let paths = [
+            dir.path().join(".mcp.json"),
+            dir.path().join(FILES[0].0),
+            dir.path().join(FILES[1].0),
+        ];
         // Two of them are two processes: nothing is shared but the file system.
         let (one, other) = (Placeholders::default(), Placeholders::default());
         let first = one.put(&paths).unwrap();
@@ -170,7 +182,11 @@ mod tests {
     #[test]
     fn what_a_killed_process_left_is_taken_over() {
         let dir = tempfile::tempdir().unwrap();
-        let paths = [dir.path().join(".mcp.json"), dir.path().join(FILE)];
+        let paths = [
+            dir.path().join(".mcp.json"),
+            dir.path().join(FILES[0].0),
+            dir.path().join(FILES[1].0),
+        ];
         let standing = Placeholders::default().put(&paths).unwrap();
         standing.all.lock().clear();
         std::mem::forget(standing);

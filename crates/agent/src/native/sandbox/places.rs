@@ -8,55 +8,6 @@ use std::path::{Path, PathBuf};
 
 use super::placeholders::is_placeholder;
 
-/// Relative to a root.
-const PROTECTED: [&str; 16] = [
-    ".git/hooks",
-    ".git/config",
-    // Leads git to another directory for its configuration.
-    ".git/commondir",
-    ".git/modules",
-    ".mcp.json",
-    ".claude",
-    ".codex",
-    ".gemini",
-    ".qwen",
-    ".cursor",
-    ".opencode",
-    "opencode.json",
-    ".vscode",
-    ".idea",
-    ".zed",
-    ".switchyard",
-];
-
-/// Not to be changed where they are there; making them is harmless, or in vain until somebody
-/// agrees to them.
-const PROTECTED_IF_THERE: [&str; 7] = [
-    ".husky",
-    ".envrc",
-    ".gitmodules",
-    ".devcontainer",
-    ".kiro",
-    ".claude.json",
-    "switchyard.toml",
-];
-
-/// Also protected where a root is somebody's home.
-const PROTECTED_AT_HOME: [&str; 12] = [
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".gitconfig",
-    ".ssh",
-    ".config",
-    ".local",
-];
-
 /// The protected places of some roots, absolute.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Places {
@@ -71,20 +22,17 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// `roots` without symbolic links in them.
-    pub(super) fn survey(roots: &[PathBuf]) -> Self {
-        let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    /// The places in `roots`, and what of `more` is in them; both without symbolic links.
+    pub(super) fn survey(roots: &[PathBuf], more: &[PathBuf]) -> Self {
         let mut places = Self::default();
         for root in roots {
-            let is_home = home.as_ref() == Some(root);
-            let at_home = PROTECTED_AT_HOME.iter().filter(|_| is_home);
-            for name in PROTECTED.iter().chain(at_home) {
-                places.look(root, Path::new(name));
-            }
-            for name in PROTECTED_IF_THERE {
-                if root.join(name).symlink_metadata().is_ok() {
-                    places.look(root, Path::new(name));
+            for (name, is_kept_absent) in roots::sandboxed_places(root) {
+                if is_kept_absent || root.join(&name).symlink_metadata().is_ok() {
+                    places.look(root, &name);
                 }
+            }
+            for below in more.iter().filter_map(|path| path.strip_prefix(root).ok()) {
+                places.look(root, below);
             }
         }
         for list in [&mut places.anchors, &mut places.sealed, &mut places.absent, &mut places.links]

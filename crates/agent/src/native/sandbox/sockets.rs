@@ -10,7 +10,7 @@ const LISTENS: &str = "00010000";
 /// Connections can be asked for without one waiting.
 const DATAGRAMS: &str = "0002";
 /// What a command does not see anyway.
-const COVERED: [&str; 3] = ["/run", "/tmp", "/dev"];
+pub(super) const COVERED: [&str; 3] = ["/run", "/tmp", "/dev"];
 /// A command line has an end.
 const MAX: usize = 1000;
 

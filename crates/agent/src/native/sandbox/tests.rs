@@ -5,6 +5,8 @@ use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use roots::Forbidden;
+
 use super::bubblewrap::Bubblewrap;
 use super::launcher::{self, Policy};
 use super::places::Places;
@@ -36,7 +38,10 @@ async fn enforcers(mode: Mode) -> Vec<(&'static str, Sandbox)> {
 /// A workspace with a repository and a directory of sources in it. Not in `/tmp`, of which a
 /// command sees its own.
 fn workspace(sandbox: &Sandbox) -> Rehearsal {
-    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    workspace_in(tempfile::tempdir_in("/var/tmp").unwrap(), sandbox)
+}
+
+fn workspace_in(dir: tempfile::TempDir, sandbox: &Sandbox) -> Rehearsal {
     let stage = Rehearsal::in_directory(dir, Abilities::default(), |settings| {
         settings.sandbox = sandbox.for_session();
     });
@@ -153,6 +158,8 @@ async fn nothing_outside_can_be_changed() {
 async fn what_makes_others_run_things_cannot_be_changed_or_made() {
     for (name, sandbox) in enforcers(HELD).await {
         let stage = workspace(&sandbox);
+        std::fs::create_dir_all(stage.cwd().join(".git/worktrees/one")).unwrap();
+        std::fs::write(stage.cwd().join(".git/worktrees/one/commondir"), "../..\n").unwrap();
         let before = picture(stage.cwd());
         let tries = [
             "echo evil > .git/hooks/pre-commit",
@@ -160,6 +167,11 @@ async fn what_makes_others_run_things_cannot_be_changed_or_made() {
             "echo evil >> .git/config",
             "git config core.fsmonitor evil",
             "rm -f .git/config",
+            "echo evil > .git/config.worktree",
+            "rm -rf .git/config.worktree && echo evil > .git/config.worktree",
+            "echo ../../src > .git/worktrees/one/commondir",
+            "mkdir -p .git/worktrees/two && echo ../../src > .git/worktrees/two/commondir",
+            "mv .git/worktrees .git/old",
             "echo ../src > .git/commondir",
             "rm -f .git/commondir && echo ../src > .git/commondir",
             "mv src/main.rs .git/commondir",
@@ -360,9 +372,10 @@ fn a_policy_survives_being_an_argument() {
     use std::os::unix::ffi::OsStringExt as _;
     let strange = PathBuf::from(OsString::from_vec(b"/w/a;b,c \xff\n".to_vec()));
     let places = Places { sealed: vec![strange.join(".git")], ..Places::default() };
-    let policy = Policy::new(&[strange], places, Path::new("/t"), true);
+    let hidden = vec![strange.join("hidden")];
+    let policy = Policy::new(&[strange], places, hidden, Path::new("/t"), true);
     assert_eq!(Policy::from_argument(&policy.to_argument()), Some(policy));
-    for bad in ["", "x;;", "alone", "alone;zz;", "alone;6;", "alone;;;"] {
+    for bad in ["", "x;;", "alone", "alone;zz;", "alone;6;", "alone;;;;", "alone;;;zz"] {
         assert_eq!(Policy::from_argument(&bad.into()), None, "{bad}");
     }
 }
@@ -370,7 +383,7 @@ fn a_policy_survives_being_an_argument() {
 #[test]
 fn a_launcher_without_a_policy_runs_nothing() {
     let stage = crate::native::rehearsal::stage_program();
-    for arguments in [&["__sandbox"][..], &["__sandbox", "alone;;"], &["__sandbox", "x", "true"]] {
+    for arguments in [&["__sandbox"][..], &["__sandbox", "alone;;;"], &["__sandbox", "x", "true"]] {
         let output = std::process::Command::new(&stage).args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(126), "{arguments:?}");
         let said = String::from_utf8(output.stderr).unwrap();
@@ -405,7 +418,8 @@ async fn services_behind_files_and_what_is_hidden_cannot_be_reached() {
     let hidden = tempfile::tempdir_in("/var/tmp").unwrap();
     std::fs::write(hidden.path().join("token"), "secret").unwrap();
     for (name, sandbox) in enforcers(HELD).await {
-        let stage = workspace(&sandbox.hiding(hidden.path()));
+        let hiding = Forbidden::new([hidden.path().to_owned()]);
+        let stage = workspace(&sandbox.hiding(&hiding));
         let script = format!(
             "import socket\n\
              try:\n\
@@ -420,10 +434,45 @@ async fn services_behind_files_and_what_is_hidden_cannot_be_reached() {
             continue;
         }
         assert_eq!(finished.text, "closed\n", "{name}");
-        if name == "bubblewrap" {
-            let line = format!("cat {}/token; ls {0}", hidden.path().display());
-            let finished = run_line(&stage, &line).await;
-            assert!(!finished.text.contains("secret"), "{name}: {}", finished.text);
+        let line = format!("cat {}/token; ls {0}; grep -r secret {0}", hidden.path().display());
+        let finished = run_line(&stage, &line).await;
+        assert!(!finished.text.contains("secret\n"), "{name}: {}", finished.text);
+    }
+}
+
+/// Also where it is inside of something that is fixed, and mounted for that.
+#[tokio::test]
+async fn what_is_hidden_in_the_workspace_is_hidden_last() {
+    for (name, sandbox) in enforcers(HELD).await {
+        for place in [".vscode/state", "src/deep/state", "state"] {
+            let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+            let hidden = dir.path().join("work").join(place);
+            let hiding = Forbidden::new([hidden.clone()]);
+            let stage = workspace_in(dir, &sandbox.clone().hiding(&hiding));
+            std::fs::create_dir_all(&hidden).unwrap();
+            std::fs::write(hidden.join("token"), "secret").unwrap();
+            std::fs::write(hidden.join("sock"), "").unwrap();
+            let line = format!(
+                "cat {0}/token; ls {0}; grep -rs secret .; echo mine > {0}/token; mv {0} gone; \
+                 rm -rf {0}; cd {0} && cat token; true",
+                hidden.display()
+            );
+            let order = Order { line, cwd: stage.cwd().to_path_buf(), timeout: soak::PATIENCE };
+            match run(&stage.scene, order).await {
+                Ok(finished) => {
+                    assert!(
+                        !finished.text.contains("secret\n"),
+                        "{name} {place}: {}",
+                        finished.text
+                    );
+                    assert!(!finished.text.contains("sock\n"), "{name} {place}: {}", finished.text);
+                }
+                Err(refused) => {
+                    assert_eq!(name, "Landlock", "{refused}");
+                    assert!(refused.to_string().contains("Switchyard's own"), "{refused}");
+                }
+            }
+            assert_eq!(std::fs::read(hidden.join("token")).unwrap(), b"secret", "{name} {place}");
         }
     }
 }

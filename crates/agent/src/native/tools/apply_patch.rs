@@ -126,24 +126,29 @@ async fn plan(files: &Files, steps: Vec<Step<'_>>) -> Result<Vec<Change>, ToolEr
                     old: None,
                     new: content_of(content)?,
                     mode: None,
+                    is_moved: false,
                 });
             }
             Action::Delete => {
                 let old = Some(files.read_seen(&place).await?);
                 let mode = files.look(&place).await?.map(|facts| facts.mode);
-                planned.push(Change { place, old, new: None, mode });
+                planned.push(Change { place, old, new: None, mode, is_moved: false });
             }
             Action::Update { edit, to } => {
                 let old = files.read_seen(&place).await?;
                 let new = updated(&files.shown(&place), &old, &edit)?;
                 match to {
-                    None => planned.push(Change { place, old: Some(old), new, mode: None }),
+                    None => {
+                        let (old, mode) = (Some(old), None);
+                        planned.push(Change { place, old, new, mode, is_moved: false });
+                    }
                     Some(to) => {
                         let to = files.resolve(&to).await?;
                         let to = vacant(files, to).await?;
                         let mode = files.look(&place).await?.map(|facts| facts.mode);
-                        planned.push(Change { place: to, old: None, new, mode });
-                        planned.push(Change { place, old: Some(old), new: None, mode });
+                        let is_moved = true;
+                        planned.push(Change { place: to, old: None, new, mode, is_moved });
+                        planned.push(Change { place, old: Some(old), new: None, mode, is_moved });
                     }
                 }
             }
@@ -212,7 +217,17 @@ fn shown(files: &Files, planned: &[Change]) -> Shown {
             _ => None,
         },
     });
-    Shown { title, locations: locations.collect(), content }
+    Shown { kind: Some(kind(planned)), title, locations: locations.collect(), content }
+}
+
+/// A patch that takes files away is more than an edit.
+fn kind(planned: &[Change]) -> Kind {
+    let is_deletion = |change: &Change| change.new.is_none() && !change.is_moved;
+    match planned {
+        _ if planned.iter().any(is_deletion) => Kind::Delete,
+        _ if planned.iter().any(|change| change.is_moved) => Kind::Move,
+        _ => Kind::Edit,
+    }
 }
 
 fn told(files: &Files, change: &Change) -> String {

@@ -78,6 +78,7 @@ impl Tool for Edit {
             };
             let edited = edit(&asked, &name, old.as_ref())?;
             let shown = Shown {
+                kind: None,
                 title: format!("Edit {name}"),
                 locations: vec![Location {
                     path: place.path().to_owned(),
@@ -99,7 +100,7 @@ impl Tool for Edit {
                     _ => (old, edited, Vec::new()),
                 };
                 let new = Some(edited.text);
-                turn.change(&[Change { place, old, new, mode: None }]).await?;
+                turn.change(&[Change { place, old, new, mode: None, is_moved: false }]).await?;
                 Ok(Output { content, ..Output::text(format!("edited `{name}`: {}", edited.about)) })
             };
             Ok(Prepared { shown, need, work: Box::pin(work) })

@@ -67,6 +67,7 @@ impl Tool for Glob {
             let is_absolute = asked.pattern.starts_with('/');
             let glob = search::glob(&asked.pattern)?;
             let shown = Shown {
+                kind: None,
                 title: match files.shown(&place).as_str() {
                     "." => format!("Find {}", asked.pattern),
                     name => format!("Find {} in {name}", asked.pattern),

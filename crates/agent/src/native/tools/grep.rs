@@ -11,6 +11,7 @@ use super::{
     Kind, Location, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments, search,
 };
 use crate::native::chat::ToolSpec;
+use crate::native::files::Deed;
 use crate::native::scene::Scene;
 use roots::walk::stoppable;
 
@@ -141,6 +142,7 @@ impl Tool for Grep {
                 max_matches: asked.limit.unwrap_or(DEFAULT_MATCHES).clamp(1, MAX_MATCHES),
             };
             let shown = Shown {
+                kind: None,
                 title: title(&asked, &files.shown(&place)),
                 locations: Vec::new(),
                 content: Vec::new(),
@@ -162,7 +164,7 @@ impl Tool for Grep {
                     let report = report.map_err(ToolError::new)?;
                     let n_denied = plan.denied.len();
                     for path in report.files {
-                        if files.check_denied(&path).await.is_err() {
+                        if files.check_denied(Deed::Read, &path).await.is_err() {
                             plan.denied.push(path);
                         }
                     }

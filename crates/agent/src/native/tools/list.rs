@@ -65,6 +65,7 @@ impl Tool for List {
             let place = super::search::directory(&files, asked.path.as_deref()).await?;
             let name = files.shown(&place);
             let shown = Shown {
+                kind: None,
                 title: format!("List {name}"),
                 locations: vec![Location { path: place.path().to_owned(), line: None }],
                 content: Vec::new(),

@@ -12,7 +12,7 @@ use super::{
     Content, Kind, Location, Need, Output, Prepared, Preparing, Shown, Tool, ToolError, arguments,
 };
 use crate::native::chat::{Part, ToolSpec};
-use crate::native::files::{Files, MAX_TEXT_BYTES};
+use crate::native::files::{Deed, Files, MAX_TEXT_BYTES};
 use crate::native::scene::Scene;
 
 const DEFAULT_LINES: usize = 2000;
@@ -73,6 +73,7 @@ impl Tool for Read {
             let place = files.resolve(&asked.path).await?;
             let from = asked.offset.unwrap_or(1).max(1);
             let shown = Shown {
+                kind: None,
                 title: match (asked.offset, asked.limit) {
                     (None, None) => format!("Read {}", files.shown(&place)),
                     (_, None) => format!("Read {} from line {from}", files.shown(&place)),
@@ -151,7 +152,7 @@ async fn image(files: &Files, place: &Place) -> Result<Option<Output>, ToolError
     if facts.kind != FileKind::File {
         return Ok(None);
     }
-    files.check_denied(place.path()).await?;
+    files.check_denied(Deed::Read, place.path()).await?;
     let bytes = files.bytes(place, MAX_TEXT_BYTES.max(MAX_IMAGE_BYTES)).await?;
     let Some(mime) = mime_of(&bytes) else { return Ok(None) };
     if bytes.len() as u64 > MAX_IMAGE_BYTES {

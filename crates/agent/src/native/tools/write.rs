@@ -67,6 +67,7 @@ impl Tool for Write {
             };
             let line = old.as_ref().map(|old| difference::first_line(old.as_str(), new.as_str()));
             let shown = Shown {
+                kind: None,
                 title: format!("Write {name}"),
                 locations: vec![Location { path: place.path().to_owned(), line }],
                 content: vec![difference::diff(
@@ -85,7 +86,8 @@ impl Tool for Write {
             let did = if old.is_some() { "replaced" } else { "made" };
             let work = async move {
                 let turn = files.turn().await?;
-                turn.change(&[Change { place, old, new: Some(new), mode: None }]).await?;
+                let (new, mode) = (Some(new), None);
+                turn.change(&[Change { place, old, new, mode, is_moved: false }]).await?;
                 Ok(Output::text(format!("{did} `{name}` ({n_lines} lines)")))
             };
             Ok(Prepared { shown, need, work: Box::pin(work) })

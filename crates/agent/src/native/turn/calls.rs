@@ -234,6 +234,9 @@ impl Batch<'_> {
     fn describe(&mut self, index: usize, prepared: &Prepared) {
         let shown = self.shown_mut(index);
         shown["title"] = json!(visible::one_line(&prepared.shown.title));
+        if let Some(kind) = prepared.shown.kind {
+            shown["kind"] = json!(kind);
+        }
         put(shown, &prepared.shown.content, &prepared.shown.locations);
     }
 

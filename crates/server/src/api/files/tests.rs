@@ -13,7 +13,7 @@ fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 fn found(dir: &Path, query: &str, stop: &Stop) -> (Vec<String>, bool) {
-    let list = search(dir, Best::new(query, 50), stop).unwrap();
+    let list = search(dir, &Forbidden::default(), Best::new(query, 50), stop).unwrap();
     (list.files.into_iter().map(|file| file.path).collect(), list.is_complete)
 }
 
@@ -45,5 +45,7 @@ fn a_search_that_is_told_to_stop_says_that_there_may_be_more() {
     let dir = tree(&[("a", ""), ("b", "")]);
     let (_, is_complete) = found(dir.path(), "", &Stop::after(Duration::ZERO));
     assert!(!is_complete);
-    assert!(search(&dir.path().join("gone"), Best::new("", 1), &Stop::after(WITHIN)).is_err());
+    let gone = dir.path().join("gone");
+    let stop = Stop::after(WITHIN);
+    assert!(search(&gone, &Forbidden::default(), Best::new("", 1), &stop).is_err());
 }

@@ -13,6 +13,7 @@ fn own_sessions(name: &str) -> Principal {
         role: Role::Operator,
         own_sessions: true,
         is_local: false,
+        is_worker: false,
         revoked: CancellationToken::new(),
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::site::{SECRET, Site};
-use super::{Scene, enter, link, new_link, with_secret};
+use super::{Scene, enter, link, new_link, with_pass};
 
 /// Everything of the page in which a code or token might be found.
 const TRACES: &str = r"
@@ -238,7 +238,7 @@ async fn logins_at_two_daemons_of_one_host_do_not_end_each_other() {
         scene.browser.open(&daemon.url("/")).await;
         assert_eq!(scene.status().await, 200, "{}", daemon.base());
     }
-    let leave = with_secret("return (await fetch('/v1/logout', { method: 'POST' })).status");
+    let leave = with_pass("return (await fetch('/v1/logout', { method: 'POST' })).status");
     assert_eq!(scene.browser.run(&leave, Value::Null).await, 204);
     assert_eq!(scene.status().await, 401);
     scene.browser.open(&scene.daemon.url("/")).await;

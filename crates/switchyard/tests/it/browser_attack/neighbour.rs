@@ -88,13 +88,13 @@ async fn a_neighbour_that_is_sent_the_cookie_comes_no_further() {
     }
     assert_eq!(scene.picture().await, before);
 
-    // It failed for want of the secret, and of nothing else.
-    let secret = scene.at_home("return localStorage.getItem('switchyard.page')", Value::Null).await;
-    let whole = as_page(secret.as_str().unwrap());
+    // It failed for want of the pass, and of nothing else.
+    let pass = scene.at_home("return pass", Value::Null).await;
+    let whole = as_page(pass.as_str().unwrap());
     assert_eq!(forger.send(Method::GET, "/v1/sessions", &whole).await, 200);
     assert_eq!(forger.send(Method::POST, "/v1/sessions", &whole).await, 201);
     assert!(forger.opens(&whole).await);
-    let offered = as_socket(secret.as_str().unwrap());
+    let offered = as_socket(pass.as_str().unwrap());
     let both = [("cookie", cookie.as_str()), ("sec-websocket-protocol", offered.as_str())];
     assert!(forger.opens(&both).await);
 }

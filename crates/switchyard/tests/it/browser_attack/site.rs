@@ -46,7 +46,11 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) async fn start() -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_at(([127, 0, 0, 1], 0).into()).await
+    }
+
+    pub(crate) async fn start_at(address: SocketAddr) -> Self {
+        let listener = tokio::net::TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let ears = Ears::default();
         let router = Router::new().fallback(answer).with_state(ears.clone());

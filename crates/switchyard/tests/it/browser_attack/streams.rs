@@ -103,13 +103,12 @@ async fn a_foreign_page_opens_no_web_socket() {
     let told = scene.attack(&scene.site.at("evil.test"), SOCKET, knowing).await;
     assert_eq!(told, json!(vec![["refused".into(), json!(1006)]; paths.len()]));
 
-    // Nor is one that has got hold of the page's secret, though the browser sends the cookie.
-    let kept = "return localStorage.getItem('switchyard.page')";
-    let secret = scene.at_home(kept, Value::Null).await;
-    let secret = format!("switchyard-page.{}", secret.as_str().unwrap());
+    // Nor is one that has got hold of the page's pass, though the browser sends the cookie.
+    let pass = scene.at_home("return pass", Value::Null).await;
+    let pass = format!("switchyard-page.{}", pass.as_str().unwrap());
     for origin in scene.origins() {
         let mut knowing = at(scene.daemon.base(), &paths);
-        knowing["protocols"] = json!([["switchyard.v1", &secret]]);
+        knowing["protocols"] = json!([["switchyard.v1", &pass]]);
         let told = scene.attack(&origin, SOCKET, knowing).await;
         assert_eq!(told, json!(vec![["refused".into(), json!(1006)]; paths.len()]), "{origin}");
     }
@@ -125,9 +124,9 @@ async fn a_foreign_page_opens_no_web_socket() {
     assert!(told[0][1].as_str().unwrap().contains(&scene.session), "{told}");
     assert!(told[1][1].as_str().unwrap().contains("protocolVersion"), "{told}");
 
-    // With the secret beside it, it does.
+    // With the pass beside it, it does.
     let mut knowing = at(home, &paths[..2]);
-    knowing["protocols"] = json!([["switchyard.v1", secret]]);
+    knowing["protocols"] = json!([["switchyard.v1", pass]]);
     let told = scene.browser.run(SOCKET, knowing).await;
     assert!(told.as_array().unwrap().iter().all(|one| one[0] == "said"), "{told}");
 }

@@ -6,6 +6,7 @@ use testkit::process::{PATIENCE, Yard};
 
 use super::talking::assert_clean;
 use super::{COMPOSER, STOP, Visit};
+use crate::browser_attack::with_pass;
 use crate::serve_events::{prompt, yard};
 
 /// Says across the page that what it shows may be old.
@@ -119,7 +120,7 @@ async fn network(visit: &Visit, is_there: bool) {
 /// anything until it is another.
 const BUSY: &str = r"
 const url = '/v1/sessions/' + args;
-const headers = { 'X-Switchyard-Page': localStorage.getItem('switchyard.page'), 'Content-Type': 'application/json' };
+const headers = { 'X-Switchyard-Page': pass, 'Content-Type': 'application/json' };
 (async () => {
   while ((await (await fetch(url, { headers })).json()).title !== 'now') await new Promise((done) => setTimeout(done, 20));
   await fetch(url, { method: 'PATCH', headers, body: JSON.stringify({ title: 'busy' }) });
@@ -138,7 +139,7 @@ async fn a_page_that_is_too_slow_loses_its_connection_and_misses_nothing() {
     give_little_time(&yard);
     let visit = Visit::start_in(yard).await;
     let session = visit.session().await;
-    visit.browser.run(BUSY, json!(session)).await;
+    visit.browser.run(&with_pass(BUSY), json!(session)).await;
     call(&visit, &session, "now").await;
     let deadline = std::time::Instant::now() + PATIENCE;
     while visit.get(&format!("/v1/sessions/{session}")).await["title"] != "busy" {

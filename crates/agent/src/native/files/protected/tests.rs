@@ -1,11 +1,11 @@
-use roots::Roots;
+use roots::{Forbidden, Roots};
 
 use super::*;
 
 #[test]
 fn what_runs_later_is_protected_also_when_it_does_not_exist() {
     let dir = tempfile::tempdir().unwrap();
-    let roots = Roots::open(&[dir.path().to_owned()]).unwrap();
+    let roots = Roots::open(&[dir.path().to_owned()], &Forbidden::default()).unwrap();
     let check = |path: &str| is_protected(&roots.resolve(dir.path(), path).unwrap());
     for path in [
         ".git/hooks/pre-commit",
@@ -28,6 +28,24 @@ fn what_runs_later_is_protected_also_when_it_does_not_exist() {
         ".config/switchyard/x.toml",
         "a/../.git/hooks/x/../y",
         "switchyard.toml",
+        ".github/workflows/ci.yml",
+        ".pre-commit-config.yaml",
+        ".cargo/config.toml",
+        ".npmrc",
+        ".vimrc",
+        ".tmux.conf",
+        ".config/nvim/init.lua",
+        ".config/zed/tasks.json",
+        ".config/Code/User/settings.json",
+        ".config/environment.d/x.conf",
+        ".local/bin/ls",
+        ".gdbinit",
+        ".windsurf/x",
+        ".roo/mcp.json",
+        ".continue/config.yaml",
+        ".aider.conf.yml",
+        ".kimi/config.toml",
+        ".copilot/mcp-config.json",
     ] {
         // Names that have to exist for `..` to mean something.
         std::fs::create_dir_all(dir.path().join("a")).unwrap();
@@ -37,7 +55,7 @@ fn what_runs_later_is_protected_also_when_it_does_not_exist() {
     for path in [
         "AGENTS.md",
         ".gitignore",
-        ".github/workflows/ci.yml",
+        ".github/dependabot.yml",
         "src/git/x.rs",
         "claude/x",
         ".env",
@@ -56,7 +74,7 @@ fn a_root_that_is_such_a_directory_is_protected_and_one_inside_is_not() {
     let inside = dir.path().join(".claude/worktrees/x");
     std::fs::create_dir_all(&inside).unwrap();
     for (root, expected) in [(dir.path().join(".claude"), true), (inside, false)] {
-        let roots = Roots::open(std::slice::from_ref(&root)).unwrap();
+        let roots = Roots::open(std::slice::from_ref(&root), &Forbidden::default()).unwrap();
         assert_eq!(is_protected(&roots.resolve(&root, "a.txt").unwrap()), expected);
     }
 }

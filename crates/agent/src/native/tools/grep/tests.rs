@@ -58,8 +58,8 @@ async fn lines_are_found() {
 #[tokio::test]
 async fn what_a_rule_of_the_client_denies_is_not_found() {
     use crate::native::client::Abilities;
-    let denies_reads = true;
-    let stage = Stage::with(Abilities { reads_files: true, denies_reads, ..Abilities::default() });
+    let checks = true;
+    let stage = Stage::with(Abilities { reads_files: true, checks, ..Abilities::default() });
     stage.put("a", "key = 1\n");
     stage.put("b/.env", "key = s3cret\n");
     stage.client.deny(&stage.path("b/.env"));
@@ -128,7 +128,7 @@ async fn nothing_outside_is_searched() {
 fn a_search_that_nobody_waits_for_reads_nothing_more() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("a"), "needle\n").unwrap();
-    let roots = Roots::open(&[dir.path().to_owned()]).unwrap();
+    let roots = Roots::open(&[dir.path().to_owned()], &roots::Forbidden::default()).unwrap();
     let plan = Plan {
         matcher: RegexMatcher::new("needle").unwrap(),
         glob: None,

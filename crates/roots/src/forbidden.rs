@@ -1,0 +1,116 @@
+//! Directories that no session touches, whatever it may touch otherwise: Switchyard's own.
+//!
+//! Whoever reads there has the keys to the daemon, whoever writes there decides what it runs.
+//!
+//! Always true: a directory is known by what it is (device and inode) as well as by its name, so
+//! that neither a link nor another mount of it leads around.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::fstat;
+
+use crate::resolve_path;
+
+/// Some directories, with all that is in them. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Forbidden(Arc<Lists>);
+
+#[derive(Debug, Default)]
+struct Lists {
+    named: Named,
+    /// Without links, also of directories that are not there yet.
+    paths: Vec<PathBuf>,
+    /// Of those that are there.
+    ids: Vec<Id>,
+    /// In them, and for sessions all the same.
+    open: Vec<PathBuf>,
+}
+
+/// Which directories they are.
+#[derive(Debug, Clone, Default)]
+pub struct Named {
+    pub directories: Vec<PathBuf>,
+    /// Directories with a link to each of some more, which may become more in time.
+    pub noted_in: Vec<PathBuf>,
+    /// What is called so in each of them is for sessions all the same.
+    pub open: Option<OsString>,
+}
+
+type Id = (u64, u64);
+
+impl Forbidden {
+    pub fn new(directories: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self::named(Named { directories: directories.into_iter().collect(), ..Named::default() })
+    }
+
+    pub fn named(named: Named) -> Self {
+        let noted = named.noted_in.iter().flat_map(|dir| noted(dir));
+        let all = named.directories.iter().cloned().chain(noted);
+        let mut paths: Vec<PathBuf> = all.map(|path| resolve_path(&path)).collect();
+        paths.sort();
+        paths.dedup();
+        let ids = paths.iter().filter_map(id_of).collect();
+        let open = named.open.iter().flat_map(|name| paths.iter().map(move |dir| dir.join(name)));
+        let open = open.map(|path| resolve_path(&path)).collect();
+        Self(Arc::new(Lists { named, paths, ids, open }))
+    }
+
+    /// The same with those that have been noted since.
+    #[must_use]
+    pub fn renewed(&self) -> Self {
+        Self::named(self.0.named.clone())
+    }
+
+    /// Without links in them.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.0.paths
+    }
+
+    /// Whether `path` is one of them, or below one. Links in it are followed as far as it exists.
+    pub fn covers(&self, path: &Path) -> bool {
+        let real = resolve_path(path);
+        let is_one = |id: Id| self.0.ids.contains(&id);
+        self.names(&real) || !self.is_open(&real) && real.ancestors().filter_map(id_of).any(is_one)
+    }
+
+    /// The same by the name alone, of a path that holds no links.
+    pub(crate) fn names(&self, real: &Path) -> bool {
+        self.0.paths.iter().any(|path| real.starts_with(path)) && !self.is_open(real)
+    }
+
+    fn is_open(&self, real: &Path) -> bool {
+        self.0.open.iter().any(|path| real.starts_with(path))
+    }
+
+    /// An error, if the open directory is one of them.
+    pub(crate) fn check(&self, directory: impl AsFd) -> io::Result<()> {
+        if self.0.ids.is_empty() {
+            return Ok(());
+        }
+        let stat = fstat(directory)?;
+        match self.0.ids.contains(&(stat.st_dev, stat.st_ino)) {
+            true => Err(io::Error::new(io::ErrorKind::PermissionDenied, FORBIDDEN)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// More than anybody has; a sandbox is told of each.
+const MAX_NOTED: usize = 100;
+
+pub(crate) const FORBIDDEN: &str = "Switchyard's own, which no session may touch";
+
+fn noted(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = dir.read_dir() else { return Vec::new() };
+    let there = entries.flatten().filter_map(|entry| entry.path().canonicalize().ok());
+    there.take(MAX_NOTED).collect()
+}
+
+fn id_of(path: impl AsRef<Path>) -> Option<Id> {
+    path.as_ref().metadata().ok().map(|found| (found.dev(), found.ino()))
+}

@@ -1,0 +1,208 @@
+//! What a page shows beside its cookie, and how it gets it: by a proof that it has the login's
+//! secret, after the daemon has proved the same.
+//!
+//! In: nonces and proofs. Out: proofs and passes. The secret itself goes over the wire once, when
+//! somebody logs in. Passes are known to this process alone: whoever hears one while no daemon
+//! runs, because it listens in our place, has nothing that the next daemon takes.
+//!
+//! Always true: a challenge is answered once; what is held is bounded.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+
+use crate::tokens::{Sum, TokensError, new_secret, sum};
+
+/// Between our proof and the page's: a round trip.
+const CHALLENGE_LIFE: Duration = Duration::from_secs(60);
+/// Pages that come back at the same moment; the oldest has to ask again.
+const MAX_CHALLENGES: usize = 256;
+/// Open pages. One whose pass is forgotten asks for another.
+const MAX_PASSES: usize = 1024;
+/// A nonce of a page is of no use to us but to be proved over.
+const MAX_NONCE_BYTES: usize = 128;
+
+#[derive(Debug, Default)]
+pub(crate) struct Passes(Mutex<Held>);
+
+#[derive(Debug, Default)]
+struct Held {
+    challenges: VecDeque<Challenge>,
+    passes: VecDeque<Pass>,
+}
+
+#[derive(Debug)]
+struct Challenge {
+    nonce: String,
+    page_nonce: String,
+    /// The name of the login's token.
+    login: String,
+    at: Instant,
+}
+
+#[derive(Debug)]
+struct Pass {
+    digest: Sum,
+    login: String,
+}
+
+/// Which side a proof is of, so that one cannot be given back as the other.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Side {
+    Daemon,
+    Page,
+}
+
+impl Passes {
+    /// A nonce for the page, and the proof that we know its secret.
+    pub(crate) fn challenge(
+        &self,
+        login: &str,
+        key: &Sum,
+        origin: &str,
+        page_nonce: &str,
+    ) -> Result<Option<(String, String)>, TokensError> {
+        if page_nonce.is_empty() || page_nonce.len() > MAX_NONCE_BYTES {
+            return Ok(None);
+        }
+        let nonce = new_secret()?;
+        let proof = proof(key, Side::Daemon, origin, page_nonce, &nonce);
+        let mut held = self.held();
+        held.challenges.retain(|one| one.at.elapsed() < CHALLENGE_LIFE);
+        if held.challenges.len() >= MAX_CHALLENGES {
+            held.challenges.pop_front();
+        }
+        held.challenges.push_back(Challenge {
+            nonce: nonce.clone(),
+            page_nonce: page_nonce.to_owned(),
+            login: login.to_owned(),
+            at: Instant::now(),
+        });
+        Ok(Some((nonce, proof)))
+    }
+
+    /// A pass for a page that has proved that it knows its secret.
+    pub(crate) fn redeem(
+        &self,
+        login: &str,
+        key: &Sum,
+        origin: &str,
+        nonce: &str,
+        proved: &str,
+    ) -> Result<Option<String>, TokensError> {
+        let mut held = self.held();
+        let found = held.challenges.iter().position(|one| one.nonce == nonce && one.login == login);
+        let Some(challenge) = found.and_then(|place| held.challenges.remove(place)) else {
+            return Ok(None);
+        };
+        let expected = proof(key, Side::Page, origin, &challenge.page_nonce, nonce);
+        let is_right: bool = expected.as_bytes().ct_eq(proved.as_bytes()).into();
+        if !is_right || challenge.at.elapsed() >= CHALLENGE_LIFE {
+            return Ok(None);
+        }
+        drop(held);
+        self.issue(login).map(Some)
+    }
+
+    /// A pass for a page that has just logged in.
+    pub(crate) fn issue(&self, login: &str) -> Result<String, TokensError> {
+        let pass = new_secret()?;
+        let mut held = self.held();
+        if held.passes.len() >= MAX_PASSES {
+            held.passes.pop_front();
+        }
+        held.passes.push_back(Pass { digest: sum(&pass), login: login.to_owned() });
+        Ok(pass)
+    }
+
+    /// The name of the login that a pass is for.
+    pub(crate) fn login_of(&self, pass: &str) -> Option<String> {
+        let digest = sum(pass);
+        let held = self.held();
+        let is_it = |one: &&Pass| bool::from(one.digest.ct_eq(&digest));
+        held.passes.iter().find(is_it).map(|one| one.login.clone())
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// That one side knows the key, for this pair of nonces and at this address.
+pub(crate) fn proof(key: &Sum, side: Side, origin: &str, page: &str, daemon: &str) -> String {
+    let side = match side {
+        Side::Daemon => "daemon",
+        Side::Page => "page",
+    };
+    // A key that is shorter than the hash's block counts as if zeros followed it.
+    let mut block = [0; 64];
+    block.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
+    let mut mac = Hmac::<Sha256>::new(&block.into());
+    // None of them holds a line break.
+    mac.update([side, origin, page, daemon].join("\n").as_bytes());
+    URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    //! Each side proves itself; nothing can be given back or used twice.
+
+    use super::*;
+
+    const ORIGIN: &str = "http://127.0.0.1:7433";
+
+    /// Of the daemon's nonce and proof.
+    type Wrong<'a> = &'a dyn Fn(&str, &str) -> String;
+
+    #[test]
+    fn a_pass_is_given_once_for_the_right_proof() {
+        let (passes, key) = (Passes::default(), sum("secret"));
+        let (nonce, ours) = passes.challenge("browser a", &key, ORIGIN, "n").unwrap().unwrap();
+        assert_eq!(ours, proof(&key, Side::Daemon, ORIGIN, "n", &nonce));
+        let right = proof(&key, Side::Page, ORIGIN, "n", &nonce);
+        let pass = passes.redeem("browser a", &key, ORIGIN, &nonce, &right).unwrap().unwrap();
+        assert_eq!(passes.login_of(&pass).as_deref(), Some("browser a"));
+        assert_eq!(passes.login_of("sy_other"), None);
+        assert_eq!(passes.redeem("browser a", &key, ORIGIN, &nonce, &right).unwrap(), None);
+    }
+
+    #[test]
+    fn wrong_proofs_are_refused_and_use_up_the_challenge() {
+        let (passes, key) = (Passes::default(), sum("secret"));
+        let wrong: [Wrong<'_>; 4] = [
+            &|_, ours| ours.to_owned(),
+            &|nonce, _| proof(&sum("other"), Side::Page, ORIGIN, "n", nonce),
+            &|nonce, _| proof(&key, Side::Page, "http://127.0.0.1:7434", "n", nonce),
+            &|_, _| String::new(),
+        ];
+        for wrong in wrong {
+            let (nonce, ours) = passes.challenge("browser a", &key, ORIGIN, "n").unwrap().unwrap();
+            let proved = wrong(&nonce, &ours);
+            assert_eq!(passes.redeem("browser a", &key, ORIGIN, &nonce, &proved).unwrap(), None);
+            let right = proof(&key, Side::Page, ORIGIN, "n", &nonce);
+            assert_eq!(passes.redeem("browser a", &key, ORIGIN, &nonce, &right).unwrap(), None);
+        }
+        let (nonce, _) = passes.challenge("browser a", &key, ORIGIN, "n").unwrap().unwrap();
+        let right = proof(&key, Side::Page, ORIGIN, "n", &nonce);
+        assert_eq!(passes.redeem("browser b", &key, ORIGIN, &nonce, &right).unwrap(), None);
+        assert!(passes.challenge("browser a", &key, ORIGIN, "").unwrap().is_none());
+        assert!(passes.challenge("browser a", &key, ORIGIN, &"n".repeat(999)).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_held_is_bounded() {
+        let (passes, key) = (Passes::default(), sum("secret"));
+        for _ in 0..2 * MAX_PASSES {
+            passes.challenge("browser a", &key, ORIGIN, "n").unwrap();
+            passes.issue("browser a").unwrap();
+        }
+        let held = passes.held();
+        assert_eq!((held.challenges.len(), held.passes.len()), (MAX_CHALLENGES, MAX_PASSES));
+    }
+}

@@ -1,0 +1,52 @@
+//! What an agent says that belongs to no session, on its way to the client.
+
+use std::sync::{Arc, PoisonError};
+
+use bus::connection::Connection;
+
+use super::{Front, refusal};
+use crate::host::{FromAgent, Host};
+
+impl Front {
+    /// Passes on what the agent says that belongs to no session.
+    pub(super) fn follow_stray(&self, host: &Arc<Host>) {
+        {
+            let mut last = self.last_host.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.as_ref().is_some_and(|last| Arc::ptr_eq(last, host)) {
+                return;
+            }
+            *last = Some(host.clone());
+        }
+        let (mut stray, agent) = (host.take_stray(), host.connection().clone());
+        let client = self.client.clone();
+        self.tasks.spawn(task::boxed(async move {
+            while let Some(batch) = stray.recv().await {
+                for message in batch {
+                    pass_stray(message, &client, &agent).await;
+                }
+            }
+        }));
+    }
+}
+
+async fn pass_stray(message: FromAgent, client: &Connection, agent: &Connection) {
+    match message {
+        FromAgent::Notification(message) if !passes_for_ours(message.method()) => {
+            let _ = client.notify_in_turn(message.method(), &message.body_json()).await;
+        }
+        FromAgent::Request(message) => {
+            let (client, agent) = (client.clone(), agent.clone());
+            task::spawn(async move {
+                let answer = client.call(message.method(), &message.body_json()).await;
+                let _ = agent.respond(&message.id(), answer.map_err(refusal)).await;
+            });
+        }
+        _ => {}
+    }
+}
+
+/// Whether a client would take an agent's notification for ours. Those of adapters are none.
+pub(super) fn passes_for_ours(method: &str) -> bool {
+    const OF_ADAPTERS: [&str; 2] = ["_switchyard/raw", "_switchyard/update"];
+    method.starts_with("_switchyard/") && !OF_ADAPTERS.contains(&method)
+}

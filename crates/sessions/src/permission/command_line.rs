@@ -1,0 +1,157 @@
+//! The programs that a command line may run, for rules that deny.
+//!
+//! In: a command line as an agent shows it. Out: every command in it as it would be written
+//! plainly, without the path before its program and without the programs around it (`sh -c`,
+//! `env`, `sudo` …). It errs on the side of more: quotes do not keep a command from being found.
+//!
+//! No shell is imitated here, and what a script or an alias does is not seen.
+
+/// Where one command of a line ends and the next begins.
+const SEPARATORS: &[char] = &[';', '&', '|', '\n', '(', ')', '{', '}', '`', '<', '>', '$'];
+/// They run a command that is one of their arguments.
+const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh"];
+/// They stand before a command and change nothing about what it is.
+const KEYWORDS: [&str; 9] = ["!", "if", "then", "elif", "else", "while", "until", "do", "coproc"];
+/// They run what stands behind them and their options.
+const AROUND: [&str; 26] = [
+    "env", "sudo", "doas", "su", "nohup", "nice", "ionice", "chrt", "taskset", "time", "timeout",
+    "command", "builtin", "exec", "eval", "stdbuf", "setsid", "xargs", "parallel", "busybox",
+    "strace", "watch", "chroot", "unshare", "find", "script",
+];
+/// Lines in lines.
+const MAX_DEPTH: usize = 4;
+/// Words behind a program of that kind that may be where the command begins.
+const MAX_STARTS: usize = 16;
+/// What is looked at in all, with lines in lines counted again.
+const MAX_BYTES: usize = 8 << 20;
+
+/// `None` if the line is too long or too deep to tell.
+pub(super) fn commands_in(line: &str) -> Option<Vec<String>> {
+    let mut search = Search { found: Vec::new(), bytes_left: MAX_BYTES };
+    // A backslash before a line break joins two lines.
+    search.line(&line.replace("\\\n", ""), MAX_DEPTH)?;
+    Some(search.found)
+}
+
+struct Search {
+    found: Vec<String>,
+    bytes_left: usize,
+}
+
+impl Search {
+    fn line(&mut self, line: &str, depth: usize) -> Option<()> {
+        line.split(SEPARATORS).try_for_each(|part| self.words(&words(part), depth))
+    }
+
+    fn words(&mut self, words: &[String], depth: usize) -> Option<()> {
+        let is_before = |word: &&String| is_setting(word) || KEYWORDS.contains(&word.as_str());
+        let n_before = words.iter().take_while(is_before).count();
+        let Some((program, rest)) = words.get(n_before..).and_then(<[String]>::split_first) else {
+            return Some(());
+        };
+        let program = program.rsplit('/').next().unwrap_or_default();
+        let command = [&[program.to_owned()], rest].concat().join(" ");
+        self.bytes_left = self.bytes_left.checked_sub(command.len())?;
+        self.found.push(command);
+        let depth = depth.checked_sub(1);
+        if SHELLS.contains(&program) {
+            let is_line = |word: &String| word.starts_with('-') && word.contains('c');
+            if let Some(at) = rest.iter().position(is_line) {
+                self.line(&rest.get(at + 1..).unwrap_or_default().join(" "), depth?)?;
+            }
+        }
+        if AROUND.contains(&program) {
+            for start in 0..rest.len().min(MAX_STARTS) {
+                let behind = rest.get(start..).unwrap_or_default();
+                if !behind.first().is_some_and(|word| word.starts_with('-')) {
+                    // A word may be a whole line, as with `eval "…"`.
+                    self.line(&behind.join(" "), depth?)?;
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+/// `NAME=value` before a program.
+fn is_setting(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+/// The words of one command, without quotes and backslashes.
+fn words(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut chars = command.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (Some(open), c) if c == open => quote = None,
+            (None | Some('"'), '\\') => word.get_or_insert_default().extend(chars.next()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    //! Commands are found however they are wrapped.
+
+    use super::commands_in;
+
+    #[test]
+    fn programs_around_a_command_do_not_hide_it() {
+        for line in [
+            "rm -f x",
+            "/bin/rm -f x",
+            "bash -c rm -f x",
+            "bash -c 'rm -f x'",
+            "sh -lc \"rm -f x\"",
+            "/usr/bin/env rm -f x",
+            "env -i A=1 rm -f x",
+            "A=1 B=2 rm -f x",
+            "sudo -u me rm -f x",
+            "timeout 5 rm -f x",
+            "nice -n 5 /bin/rm -f x",
+            "true && rm -f x",
+            "echo $(rm -f x)",
+            "eval 'rm -f x'",
+            "bash -c \"sh -c 'rm -f x'\"",
+            "'rm' -f x",
+            "r\\m -f x",
+            "busybox rm -f x",
+            "find . -exec rm -f x",
+            "time -p rm -f x",
+            "if true; then rm -f x; fi",
+            "! rm -f x",
+            "rm \\\n-f x",
+        ] {
+            let found = commands_in(line).unwrap();
+            assert!(
+                found.iter().any(|command| command.starts_with("rm -f x")),
+                "{line}: {found:?}"
+            );
+        }
+        for line in ["echo rm", "ls rm -f x", "git rm x", "grep -c rm x", ""] {
+            let found = commands_in(line).unwrap();
+            assert!(!found.iter().any(|command| command.starts_with("rm")), "{line}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_not_passed_over() {
+        for line in ["env ".repeat(10_000), "bash -c ".repeat(10_000), "sudo ".repeat(9) + "rm x"] {
+            assert_eq!(commands_in(&line), None, "{}", line.len());
+        }
+        assert_eq!(commands_in(&"a;".repeat(100_000)).unwrap().len(), 100_000);
+    }
+}

@@ -1,0 +1,152 @@
+//! What is known of a tool call, as far as somebody who judges it wants to know.
+//!
+//! Read from updates and permission requests of the agent, each of which may say a part of it.
+//! Bounded: an agent chooses how much it says, and its calls are kept until the turn ends.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// Members of a tool's input that hold a path, as agents are known to name them.
+const PATH_MEMBERS: [&str; 14] = [
+    "path",
+    "file_path",
+    "filePath",
+    "filepath",
+    "filename",
+    "file",
+    "abs_path",
+    "absolute_path",
+    "notebook_path",
+    "directory",
+    "source",
+    "destination",
+    "old_path",
+    "new_path",
+];
+const COMMAND_MEMBERS: [&str; 3] = ["command", "cmd", "script"];
+
+/// Calls of one turn that are remembered, and what they hold in all.
+const MAX_CALLS: usize = 512;
+const MAX_BYTES: usize = 4 << 20;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolFacts {
+    pub title: String,
+    pub kind: String,
+    /// As the agent wrote them.
+    pub paths: Vec<String>,
+    pub command: Option<String>,
+    /// The model asks the user something.
+    pub is_for_a_person: bool,
+}
+
+impl ToolFacts {
+    /// Adds what an ACP tool call, or an update of one, says.
+    pub fn learn(&mut self, call: &Value) {
+        self.is_for_a_person |= call["_meta"]["switchyard"]["isQuestion"] == true;
+        if let Some(title) = call["title"].as_str() {
+            title.clone_into(&mut self.title);
+        }
+        if let Some(kind) = call["kind"].as_str() {
+            kind.clone_into(&mut self.kind);
+        }
+        let input = &call["rawInput"];
+        let located = call["locations"].as_array().into_iter().flatten().map(|at| &at["path"]);
+        let edited = call["content"].as_array().into_iter().flatten().map(|part| &part["path"]);
+        let given = PATH_MEMBERS.iter().map(|member| &input[*member]);
+        for path in located.chain(edited).chain(given).filter_map(Value::as_str) {
+            if !self.paths.iter().any(|known| known == path) {
+                self.paths.push(path.to_owned());
+            }
+        }
+        let mut commands =
+            COMMAND_MEMBERS.iter().filter_map(|member| read_command(&input[*member]));
+        if let Some(command) = commands.next() {
+            self.command = Some(command);
+        }
+    }
+
+    fn n_bytes(&self) -> usize {
+        let paths: usize = self.paths.iter().map(String::len).sum();
+        self.title.len() + self.kind.len() + paths + self.command.as_ref().map_or(0, String::len)
+    }
+}
+
+/// The calls of a turn. One that has no room is not remembered: then only what is said with the
+/// question counts.
+#[derive(Debug, Default)]
+pub(crate) struct KnownTools {
+    calls: BTreeMap<String, ToolFacts>,
+    n_bytes: usize,
+}
+
+impl KnownTools {
+    pub(crate) fn learn(&mut self, id: &str, call: &Value) {
+        let before = self.forget(id);
+        let mut facts = before.unwrap_or_default();
+        facts.learn(call);
+        let n_bytes = id.len() + facts.n_bytes();
+        if self.calls.len() < MAX_CALLS && self.n_bytes + n_bytes <= MAX_BYTES {
+            self.n_bytes += n_bytes;
+            self.calls.insert(id.to_owned(), facts);
+        }
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<&ToolFacts> {
+        self.calls.get(id)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    fn forget(&mut self, id: &str) -> Option<ToolFacts> {
+        let facts = self.calls.remove(id)?;
+        self.n_bytes -= id.len() + facts.n_bytes();
+        Some(facts)
+    }
+}
+
+fn read_command(value: &Value) -> Option<String> {
+    match value {
+        Value::String(command) => Some(command.clone()),
+        Value::Array(argv) => {
+            let words: Vec<&str> = argv.iter().filter_map(Value::as_str).collect();
+            Some(words.join(" "))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What calls hold is bounded, whatever an agent says of them.
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn many_large_calls_are_not_kept() {
+        let mut tools = KnownTools::default();
+        for n in 0..100_u32 {
+            let text = "x".repeat(1 << 20);
+            let update = json!({
+                "title": text, "rawInput": { "command": text, "other": text }, "content": [text],
+            });
+            tools.learn(&format!("call {n}"), &update);
+            let kept: usize = tools.calls.values().map(ToolFacts::n_bytes).sum();
+            assert!(kept <= MAX_BYTES);
+        }
+        tools.clear();
+        tools.learn("small", &json!({ "rawInput": { "command": "ls", "path": "a" } }));
+        tools.learn("small", &json!({ "locations": [{ "path": "b" }, { "path": "a" }] }));
+        let facts = tools.get("small").unwrap();
+        assert_eq!((facts.command.as_deref(), facts.paths.len()), (Some("ls"), 2));
+        for n in 0..1000 {
+            tools.learn(&format!("call {n}"), &json!({}));
+        }
+        assert_eq!(tools.calls.len(), MAX_CALLS);
+    }
+}

@@ -1,0 +1,128 @@
+//! What rules and mode say about a thing that an agent does without asking a person.
+//!
+//! An agent asks for permission by itself before it does something, so nothing is asked here a
+//! second time; but what is denied stays denied for agents that do not ask. Everything that goes
+//! through us is judged: `fs/*` and `terminal/create`, whoever serves them, and what an agent of
+//! ours does by itself and tells first (`_switchyard/check`).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use roots::Roots;
+use serde::Deserialize;
+use wire::{Json, RpcError};
+
+use crate::permission::{Policy, Question, RuleBook, Verdict, resolved};
+
+/// The method by which an agent tells what it is about to do by itself.
+pub(super) const CHECK: &str = "_switchyard/check";
+
+const READ: &str = "read";
+const EDIT: &str = "edit";
+const EXECUTE: &str = "execute";
+
+#[derive(Debug)]
+pub(super) struct Judge {
+    pub(super) policy: Policy,
+    /// The rules that all sessions share.
+    pub(super) rules: RuleBook,
+    pub(super) agent: String,
+    pub(super) roots: Arc<Roots>,
+}
+
+#[derive(Deserialize)]
+struct Argv {
+    command: String,
+    #[serde(default)]
+    args: Vec<String>,
+}
+
+impl Judge {
+    /// A request of the agent that somebody is about to serve.
+    pub(super) fn request(&self, method: &str, params: &str) -> Result<(), RpcError> {
+        #[derive(Deserialize)]
+        struct File {
+            path: String,
+        }
+        #[derive(Deserialize)]
+        struct Told {
+            kind: String,
+            #[serde(default)]
+            paths: Vec<String>,
+            command: Option<String>,
+        }
+        match method {
+            "fs/read_text_file" => self.files(READ, &[parse::<File>(params)?.path]),
+            "fs/write_text_file" => self.files(EDIT, &[parse::<File>(params)?.path]),
+            "terminal/create" => {
+                let Argv { command, args } = parse(params)?;
+                let words: Vec<String> = std::iter::once(command).chain(args).collect();
+                self.command(words.join(" "))
+            }
+            CHECK => match parse(params)? {
+                Told { command: Some(command), .. } => self.command(command),
+                Told { kind, paths, .. } => self.files(&kind, &paths),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// The answer to [`CHECK`].
+    pub(super) fn told(&self, params: &str) -> Result<Json, RpcError> {
+        self.request(CHECK, params).map(|()| Json::trusted("{}"))
+    }
+
+    /// Reading a file that may be reached, and is known by its real path.
+    pub(super) fn reading(&self, real: &Path) -> Result<(), RpcError> {
+        self.rules(&self.about(READ, vec![real.to_owned()]))
+    }
+
+    /// Writing one.
+    pub(super) fn editing(&self, real: &Path) -> Result<(), RpcError> {
+        self.changes()?;
+        self.rules(&self.about(EDIT, vec![real.to_owned()]))
+    }
+
+    /// Files of which nobody has said that they may be reached.
+    fn files(&self, kind: &str, paths: &[String]) -> Result<(), RpcError> {
+        if kind != READ {
+            self.changes()?;
+        }
+        let paths = paths.iter().flat_map(|path| resolved(Path::new(path))).collect();
+        self.rules(&self.about(kind, paths).beside(self.roots.forbidden()))
+    }
+
+    fn command(&self, line: String) -> Result<(), RpcError> {
+        self.changes()?;
+        self.rules(&Question { command: Some(line), ..self.about(EXECUTE, Vec::new()) })
+    }
+
+    fn rules(&self, question: &Question) -> Result<(), RpcError> {
+        match self.policy.judge_by_rules(&self.rules.current(), question) {
+            Some(Verdict::Deny(by)) => {
+                let detail = by.detail.unwrap_or_default();
+                Err(match by.rule {
+                    Some(_) => RpcError::denied(format_args!("denied by rule {detail}")),
+                    None => RpcError::denied(format_args!("denied by {}: {detail}", by.who)),
+                })
+            }
+            Some(Verdict::Allow(_) | Verdict::Ask) | None => Ok(()),
+        }
+    }
+
+    fn changes(&self) -> Result<(), RpcError> {
+        match self.policy.mode.allows_changes() {
+            true => Ok(()),
+            false => Err(RpcError::denied("denied: this session may only read")),
+        }
+    }
+
+    fn about(&self, kind: &str, paths: Vec<PathBuf>) -> Question {
+        let (agent, roots) = (self.agent.clone(), self.roots.paths());
+        Question { agent, kind: kind.to_owned(), paths, roots, ..Question::default() }
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(params: &'a str) -> Result<T, RpcError> {
+    serde_json::from_str(params).map_err(RpcError::invalid_params)
+}

@@ -1,0 +1,137 @@
+//! What a network client says that would run a command somewhere.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use testkit::daemon::Daemon;
+use testkit::line_client::LineClient;
+use testkit::process::{Yard, switchyard};
+
+use super::spy::{Spy, definition};
+use crate::serve_rest::{Api, EXE};
+
+/// A token with less than everything.
+async fn token(api: &Api, wanted: Value) -> String {
+    let made = api.post("/v1/tokens", &wanted).await.is(201);
+    made.body["token"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_that_are_commands_are_refused_in_every_disguise() {
+    let api = Api::start().await;
+    let role = json!({ "name": "guest", "role": "operator", "ownSessions": true });
+    let guest = token(&api, role).await;
+    let evil = json!({ "command": "/bin/sh", "args": ["-c", "id"], "env": [] });
+    for (n, server) in [
+        json!({ "name": "x", "type": "http" }),
+        json!({ "name": "x", "type": "http", "url": "http://x" }),
+        json!({ "name": "x", "type": "sse", "url": "http://x" }),
+        json!({ "name": "x", "type": "stdio" }),
+        json!({ "name": "x" }),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut server = server;
+        server.as_object_mut().unwrap().extend(evil.as_object().unwrap().clone());
+        let new = json!({ "agent": "demo", "cwd": api.yard.work(), "mcpServers": [server] });
+        let order = api.request(Method::POST, "/v1/sessions").json(&new).bearer_auth(&guest);
+        let answer = api.send(order).await;
+        assert_eq!(answer.status, 403, "{n}: {}", answer.body);
+    }
+    let remote = json!({ "name": "x", "type": "http", "url": "http://127.0.0.1:9", "headers": [] });
+    let new = json!({ "agent": "demo", "cwd": api.yard.work(), "mcpServers": [remote] });
+    let order = api.request(Method::POST, "/v1/sessions").json(&new).bearer_auth(&guest);
+    api.send(order).await.is(201);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_admin_of_its_own_sessions_lets_nobody_in() {
+    let api = Api::start().await;
+    let role = json!({ "name": "small", "role": "admin", "ownSessions": true });
+    let small = token(&api, role).await;
+    let tries = [
+        (Method::GET, "/v1/tokens"),
+        (Method::POST, "/v1/tokens"),
+        (Method::DELETE, "/v1/tokens/small"),
+        (Method::POST, "/v1/tokens/small/rotate"),
+        (Method::POST, "/v1/login-link"),
+    ];
+    for (method, path) in tries {
+        let order = api.request(method.clone(), path).bearer_auth(&small);
+        let order = match method == Method::POST {
+            true => order.json(&json!({ "name": "big", "role": "admin" })),
+            false => order,
+        };
+        let answer = order.send().await.unwrap();
+        assert_eq!(answer.status(), 403, "{method} {path}");
+    }
+}
+
+/// A client by TCP of a daemon whose agent is a spy, after the greeting.
+fn visit(yard: &Yard, says: &str) -> (Daemon, Spy, LineClient) {
+    let dir = yard.work().join("spy");
+    let spy = Spy::at(&dir, "spy", says);
+    std::fs::write(yard.home().join("switchyard.toml"), definition(&dir.join("spy"))).unwrap();
+    let daemon = Daemon::start_with(yard, &["--agent", "spy", "--tcp", "127.0.0.1:0"]);
+    let told = std::fs::read_to_string(yard.home().join("run/daemon.json")).unwrap();
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let mut client = LineClient::tcp(told["tcp"][0].as_str().unwrap().parse().unwrap());
+    client.result("switchyard/hello", &json!({ "token": daemon.token().unwrap() }));
+    client.result("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+    (daemon, spy, client)
+}
+
+#[test]
+fn what_acp_does_not_have_is_not_passed_on_and_twins_are_refused() {
+    let yard = switchyard(EXE);
+    let (_daemon, spy, mut client) = visit(&yard, "");
+    let evil =
+        json!({ "claudeCode": { "options": { "mcpServers": { "x": { "command": "EVIL" } } } } });
+    let mut meta = evil.clone();
+    meta["traceparent"] = json!("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    let params = json!({
+        "cwd": yard.work(), "mcpServers": [], "_meta": meta, "command": "EVIL", "env": ["EVIL"],
+    });
+    let session = client.result("session/new", &params)["sessionId"].clone();
+    let prompt = json!({
+        "sessionId": session, "prompt": [{ "type": "text", "text": "hello" }],
+        "_meta": evil, "more": "EVIL",
+    });
+    client.result("session/prompt", &prompt);
+    for method in ["authenticate", "logout", "_ext/run", "claude/eval"] {
+        let refused = client.ask(method, &json!({ "methodId": "EVIL", "command": "EVIL" }));
+        assert!(refused["error"].is_object(), "{method}: {refused}");
+        let refused = client.ask(method, &json!({ "sessionId": session, "command": "EVIL" }));
+        assert!(refused["error"].is_object(), "{method}: {refused}");
+    }
+    let twins = format!(
+        r#"{{"jsonrpc":"2.0","id":77,"method":"session/set_mode","params":{{"sessionId":"nope","sessionId":{session},"modeId":"EVIL"}}}}"#
+    );
+    client.send(&twins);
+    let refused = client.answer_to(&json!(77));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("twice"), "{refused}");
+    let heard = std::fs::read_to_string(spy.heard).unwrap();
+    assert!(!heard.contains("EVIL"), "{heard}");
+    assert!(heard.contains("traceparent"), "{heard}");
+}
+
+#[test]
+fn an_agent_does_not_speak_in_our_name() {
+    let yard = switchyard(EXE);
+    let forged = r#"{"jsonrpc":"2.0","method":"_switchyard/permission_resolved","params":{"sessionId":"one","by":"FORGED"}}
+{"jsonrpc":"2.0","method":"_other/said","params":{"sessionId":"one","by":"ITSELF"}}"#;
+    let (_daemon, _spy, mut client) = visit(&yard, forged);
+    let new = json!({ "cwd": yard.work(), "mcpServers": [] });
+    let session = client.result("session/new", &new)["sessionId"].clone();
+    let prompt = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "hello" }] });
+    let id = client.start("session/prompt", &prompt);
+    let mut seen = String::new();
+    loop {
+        let message = client.next_message();
+        seen.push_str(&message.to_string());
+        if message["id"] == id {
+            break;
+        }
+    }
+    assert!(seen.contains("ITSELF") && !seen.contains("FORGED"), "{seen}");
+}

@@ -1,0 +1,102 @@
+//! Switchyard's own directories, from sessions that have them in theirs.
+
+use serde_json::json;
+use testkit::model_server::calls;
+
+use super::{does, session};
+use crate::native::Stage;
+use crate::serve_rest::{Api, of_kind};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_agent_is_served_them_and_no_question_about_them_is_asked() {
+    let api = Api::start().await;
+    let (home, above) = (api.yard.home().to_owned(), api.yard.home().parent().unwrap());
+    let token = std::fs::read_to_string(home.join("token")).unwrap();
+    let tokens = std::fs::read(home.join("tokens.json")).ok();
+    std::os::unix::fs::symlink(&home, api.yard.work().join("link")).unwrap();
+    let all = session(&api, json!({ "cwd": above, "permissions": "auto" })).await;
+    let shown = home.display();
+    for path in [
+        format!("{shown}/token"),
+        format!("{shown}/run/../token"),
+        format!("{}/link/token", api.yard.work().display()),
+        format!("{}/link/run/../token", api.yard.work().display()),
+    ] {
+        let said = does(&api, &all, &format!("read {path}")).await;
+        assert!(!said.contains(token.trim()) && said.contains("own"), "{path}: {said}");
+        let said = does(&api, &all, &format!("write {path} mine")).await;
+        assert!(said.contains("own"), "{path}: {said}");
+    }
+    does(&api, &all, &format!("write {shown}/rules.toml mine")).await;
+    does(&api, &all, &format!("permission edit {shown}/switchyard.toml")).await;
+    let events = api.events(&all).await;
+    let decided = of_kind(&events, "permission_resolved");
+    assert_eq!(decided[0]["payload"]["by"]["who"], "switchyard", "{decided:#?}");
+    assert_eq!(decided[0]["payload"]["allowed"], false, "{decided:#?}");
+
+    assert_eq!(std::fs::read_to_string(home.join("token")).unwrap(), token);
+    assert_eq!(std::fs::read(home.join("tokens.json")).ok(), tokens);
+    assert!(!home.join("rules.toml").exists() && !home.join("switchyard.toml").exists());
+    let found = api.get(&format!("/v1/sessions/{all}/files?query=token")).await.is(200).body;
+    assert!(!found.to_string().contains("token"), "{found}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_session_works_in_them() {
+    let api = Api::start().await;
+    let home = api.yard.home();
+    std::os::unix::fs::symlink(home, api.yard.work().join("link")).unwrap();
+    for dir in [home.to_owned(), home.join("run"), api.yard.work().join("link")] {
+        let new = json!({ "agent": "demo", "cwd": dir });
+        let refused = api.post("/v1/sessions", &new).await;
+        assert_eq!(refused.status, 403, "{}", refused.body);
+        let new = json!({
+            "agent": "demo", "cwd": api.yard.work(), "additionalDirectories": [dir],
+        });
+        assert_eq!(api.post("/v1/sessions", &new).await.status, 403);
+    }
+    assert_eq!(api.get("/v1/sessions").await.is(200).body["sessions"], json!([]));
+    let ran = api.yard.command(["run", "demo", "hello", "--no-daemon"]).current_dir(home).output();
+    let ran = ran.unwrap();
+    assert!(!ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+}
+
+/// The built-in agent's own tools, in a directory with the whole home in it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_built_in_agents_tools_do_not_go_there() {
+    let stage = Stage::new().await;
+    let (home, above) = (stage.yard.home(), stage.yard.home().parent().unwrap());
+    std::fs::write(home.join("token"), "sy_needle\n").unwrap();
+    let name = |rest: &str| format!("{}/{rest}", home.file_name().unwrap().display());
+    let patch = format!(
+        "*** Begin Patch\n*** Add File: {}\n+mine\n*** End Patch",
+        name("agents/evil.toml")
+    );
+    let tries = [
+        ("read", json!({ "path": name("token") })),
+        ("read", json!({ "path": home.join("token") })),
+        ("list", json!({ "path": name("") })),
+        ("grep", json!({ "pattern": "sy_needle" })),
+        ("grep", json!({ "pattern": "sy_needle", "path": name("") })),
+        ("glob", json!({ "pattern": "**/token" })),
+        ("write", json!({ "path": name("rules.toml"), "content": "mine" })),
+        ("apply_patch", json!({ "patch": patch })),
+    ];
+    for one in tries.clone() {
+        stage.model.answer(calls([one]));
+    }
+    stage.model.answer("done");
+    let mut command = stage.command(&["run", "native", "go", "--approve-all"]);
+    let ran = command.current_dir(above).output().unwrap();
+    assert!(ran.status.success());
+
+    let results = stage.model.last_chat().tool_results();
+    assert_eq!(results.len(), tries.len());
+    for (one, result) in tries.iter().zip(&results) {
+        assert!(!result.contains("sy_needle") || one.0 == "grep", "{one:?}: {result}");
+        assert!(!result.contains("sy_needle\n"), "{one:?}: {result}");
+        let is_refused = result.contains("Switchyard's own");
+        assert!(is_refused || !result.contains("yard/token"), "{one:?}: {result}");
+    }
+    assert!(!home.join("rules.toml").exists() && !home.join("agents").exists());
+}

@@ -1,0 +1,133 @@
+//! What rules and modes deny, from agents that do it all the same.
+
+use serde_json::{Value, json};
+use testkit::model_server::calls;
+
+use super::{does, session};
+use crate::native::Stage;
+use crate::serve_rest::{Api, EXE};
+
+fn rules(stage: &Stage, text: &str) {
+    let home = stage.yard.home();
+    std::fs::write(home.join("rules.toml"), text).unwrap();
+    std::fs::write(home.join("switchyard.toml"), "[permissions]\nrules = \"rules.toml\"\n")
+        .unwrap();
+}
+
+/// The agent asks nobody, and would be allowed everything.
+const UNASKED: [&str; 3] = ["--approve-all", "--mode", "auto"];
+
+/// What the model is told about each call.
+async fn results(stage: &Stage, args: &[&str], tries: &[(&'static str, Value)]) -> Vec<String> {
+    for one in tries {
+        stage.model.answer(calls([one.clone()]));
+    }
+    stage.model.answer("done");
+    let ran = stage.run(&[&["go"], args].concat()).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    stage.model.last_chat().tool_results()
+}
+
+#[tokio::test]
+async fn a_denied_program_does_not_run_however_it_is_named() {
+    let stage = Stage::new().await;
+    rules(&stage, "[[rules]]\naction = \"deny\"\ncommands = [\"rm *\", \"rm\"]\n");
+    stage.put("precious.txt", "precious");
+    let lines = [
+        "rm -f precious.txt",
+        "/bin/rm -f precious.txt",
+        "env rm -f precious.txt",
+        "bash -c 'rm -f precious.txt'",
+        "true; rm -f precious.txt",
+        "'rm' -f precious.txt",
+        "timeout 5 rm -f precious.txt",
+        "echo precious.txt | xargs rm -f",
+    ];
+    let tries = lines.map(|line| ("bash", json!({ "command": line })));
+    let results = results(&stage, &UNASKED, &tries).await;
+    for (line, result) in lines.iter().zip(&results) {
+        assert!(result.contains("denied by rule"), "{line}: {result}");
+    }
+    assert_eq!(stage.read("precious.txt"), "precious");
+}
+
+#[tokio::test]
+async fn read_only_holds_for_every_tool_of_the_built_in_agent() {
+    let stage = Stage::new().await;
+    stage.put("a.txt", "a\n");
+    let patch = |text: &str| json!({ "patch": format!("*** Begin Patch\n{text}\n*** End Patch") });
+    let tries = [
+        ("read", json!({ "path": "a.txt" })),
+        ("write", json!({ "path": "new.txt", "content": "x" })),
+        ("edit", json!({ "path": "a.txt", "old": "a", "new": "b" })),
+        ("apply_patch", patch("*** Delete File: a.txt")),
+        ("apply_patch", patch("*** Update File: a.txt\n*** Move to: b.txt\n@@\n-a\n+b")),
+        ("apply_patch", patch("*** Add File: c.txt\n+c")),
+        ("bash", json!({ "command": "touch d.txt" })),
+    ];
+    for mode in ["code", "auto"] {
+        let args = ["--permissions", "read-only", "--mode", mode];
+        let results = results(&stage, &args, &tries).await;
+        assert!(results[0].contains('a'), "{}", results[0]);
+        assert_eq!(stage.read("a.txt"), "a\n", "{mode}: {results:#?}");
+        let names = std::fs::read_dir(stage.work()).unwrap().flatten();
+        let names: Vec<_> = names.map(|entry| entry.file_name()).collect();
+        assert_eq!(names, ["a.txt"], "{mode}: {results:#?}");
+    }
+}
+
+#[tokio::test]
+async fn moves_and_deletes_are_judged_as_such() {
+    let stage = Stage::new().await;
+    rules(
+        &stage,
+        "[[rules]]\naction = \"deny\"\nkinds = [\"edit\"]\npaths = [\"ci/**\"]\n\
+         [[rules]]\naction = \"deny\"\nkinds = [\"move\"]\npaths = [\"stays.txt\"]\n",
+    );
+    stage.put("ci/deploy.yml", "deploy\n");
+    stage.put("a.txt", "a\n");
+    stage.put("stays.txt", "a\n");
+    let patch = |text: &str| json!({ "patch": format!("*** Begin Patch\n{text}\n*** End Patch") });
+    let tries = [
+        ("read", json!({ "path": "ci/deploy.yml" })),
+        ("read", json!({ "path": "a.txt" })),
+        ("read", json!({ "path": "stays.txt" })),
+        ("apply_patch", patch("*** Update File: a.txt\n*** Move to: ci/evil.yml\n@@\n-a\n+b")),
+        ("apply_patch", patch("*** Delete File: ci/deploy.yml")),
+        ("apply_patch", patch("*** Update File: stays.txt\n*** Move to: b.txt\n@@\n-a\n+b")),
+        ("apply_patch", patch("*** Delete File: stays.txt")),
+    ];
+    let results = results(&stage, &UNASKED, &tries).await;
+    for denied in &results[3..6] {
+        assert!(denied.contains("denied by rule"), "{denied}");
+    }
+    assert!(!results[6].contains("denied"), "deleting is not moving: {}", results[6]);
+    assert_eq!(stage.read("ci/deploy.yml"), "deploy\n");
+    assert_eq!(stage.read("a.txt"), "a\n");
+    assert!(!stage.work().join("ci/evil.yml").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_judged_is_what_is_opened() {
+    let yard = testkit::process::switchyard(EXE);
+    let rules = "[[rules]]\naction = \"deny\"\npaths = [\"secret/**\"]\n";
+    std::fs::write(yard.home().join("rules.toml"), rules).unwrap();
+    let config = "[permissions]\nrules = \"rules.toml\"\n";
+    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
+    let work = yard.work();
+    std::fs::create_dir_all(work.join("secret/sub")).unwrap();
+    std::fs::write(work.join("secret/key.pem"), "s3cret").unwrap();
+    std::os::unix::fs::symlink("secret/sub", work.join("l")).unwrap();
+    let api = Api::start_in(yard).await;
+    let id = session(&api, json!({ "permissions": "auto" })).await;
+    let at = work.display();
+    for path in ["l/../key.pem", "secret/key.pem", "secret/sub/../key.pem", "./secret//key.pem"] {
+        let said = does(&api, &id, &format!("read {at}/{path}")).await;
+        assert!(said.contains("denied by rule") && !said.contains("s3cret"), "{path}: {said}");
+    }
+    for path in ["l/../w2", "l/w2", "secret/w2"] {
+        let said = does(&api, &id, &format!("write {at}/{path} mine")).await;
+        assert!(said.contains("denied by rule"), "{path}: {said}");
+    }
+    assert!(!work.join("secret/w2").exists() && !work.join("secret/sub/w2").exists());
+}

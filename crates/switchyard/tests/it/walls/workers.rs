@@ -1,0 +1,83 @@
+//! A process that an agent started, at the private socket.
+
+use serde_json::{Value, json};
+
+use super::{does, session};
+use crate::serve_rest::{Api, of_kind};
+
+/// A client in a few lines: METHOD PATH BODY, by the private socket.
+const CLIENT: &str = r"
+const [socketPath, method, path, body] = process.argv.slice(2);
+const headers = { 'Content-Type': 'application/json' };
+const order = require('http').request({ socketPath, method, path, headers }, (answer) => {
+  let text = '';
+  answer.on('data', (part) => (text += part));
+  answer.on('end', () => console.log('answered ' + answer.statusCode + ' ' + text));
+});
+order.end(body);
+";
+
+struct Scene {
+    api: Api,
+    agent: String,
+    client: String,
+}
+
+impl Scene {
+    /// An agent whose commands may run.
+    async fn start() -> Self {
+        let api = Api::start().await;
+        let client = api.yard.work().join("client.cjs");
+        std::fs::write(&client, CLIENT).unwrap();
+        let agent = session(&api, json!({ "permissions": "auto" })).await;
+        Self { api, agent, client: client.display().to_string() }
+    }
+
+    /// What a command of the agent is answered.
+    async fn asks(&self, method: &str, path: &str, body: &Value) -> String {
+        let socket = self.api.daemon.socket().display().to_string();
+        let line = format!("run node {} {socket} {method} {path} '{body}'", self.client);
+        let said = does(&self.api, &self.agent, &line).await;
+        let (_, answer) = said.split_once("answered ").unwrap_or_else(|| panic!("{said}"));
+        answer.to_owned()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_does_not_answer_its_own_questions() {
+    let scene = Scene::start().await;
+    let api = &scene.api;
+    let asking = session(api, json!({})).await;
+    api.prompt(&asking, "permission execute rm -rf build").await;
+    api.until(&asking, |now| now["status"] == "requires_action").await;
+    let asked = api.get(&format!("/v1/sessions/{asking}/permissions")).await.is(200).body;
+    let question = &asked["permissions"][0];
+    let options = question["options"].as_array().unwrap();
+    let yes = options.iter().find(|option| option["kind"] == "allow_once").unwrap();
+    let request = question["requestId"].as_str().unwrap();
+    let path = format!("/v1/sessions/{asking}/permissions/{request}");
+    let answer = scene.asks("POST", &path, &json!({ "optionId": yes["optionId"] })).await;
+    assert!(answer.starts_with("403"), "{answer}");
+    let events = api.events(&asking).await;
+    assert!(of_kind(&events, "permission_resolved").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_lets_nobody_in_and_names_no_command() {
+    let scene = Scene::start().await;
+    let new = json!({ "name": "mine", "role": "admin" });
+    assert!(scene.asks("POST", "/v1/tokens", &new).await.starts_with("403"));
+    assert!(scene.asks("POST", "/v1/login-link", &json!({})).await.starts_with("403"));
+    let work = scene.api.yard.work();
+    let order = json!({ "cwd": work, "command": ["/bin/sh", "-c", "touch evil"] });
+    assert!(scene.asks("POST", "/v1/sessions", &order).await.starts_with("403"));
+    let order = json!({ "cwd": work, "agent": "demo", "permissions": "auto" });
+    assert!(scene.asks("POST", "/v1/sessions", &order).await.starts_with("403"));
+    // What agents that use agents do is theirs to do, under their own name.
+    let order = json!({ "cwd": work, "agent": "demo" });
+    let made = scene.asks("POST", "/v1/sessions", &order).await;
+    assert!(made.starts_with("201"), "{made}");
+    assert!(made.contains(r#"\"madeBy\":\"worker\""#), "{made}");
+    let tokens = scene.api.get("/v1/tokens").await.is(200).body;
+    assert!(!tokens.to_string().contains("mine"), "{tokens}");
+}

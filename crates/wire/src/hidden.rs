@@ -1,0 +1,33 @@
+//! Characters that act on a terminal or on its reader without being seen.
+
+use std::fmt::Write as _;
+
+/// Whether `c` moves something, turns the direction of reading, or has no width. Joiners and the
+/// selector that emoji and some languages are written with are none of them: U+200C, U+200D,
+/// U+FE0F.
+pub fn is_hidden(c: char) -> bool {
+    matches!(c,
+        // C0, DEL and C1, which hold every introducer of a control sequence.
+        '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
+        // Soft hyphen, fillers, joiners and vowels without a width of their own.
+        | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{3164}' | '\u{ffa0}'
+        // Zero width, invisible operators, annotations.
+        | '\u{200b}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
+        // Direction marks, embeddings and overrides (isolates are in the range above).
+        | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
+        // Line and paragraph separators.
+        | '\u{2028}' | '\u{2029}'
+        // Variation selectors, shorthand and musical controls.
+        | '\u{fe00}'..='\u{fe0e}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        // Tags and the supplementary variation selectors: invisible letters that a model reads.
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Appends a character in a form that can be seen: `\x1b`, `\u{202e}`.
+pub fn show_hidden(c: char, out: &mut String) {
+    let _ = match u32::from(c) {
+        code @ ..=0xff => write!(out, "\\x{code:02x}"),
+        code => write!(out, "\\u{{{code:x}}}"),
+    };
+}

@@ -1,0 +1,98 @@
+// @vitest-environment jsdom
+import { createHash, createHmac } from "node:crypto";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { currentPass, forgetPass } from "./pass";
+import { asProblem } from "./problem";
+import { onUnauthorized, request } from "./request";
+import { forgetPageSecret, keepPageSecret } from "./secret";
+
+const SECRET = "sy_secret";
+
+/** A daemon that knows `secret`, and all that it was told. */
+class Daemon {
+  passes: string[] = [];
+  heard: string[] = [];
+  isKnown = true;
+  private nonces = ["", ""];
+
+  constructor(private secret: string) {
+    vi.stubGlobal("fetch", (path: string, init: RequestInit) => Promise.resolve(this.answer(path, init)));
+  }
+
+  private answer(path: string, init: RequestInit): Response {
+    const pass = new Headers(init.headers).get("X-Switchyard-Page");
+    const body = typeof init.body === "string" ? init.body : "";
+    this.heard.push(`${path} ${body} ${pass ?? ""}`);
+    const said = (body ? JSON.parse(body) : {}) as Record<string, string>;
+    if (!this.isKnown) return problem("unauthorized");
+    switch (path) {
+      case "/v1/login/challenge":
+        this.nonces = [said.nonce ?? "", `n${this.passes.length}`];
+        return Response.json({ nonce: this.nonces[1], proof: this.proof("daemon") });
+      case "/v1/login/prove":
+        if (said.proof !== this.proof("page") || said.nonce !== this.nonces[1]) return problem("unauthorized");
+        this.passes.push(`pass${this.passes.length}`);
+        return Response.json({ pass: this.passes.at(-1) });
+      default:
+        return this.passes.includes(pass ?? "") ? new Response("ok") : problem("login-unproved");
+    }
+  }
+
+  private proof(side: string): string {
+    const key = createHash("sha256").update(this.secret).digest();
+    const text = [side, "localhost:3000", ...this.nonces].join("\n");
+    return createHmac("sha256", key).update(text).digest("base64url");
+  }
+}
+
+const problem = (code: string) => Response.json({ type: `urn:switchyard:problem:${code}`, title: code }, { status: 401 });
+
+beforeEach(() => {
+  keepPageSecret(SECRET);
+  forgetPass();
+});
+afterEach(() => {
+  forgetPageSecret();
+  vi.unstubAllGlobals();
+});
+
+test("a pass is proved for once, for all that ask at the same time", async () => {
+  const daemon = new Daemon(SECRET);
+  await Promise.all([request("/v1/a"), request("/v1/b"), request("/v1/c")]);
+  expect(daemon.passes).toEqual(["pass0"]);
+  expect(daemon.heard.join()).not.toContain(SECRET);
+});
+
+test("after a restart of the daemon it is proved for again, once", async () => {
+  const first = new Daemon(SECRET);
+  await request("/v1/a");
+  expect(first.passes).toEqual(["pass0"]);
+  const restarted = new Daemon(SECRET);
+  await request("/v1/a");
+  expect(restarted.passes).toEqual(["pass0"]);
+  expect(await currentPass()).toBe("pass0");
+});
+
+test("whoever cannot prove itself is told nothing, and people are told", async () => {
+  const other = new Daemon("sy_other");
+  const why = await request("/v1/a").catch(asProblem);
+  expect(why).toMatchObject({ code: "impostor" });
+  expect(other.heard).toHaveLength(1);
+  expect(other.heard[0]).toMatch(/^\/v1\/login\/challenge \{"nonce":"[\w-]{43}"\} $/);
+});
+
+test("a login that the daemon does not know any more is over", async () => {
+  new Daemon(SECRET).isKnown = false;
+  const shutOut = vi.fn();
+  const stop = onUnauthorized(shutOut);
+  expect(await request("/v1/a").catch(asProblem)).toMatchObject({ status: 401 });
+  expect(shutOut).toHaveBeenCalledOnce();
+  stop();
+});
+
+test("who is not logged in proves nothing", async () => {
+  forgetPageSecret();
+  const daemon = new Daemon(SECRET);
+  expect(await request("/v1/a").catch(asProblem)).toMatchObject({ code: "login-unproved" });
+  expect(daemon.heard).toEqual(["/v1/a  "]);
+});
