@@ -47,7 +47,7 @@ pub fn give_large_memory_back() {
 
 /// Blocks of this size are mapped one by one.
 #[cfg(target_env = "gnu")]
-const LARGE_BYTES: libc::c_int = 1 << 20;
+const LARGE_BYTES: libc::c_int = 256 << 10;
 /// What each arena may keep at its end.
 #[cfg(target_env = "gnu")]
-const KEPT_BYTES: libc::c_int = 8 << 20;
+const KEPT_BYTES: libc::c_int = 2 << 20;

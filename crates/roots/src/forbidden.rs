@@ -38,7 +38,7 @@ pub struct Named {
     /// Directories with a link to each of some more, which may become more in time.
     pub noted_in: Vec<PathBuf>,
     /// What is called so in each of them is for sessions all the same.
-    pub open: Option<OsString>,
+    pub open: Vec<OsString>,
 }
 
 type Id = (u64, u64);

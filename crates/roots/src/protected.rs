@@ -23,10 +23,21 @@ enum Sandboxed {
     Parts(&'static [&'static str]),
 }
 
-/// Anywhere in a path, as a directory or as a file. In small letters.
+/// Anywhere in a path, as a directory or as a file, in whatever letters.
 const PLACES: &[(&str, Sandboxed)] = &[
     // Version control: hooks, filters, aliases, and what leads to another configuration.
-    (".git", Parts(&["hooks", "config", "config.worktree", "commondir", "modules", "worktrees"])),
+    (
+        ".git",
+        Parts(&[
+            "hooks",
+            "config",
+            "config.worktree",
+            "commondir",
+            "modules",
+            "worktrees",
+            "info/attributes",
+        ]),
+    ),
     (".hg", IfThere),
     (".svn", IfThere),
     (".jj", IfThere),
@@ -42,7 +53,7 @@ const PLACES: &[(&str, Sandboxed)] = &[
     (".travis.yml", IfThere),
     (".forgejo", IfThere),
     (".gitea", IfThere),
-    ("jenkinsfile", IfThere),
+    ("Jenkinsfile", IfThere),
     // Keys and who may come in.
     (".ssh", AtHome),
     (".gnupg", AtHome),
@@ -132,6 +143,9 @@ const PLACES: &[(&str, Sandboxed)] = &[
 /// Only where a session's directory is the user's home.
 const AT_HOME: &[&str] = &[".config", ".local", "bin"];
 
+static IN_SMALL_LETTERS: LazyLock<Vec<String>> =
+    LazyLock::new(|| PLACES.iter().map(|(place, _)| place.to_lowercase()).collect());
+
 static HOME: LazyLock<Option<PathBuf>> =
     LazyLock::new(|| std::env::home_dir().and_then(|home| home.canonicalize().ok()));
 
@@ -148,7 +162,7 @@ pub fn is_protected(root: &Path, path: &Path) -> bool {
     let path = small(&name.join(below));
     let mut rest = path.components();
     while rest.clone().next().is_some() {
-        if PLACES.iter().any(|(place, _)| rest.as_path().starts_with(place)) {
+        if IN_SMALL_LETTERS.iter().any(|place| rest.as_path().starts_with(place)) {
             return true;
         }
         rest.next();

@@ -66,7 +66,7 @@ fn visitor(daemon: &Daemon, principal: &Principal, agent: Option<String>, way: &
         order: Order {
             agent: agent.or_else(|| daemon.settings.default_agent.clone()),
             // Where its agent is started before a session says where to work.
-            cwd: daemon.settings.sessions_dir.clone(),
+            cwd: daemon.settings.projects_dir.clone(),
             is_apart: principal.own_sessions,
             ..Order::default()
         },

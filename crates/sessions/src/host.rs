@@ -74,6 +74,8 @@ impl AgentCommand {
 pub enum StartError {
     #[error("cannot start the agent: {0}")]
     Spawn(#[from] SpawnError),
+    #[error("cannot start the agent: {0}")]
+    Place(roots::Error),
     #[error("the agent ended before it was ready: {exit}{}", said_part(.said))]
     DiedEarly { exit: ExitReport, said: String },
     #[error("the agent did not answer `initialize` within {waited:?}{}", said_part(.said))]
@@ -129,6 +131,11 @@ impl Host {
         settings: &Settings,
         initialize: &Json,
     ) -> Result<Arc<Self>, StartError> {
+        // It may be something else by now than when the session was made.
+        if settings.forbidden.renewed().covers(&command.cwd) {
+            let cwd = command.cwd.display().to_string();
+            return Err(StartError::Place(roots::Error::Forbidden(cwd)));
+        }
         let mut launch = setup.launch(&command.program, &command.cwd);
         launch.args.clone_from(&command.args);
         launch.env = command.env.clone();

@@ -109,6 +109,7 @@ impl From<&HostError> for Trouble {
                     .remedy("make room or give access there, or set SWITCHYARD_HOME elsewhere"),
                 _ => Self::new("process_exit", message),
             },
+            HostError::Start(StartError::Place(_)) => Self::new("bad_input", message),
             HostError::Start(StartError::DiedEarly { .. }) => Self::new("process_exit", message)
                 .remedy("run the agent's command by hand to see what it needs"),
             HostError::Start(StartError::Silent { .. }) => Self::new("timeout", message)

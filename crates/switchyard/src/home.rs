@@ -16,6 +16,7 @@ use roots::{Forbidden, Named};
 const HOMES: &str = "homes";
 
 const PROJECTS: &str = "projects";
+const SHARED: &str = "shared";
 
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
@@ -42,12 +43,19 @@ impl Home {
     /// The home that is used when nobody names another.
     fn usual() -> Result<Option<Self>> {
         let Some(user) = absolute("HOME")? else { return Ok(None) };
-        let xdg = |name: &str, default: &str| {
-            Ok::<_, anyhow::Error>(absolute(name)?.unwrap_or_else(|| user.join(default)))
-        };
-        let state = xdg("XDG_STATE_HOME", ".local/state")?.join("switchyard");
-        let config = xdg("XDG_CONFIG_HOME", ".config")?.join("switchyard/switchyard.toml");
-        Ok(Some(Self { config, ..Self::at(state) }))
+        let state = absolute("XDG_STATE_HOME")?;
+        Ok(Some(Self::in_xdg(&user, state, absolute("XDG_CONFIG_HOME")?)))
+    }
+
+    /// The same where no variable moves it: what homes that are elsewhere are noted in.
+    fn plain() -> Option<Self> {
+        Some(Self::in_xdg(&absolute("HOME").ok().flatten()?, None, None))
+    }
+
+    fn in_xdg(user: &Path, state: Option<PathBuf>, config: Option<PathBuf>) -> Self {
+        let state = state.unwrap_or_else(|| user.join(".local/state")).join("switchyard");
+        let config = config.unwrap_or_else(|| user.join(".config"));
+        Self { config: config.join("switchyard/switchyard.toml"), ..Self::at(state) }
     }
 
     fn at(state: PathBuf) -> Self {
@@ -60,8 +68,9 @@ impl Home {
         let mut all = vec![self.state.clone(), self.run.clone(), self.config.clone()];
         let mut noted_in = Vec::new();
         // A configuration that was named may lie in a directory that somebody works in.
-        let usual = Self::usual().ok().flatten();
-        for home in usual.iter().chain(Self::find().ok().as_ref()) {
+        for home in
+            Self::usual().ok().flatten().iter().chain(&Self::find().ok()).chain(&Self::plain())
+        {
             all.push(home.state.clone());
             all.extend(home.config.parent().map(Path::to_owned));
             noted_in.push(home.state.join(HOMES));
@@ -74,43 +83,58 @@ impl Home {
         self.state.join(PROJECTS)
     }
 
-    /// Notes this home for the user's others.
-    pub(crate) fn note(&self) {
-        let Ok(Some(usual)) = Self::usual() else { return };
-        if usual.state == self.state {
-            return;
-        }
-        if let Err(error) = self.note_at(&usual.state.join(HOMES)) {
-            tracing::warn!(%error, "cannot note where this home is; other homes do not know of it");
-        }
+    /// Where workers are started that several sessions use.
+    pub(crate) fn shared(&self) -> PathBuf {
+        self.state.join(SHARED)
     }
 
-    fn note_at(&self, dir: &Path) -> io::Result<()> {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        for entry in dir.read_dir()?.flatten() {
-            // Of a home that is gone.
-            if !entry.path().exists() {
-                let _ = std::fs::remove_file(entry.path());
+    /// Notes this home for the user's others.
+    pub(crate) fn note(&self) {
+        let Some(plain) = Self::plain() else { return };
+        let usual = Self::usual().ok().flatten();
+        let is_usual = usual.is_some_and(|usual| usual.config == self.config);
+        // One that was named may be in a directory that somebody works in.
+        let config = self.config.parent().filter(|_| is_usual);
+        for own in [Some(self.state.as_path()), config].into_iter().flatten() {
+            if own == plain.state || Some(own) == plain.config.parent() || !own.exists() {
+                continue;
             }
-        }
-        // A directory that has been moved keeps its name here, which then leads to it again.
-        let found = self.state.metadata()?;
-        let name = dir.join(format!("{:x}-{:x}", found.dev(), found.ino()));
-        if name.read_link().is_ok_and(|target| target == self.state) {
-            return Ok(());
-        }
-        let _ = std::fs::remove_file(&name);
-        match std::os::unix::fs::symlink(&self.state, &name) {
-            // Another process of this home has just done the same.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            done => done,
+            if let Err(error) = note_at(&plain.state.join(HOMES), own) {
+                tracing::warn!(%error, "cannot note where this home is; others do not know of it");
+            }
         }
     }
 }
 
-/// Closes these to sessions, but for the projects in them.
+fn note_at(notes: &Path, own: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(notes)?;
+    for entry in notes.read_dir()?.flatten() {
+        // Of a home that is gone.
+        if !entry.path().exists() {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+    // A directory that has been moved keeps its name here, which then leads to it again.
+    let found = own.metadata()?;
+    let name = notes.join(format!("{:x}-{:x}", found.dev(), found.ino()));
+    if name.read_link().is_ok_and(|target| target == own) {
+        return Ok(());
+    }
+    let _ = std::fs::remove_file(&name);
+    match std::os::unix::fs::symlink(own, &name) {
+        // Another process of this home has just done the same.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        done => done,
+    }
+}
+
+/// Closes these to sessions, but for where agents work in them.
 pub(crate) fn forbid(directories: Vec<PathBuf>, noted_in: Vec<PathBuf>) -> Forbidden {
-    Forbidden::named(Named { directories, noted_in, open: Some(PROJECTS.into()) })
+    Forbidden::named(Named {
+        directories,
+        noted_in,
+        open: [PROJECTS, SHARED].map(Into::into).into(),
+    })
 }
 
 fn absolute(name: &str) -> Result<Option<PathBuf>> {
@@ -141,7 +165,7 @@ mod tests {
         let home = Home::at(elsewhere.clone());
         let before = forbid(Vec::new(), vec![usual.join(HOMES)]);
         for _ in 0..2 {
-            home.note_at(&usual.join(HOMES)).unwrap();
+            note_at(&usual.join(HOMES), &home.state).unwrap();
             assert_eq!(before.renewed().paths(), [elsewhere.canonicalize().unwrap()]);
         }
         assert!(before.renewed().covers(&elsewhere) && !before.covers(&elsewhere));
@@ -149,7 +173,7 @@ mod tests {
         std::fs::remove_dir(&elsewhere).unwrap();
         assert!(before.renewed().paths().is_empty());
         std::fs::create_dir(dir.path().join("other")).unwrap();
-        Home::at(dir.path().join("other")).note_at(&usual.join(HOMES)).unwrap();
+        note_at(&usual.join(HOMES), &dir.path().join("other")).unwrap();
         assert_eq!(usual.join(HOMES).read_dir().unwrap().count(), 1);
     }
 }

@@ -10,7 +10,6 @@ mod opening;
 pub(crate) mod own;
 pub(crate) mod presence;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -122,7 +121,7 @@ async fn assemble(
     // The configuration's rules are the yard's, which follows their file.
     let policy = Policy { mode: config.file.permissions.mode, ..Policy::default() };
     let state = &config.home.state;
-    let shared_cwd = shared_cwd(config);
+    let shared_cwd = config.home.shared();
     let made = world::make_private_dir(&shared_cwd);
     made.with_context(|| format!("cannot make {}", shared_cwd.display()))?;
     let warm = config.file.warm.settings(shared_cwd);
@@ -171,11 +170,6 @@ fn ready(desk: &Desk) -> Vec<WarmPool> {
     pools
 }
 
-/// Where workers are started that several sessions use.
-fn shared_cwd(config: &Config) -> PathBuf {
-    config.home.run.join("shared")
-}
-
 /// The daemon's counters.
 fn counted(config: &Config) -> Result<Metrics, Failure> {
     let agents = crate::agents::catalogue(config)?;
@@ -202,7 +196,7 @@ fn reload(
     let mode = new.file.permissions.mode;
     daemon.desk.set_policy(Policy { mode, ..Policy::default() });
     if let Some(pools) = daemon.desk.pools() {
-        pools.configure(new.file.warm.settings(shared_cwd(config)));
+        pools.configure(new.file.warm.settings(config.home.shared()));
     }
     announcing.replace(webhook, daemon).map_err(said)
 }

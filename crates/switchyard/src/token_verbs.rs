@@ -16,6 +16,11 @@ use crate::reach::Daemon;
 use crate::terminal;
 
 pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode, Failure> {
+    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    if bus::is_below_keeper(own) {
+        let why = "an agent's processes let nobody in: tokens are for people to make and to see";
+        return Err(Failure::new(ERROR, why.to_owned()));
+    }
     if matches!(verb, TokenVerb::Login) {
         return log_in(&config).await;
     }

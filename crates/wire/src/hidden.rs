@@ -11,7 +11,7 @@ pub fn is_hidden(c: char) -> bool {
         '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
         // Soft hyphen, fillers, joiners and vowels without a width of their own.
         | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{3164}' | '\u{ffa0}'
+        | '\u{180b}'..='\u{180f}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}'
         // Zero width, invisible operators, annotations.
         | '\u{200b}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
         // Direction marks, embeddings and overrides (isolates are in the range above).

@@ -12,7 +12,12 @@ use crate::Json;
 
 /// Whether any object in `json`, at any depth, has a member twice.
 pub fn has_twins(json: &Json) -> bool {
-    let mut reader = serde_json::Deserializer::from_str(json.as_str());
+    text_has_twins(json.as_str())
+}
+
+/// The same of JSON that is not known to be any.
+pub fn text_has_twins(text: &str) -> bool {
+    let mut reader = serde_json::Deserializer::from_str(text);
     // What is no JSON, or too deep, is not taken for harmless either.
     Once.deserialize(&mut reader).is_err()
 }

@@ -47,7 +47,10 @@ impl Gate {
     ) -> Verdict {
         let Need::Permission { key } = need else { return Verdict::Run };
         if let Some(verdict) = self.decided(key, kind, mode) {
-            return verdict;
+            return match verdict {
+                Verdict::Run => unless_denied(kind, client).await,
+                verdict => verdict,
+            };
         }
         let _alone = self.asking.lock().await;
         // Somebody may have said *always* to the question before.
@@ -100,6 +103,21 @@ impl Gate {
 
     fn always(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
         self.always.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What nobody is asked about may be denied all the same. Files and commands are asked about
+/// where they are touched, by name.
+async fn unless_denied(kind: Kind, client: &Client) -> Verdict {
+    if matches!(kind, Kind::Edit | Kind::Delete | Kind::Move | Kind::Execute) {
+        return Verdict::Run;
+    }
+    match client.denial(json!({ "kind": kind })).await {
+        Ok(None) => Verdict::Run,
+        Ok(Some(why)) => Verdict::Refused(format!("This may not be done: {why}.")),
+        Err(error) => Verdict::Refused(format!(
+            "The client could not be asked whether this may be done ({error}), so it did not run."
+        )),
     }
 }
 

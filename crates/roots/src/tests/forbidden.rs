@@ -31,7 +31,7 @@ fn home() -> Home {
     symlink(state.join("token"), home.join("work/token")).unwrap();
     let forbidden = Forbidden::named(Named {
         directories: vec![state.clone()],
-        open: Some("projects".into()),
+        open: vec!["projects".into()],
         ..Named::default()
     });
     Home { _dir: dir, path: home, state, forbidden }

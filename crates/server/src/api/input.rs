@@ -107,13 +107,18 @@ async fn whole(request: Request) -> Result<Bytes, Problem> {
 }
 
 fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| {
+    let read = serde_json::from_slice(bytes).map_err(|error| {
         let unknown = unknown_members::<T>(bytes);
         Problem::bad_request(match unknown.is_empty() {
             true => error.to_string(),
             false => format!("unknown members: {}", unknown.join(", ")),
         })
-    })
+    })?;
+    // Whoever reads the same text next could take the other one.
+    match std::str::from_utf8(bytes).is_ok_and(|text| !wire::text_has_twins(text)) {
+        true => Ok(read),
+        false => Err(Problem::bad_request("a member occurs twice")),
+    }
 }
 
 /// The members that `T` does not know, found by leaving out one after the other.

@@ -8,15 +8,51 @@
 
 /// Where one command of a line ends and the next begins.
 const SEPARATORS: &[char] = &[';', '&', '|', '\n', '(', ')', '{', '}', '`', '<', '>', '$'];
-/// They run a command that is one of their arguments.
-const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh"];
+/// They run a line that is one of their arguments, or what comes in.
+const SHELLS: [&str; 10] =
+    ["sh", "bash", "rbash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh"];
 /// They stand before a command and change nothing about what it is.
 const KEYWORDS: [&str; 9] = ["!", "if", "then", "elif", "else", "while", "until", "do", "coproc"];
 /// They run what stands behind them and their options.
-const AROUND: [&str; 26] = [
-    "env", "sudo", "doas", "su", "nohup", "nice", "ionice", "chrt", "taskset", "time", "timeout",
-    "command", "builtin", "exec", "eval", "stdbuf", "setsid", "xargs", "parallel", "busybox",
-    "strace", "watch", "chroot", "unshare", "find", "script",
+const AROUND: [&str; 38] = [
+    "env",
+    "sudo",
+    "doas",
+    "su",
+    "nohup",
+    "nice",
+    "ionice",
+    "chrt",
+    "taskset",
+    "time",
+    "timeout",
+    "command",
+    "builtin",
+    "exec",
+    "eval",
+    "stdbuf",
+    "setsid",
+    "xargs",
+    "parallel",
+    "busybox",
+    "strace",
+    "watch",
+    "chroot",
+    "unshare",
+    "find",
+    "script",
+    "trap",
+    "mapfile",
+    "readarray",
+    "flock",
+    "setpriv",
+    "prlimit",
+    "setarch",
+    "linux32",
+    "linux64",
+    "nsenter",
+    "systemd-run",
+    "dbus-run-session",
 ];
 /// Lines in lines.
 const MAX_DEPTH: usize = 4;
@@ -40,7 +76,28 @@ struct Search {
 
 impl Search {
     fn line(&mut self, line: &str, depth: usize) -> Option<()> {
-        line.split(SEPARATORS).try_for_each(|part| self.words(&words(part), depth))
+        // Letters that are written as numbers.
+        if line.contains("$'") && line.contains('\\') {
+            return None;
+        }
+        let (mut before, mut is_redirected) = (None, false);
+        for part in line.split_inclusive(SEPARATORS) {
+            let text = part.strip_suffix(SEPARATORS).unwrap_or(part);
+            // `{rm,-f,x}` is a command, too.
+            let words = match before {
+                Some('{') => words(&text.replace(',', " ")),
+                _ => words(text),
+            };
+            self.words(&words, depth)?;
+            // Behind a redirection comes a file, and then perhaps the command.
+            if is_redirected {
+                self.words(words.get(1..).unwrap_or_default(), depth)?;
+            }
+            before = part.chars().next_back();
+            is_redirected &= words.is_empty();
+            is_redirected |= matches!(before, Some('<' | '>' | '&'));
+        }
+        Some(())
     }
 
     fn words(&mut self, words: &[String], depth: usize) -> Option<()> {
@@ -53,21 +110,28 @@ impl Search {
         let command = [&[program.to_owned()], rest].concat().join(" ");
         self.bytes_left = self.bytes_left.checked_sub(command.len())?;
         self.found.push(command);
-        let depth = depth.checked_sub(1);
-        if SHELLS.contains(&program) {
-            let is_line = |word: &String| word.starts_with('-') && word.contains('c');
-            if let Some(at) = rest.iter().position(is_line) {
-                self.line(&rest.get(at + 1..).unwrap_or_default().join(" "), depth?)?;
-            }
+        let is_shell = SHELLS.contains(&program);
+        // Whatever is named so, or comes in.
+        if program.contains(['*', '?', '[']) && program != "[" && program != "[["
+            || is_shell && rest.is_empty()
+        {
+            return None;
         }
-        if AROUND.contains(&program) {
-            for start in 0..rest.len().min(MAX_STARTS) {
-                let behind = rest.get(start..).unwrap_or_default();
-                if !behind.first().is_some_and(|word| word.starts_with('-')) {
-                    // A word may be a whole line, as with `eval "…"`.
-                    self.line(&behind.join(" "), depth?)?;
-                }
-            }
+        if !is_shell && !AROUND.contains(&program) {
+            return Some(());
+        }
+        let depth = depth.checked_sub(1);
+        for start in 0..rest.len().min(MAX_STARTS) {
+            let behind = rest.get(start..).unwrap_or_default();
+            let word = behind.first().map_or("", String::as_str);
+            let line = match (word.starts_with('-'), word.split_once('=')) {
+                // `--split-string=…`
+                (true, Some((_, line))) => line.to_owned(),
+                (true, None) => continue,
+                // A word may be a whole line, as with `eval "…"`.
+                (false, _) => behind.join(" "),
+            };
+            self.line(&line, depth?)?;
         }
         Some(())
     }
@@ -76,7 +140,8 @@ impl Search {
 /// `NAME=value` before a program.
 fn is_setting(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "_[]+@*".contains(c))
     })
 }
 
@@ -134,6 +199,25 @@ mod tests {
             "if true; then rm -f x; fi",
             "! rm -f x",
             "rm \\\n-f x",
+            ">/dev/null rm -f x",
+            "2>&1 rm -f x",
+            "< f rm -f x",
+            "&>/dev/null rm -f x",
+            ">|o rm -f x",
+            "{fd}<f rm -f x",
+            "<<<a rm -f x",
+            "a=1 >o b=2 rm -f x",
+            "a+=b rm -f x",
+            "a[0]=1 rm -f x",
+            "bash -c -- 'rm -f x'",
+            "sh -c -e 'rm -f x'",
+            "bash --norc -c 'rm -f x'",
+            "bash --rcfile f -c 'rm -f x'",
+            "rbash -c 'rm -f x'",
+            "env --split-string='rm -f x'",
+            "{rm,-f,x}",
+            "trap 'rm -f x' EXIT",
+            "flock f rm -f x",
         ] {
             let found = commands_in(line).unwrap();
             assert!(
@@ -152,6 +236,10 @@ mod tests {
         for line in ["env ".repeat(10_000), "bash -c ".repeat(10_000), "sudo ".repeat(9) + "rm x"] {
             assert_eq!(commands_in(&line), None, "{}", line.len());
         }
+        for line in [r"$'\x72m' x", "echo 'rm x' | sh", "/bin/r[m] x", "bash < f"] {
+            assert_eq!(commands_in(line), None, "{line}");
+        }
+        assert!(commands_in("[ -f x ] && [[ -f y ]]").is_some());
         assert_eq!(commands_in(&"a;".repeat(100_000)).unwrap().len(), 100_000);
     }
 }

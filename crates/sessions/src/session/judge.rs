@@ -12,7 +12,7 @@ use roots::Roots;
 use serde::Deserialize;
 use wire::{Json, RpcError};
 
-use crate::permission::{Policy, Question, RuleBook, Verdict, resolved};
+use crate::permission::{Mode, Policy, Question, RuleBook, Verdict, resolved};
 
 /// The method by which an agent tells what it is about to do by itself.
 pub(super) const CHECK: &str = "_switchyard/check";
@@ -74,6 +74,7 @@ impl Judge {
 
     /// Reading a file that may be reached, and is known by its real path.
     pub(super) fn reading(&self, real: &Path) -> Result<(), RpcError> {
+        self.reads()?;
         self.rules(&self.about(READ, vec![real.to_owned()]))
     }
 
@@ -85,8 +86,9 @@ impl Judge {
 
     /// Files of which nobody has said that they may be reached.
     fn files(&self, kind: &str, paths: &[String]) -> Result<(), RpcError> {
-        if kind != READ {
-            self.changes()?;
+        match kind {
+            READ => self.reads()?,
+            _ => self.changes()?,
         }
         let paths = paths.iter().flat_map(|path| resolved(Path::new(path))).collect();
         self.rules(&self.about(kind, paths).beside(self.roots.forbidden()))
@@ -107,6 +109,13 @@ impl Judge {
                 })
             }
             Some(Verdict::Allow(_) | Verdict::Ask) | None => Ok(()),
+        }
+    }
+
+    fn reads(&self) -> Result<(), RpcError> {
+        match self.policy.mode {
+            Mode::DenyAll => Err(RpcError::denied("denied: this session may do nothing")),
+            _ => Ok(()),
         }
     }
 

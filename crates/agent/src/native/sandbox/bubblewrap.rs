@@ -125,17 +125,26 @@ impl View<'_> {
                 || self.roots.iter().any(|root| path.starts_with(root))
         };
         let hidden: Vec<PathBuf> = self.hidden.iter().filter(is_seen).cloned().collect();
-        let mut mounts = [
+        let is_hidden = |path: &Path| self.hidden.iter().any(|dir| path.starts_with(dir));
+        // A configuration that was named is hidden as a file.
+        let (dirs, files): (Vec<PathBuf>, Vec<PathBuf>) =
+            hidden.into_iter().partition(|path| path.is_dir());
+        let shown = [
             all(self.roots, Shown::Writable),
             // A directory with something mounted in it can be moved away with it; one that is
             // mounted itself cannot.
             all(anchors, Shown::Writable),
             all(sealed, Shown::Fixed),
             all(absent, Shown::Fixed),
+        ];
+        // Nothing is mounted again in what is hidden.
+        let shown = shown.concat().into_iter().filter(|(path, _)| !is_hidden(path));
+        let covered = [
             all(&sockets::listening(self.hidden), Shown::Nothing),
-            all(&hidden, Shown::Empty),
-        ]
-        .concat();
+            all(&files, Shown::Nothing),
+            all(&dirs, Shown::Empty),
+        ];
+        let mut mounts: Vec<_> = shown.chain(covered.concat()).collect();
         mounts.sort();
         let mut flags = Mounts(Vec::new());
         for (path, shown) in &mounts {

@@ -1,4 +1,4 @@
-//! What a command does not see at all: directories of our own, under every name that they have.
+//! What a command does not see at all: what is our own, under every name that it has.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -13,7 +13,7 @@ const MOUNTS: &str = "/proc/self/mountinfo";
 /// Those that are there, and where else a mount shows them.
 pub(super) fn everywhere(forbidden: &Forbidden) -> Vec<PathBuf> {
     let there: Vec<PathBuf> =
-        forbidden.paths().iter().filter(|path| path.is_dir()).cloned().collect();
+        forbidden.paths().iter().filter(|path| path.exists()).cloned().collect();
     let list = std::fs::read(MOUNTS).unwrap_or_default();
     let mounts: Vec<Mount> = list.split(|byte| *byte == b'\n').filter_map(Mount::read).collect();
     let others = there.iter().flat_map(|path| {

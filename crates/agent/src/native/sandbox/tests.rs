@@ -447,13 +447,18 @@ async fn what_is_hidden_in_the_workspace_is_hidden_last() {
         for place in [".vscode/state", "src/deep/state", "state"] {
             let dir = tempfile::tempdir_in("/var/tmp").unwrap();
             let hidden = dir.path().join("work").join(place);
-            let hiding = Forbidden::new([hidden.clone()]);
+            // A configuration is a file, in a directory that is hidden or anywhere.
+            let (inside, outside) = (hidden.join("conf"), dir.path().join("work/src/conf"));
+            let hiding = Forbidden::new([hidden.clone(), inside.clone(), outside.clone()]);
             let stage = workspace_in(dir, &sandbox.clone().hiding(&hiding));
             std::fs::create_dir_all(&hidden).unwrap();
+            for conf in [inside, outside] {
+                std::fs::write(conf, "secret\n").unwrap();
+            }
             std::fs::write(hidden.join("token"), "secret").unwrap();
             std::fs::write(hidden.join("sock"), "").unwrap();
             let line = format!(
-                "cat {0}/token; ls {0}; grep -rs secret .; echo mine > {0}/token; mv {0} gone; \
+                "cat {0}/token src/conf {0}/conf; ls {0}; grep -rs secret .; echo mine > {0}/token; mv {0} gone; \
                  rm -rf {0}; cd {0} && cat token; true",
                 hidden.display()
             );

@@ -42,6 +42,14 @@ async fn servers_that_are_commands_are_refused_in_every_disguise() {
     let new = json!({ "agent": "demo", "cwd": api.yard.work(), "mcpServers": [remote] });
     let order = api.request(Method::POST, "/v1/sessions").json(&new).bearer_auth(&guest);
     api.send(order).await.is(201);
+
+    // What is read twice could be read as two things.
+    let text = new.to_string().replace(r#""type":"http""#, r#""type":"stdio","type":"http""#);
+    assert_eq!(text.matches("type").count(), 2, "{text}");
+    let order = api.request(Method::POST, "/v1/sessions").bearer_auth(&guest);
+    let order = order.header("Content-Type", "application/json").body(text);
+    let answer = api.send(order).await;
+    assert!(answer.status == 400 && answer.body.to_string().contains("twice"), "{}", answer.body);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

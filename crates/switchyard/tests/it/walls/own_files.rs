@@ -61,6 +61,41 @@ async fn no_session_works_in_them() {
     assert!(!ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_agent_is_started_in_them_though_its_directory_becomes_one_later() {
+    let api = Api::start().await;
+    let dir = api.yard.work().join("real");
+    std::fs::create_dir(&dir).unwrap();
+    let id = session(&api, json!({ "cwd": dir, "startsLater": true })).await;
+    std::fs::rename(&dir, api.yard.work().join("old")).unwrap();
+    std::os::unix::fs::symlink(api.yard.home(), &dir).unwrap();
+    api.prompt(&id, "cwd").await;
+    let ended = api.until(&id, |now| now["lastTurn"] != serde_json::Value::Null).await;
+    assert!(ended["lastTurn"].to_string().contains("Switchyard's own"), "{ended:#}");
+}
+
+/// Of a daemon that variables of XDG have moved into somebody's directory.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn those_of_other_daemons_are_closed_too() {
+    let yard = testkit::process::switchyard(crate::serve_rest::EXE);
+    let (state, config) = (yard.work().join("xs"), yard.work().join("xc"));
+    std::fs::create_dir_all(config.join("switchyard")).unwrap();
+    std::fs::write(config.join("switchyard/switchyard.toml"), "# secret\n").unwrap();
+    let mut other = yard.command(["run", "demo", "say hello", "--no-daemon"]);
+    other.env_remove("SWITCHYARD_HOME");
+    other.env("XDG_STATE_HOME", &state).env("XDG_CONFIG_HOME", &config);
+    assert!(other.output().unwrap().status.success());
+    assert!(state.join("switchyard").exists());
+    let api = Api::start_in(yard).await;
+    let id = session(&api, json!({ "permissions": "auto" })).await;
+    std::fs::rename(&state, api.yard.work().join("moved")).unwrap();
+    for path in ["xc/switchyard/switchyard.toml", "moved/switchyard/switchyard.db"] {
+        let deed = format!("read {}/{path}", api.yard.work().display());
+        let said = does(&api, &id, &deed).await;
+        assert!(said.contains("own") && !said.contains("secret"), "{path}: {said}");
+    }
+}
+
 /// The built-in agent's own tools, in a directory with the whole home in it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_built_in_agents_tools_do_not_go_there() {

@@ -77,6 +77,23 @@ async fn read_only_holds_for_every_tool_of_the_built_in_agent() {
 }
 
 #[tokio::test]
+async fn who_may_do_nothing_reads_and_fetches_nothing() {
+    for (mode, denied) in [("read-only", &[1][..]), ("deny-all", &[0, 1])] {
+        let stage = Stage::new().await;
+        stage.put("a.txt", "needle\n");
+        let tries = [
+            ("read", json!({ "path": "a.txt" })),
+            ("webfetch", json!({ "url": "http://nowhere.invalid/?d=needle" })),
+        ];
+        let args = ["--permissions", mode, "--mode", "auto"];
+        let results = results(&stage, &args, &tries).await;
+        for (n, result) in results.iter().enumerate() {
+            assert_eq!(result.contains("denied"), denied.contains(&n), "{mode} {n}: {result}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn moves_and_deletes_are_judged_as_such() {
     let stage = Stage::new().await;
     rules(

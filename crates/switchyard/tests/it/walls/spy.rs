@@ -24,7 +24,7 @@ case "$*" in
 *--version*) echo 0.30.0; exit;;
 *--help*) echo '--acp --approval-mode --include-directories'; exit;;
 esac
-env > '{given}'
+env > '{given}'.$$ && mv '{given}'.$$ '{given}'
 while read -r line; do
 printf '%s\n' "$line" >> '{heard}'
 id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')

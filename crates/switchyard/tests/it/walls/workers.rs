@@ -81,3 +81,16 @@ async fn an_agent_lets_nobody_in_and_names_no_command() {
     let tokens = scene.api.get("/v1/tokens").await.is(200).body;
     assert!(!tokens.to_string().contains("mine"), "{tokens}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_makes_no_token_by_the_command_line_either() {
+    let scene = Scene::start().await;
+    let before = scene.api.get("/v1/tokens").await.is(200).body;
+    let (exe, home) = (scene.api.yard.exe().display(), scene.api.yard.home().display());
+    for verb in ["add mine --role admin", "rotate admin", "show", "list"] {
+        let line = format!("run env SWITCHYARD_HOME={home} {exe} token {verb}");
+        let said = does(&scene.api, &scene.agent, &line).await;
+        assert!(said.contains("let nobody in") && !said.contains("sy_"), "{verb}: {said}");
+    }
+    assert_eq!(scene.api.get("/v1/tokens").await.is(200).body, before);
+}

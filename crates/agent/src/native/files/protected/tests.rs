@@ -29,6 +29,8 @@ fn what_runs_later_is_protected_also_when_it_does_not_exist() {
         "a/../.git/hooks/x/../y",
         "switchyard.toml",
         ".github/workflows/ci.yml",
+        "Jenkinsfile",
+        "jenkinsfile",
         ".pre-commit-config.yaml",
         ".cargo/config.toml",
         ".npmrc",
