@@ -1,7 +1,7 @@
 //! Where Switchyard keeps its things, and that nobody else touches them.
 //!
 //! `SWITCHYARD_HOME` holds everything if it is set; otherwise the XDG directories do. A home
-//! that is elsewhere is noted in the usual state directory, so that sessions of every other home
+//! that is elsewhere is noted in `~/.local/state/switchyard`, so that sessions of every other home
 //! of this user leave it alone.
 
 use std::env;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use roots::{Forbidden, Named};
 
-/// In the usual state directory: a link to each home that is elsewhere.
+/// In `~/.local/state/switchyard`: a link to each home that is elsewhere.
 const HOMES: &str = "homes";
 
 const PROJECTS: &str = "projects";
@@ -31,7 +31,7 @@ pub(crate) struct Home {
 impl Home {
     pub(crate) fn find() -> Result<Self> {
         match absolute("SWITCHYARD_HOME")? {
-            Some(home) => Ok(Self { config: home.join("switchyard.toml"), ..Self::at(home) }),
+            Some(home) => Ok(Self::at(home)),
             None => Self::usual()?.ok_or_else(|| {
                 anyhow::anyhow!(
                     "neither SWITCHYARD_HOME nor HOME is set: set one of them to a directory"

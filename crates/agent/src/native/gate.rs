@@ -47,15 +47,12 @@ impl Gate {
     ) -> Verdict {
         let Need::Permission { key } = need else { return Verdict::Run };
         if let Some(verdict) = self.decided(key, kind, mode) {
-            return match verdict {
-                Verdict::Run => unless_denied(kind, client).await,
-                verdict => verdict,
-            };
+            return unless_denied(verdict, kind, client).await;
         }
         let _alone = self.asking.lock().await;
         // Somebody may have said *always* to the question before.
         if let Some(verdict) = self.decided(key, kind, mode) {
-            return verdict;
+            return unless_denied(verdict, kind, client).await;
         }
         let answer = client.ask(tool_call.clone(), options(key)).await;
         match answer {
@@ -108,9 +105,10 @@ impl Gate {
 
 /// What nobody is asked about may be denied all the same. Files and commands are asked about
 /// where they are touched, by name.
-async fn unless_denied(kind: Kind, client: &Client) -> Verdict {
-    if matches!(kind, Kind::Edit | Kind::Delete | Kind::Move | Kind::Execute) {
-        return Verdict::Run;
+async fn unless_denied(verdict: Verdict, kind: Kind, client: &Client) -> Verdict {
+    let is_asked_later = matches!(kind, Kind::Edit | Kind::Delete | Kind::Move | Kind::Execute);
+    if verdict != Verdict::Run || is_asked_later {
+        return verdict;
     }
     match client.denial(json!({ "kind": kind })).await {
         Ok(None) => Verdict::Run,

@@ -125,7 +125,13 @@ impl View<'_> {
                 || self.roots.iter().any(|root| path.starts_with(root))
         };
         let hidden: Vec<PathBuf> = self.hidden.iter().filter(is_seen).cloned().collect();
-        let is_hidden = |path: &Path| self.hidden.iter().any(|dir| path.starts_with(dir));
+        // A root may be in what is hidden, and is shown with all that is in it.
+        let is_shown_in = |dir: &Path, path: &Path| {
+            self.roots.iter().any(|root| root.starts_with(dir) && path.starts_with(root))
+        };
+        let is_hidden = |path: &Path| {
+            self.hidden.iter().any(|dir| path.starts_with(dir) && !is_shown_in(dir, path))
+        };
         // A configuration that was named is hidden as a file.
         let (dirs, files): (Vec<PathBuf>, Vec<PathBuf>) =
             hidden.into_iter().partition(|path| path.is_dir());
