@@ -22,7 +22,7 @@ use crate::problem::Problem;
 /// What the daemon may do and where it keeps things.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Where it is reached, for links: `http://127.0.0.1:7433`.
+    /// Where the page is, for links: `http://k3v9qw72hpxm.localhost:7433`.
     pub base: String,
     /// The agent of whoever names none.
     pub default_agent: Option<String>,

@@ -29,16 +29,17 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Version};
 
 use crate::metrics::Metrics;
+use crate::page_name::PageName;
 use crate::principal::Principal;
 use crate::problem::Problem;
-use crate::tokens::Tokens;
+use crate::tokens::{BrowserToken, Tokens};
 pub use arrival::{Activity, Arrival, Busy, Peer};
 pub(crate) use caller::{CookieName, HostName, LoginCookies};
 use credentials::Presented;
 use failures::{Failures, Verdict};
-use host::Hosts;
+use host::{Called, Hosts};
 use origin::{Origins, Page};
-pub(crate) use passes::Passes;
+pub(crate) use passes::{Passes, Side, proof};
 pub use routes::{BodyKind, BodyRule, Routes};
 pub use service::Guarded;
 
@@ -50,6 +51,8 @@ pub const PAGE_PASS: HeaderName = HeaderName::from_static("x-switchyard-page");
 pub const WS_TOKEN: &str = "switchyard-token.";
 /// How our page shows its pass there, for the same reason.
 pub const WS_PAGE: &str = "switchyard-page.";
+/// By what a page comes over from a name that it had before.
+const MOVING: [&str; 2] = ["/v1/login/challenge", "/v1/login/move"];
 /// More than any client of ours sends; HTTP/1.1 has this limit in its parser already.
 const MAX_HEADERS: usize = 100;
 /// Nothing that we serve has a longer address.
@@ -69,7 +72,8 @@ pub enum GuardError {
 /// What the operator allows beyond the default.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Names under which the daemon is reached, besides its address and `localhost`.
+    /// Names under which the daemon is reached, besides its address and `localhost`; browsers
+    /// may log in there.
     pub allow_hosts: Vec<String>,
     /// Web pages of other origins that may call us, with a token.
     pub allow_origins: Vec<String>,
@@ -83,6 +87,7 @@ pub struct Guard {
     routes: Routes,
     failures: Failures,
     passes: Passes,
+    page_name: Option<PageName>,
     allowed: RwLock<Arc<Allowed>>,
     metrics: Option<Metrics>,
 }
@@ -102,6 +107,8 @@ pub enum Admitted {
     As(Principal),
     /// An allowed page asks beforehand; answered here.
     Preflight,
+    /// A browser that wants the page is sent to where it is; answered here.
+    Elsewhere(HeaderValue),
 }
 
 /// The decision, and the page of an allowed foreign origin that must be able to read the answer.
@@ -115,7 +122,14 @@ impl Guard {
     pub fn new(tokens: Tokens, routes: Routes, settings: &Settings) -> Result<Self, GuardError> {
         let allowed = RwLock::new(Arc::new(Allowed::of(settings)?));
         let (failures, passes) = (Failures::default(), Passes::default());
-        Ok(Self { tokens, routes, failures, passes, allowed, metrics: None })
+        Ok(Self { tokens, routes, failures, passes, page_name: None, allowed, metrics: None })
+    }
+
+    /// Browsers have the page at this name, and log in nowhere else but at names that are
+    /// configured.
+    #[must_use]
+    pub fn with_page_at(self, name: PageName) -> Self {
+        Self { page_name: Some(name), ..self }
     }
 
     /// Counts who is not let in.
@@ -153,14 +167,20 @@ impl Guard {
         check_shape(parts)?;
         let allowed = self.allowed();
         // Unix sockets cannot be reached by a browser, and have no host name.
-        let page = match arrival.local {
-            None => Page::None,
+        let (page, called) = match arrival.local {
+            None => (Page::None, None),
             Some(local) => {
-                let host = allowed.hosts.check(parts, local, arrival.is_tls)?;
+                let (is_tls, name) = (arrival.is_tls, self.page_name.as_ref());
+                let called = allowed.hosts.check(parts, local, is_tls, name)?;
                 let is_document = self.routes.is_document(parts.uri.path());
-                allowed.origins.check(parts, host, arrival.is_tls, is_document)?
+                let page = allowed.origins.check(parts, called.host(), is_tls, is_document)?;
+                if is_document && let Some(elsewhere) = self.elsewhere(parts, called)? {
+                    return Ok(Decision { admitted: elsewhere, readable_by: None });
+                }
+                (page, Some(called))
             }
         };
+        self.check_place(parts, called)?;
         let readable_by = match &page {
             Page::Allowed(origin) => Some(origin.clone()),
             Page::None | Page::Own => None,
@@ -175,9 +195,49 @@ impl Guard {
             let path = crate::daemon::shown(parts.uri.path());
             return Err(Problem::not_found(format!("nothing is served at `{path}`")));
         } else {
-            Admitted::As(self.identify(parts, arrival, &page)?)
+            let host = called.map(Called::host);
+            Admitted::As(self.identify(parts, arrival, &page, host)?)
         };
         Ok(Decision { admitted, readable_by })
+    }
+
+    /// Where the page is, for a browser that wants it by an address at which it is not.
+    fn elsewhere(&self, parts: &Parts, called: Called<'_>) -> Result<Option<Admitted>, Problem> {
+        let (Called::Address(host) | Called::FormerName(host)) = called else {
+            return Ok(None);
+        };
+        let Some(name) = &self.page_name else { return Ok(None) };
+        let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
+        let there = format!("http://{}{target}", name.in_place_of(host));
+        let there = HeaderValue::try_from(there);
+        let there = there.map_err(|error| Problem::internal(error.to_string()))?;
+        Ok(Some(Admitted::Elsewhere(there)))
+    }
+
+    /// Refuses to make anything of a login where others may have listened before.
+    fn check_place(&self, parts: &Parts, called: Option<Called<'_>>) -> Result<(), Problem> {
+        let path = parts.uri.path();
+        match called {
+            // A page that is still open there can come over, and do nothing else.
+            Some(Called::FormerName(_)) if MOVING.contains(&path) => Ok(()),
+            Some(Called::FormerName(_)) => Err(unproved()),
+            Some(Called::Address(host)) => {
+                let has_cookie = matches!(credentials::find(parts), Presented::Cookies { .. });
+                let is_login = parts.method == Method::POST && routes::LOGIN.contains(&path);
+                match (has_cookie || is_login, &self.page_name) {
+                    (true, Some(name)) => Err(not_here(&name.in_place_of(host))),
+                    _ => Ok(()),
+                }
+            }
+            Some(Called::Name(_)) | None => Ok(()),
+        }
+    }
+
+    /// Where a page is that was loaded as `host`, if it is not there any more.
+    pub(crate) fn moved_to(&self, host: &str) -> Option<String> {
+        let name = self.page_name.as_ref()?;
+        let former = self.page_name_in(host).filter(|former| former != name);
+        former.map(|_| name.in_place_of(host))
     }
 
     /// Decides about a token that came over a line protocol.
@@ -217,6 +277,7 @@ impl Guard {
         parts: &Parts,
         arrival: &Arrival,
         page: &Page,
+        host: Option<&str>,
     ) -> Result<Principal, Problem> {
         match credentials::find(parts) {
             Presented::Nothing => self.admit_local(&arrival.peer).ok_or_else(Problem::unauthorized),
@@ -228,8 +289,8 @@ impl Guard {
                 // Other programs of this host are sent the cookie too. They have no pass, which
                 // only a page gets that has the login's secret.
                 let login = pass.and_then(|pass| self.passes.login_of(pass));
-                let mut known = cookies.iter().filter_map(|one| self.tokens.check_cookie(one));
-                let known: Vec<_> = known.by_ref().map(|(principal, _)| principal).collect();
+                let known = cookies.iter().filter_map(|one| self.login_of(one, host));
+                let known: Vec<_> = known.map(|login| login.principal).collect();
                 match known.iter().find(|one| Some(&one.name) == login.as_ref()) {
                     Some(principal) => Ok(principal.clone()),
                     None if known.is_empty() => {
@@ -240,6 +301,17 @@ impl Guard {
                 }
             }
         }
+    }
+
+    /// The login that a cookie is of, if it was made by the name that `host` has.
+    pub(crate) fn login_of(&self, cookie: &str, host: Option<&str>) -> Option<BrowserToken> {
+        let place = host.and_then(|host| self.page_name_in(host));
+        self.tokens.check_cookie(cookie).filter(|login| login.page_name == place)
+    }
+
+    /// The page's name in `host`, now or before; none where the page has no name of its own.
+    pub(crate) fn page_name_in(&self, host: &str) -> Option<PageName> {
+        self.page_name.as_ref().and_then(|_| PageName::in_host(host))
     }
 
     /// A good token is let in however many bad ones came from its address: all clients of a
@@ -332,6 +404,11 @@ fn unproved() -> Problem {
     Problem::new(StatusCode::UNAUTHORIZED, "login-unproved", "the page has to prove its login")
         .detail("a login's cookie is taken with a pass only, which its page gets for a proof")
         .remedy("load the page again, or log in by a new link; `switchyard token login` prints one")
+}
+
+fn not_here(there: &str) -> Problem {
+    Problem::forbidden("browsers log in at another name of the daemon, which is its alone")
+        .remedy(format!("open http://{there}/; `switchyard token login` prints a link"))
 }
 
 pub(crate) fn is_upgrade(parts: &Parts) -> bool {

@@ -17,6 +17,7 @@ pub mod login;
 pub mod metrics;
 mod open_design;
 pub mod page;
+pub mod page_name;
 pub mod principal;
 pub mod problem;
 pub mod secrets;

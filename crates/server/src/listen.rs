@@ -34,6 +34,11 @@ pub enum ListenError {
     Exposed(SocketAddr),
     #[error("cannot listen on {address}: {source}")]
     Tcp { address: SocketAddr, source: std::io::Error },
+    #[error(
+        "another program listens on {twin}, and browsers that look for {address} by the name \
+         `localhost` would find that one; end it, or choose another port"
+    )]
+    Twin { address: SocketAddr, twin: SocketAddr },
     #[error("cannot listen on {}: {source}", path.display())]
     Unix { path: PathBuf, source: std::io::Error },
     #[error("cannot listen on {}: {why}", path.display())]

@@ -9,6 +9,10 @@
 //! With each daemon that it meets a page first makes sure that this is the one it logged in to:
 //! both prove that they know the secret, and the page gets a pass to show beside the cookie, which
 //! is good for as long as this daemon runs ([`crate::guard::Passes`]).
+//!
+//! Where the page has a name of its own ([`crate::page_name`]) a login is good under that name
+//! alone. When the name is left, tabs that are still open come over to the new one: they prove
+//! that they know what only a tab knows that was loaded from a daemon, since it is kept nowhere.
 
 mod codes;
 
@@ -16,17 +20,17 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::extract::rejection::JsonRejection;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::guard::{Arrival, CookieName, Guard, HostName, LoginCookies};
+use crate::api::input::Body;
+use crate::guard::{Arrival, CookieName, Guard, HostName, LoginCookies, Side, proof};
 use crate::principal::Principal;
 use crate::problem::Problem;
-use crate::tokens::{Sum, TokensError};
+use crate::tokens::{BrowserToken, Sum, TokensError, sum};
 use codes::Codes;
 
 /// As long as the token itself lives.
@@ -50,14 +54,32 @@ impl Login {
     }
 
     /// The login that a request's cookie is of.
-    fn of(&self, arrival: &Arrival, cookies: &LoginCookies) -> Result<(Principal, Sum), Problem> {
+    fn of(
+        &self,
+        arrival: &Arrival,
+        host: &str,
+        cookies: &LoginCookies,
+    ) -> Result<BrowserToken, Problem> {
         self.guard.check_user(arrival)?;
-        let mut found = cookies.0.iter().filter_map(|one| self.guard.tokens().check_cookie(one));
+        let mut found = cookies.0.iter().filter_map(|one| self.guard.login_of(one, Some(host)));
         match found.next() {
             Some(login) => Ok(login),
             None if cookies.0.is_empty() => Err(Problem::unauthorized()),
             None => Err(self.guard.note_failure(&arrival.peer, "wrong cookie")),
         }
+    }
+
+    /// The page's nonce, if it has proved over it that it knows `key`.
+    fn redeem(
+        &self,
+        arrival: &Arrival,
+        known: &BrowserToken,
+        (key, address): (&Sum, &str),
+        ProofRequest { nonce, proof }: &ProofRequest,
+    ) -> Result<String, Problem> {
+        let name = &known.principal.name;
+        let redeemed = self.guard.passes().redeem(name, key, address, nonce, proof);
+        redeemed.ok_or_else(|| self.guard.note_failure(&arrival.peer, "wrong proof of a page"))
     }
 
     /// The link that is printed for a person to open; `base` is like `http://127.0.0.1:7433`.
@@ -72,6 +94,7 @@ pub fn routes(login: Login) -> OpenApiRouter {
         .routes(routes!(log_in))
         .routes(routes!(challenge))
         .routes(routes!(prove))
+        .routes(routes!(come_over))
         .routes(routes!(log_out))
         .with_state(login)
 }
@@ -89,6 +112,9 @@ struct LoggedIn {
     page_secret: String,
     /// To be sent as `X-Switchyard-Page` with every request that comes with the cookie.
     pass: String,
+    /// To be kept in memory only, and sent to nobody: what this tab comes over by when the page
+    /// has moved to another name.
+    tab_secret: String,
 }
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
@@ -98,12 +124,17 @@ struct ChallengeRequest {
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
 struct Challenge {
     /// What the page shall prove itself over.
     nonce: String,
     /// Base64url of HMAC-SHA-256, keyed with the SHA-256 of the page's secret, over `daemon`, the
-    /// address as the page has it, its nonce and ours, one in each line.
+    /// address as the page has it, its nonce and ours, one in each line. If the page has moved:
+    /// keyed with that of the tab's secret, and the address is followed by `>` and the new one.
     proof: String,
+    /// Where the page is now, if no longer where it was asked from: `NAME.localhost:7433`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_to: Option<String>,
 }
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
@@ -115,10 +146,13 @@ struct ProofRequest {
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
 struct Pass {
     /// To be sent as `X-Switchyard-Page` with every request that comes with the cookie; good for
     /// as long as this daemon runs.
     pass: String,
+    /// As the login gave it.
+    tab_secret: String,
 }
 
 /// Trades a one-time code for a cookie, and a secret to be shown beside it.
@@ -136,11 +170,10 @@ struct Pass {
 async fn log_in(
     State(login): State<Login>,
     arrival: Arrival,
+    HostName(host): HostName,
     name: CookieName,
-    body: Result<Json<LoginRequest>, JsonRejection>,
+    Body(LoginRequest { code }): Body<LoginRequest>,
 ) -> Result<Response, Problem> {
-    let Json(LoginRequest { code }) =
-        body.map_err(|rejection| Problem::bad_request(rejection.body_text()))?;
     // A link that was opened while somebody else listened here is of no use to that one.
     login.guard.check_user(&arrival)?;
     if !login.codes.redeem(&code) {
@@ -148,14 +181,16 @@ async fn log_in(
         return Err(problem.remedy("`switchyard token login` prints a new link"));
     }
     let tokens = login.guard.tokens().clone();
-    let made = tokio::task::spawn_blocking(move || tokens.add_browser()).await;
+    let page_name = login.guard.page_name_in(&host);
+    let made = tokio::task::spawn_blocking(move || tokens.add_browser(page_name)).await;
     let made = made
         .map_err(|error| Problem::internal(error.to_string()))?
         .map_err(|error| Problem::internal(error.to_string()))?;
     tracing::info!(peer = %arrival.peer, "a browser logged in");
     let line = cookie(&name, &made.cookie, COOKIE_SECONDS, arrival.is_tls)?;
     let pass = login.guard.passes().issue(&made.name)?;
-    Ok((line, Json(LoggedIn { page_secret: made.page, pass })).into_response())
+    let given = LoggedIn { page_secret: made.page, pass, tab_secret: made.tab };
+    Ok((line, Json(given)).into_response())
 }
 
 /// Proves that this is the daemon that the page logged in to.
@@ -174,15 +209,23 @@ async fn challenge(
     arrival: Arrival,
     HostName(host): HostName,
     cookies: LoginCookies,
-    body: Result<Json<ChallengeRequest>, JsonRejection>,
+    Body(ChallengeRequest { nonce }): Body<ChallengeRequest>,
 ) -> Result<Json<Challenge>, Problem> {
-    let Json(ChallengeRequest { nonce }) =
-        body.map_err(|rejection| Problem::bad_request(rejection.body_text()))?;
-    let (principal, key) = login.of(&arrival, &cookies)?;
-    let made = login.guard.passes().challenge(&principal.name, &key, &host, &nonce)?;
+    let known = login.of(&arrival, &host, &cookies)?;
+    let moved_to = login.guard.moved_to(&host);
+    let (key, address) = match &moved_to {
+        None => (known.page_key, host),
+        Some(there) => (sum(&known.tab), way(&host, there)),
+    };
+    let made = login.guard.passes().challenge(&known.principal.name, &key, &address, &nonce)?;
     let (nonce, proof) =
         made.ok_or_else(|| Problem::bad_request("`nonce` is empty or too long"))?;
-    Ok(Json(Challenge { nonce, proof }))
+    Ok(Json(Challenge { nonce, proof, moved_to }))
+}
+
+/// From where to where a page comes over.
+fn way(from: &str, to: &str) -> String {
+    format!("{from}>{to}")
 }
 
 /// Trades the page's proof for a pass.
@@ -201,15 +244,41 @@ async fn prove(
     arrival: Arrival,
     HostName(host): HostName,
     cookies: LoginCookies,
-    body: Result<Json<ProofRequest>, JsonRejection>,
+    Body(proved): Body<ProofRequest>,
 ) -> Result<Json<Pass>, Problem> {
-    let Json(ProofRequest { nonce, proof }) =
-        body.map_err(|rejection| Problem::bad_request(rejection.body_text()))?;
-    let (principal, key) = login.of(&arrival, &cookies)?;
-    match login.guard.passes().redeem(&principal.name, &key, &host, &nonce, &proof)? {
-        Some(pass) => Ok(Json(Pass { pass })),
-        None => Err(login.guard.note_failure(&arrival.peer, "wrong proof of a page")),
-    }
+    let known = login.of(&arrival, &host, &cookies)?;
+    login.redeem(&arrival, &known, (&known.page_key, &host), &proved)?;
+    let pass = login.guard.passes().issue(&known.principal.name)?;
+    Ok(Json(Pass { pass, tab_secret: known.tab }))
+}
+
+/// Lets a tab log in where the page is now, by a code that is not sent: it is made as a proof is,
+/// with `code` in the place of `page`.
+#[utoipa::path(
+    post,
+    path = "/v1/login/move",
+    tag = "access",
+    request_body = ProofRequest,
+    responses(
+        (status = 204, description = "The code is taken, once, within ten minutes."),
+        (status = 401, description = "There is no such login, or the proof is wrong.", body = Problem),
+        (status = 409, description = "The page is still where it was.", body = Problem),
+    )
+)]
+async fn come_over(
+    State(login): State<Login>,
+    arrival: Arrival,
+    HostName(host): HostName,
+    cookies: LoginCookies,
+    Body(proved): Body<ProofRequest>,
+) -> Result<StatusCode, Problem> {
+    let known = login.of(&arrival, &host, &cookies)?;
+    let there = login.guard.moved_to(&host);
+    let there = there.ok_or_else(|| Problem::conflict("not-moved", "the page has not moved"))?;
+    let (key, address) = (sum(&known.tab), way(&host, &there));
+    let nonce = login.redeem(&arrival, &known, (&key, &address), &proved)?;
+    login.codes.take(&proof(&key, Side::Code, &address, &nonce, &proved.nonce));
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Ends the login that the request came with.

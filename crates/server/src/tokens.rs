@@ -21,10 +21,11 @@ use sha2::{Digest, Sha256};
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use tokio_util::sync::CancellationToken;
 
+use crate::page_name::PageName;
 use crate::principal::{Principal, Role};
 use files::{Files, Stamps};
-use record::Record;
 pub use record::TokenInfo;
+use record::{OfBrowser, Record};
 
 /// The name of the token in STATE/token.
 pub const ADMIN: &str = "admin";
@@ -92,6 +93,20 @@ pub struct BrowserLogin {
     pub cookie: String,
     /// Kept by our page, and sent to nobody again.
     pub page: String,
+    /// Known to the page's open tabs alone, and kept nowhere.
+    pub tab: String,
+}
+
+/// A login that a cookie is of.
+#[derive(Debug, Clone)]
+pub(crate) struct BrowserToken {
+    pub(crate) principal: Principal,
+    /// The name of the page where it was made, if the page had one of its own.
+    pub(crate) page_name: Option<PageName>,
+    /// By what the page proves that it is there.
+    pub(crate) page_key: Sum,
+    /// As [`BrowserLogin::tab`].
+    pub(crate) tab: String,
 }
 
 /// The table; a clone is the same table.
@@ -160,21 +175,23 @@ impl Tokens {
                 created: Timestamp::now(),
                 expires: new.expires,
                 own_sessions: new.own_sessions,
-                page_key: None,
+                browser: None,
             });
             Ok(())
         })?;
         Ok(secret)
     }
 
-    /// Makes the two halves of a login: an admin's, as the person who holds the login link is.
-    /// Neither half opens anything by itself.
-    pub fn add_browser(&self) -> Result<BrowserLogin, TokensError> {
+    /// Makes the halves of a login: an admin's, as the person who holds the login link is.
+    /// None opens anything by itself. `page_name` is where the page is, if it has a name of its
+    /// own: the login is good there.
+    pub fn add_browser(&self, page_name: Option<PageName>) -> Result<BrowserLogin, TokensError> {
         let now = Timestamp::now();
         let mut tail = [0_u8; 6];
         getrandom::fill(&mut tail).map_err(TokensError::Entropy)?;
         let name = format!("{BROWSER}{}", URL_SAFE_NO_PAD.encode(tail));
-        let login = BrowserLogin { name, cookie: new_secret()?, page: new_secret()? };
+        let login =
+            BrowserLogin { name, cookie: new_secret()?, page: new_secret()?, tab: new_secret()? };
         self.change(|records| {
             let browsers = records.iter().filter(|record| record.is_browser()).count();
             if browsers >= MAX_BROWSERS {
@@ -190,7 +207,11 @@ impl Tokens {
                 created: now,
                 expires: now.checked_add(BROWSER_LIFE).ok(),
                 own_sessions: false,
-                page_key: Some(sum(&login.page)),
+                browser: Some(OfBrowser {
+                    page_key: sum(&login.page),
+                    page_name,
+                    tab: login.tab.clone(),
+                }),
             });
             Ok(())
         })?;
@@ -233,19 +254,35 @@ impl Tokens {
 
     /// Who a token is; the cookie of a login is none.
     pub fn check(&self, presented: &str) -> Option<Principal> {
-        let (principal, page_key) = self.find(presented)?;
-        page_key.is_none().then_some(principal)
+        let (principal, browser) = self.find(presented)?;
+        browser.is_none().then_some(principal)
     }
 
-    /// Whose login a cookie is of, and by what its page proves that it is there.
-    pub(crate) fn check_cookie(&self, cookie: &str) -> Option<(Principal, Sum)> {
-        let (principal, page_key) = self.find(cookie)?;
-        Some((principal, page_key?))
+    /// The login that a cookie is of.
+    pub(crate) fn check_cookie(&self, cookie: &str) -> Option<BrowserToken> {
+        let (principal, browser) = self.find(cookie)?;
+        let OfBrowser { page_key, page_name, tab } = browser?;
+        Some(BrowserToken { principal, page_name, page_key, tab })
+    }
+
+    /// Forgets logins at names that the page had before, but for those in `kept`.
+    pub fn forget_logins_but_at(&self, kept: &[&PageName]) -> Result<(), TokensError> {
+        let is_left = |record: &Record| {
+            let name = record.browser.as_ref().and_then(|browser| browser.page_name.as_ref());
+            name.is_some_and(|name| !kept.contains(&name))
+        };
+        if !self.live().entries.iter().any(|entry| is_left(&entry.record)) {
+            return Ok(());
+        }
+        self.change(|records| {
+            records.retain(|record| !is_left(record));
+            Ok(())
+        })
     }
 
     /// Every digest is compared, and each in constant time, so the time that it takes says
     /// nothing about the table.
-    fn find(&self, presented: &str) -> Option<(Principal, Option<Sum>)> {
+    fn find(&self, presented: &str) -> Option<(Principal, Option<OfBrowser>)> {
         self.refresh();
         if presented.len() > MAX_TOKEN_BYTES {
             return None;
@@ -258,6 +295,10 @@ impl Tokens {
             place.conditional_assign(&n, is_it);
         }
         let entry = live.entries.get(usize::try_from(place).ok()?)?;
+        // A login of an earlier version, which had less to show.
+        if entry.record.is_browser() && entry.record.browser.is_none() {
+            return None;
+        }
         if entry.record.is_expired(Timestamp::now()) {
             entry.revoked.cancel();
             return None;
@@ -270,7 +311,7 @@ impl Tokens {
             is_worker: false,
             revoked: entry.revoked.clone(),
         };
-        Some((principal, entry.record.page_key))
+        Some((principal, entry.record.browser.clone()))
     }
 
     /// Looks at the files for as long as the daemon runs, so that what another process
@@ -336,7 +377,7 @@ impl Tokens {
                 created: self.files.admin_made(),
                 expires: None,
                 own_sessions: false,
-                page_key: None,
+                browser: None,
             })
         });
         match (admin, self.files.records()) {

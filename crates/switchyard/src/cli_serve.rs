@@ -38,7 +38,7 @@ pub(crate) struct ServeArgs {
     /// A web page's origin that may call, e.g. `https://design.example` (repeatable)
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
-    /// A further name under which the daemon is reached (repeatable)
+    /// A further name under which the daemon is reached and browsers may log in (repeatable)
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
     /// Listen beyond this machine without TLS

@@ -87,6 +87,20 @@ pub(crate) struct Wanted {
     pub(crate) put_aside: Duration,
 }
 
+impl Wanted {
+    /// Whether somebody wants the page at a fixed name of this machine.
+    pub(crate) fn has_loopback_name(&self) -> bool {
+        self.guard.allow_hosts.iter().any(|name| {
+            let name = name.to_ascii_lowercase();
+            let host = name.rsplit_once(':').map_or(&*name, |(host, port)| match port {
+                port if port.ends_with(']') => &*name,
+                _ => host,
+            });
+            ["127.0.0.1", "localhost", "[::1]"].contains(&host) || host.ends_with(".localhost")
+        })
+    }
+}
+
 impl Serve {
     pub(crate) fn with(&self, args: &ServeArgs) -> Wanted {
         let either = |given: &[String], own: &[String]| [given, own].concat();

@@ -52,14 +52,16 @@ impl Drop for Listening {
 /// Serves requests until the process ends.
 pub(crate) fn listen(run_dir: &Path, yard: &Yard) -> Result<Listening> {
     let yard = yard.clone();
-    listen_at(run_dir, move |request: Request| {
+    listen_at(run_dir, move |request: Request, is_worker| {
         let yard = yard.clone();
         async move {
             let Request::Cancel { session } = request;
+            // Something that an agent has started is recorded as what it is.
+            let by = if is_worker { "worker" } else { "switchyard cancel" };
             match yard.live.find(session) {
                 None => Response::NotHere,
                 Some(handle) => {
-                    let _ = handle.cancel("switchyard cancel").await;
+                    let _ = handle.cancel(by).await;
                     Response::Done
                 }
             }
@@ -67,10 +69,11 @@ pub(crate) fn listen(run_dir: &Path, yard: &Yard) -> Result<Listening> {
     })
 }
 
-/// Answers what other processes of this user ask, on a socket named after this process.
+/// Answers what other processes of this user ask, on a socket named after this process. The
+/// second argument says whether it is one that an agent of ours has started.
 pub(crate) fn listen_at<Q, A, F>(
     run_dir: &Path,
-    answer: impl Fn(Q) -> F + Clone + Send + 'static,
+    answer: impl Fn(Q, bool) -> F + Clone + Send + 'static,
 ) -> Result<Listening>
 where
     Q: DeserializeOwned + Send,
@@ -115,20 +118,22 @@ fn remove_dead_sockets(run_dir: &Path) {
     }
 }
 
-async fn serve<Q, A, F>(mut stream: UnixStream, answer: impl Fn(Q) -> F) -> Result<()>
+async fn serve<Q, A, F>(mut stream: UnixStream, answer: impl Fn(Q, bool) -> F) -> Result<()>
 where
     Q: DeserializeOwned,
     A: Serialize,
     F: Future<Output = A>,
 {
     let own_uid = rustix::process::getuid().as_raw();
-    if stream.peer_cred()?.uid() != own_uid {
+    let peer = stream.peer_cred()?;
+    if peer.uid() != own_uid {
         bail!("another user");
     }
+    let is_worker = peer.pid().is_none_or(bus::is_below_keeper);
     let (reader, mut writer) = stream.split();
     let mut line = String::new();
     BufReader::new(reader.take(MAX_REQUEST_BYTES)).read_line(&mut line).await?;
-    let mut line = serde_json::to_string(&answer(serde_json::from_str(&line)?).await)?;
+    let mut line = serde_json::to_string(&answer(serde_json::from_str(&line)?, is_worker).await)?;
     line.push('\n');
     writer.write_all(line.as_bytes()).await?;
     Ok(())

@@ -57,17 +57,20 @@ pub(crate) async fn serve(
     let metrics = counted(&config)?;
     let logging = service.logging.clone();
     metrics.dropped_lines_from(move || logging.n_dropped());
-    let guard = guard.context("the daemon's settings are wrong")?.counting(metrics.clone());
+    let mut guard = guard.context("the daemon's settings are wrong")?.counting(metrics.clone());
+    let inherited = std::mem::take(&mut service.inherited);
+    let mut doors = Doors::open(&wanted, &config.home.run, inherited).await?;
+    if let Some(name) = doors.name_page(&wanted, guard.tokens(), &config.home.state)? {
+        guard = guard.with_page_at(name);
+    }
     let guard = Arc::new(guard);
     let login = Login::new(guard.clone());
-    let inherited = std::mem::take(&mut service.inherited);
-    let doors = Doors::open(&wanted, &config.home.run, inherited).await?;
-    let daemon = assemble(&config, &wanted, doors.base(), &metrics).await?;
+    let daemon = assemble(&config, &wanted, doors.page_base(), &metrics).await?;
     let _listening = control::listen(&config.home.run, daemon.desk.yard())?;
     task::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
     let mut announcing = Announcing::start(webhook, &daemon, doors.base())?;
     presence.announce(&doors)?;
-    let link = login.new_link(&doors.base()).context("cannot make a login link")?;
+    let link = login.new_link(&doors.page_base()).context("cannot make a login link")?;
     let way = match terminal::somebody_reads_stdout() {
         true => link.clone(),
         false => "`switchyard token login` makes a link".to_owned(),

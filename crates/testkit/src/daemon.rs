@@ -7,9 +7,10 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::process::{PATIENCE, Yard, wait_until};
@@ -84,6 +85,21 @@ impl Daemon {
         self.base().split_once("://").map_or("", |(_, address)| address)
     }
 
+    /// Where browsers have the page: `http://NAME.localhost:PORT`.
+    pub fn page(&self) -> &str {
+        let link = self.line.split_whitespace().find_map(|word| word.split_once("/login#code="));
+        link.map_or_else(|| self.base(), |(page, _)| page)
+    }
+
+    pub fn page_url(&self, path: &str) -> String {
+        format!("{}{path}", self.page())
+    }
+
+    /// `NAME.localhost:PORT`.
+    pub fn page_host(&self) -> &str {
+        self.page().split_once("://").map_or("", |(_, host)| host)
+    }
+
     /// The admin's token, where the daemon has made one.
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
@@ -150,5 +166,23 @@ pub fn client(token: Option<&str>) -> reqwest::Client {
     let builder = reqwest::Client::builder().pool_idle_timeout(Duration::from_secs(5));
     // Nothing is encrypted here, and reading the machine's certificates takes an unoptimised build
     // longer than most requests. A proxy of the machine has no business with loopback.
-    builder.tls_certs_only([]).no_proxy().default_headers(headers).build().unwrap()
+    let builder = builder.tls_certs_only([]).no_proxy().dns_resolver(Arc::new(BelowLocalhost));
+    builder.default_headers(headers).build().unwrap()
+}
+
+/// Names below `localhost` are this machine's, as browsers have it.
+#[derive(Debug)]
+struct BelowLocalhost;
+
+impl Resolve for BelowLocalhost {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let host = match name.as_str().ends_with(".localhost") {
+                true => "127.0.0.1",
+                false => name.as_str(),
+            };
+            let found: Vec<_> = tokio::net::lookup_host((host, 0)).await?.collect();
+            Ok::<Addrs, _>(Box::new(found.into_iter()))
+        })
+    }
 }

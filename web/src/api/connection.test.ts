@@ -66,8 +66,6 @@ beforeEach(() => {
   plain = () => Promise.reject(new TypeError("failed to fetch"));
   vi.stubGlobal("WebSocket", FakeSocket);
   vi.stubGlobal("fetch", () => Promise.resolve(plain()));
-  keepPageSecret("sy_secret");
-  keepPass("sy_page");
 });
 
 afterEach(() => {
@@ -104,8 +102,24 @@ test("a stream that breaks off is taken up after the last event, and overlaps ar
   expect(seen).toEqual([1, 2, 3]);
   expect(after()).toEqual(["0", "2-e", "2-e"]);
   expect(sockets[0]?.url.href).toMatch(/^ws:.*\/v1\/sessions\/s%2F1\/events\?/);
-  expect(sockets[0]?.protocols).toEqual(["switchyard.batch.v1", "switchyard-page.sy_page"]);
+  expect(sockets[0]?.protocols).toEqual(["switchyard.batch.v1"]);
   expect(phases).toEqual(["live", "reconnecting", "live"]);
+});
+
+test("whoever is there after a stream broke off is told nothing before it has proved itself", async () => {
+  const heard: string[] = [];
+  vi.stubGlobal("fetch", (path: string, init: RequestInit) => {
+    heard.push(`${path} ${new Headers(init.headers).get("X-Switchyard-Page") ?? ""}`);
+    return Promise.resolve(Response.json({ nonce: "n", proof: "none" }));
+  });
+  keepPageSecret("sy_secret");
+  keepPass({ pass: "sy_page", tabSecret: "sy_tab" });
+  answers = [stream(event(1))];
+  const { connection } = follow();
+  await until(() => heard.length > 1);
+  expect(sockets.map((socket) => socket.protocols)).toEqual([["switchyard.batch.v1", "switchyard-page.sy_page"]]);
+  expect(new Set(heard)).toEqual(new Set(["/v1/login/challenge "]));
+  expect(connection()?.reason).toContain("not the daemon that you logged in to");
 });
 
 test("an eviction is said and comes back with our own place", async () => {

@@ -43,7 +43,7 @@ describe("coming in and going out", () => {
     vi.stubGlobal("fetch", async (path: string, order: RequestInit) => {
       shown.push(new Headers(order.headers).get("X-Switchyard-Page"));
       expect(JSON.stringify([[...new Headers(order.headers)], order.body])).not.toContain("sy_secret");
-      const body = path === "/v1/login" ? { pageSecret: "sy_secret", pass: "sy_x" } : { you: { role: "admin" } };
+      const body = path === "/v1/login" ? { pageSecret: "sy_secret", pass: "sy_x", tabSecret: "sy_tab" } : { you: { role: "admin" } };
       return new Response(path === "/v1/logout" ? null : JSON.stringify(body), { status: path === "/v1/logout" ? 204 : 200 });
     });
     await logIn("code");
@@ -53,10 +53,47 @@ describe("coming in and going out", () => {
   });
 });
 
+describe("a tab that comes over from another name", () => {
+  const fragment = `#${new URLSearchParams({
+    code: "code",
+    to: "/sessions/abc",
+    with: JSON.stringify({ drafts: [["abc", "not sent"]], theme: "dark", names: ["browser x"] }),
+  }).toString()}`;
+  const answering = (status: number) =>
+    vi.stubGlobal("fetch", async (path: string) =>
+      path === "/v1/login"
+        ? Response.json({ pageSecret: "sy_secret", pass: "sy_x", tabSecret: "sy_tab" }, { status })
+        : Response.json({ you: { role: "admin" } }),
+    );
+  beforeEach(() => {
+    localStorage.clear();
+    sessionStorage.clear();
+  });
+
+  it("goes on where it was, with what was written", async () => {
+    answering(200);
+    await logIn("code", fragment);
+    expect(takeWanted()).toBe("/sessions/abc");
+    expect(sessionStorage.getItem("switchyard.draft.abc")).toBe("not sent");
+    expect(localStorage.getItem("switchyard.theme")).toBe("dark");
+    expect(localStorage.getItem("switchyard.names")).toContain("browser x");
+    forgetPageSecret();
+    forgetPass();
+  });
+
+  it("is believed only with a code that is taken", async () => {
+    answering(401);
+    await expect(logIn("code", fragment)).rejects.toMatchObject({ status: 401 });
+    expect(takeWanted()).toBe("/");
+    expect(sessionStorage.getItem("switchyard.draft.abc")).toBeNull();
+    expect(localStorage.getItem("switchyard.theme")).toBeNull();
+  });
+});
+
 describe("a link that was used before", () => {
   it("ends no login, and is handed in without anything of that login", async () => {
     keepPageSecret("sy_secret");
-    keepPass("sy_x");
+    keepPass({ pass: "sy_x", tabSecret: "sy_tab" });
     const shown: (string | null)[] = [];
     vi.stubGlobal("fetch", async (path: string, order: RequestInit) => {
       shown.push(new Headers(order.headers).get("X-Switchyard-Page"));

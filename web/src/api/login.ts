@@ -1,7 +1,8 @@
 // Coming in and going out: the code of a login link is traded for a cookie that scripts
 // cannot read, and the secret that this page shows beside it.
 import { askWhoIAm, forgetMe } from "./me";
-import { forgetPass, keepPass } from "./pass";
+import { arrivedWith, unpack } from "./moving";
+import { forgetPass, keepPass, type Given } from "./pass";
 import { request, requestJson } from "./request";
 import { forgetPageSecret, keepPageSecret } from "./secret";
 
@@ -11,11 +12,15 @@ const WANTED = "switchyard.wanted";
 /** As long as a login link works; older wishes are forgotten. */
 const WANTED_FOR = 10 * 60_000;
 
-export async function logIn(code: string): Promise<void> {
+/** `fragment` is that of the link, which has more behind it for a tab that came over. */
+export async function logIn(code: string, fragment = ""): Promise<void> {
   const asking = { method: "POST", json: { code }, isForAll: true } as const;
-  const given = await requestJson<{ pageSecret: string; pass: string }>("/v1/login", asking);
+  const given = await requestJson<Given & { pageSecret: string }>("/v1/login", asking);
   keepPageSecret(given.pageSecret);
-  keepPass(given.pass);
+  keepPass(given);
+  const { to, belongings } = arrivedWith(fragment);
+  if (to) rememberWanted(to);
+  if (belongings) unpack(belongings);
   await askWhoIAm();
 }
 

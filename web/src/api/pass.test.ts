@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { createHash, createHmac } from "node:crypto";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { currentPass, forgetPass } from "./pass";
 import { asProblem } from "./problem";
 import { onUnauthorized, request } from "./request";
@@ -13,6 +13,10 @@ class Daemon {
   passes: string[] = [];
   heard: string[] = [];
   isKnown = true;
+  /** Where the page is now, and what its tabs know. */
+  movedTo?: string;
+  tab = "sy_tab";
+  codes: string[] = [];
   private nonces = ["", ""];
 
   constructor(private secret: string) {
@@ -28,19 +32,26 @@ class Daemon {
     switch (path) {
       case "/v1/login/challenge":
         this.nonces = [said.nonce ?? "", `n${this.passes.length}`];
-        return Response.json({ nonce: this.nonces[1], proof: this.proof("daemon") });
+        return Response.json({ nonce: this.nonces[1], proof: this.proof("daemon"), movedTo: this.movedTo });
       case "/v1/login/prove":
         if (said.proof !== this.proof("page") || said.nonce !== this.nonces[1]) return problem("unauthorized");
         this.passes.push(`pass${this.passes.length}`);
-        return Response.json({ pass: this.passes.at(-1) });
+        return Response.json({ pass: this.passes.at(-1), tabSecret: this.tab });
+      case "/v1/login/move":
+        if (said.proof !== this.proof("page") || said.nonce !== this.nonces[1]) return problem("unauthorized");
+        this.codes.push(this.proof("code"));
+        return new Response(null, { status: 204 });
       default:
         return this.passes.includes(pass ?? "") ? new Response("ok") : problem("login-unproved");
     }
   }
 
   private proof(side: string): string {
-    const key = createHash("sha256").update(this.secret).digest();
-    const text = [side, "localhost:3000", ...this.nonces].join("\n");
+    const key = createHash("sha256")
+      .update(this.movedTo ? this.tab : this.secret)
+      .digest();
+    const at = this.movedTo ? `localhost:3000>${this.movedTo}` : "localhost:3000";
+    const text = [side, at, ...this.nonces].join("\n");
     return createHmac("sha256", key).update(text).digest("base64url");
   }
 }
@@ -95,4 +106,53 @@ test("who is not logged in proves nothing", async () => {
   const daemon = new Daemon(SECRET);
   expect(await request("/v1/a").catch(asProblem)).toMatchObject({ code: "login-unproved" });
   expect(daemon.heard).toEqual(["/v1/a  "]);
+});
+
+describe("a daemon that has moved the page", () => {
+  const THERE = "abcdefghjkmn.localhost:3000";
+  const replace = vi.fn<(address: string) => void>();
+  beforeEach(() => {
+    replace.mockClear();
+    sessionStorage.setItem("switchyard.draft.abc", "not sent");
+    vi.stubGlobal("location", { host: "localhost:3000", pathname: "/sessions/abc", search: "", replace });
+  });
+
+  /** A tab that has been let in, and then asks another daemon. */
+  async function ask(next: (daemon: Daemon) => void): Promise<Daemon> {
+    new Daemon(SECRET);
+    await request("/v1/a");
+    const daemon = new Daemon(SECRET);
+    daemon.movedTo = THERE;
+    next(daemon);
+    void request("/v1/a").catch(() => undefined);
+    return daemon;
+  }
+
+  test("is followed there, by a code that is sent to nobody", async () => {
+    const daemon = await ask(() => undefined);
+    await vi.waitFor(() => expect(replace).toHaveBeenCalledOnce());
+    const address = new URL(replace.mock.calls[0]?.[0] ?? "");
+    expect(`${address.host}${address.pathname}`).toBe(`${THERE}/login`);
+    const behind = new URLSearchParams(address.hash.slice(1));
+    expect([behind.get("code")]).toEqual(daemon.codes);
+    expect(behind.get("to")).toBe("/sessions/abc");
+    expect(JSON.parse(behind.get("with") ?? "")).toMatchObject({ drafts: [["abc", "not sent"]] });
+    expect(daemon.heard.join()).not.toContain(daemon.codes[0]);
+  });
+
+  test("is not followed by the word of somebody who does not know the tab", async () => {
+    const daemon = await ask((daemon) => (daemon.tab = "sy_guess"));
+    await vi.waitFor(() => expect(daemon.heard.some((one) => one.startsWith("/v1/login/challenge"))).toBe(true));
+    expect(await request("/v1/a").catch(asProblem)).toMatchObject({ code: "impostor" });
+    expect(daemon.codes).toEqual([]);
+    expect(replace).not.toHaveBeenCalled();
+  });
+
+  test("is never another site", async () => {
+    for (const there of ["evil.example", "evil.localhost", "abcdefghjkmn.localhost:3000/x", "a@abcdefghjkmn.localhost"]) {
+      await ask((daemon) => (daemon.movedTo = there));
+      await request("/v1/a").catch(() => undefined);
+    }
+    expect(replace).not.toHaveBeenCalled();
+  });
 });

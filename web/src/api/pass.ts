@@ -9,6 +9,7 @@
 // browsers have none.
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
+import { arrivalAt, isPageName, leaveFor } from "./moving";
 import { Problem, problemOf, unreachable } from "./problem";
 import { pageSecret } from "./secret";
 
@@ -16,6 +17,9 @@ import { pageSecret } from "./secret";
 const PATIENCE = 15_000;
 
 let pass: string | undefined;
+// Kept here and nowhere else: a page that somebody else put at this address while the daemon was
+// away reads all that is stored, and not what a tab has in its memory.
+let tabSecret: string | undefined;
 let proving: Promise<string> | undefined;
 
 /** What is to be shown, at once if it is at hand; nothing if this browser is not logged in. */
@@ -28,23 +32,56 @@ export function currentPass(): string | undefined | Promise<string> {
   return proving;
 }
 
-export function keepPass(given: string): void {
-  pass = given;
+export interface Given {
+  pass: string;
+  tabSecret: string;
 }
 
-/** The daemon does not know it any more: it is another one. */
+export function keepPass(given: Given): void {
+  pass = given.pass;
+  tabSecret = given.tabSecret;
+}
+
+/**
+ * The daemon does not know it any more, or may have gone: whoever is there now has to prove itself
+ * before it is told anything.
+ */
 export function forgetPass(stale?: string): void {
   if (stale === undefined || pass === stale) pass = undefined;
+  if (stale === undefined) proving = undefined;
+}
+
+interface Challenge {
+  nonce: string;
+  proof: string;
+  movedTo?: string;
 }
 
 async function prove(secret: string): Promise<string> {
-  const key = sha256(bytesOf(secret));
   const ours = textOf(crypto.getRandomValues(new Uint8Array(32)));
-  const { nonce, proof } = await ask<{ nonce: string; proof: string }>("/v1/login/challenge", { nonce: ours });
-  if (proof !== proofOf(key, "daemon", ours, nonce)) throw impostor();
-  const given = await ask<{ pass: string }>("/v1/login/prove", { nonce, proof: proofOf(key, "page", ours, nonce) });
-  pass = given.pass;
+  const { nonce, proof, movedTo } = await ask<Challenge>("/v1/login/challenge", { nonce: ours });
+  if (movedTo !== undefined) return await comeOver(movedTo, { ours, nonce, proof });
+  const key = sha256(bytesOf(secret));
+  const signed = { at: location.host.toLowerCase(), ours, nonce };
+  if (proof !== proofOf(key, "daemon", signed)) throw impostor();
+  const given = await ask<Given>("/v1/login/prove", { nonce, proof: proofOf(key, "page", signed) });
+  keepPass(given);
   return given.pass;
+}
+
+/**
+ * The daemon has given the page another name, since somebody else may have had this one while it
+ * was away. A tab that was loaded from a daemon shows that it was, and logs in there by a code that
+ * both make and nobody sends.
+ */
+async function comeOver(there: string, { ours, nonce, proof }: { ours: string; nonce: string; proof: string }): Promise<string> {
+  if (!isPageName(there)) throw impostor();
+  if (tabSecret === undefined) return await leaveFor(arrivalAt(there));
+  const key = sha256(bytesOf(tabSecret));
+  const signed = { at: `${location.host.toLowerCase()}>${there}`, ours, nonce };
+  if (proof !== proofOf(key, "daemon", signed)) throw impostor();
+  await ask("/v1/login/move", { nonce, proof: proofOf(key, "page", signed) });
+  return await leaveFor(arrivalAt(there, proofOf(key, "code", signed)));
 }
 
 async function ask<T>(path: string, json: unknown): Promise<T> {
@@ -63,8 +100,8 @@ async function ask<T>(path: string, json: unknown): Promise<T> {
   return (await response.json().catch(() => ({}))) as T;
 }
 
-function proofOf(key: Uint8Array, side: "daemon" | "page", ours: string, theirs: string): string {
-  return textOf(hmac(sha256, key, bytesOf([side, location.host.toLowerCase(), ours, theirs].join("\n"))));
+function proofOf(key: Uint8Array, side: "daemon" | "page" | "code", signed: { at: string; ours: string; nonce: string }): string {
+  return textOf(hmac(sha256, key, bytesOf([side, signed.at, signed.ours, signed.nonce].join("\n"))));
 }
 
 function impostor(): Problem {

@@ -174,6 +174,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/login/move": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Lets a tab log in where the page is now, by a code that is not sent: it is made as a proof is,
+         *     with `code` in the place of `page`.
+         */
+        post: operations["come_over"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/login/prove": {
         parameters: {
             query?: never;
@@ -638,11 +658,14 @@ export interface components {
             you: components["schemas"]["You"];
         };
         Challenge: {
+            /** @description Where the page is now, if no longer where it was asked from: `NAME.localhost:7433`. */
+            movedTo?: string | null;
             /** @description What the page shall prove itself over. */
             nonce: string;
             /**
              * @description Base64url of HMAC-SHA-256, keyed with the SHA-256 of the page's secret, over `daemon`, the
-             *     address as the page has it, its nonce and ours, one in each line.
+             *     address as the page has it, its nonce and ours, one in each line. If the page has moved:
+             *     keyed with that of the tab's secret, and the address is followed by `>` and the new one.
              */
             proof: string;
         };
@@ -705,7 +728,7 @@ export interface components {
          */
         Format: "json" | "acp" | "ui" | "envelopes" | "text";
         Health: {
-            sessions: components["schemas"]["Count"];
+            sessions?: components["schemas"]["Count"] | null;
             /** @description `ok`, `degraded` if the log cannot be read, or `stopping`. */
             status: string;
             store: components["schemas"]["StoreHealth"];
@@ -743,6 +766,11 @@ export interface components {
             pageSecret: string;
             /** @description To be sent as `X-Switchyard-Page` with every request that comes with the cookie. */
             pass: string;
+            /**
+             * @description To be kept in memory only, and sent to nobody: what this tab comes over by when the page
+             *     has moved to another name.
+             */
+            tabSecret: string;
         };
         LoginRequest: {
             /** @description From the link that `switchyard serve` printed. */
@@ -798,6 +826,8 @@ export interface components {
              *     as long as this daemon runs.
              */
             pass: string;
+            /** @description As the login gave it. */
+            tabSecret: string;
         };
         /** @description A question that waits for a person. */
         Permission: {
@@ -1356,6 +1386,46 @@ export interface operations {
             };
             /** @description There is no such login. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    come_over: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProofRequest"];
+            };
+        };
+        responses: {
+            /** @description The code is taken, once, within ten minutes. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description There is no such login, or the proof is wrong. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The page is still where it was. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -4,7 +4,7 @@
 // all of its tabs together, and streams that never end would use them up.
 import { asProblem, isAbort, Problem } from "./problem";
 import { queryOf, request, type Asking } from "./request";
-import { currentPass } from "./pass";
+import { currentPass, forgetPass } from "./pass";
 
 export interface Frame {
   id?: string;
@@ -54,13 +54,18 @@ function read({ path, query, signal, onOpen, onFrame }: Hearing, pass: string | 
       socket.close();
       resolve(wasOpen);
     };
-    let alarm = setTimeout(end, HANDSHAKE);
+    // The daemon may have gone, and somebody else may be there when we come back.
+    const lose = () => {
+      if (wasOpen) forgetPass(pass);
+      end();
+    };
+    let alarm = setTimeout(lose, HANDSHAKE);
     const heard = () => {
       clearTimeout(alarm);
-      alarm = setTimeout(end, SILENCE);
+      alarm = setTimeout(lose, SILENCE);
     };
     signal.addEventListener("abort", end);
-    socket.onclose = end;
+    socket.onclose = lose;
     socket.onopen = () => {
       wasOpen = true;
       heard();

@@ -9,18 +9,18 @@ export function useTheme(): [Theme, (theme: Theme) => void] {
   const theme = useSyncExternalStore((reader) => {
     readers.add(reader);
     return () => readers.delete(reader);
-  }, readTheme);
+  }, currentTheme);
   return [theme, setTheme];
 }
 
 /** Puts the kept choice into effect; called before anything is drawn. */
 export function applyTheme(): void {
-  const theme = readTheme();
+  const theme = currentTheme();
   if (theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
 }
 
-function readTheme(): Theme {
+export function currentTheme(): Theme {
   try {
     const kept = localStorage.getItem(KEY);
     return kept === "light" || kept === "dark" ? kept : "system";
@@ -29,7 +29,7 @@ function readTheme(): Theme {
   }
 }
 
-function setTheme(theme: Theme): void {
+export function setTheme(theme: Theme): void {
   try {
     if (theme === "system") localStorage.removeItem(KEY);
     else localStorage.setItem(KEY, theme);

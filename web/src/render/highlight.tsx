@@ -1,13 +1,11 @@
-// Code as coloured spans. Without the languages, which are loaded when first needed, or with
-// one that nobody knows, it is plain text.
+// Code as coloured spans. In a language that nobody knows it is plain text.
+//
+// The languages are a part of the page, and not loaded when first needed: whoever has the daemon's
+// address by then would put a script of its own into a page that is logged in.
 import type { ElementContent, Root, RootContent } from "hast";
-import { Fragment, useEffect, useMemo, useState, type ReactNode } from "react";
+import { Fragment, useMemo, type ReactNode } from "react";
+import { lowlight } from "./languages";
 import { visible } from "./visible";
-
-type Lowlight = (typeof import("./languages"))["lowlight"];
-
-let loaded: Lowlight | undefined;
-let loading: Promise<void> | undefined;
 
 // More than this is not coloured at all.
 const LONGEST = 60_000;
@@ -15,26 +13,14 @@ const LONGEST_LIVE = 6_000;
 
 export function useHighlighted(text: string, language: string | undefined, isLive: boolean): ReactNode {
   const wanted = language !== undefined && text.length <= (isLive ? LONGEST_LIVE : LONGEST);
-  const [, setLoaded] = useState(loaded !== undefined);
-  useEffect(() => {
-    if (!wanted || loaded) return;
-    loading ??= import("./languages").then((module) => {
-      loaded = module.lowlight;
-    });
-    let isHere = true;
-    // Without it code is plain, which is no reason to trouble anybody.
-    loading.then(() => isHere && setLoaded(true)).catch(() => (loading = undefined));
-    return () => void (isHere = false);
-  }, [wanted]);
-  const lowlight = loaded;
   return useMemo(() => {
-    if (!wanted || !lowlight || language === undefined || !lowlight.registered(language)) return visible(text);
+    if (!wanted || language === undefined || !lowlight.registered(language)) return visible(text);
     try {
       return coloured((part) => lowlight.highlight(language, part), text, isLive ? MOST_MS_LIVE : MOST_MS);
     } catch {
       return visible(text);
     }
-  }, [text, language, wanted, lowlight, isLive]);
+  }, [text, language, wanted, isLive]);
 }
 
 // The rules of some languages take time with the square of what they are given (a page of C

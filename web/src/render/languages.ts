@@ -1,4 +1,4 @@
-// The languages that are highlighted. In a chunk of its own, loaded with the first code.
+// The languages that are highlighted.
 import bash from "highlight.js/lib/languages/bash";
 import c from "highlight.js/lib/languages/c";
 import cpp from "highlight.js/lib/languages/cpp";

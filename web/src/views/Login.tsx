@@ -17,11 +17,11 @@ export function LoginView() {
   const [text, setText] = useState("");
   const field = useRef<HTMLInputElement>(null);
 
-  const tryCode = useCallback(async (code: string) => {
+  const tryCode = useCallback(async (code: string, fragment?: string) => {
     setBusy(true);
     setProblem(undefined);
     try {
-      await logIn(code);
+      await logIn(code, fragment);
     } catch (error) {
       setProblem(asProblem(error));
       setText("");
@@ -37,8 +37,9 @@ export function LoginView() {
     rememberWanted(location.pathname + location.search);
     // A link that is opened while this page is open changes only the fragment.
     const land = () => {
+      const { hash } = location;
       const code = takeCode();
-      if (code) void tryCode(code);
+      if (code) void tryCode(code, hash);
     };
     land();
     addEventListener("hashchange", land);

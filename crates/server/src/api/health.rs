@@ -63,7 +63,9 @@ pub(crate) struct Health {
     status: &'static str,
     version: &'static str,
     uptime_seconds: u64,
-    sessions: Count,
+    /// Not for tokens that are limited to their own sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sessions: Option<Count>,
     store: StoreHealth,
 }
 
@@ -92,7 +94,7 @@ pub(crate) struct StoreHealth {
     responses((status = 200, description = "All is well", body = Health),
         (status = 503, description = "Something is not", body = Health), Refused))]
 pub(crate) async fn health(
-    _: Observer,
+    Observer(principal): Observer,
     State(daemon): State<Arc<Daemon>>,
 ) -> (StatusCode, Json<Health>) {
     let usage = daemon.desk.log().usage().await;
@@ -105,13 +107,17 @@ pub(crate) async fn health(
         status,
         version: env!("CARGO_PKG_VERSION"),
         uptime_seconds: daemon.memory.started.elapsed().as_secs(),
-        sessions: Count {
+        sessions: (!principal.own_sessions).then(|| Count {
             live: daemon.desk.n_live(),
             total: usage.as_ref().ok().map(|usage| usage.n_sessions),
-        },
+        }),
         store: StoreHealth {
             ok: usage.is_ok(),
-            bytes_on_disk: usage.as_ref().ok().map(|usage| usage.bytes_on_disk),
+            bytes_on_disk: usage
+                .as_ref()
+                .ok()
+                .filter(|_| !principal.own_sessions)
+                .map(|usage| usage.bytes_on_disk),
             error: usage.err().map(|error| error.to_string()),
         },
     };

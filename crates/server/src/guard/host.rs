@@ -11,6 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{Version, header};
 
 use super::GuardError;
+use crate::page_name::PageName;
 use crate::problem::Problem;
 
 #[derive(Debug)]
@@ -23,6 +24,24 @@ struct Name {
     host: String,
     /// Without one: the listener's, or none, as behind a proxy.
     port: Option<String>,
+}
+
+/// By which of its names the daemon was called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Called<'a> {
+    /// One at which browsers log in.
+    Name(&'a str),
+    /// An address that others may have had before us: for programs, with tokens.
+    Address(&'a str),
+    /// A name that the page had before, and that pages which are still open have.
+    FormerName(&'a str),
+}
+
+impl<'a> Called<'a> {
+    pub(super) fn host(self) -> &'a str {
+        let (Self::Name(host) | Self::Address(host) | Self::FormerName(host)) = self;
+        host
+    }
 }
 
 impl Hosts {
@@ -39,34 +58,59 @@ impl Hosts {
         parts: &'a Parts,
         local: SocketAddr,
         is_tls: bool,
-    ) -> Result<&'a str, Problem> {
+        page_name: Option<&PageName>,
+    ) -> Result<Called<'a>, Problem> {
         let asked = authority(parts)?;
-        if self.knows(asked, local, is_tls) {
-            return Ok(asked);
-        }
-        Err(Problem::forbidden("the daemon is not known by this host name")
-            .remedy("use its address, or start it with `--allow-host NAME`"))
+        self.recognise(asked, local, is_tls, page_name).ok_or_else(|| {
+            Problem::forbidden("the daemon is not known by this host name")
+                .remedy("use its address, or start it with `--allow-host NAME`")
+        })
     }
 
-    pub(super) fn knows(&self, asked: &str, local: SocketAddr, is_tls: bool) -> bool {
-        let port = local.port();
-        let is_default_port = port == if is_tls { 443 } else { 80 };
-        let port = port.to_string();
-        // The address that the connection was made to cannot have been reached by a name
-        // that somebody else controls, if it is spelt as an address.
-        let own = match local.ip().to_canonical() {
-            IpAddr::V4(ip) => ip.to_string(),
-            IpAddr::V6(ip) => format!("[{ip}]"),
+    pub(super) fn recognise<'a>(
+        &self,
+        asked: &'a str,
+        local: SocketAddr,
+        is_tls: bool,
+        page_name: Option<&PageName>,
+    ) -> Option<Called<'a>> {
+        let port = local.port().to_string();
+        if self.configured.iter().any(|name| name.is(asked, &port)) {
+            return Some(Called::Name(asked));
+        }
+        let Some(page_name) = page_name else {
+            return is_own(asked, local, is_tls).then_some(Called::Name(asked));
         };
-        let is_own =
-            ["127.0.0.1", "localhost", "[::1]", own.as_str()].iter().any(|host| {
-                match asked.strip_prefix(host) {
-                    Some("") => is_default_port,
-                    Some(rest) => rest.strip_prefix(':') == Some(port.as_str()),
-                    None => false,
-                }
-            });
-        is_own || self.configured.iter().any(|name| name.is(asked, &port))
+        let (host, rest) = asked.split_at(asked.find(':').unwrap_or(asked.len()));
+        match PageName::in_host(host) {
+            Some(_) if !is_port_of(rest, local.port(), is_tls) => None,
+            Some(name) if name == *page_name => Some(Called::Name(asked)),
+            Some(_) => Some(Called::FormerName(asked)),
+            None => is_own(asked, local, is_tls).then_some(Called::Address(asked)),
+        }
+    }
+}
+
+/// Whether it is the address of the connection, or a usual name of this machine, with the
+/// listener's port.
+fn is_own(asked: &str, local: SocketAddr, is_tls: bool) -> bool {
+    // The address that the connection was made to cannot have been reached by a name that
+    // somebody else controls, if it is spelt as an address.
+    let own = match local.ip().to_canonical() {
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
+    };
+    let mut hosts = ["127.0.0.1", "localhost", "[::1]", own.as_str()].into_iter();
+    hosts.any(|host| {
+        asked.strip_prefix(host).is_some_and(|rest| is_port_of(rest, local.port(), is_tls))
+    })
+}
+
+/// Whether `rest`, what follows a host, is its port as browsers say it.
+fn is_port_of(rest: &str, port: u16, is_tls: bool) -> bool {
+    match rest.strip_prefix(':') {
+        Some(asked) => asked == port.to_string(),
+        None => rest.is_empty() && port == if is_tls { 443 } else { 80 },
     }
 }
 

@@ -11,6 +11,10 @@ use axum::http::{Method, header};
 /// What the paths of programs begin with.
 const FOR_PROGRAMS: [&str; 5] = ["v1", "api", "acp", "metrics", "healthz"];
 
+/// By what browsers come in.
+pub(super) const LOGIN: [&str; 4] =
+    ["/v1/login", "/v1/login/challenge", "/v1/login/prove", "/v1/login/move"];
+
 #[derive(Debug, Clone)]
 pub struct Routes {
     open: Vec<(Method, String)>,
@@ -35,13 +39,8 @@ pub struct BodyRule {
 impl Default for Routes {
     /// What can be asked for without a token: whether the daemon lives, and the way in.
     fn default() -> Self {
-        let open = [
-            (Method::GET, "/healthz"),
-            (Method::POST, "/v1/login"),
-            (Method::POST, "/v1/login/challenge"),
-            (Method::POST, "/v1/login/prove"),
-        ];
-        let open = open.map(|(method, path)| (method, path.to_owned())).into();
+        let login = LOGIN.map(|path| (Method::POST, path.to_owned()));
+        let open = [(Method::GET, "/healthz".to_owned())].into_iter().chain(login).collect();
         Self { open, documents: Vec::new(), bodies: Vec::new() }
     }
 }

@@ -84,6 +84,10 @@ impl Guarded {
                 headers::answer_preflight(response.headers_mut());
                 return response;
             }
+            Admitted::Elsewhere(there) => {
+                let there = [(header::LOCATION, there)];
+                return (StatusCode::TEMPORARY_REDIRECT, there).into_response();
+            }
             Admitted::Anyone => None,
             Admitted::As(principal) => {
                 arrival.activity.note_known();

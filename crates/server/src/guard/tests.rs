@@ -19,7 +19,7 @@ fn case() -> Case {
     let new =
         NewToken { name: "ci".into(), role: Role::Observer, expires: None, own_sessions: true };
     let token = tokens.add(new).unwrap();
-    let login = tokens.add_browser().unwrap();
+    let login = tokens.add_browser(None).unwrap();
     let settings =
         Settings { allow_origins: vec!["https://app.example".into()], ..Settings::default() };
     let guard = Guard::new(tokens, Routes::default(), &settings).unwrap();
@@ -76,7 +76,7 @@ fn a_token_is_taken_from_the_header_the_subprotocol_or_the_cookie() {
 #[test]
 fn neither_half_of_a_login_opens_anything() {
     let case = case();
-    let other = case.guard.tokens().add_browser().unwrap();
+    let other = case.guard.tokens().add_browser(None).unwrap();
     let others_pass = case.guard.passes().issue(&other.name).unwrap();
     let (BrowserLogin { cookie, page, .. }, pass) = (&case.login, &case.pass);
     let line = |cookie: &str| format!("{COOKIE}_7433={cookie}");

@@ -1,6 +1,7 @@
 //! A socket that listens, and whether it may.
 
-use std::net::{IpAddr, SocketAddr};
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use tokio::net::{TcpListener, UnixListener};
@@ -8,6 +9,9 @@ use tokio::net::{TcpListener, UnixListener};
 use super::ListenError;
 use super::unix::{self, SocketFile};
 use crate::tls::Tls;
+
+/// For a port that is free for both kinds of address.
+const MAX_TRIES: u32 = 16;
 
 /// An open door. Dropping it closes it, and removes a unix socket's file.
 #[derive(Debug)]
@@ -41,11 +45,7 @@ pub fn check_bind(
     tls: Option<&Tls>,
     is_forced: bool,
 ) -> Result<(), ListenError> {
-    let is_loopback = match address.ip().to_canonical() {
-        IpAddr::V4(ip) => ip.is_loopback(),
-        IpAddr::V6(ip) => ip.is_loopback(),
-    };
-    if is_loopback || tls.is_some() || is_forced {
+    if address.ip().to_canonical().is_loopback() || tls.is_some() || is_forced {
         Ok(())
     } else {
         Err(ListenError::Exposed(address))
@@ -63,6 +63,65 @@ impl Bound {
         let bound = TcpListener::bind(address).await;
         let listener = bound.map_err(|source| ListenError::Tcp { address, source })?;
         Ok(Self { socket: Socket::Tcp(listener), tls })
+    }
+
+    /// As [`tcp`](Self::tcp); and where that is this machine's usual address, on the same port of
+    /// the other kind of address too. `localhost`, and every name below it, is both, so whoever
+    /// had the other one would be taken for us.
+    pub async fn tcp_for_browsers(
+        address: SocketAddr,
+        tls: Option<Tls>,
+        is_forced: bool,
+    ) -> Result<Vec<Self>, ListenError> {
+        let is_any_port = address.port() == 0;
+        let mut n_tries = 1;
+        loop {
+            let first = Self::tcp(address, tls.clone(), is_forced).await?;
+            match first.twin().await {
+                Ok(None) => return Ok(vec![first]),
+                Ok(Some(twin)) => return Ok(vec![first, twin]),
+                Err(_) if is_any_port && n_tries < MAX_TRIES => n_tries += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The same port of the other kind of address, if there is one that matters.
+    pub async fn twin(&self) -> Result<Option<Self>, ListenError> {
+        let address = self.local_addr().filter(|_| self.is_plain_localhost());
+        let Some(address) = address else { return Ok(None) };
+        let twin: IpAddr = match address.ip().to_canonical() {
+            IpAddr::V4(_) => Ipv6Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv4Addr::LOCALHOST.into(),
+        };
+        let twin = SocketAddr::new(twin, address.port());
+        match TcpListener::bind(twin).await {
+            Ok(listener) => Ok(Some(Self { socket: Socket::Tcp(listener), tls: None })),
+            Err(source) if source.kind() == ErrorKind::AddrInUse => {
+                Err(ListenError::Twin { address, twin })
+            }
+            // Then this machine has no such address, for nobody.
+            Err(error) => {
+                tracing::debug!(%twin, %error, "there is no such address");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether it is where `localhost` and the names below it lead, without TLS: everybody here
+    /// can listen there while nobody else does.
+    pub fn is_plain_localhost(&self) -> bool {
+        let localhosts: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        let address = self.local_addr().map(|address| address.ip().to_canonical());
+        !self.has_tls() && address.is_some_and(|ip| localhosts.contains(&ip))
+    }
+
+    /// The number by which the kernel knows a TCP socket, and no other until it starts again.
+    pub fn socket_number(&self) -> Option<u64> {
+        match &self.socket {
+            Socket::Tcp(listener) => rustix::net::sockopt::socket_cookie(listener).ok(),
+            Socket::Unix { .. } => None,
+        }
     }
 
     /// Listens on a TCP socket that was opened by somebody else, such as systemd.

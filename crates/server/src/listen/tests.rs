@@ -31,6 +31,27 @@ async fn an_exposed_bind_is_refused_before_the_socket_is_opened() {
     assert!(matches!(Bound::inherited_tcp(handed, None, false), Err(ListenError::Exposed(_))));
 }
 
+#[tokio::test]
+async fn both_addresses_of_this_machine_are_taken_or_none() {
+    if std::net::TcpListener::bind("[::1]:0").is_err() {
+        // Then nobody else can have it either.
+        return;
+    }
+    let both = Bound::tcp_for_browsers(address("127.0.0.1:0"), None, false).await.unwrap();
+    let at: Vec<_> = both.iter().filter_map(Bound::local_addr).collect();
+    let port = at[0].port();
+    assert_eq!(at, [format!("127.0.0.1:{port}"), format!("[::1]:{port}")].map(|at| address(&at)));
+    let numbers: Vec<_> = both.iter().filter_map(Bound::socket_number).collect();
+    assert!(numbers.len() == 2 && numbers[0] != numbers[1], "{numbers:?}");
+
+    // Somebody else has one of them.
+    let other = std::net::TcpListener::bind("[::1]:0").unwrap();
+    let port = other.local_addr().unwrap().port();
+    let refused = Bound::tcp_for_browsers(address(&format!("127.0.0.1:{port}")), None, false).await;
+    let error = refused.unwrap_err().to_string();
+    assert!(error.starts_with("another program listens on [::1]:"), "{error}");
+}
+
 fn why(error: &ListenError) -> String {
     assert!(matches!(error, ListenError::Refused { .. }), "{error}");
     error.to_string()
@@ -141,6 +162,11 @@ async fn directories_of_others_are_refused() {
         rustix::fs::chown(&foreign, Some(stranger), None).unwrap();
         let error = Bound::private_unix(&foreign.join("s")).await.unwrap_err();
         assert!(why(&error).contains("another user"), "{error}");
+        // Nor one of our own below theirs.
+        let own = foreign.join("own");
+        std::fs::create_dir(&own).unwrap();
+        let error = Bound::private_unix(&own.join("s")).await.unwrap_err();
+        assert!(why(&error).contains("a directory above"), "{error}");
     } else {
         assert!(Bound::shared_unix(Path::new("/tmp/switchyard-test.sock")).await.is_err());
     }

@@ -84,11 +84,24 @@ fn open_dir(dir: &Path, path: &Path, kind: UnixKind) -> Result<File, ListenError
         return Err(refused("its directory belongs to another user; use one of your own"));
     }
     // A directory that was there is somebody's, and stays as it is.
-    let mode = metadata.mode();
-    if mode & 0o002 != 0 && mode & 0o1000 == 0 {
+    if is_open_to_all(&metadata) {
         return Err(refused("everybody may write to its directory; use one of your own"));
     }
+    // Whoever has a directory above can put another one in its place.
+    let real = short_path(&file, ".").canonicalize().map_err(failed)?;
+    for above in real.ancestors().skip(1) {
+        let metadata = std::fs::symlink_metadata(above).map_err(failed)?;
+        let is_trusted = [0, rustix::process::geteuid().as_raw()].contains(&metadata.uid());
+        if !is_trusted || is_open_to_all(&metadata) {
+            return Err(refused("others may change a directory above it; use one of your own"));
+        }
+    }
     Ok(file)
+}
+
+/// As opposed to `/tmp`, where everybody may put something, and take away their own only.
+fn is_open_to_all(metadata: &std::fs::Metadata) -> bool {
+    metadata.mode() & 0o002 != 0 && metadata.mode() & 0o1000 == 0
 }
 
 async fn lock(dir: &File) -> std::io::Result<()> {

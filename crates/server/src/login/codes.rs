@@ -32,14 +32,19 @@ impl Codes {
         let mut bytes = [0_u8; CODE_BYTES];
         getrandom::fill(&mut bytes).map_err(TokensError::Entropy)?;
         let code = URL_SAFE_NO_PAD.encode(bytes);
+        self.take(&code);
+        Ok(code)
+    }
+
+    /// A code that somebody else came to, and that nobody can guess, counts as one of ours.
+    pub(super) fn take(&self, code: &str) {
         let now = Instant::now();
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.retain(|code| code.until > now);
         if waiting.len() >= MAX_CODES {
             waiting.remove(0);
         }
-        waiting.push(Code { digest: sum(&code), until: now + LIFE });
-        Ok(code)
+        waiting.push(Code { digest: sum(code), until: now + LIFE });
     }
 
     /// Whether it is one of ours; it is none afterwards.

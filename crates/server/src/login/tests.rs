@@ -1,3 +1,7 @@
+//! A link that works once, and the two halves of a login.
+
+mod moving;
+
 use axum::body::Body;
 use axum::http::{Method, Request};
 use tower::ServiceExt;

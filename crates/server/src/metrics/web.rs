@@ -10,17 +10,23 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use super::{CONTENT_TYPE, Metrics};
+use crate::principal::Principal;
+use crate::problem::Problem;
 
 /// Paths that lead nowhere are counted under one name.
 const NO_ROUTE: &str = "none";
 
-/// The route of the metrics. Who may read them is decided before.
+/// The route of the metrics.
 pub fn router(metrics: &Metrics) -> Router {
     Router::new().route("/metrics", get(show)).with_state(metrics.clone())
 }
 
-async fn show(State(metrics): State<Metrics>) -> Response {
-    ([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.render()).into_response()
+/// They count what everybody does.
+async fn show(principal: Principal, State(metrics): State<Metrics>) -> Result<Response, Problem> {
+    if principal.own_sessions {
+        return Err(Problem::forbidden("this token is for its own sessions only"));
+    }
+    Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.render()).into_response())
 }
 
 /// For `axum::middleware::from_fn_with_state`. What the guard refuses has no route yet and is

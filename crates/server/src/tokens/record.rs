@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{BROWSER, Sum};
+use crate::page_name::PageName;
 use crate::principal::Role;
 
 /// A line of the table. The token itself is not in it.
@@ -19,9 +20,22 @@ pub(super) struct Record {
     pub(super) expires: Option<Timestamp>,
     #[serde(default)]
     pub(super) own_sessions: bool,
-    /// Of a login: what its page and we prove things by. The digest is then that of its cookie.
-    #[serde(default, with = "some_hex", skip_serializing_if = "Option::is_none")]
-    pub(super) page_key: Option<Sum>,
+    /// Of a login; the digest is then that of its cookie.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) browser: Option<OfBrowser>,
+}
+
+/// What a login has beside its cookie.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct OfBrowser {
+    /// What its page and we prove things by.
+    #[serde(with = "hex")]
+    pub(super) page_key: Sum,
+    /// Where it is good, if the page had a name of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) page_name: Option<PageName>,
+    /// What open tabs prove themselves by when that name is left.
+    pub(super) tab: String,
 }
 
 /// What may be known of a token.
@@ -60,7 +74,7 @@ impl Record {
             && self.name == other.name
             && self.role == other.role
             && self.own_sessions == other.own_sessions
-            && self.page_key == other.page_key
+            && self.browser == other.browser
     }
 
     pub(super) fn info(&self) -> TokenInfo {
@@ -101,22 +115,6 @@ mod hex {
             *byte = u8::from_str_radix(pair, 16).map_err(D::Error::custom)?;
         }
         Ok(sum)
-    }
-}
-
-mod some_hex {
-    use super::{Deserialize, Deserializer, Serialize, Serializer, Sum, hex};
-
-    #[derive(Serialize, Deserialize)]
-    struct Hex(#[serde(with = "hex")] Sum);
-
-    #[expect(clippy::ref_option, reason = "serde hands over a reference to the member")]
-    pub(super) fn serialize<S: Serializer>(sum: &Option<Sum>, to: S) -> Result<S::Ok, S::Error> {
-        sum.map(Hex).serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Sum>, D::Error> {
-        Ok(Option::<Hex>::deserialize(from)?.map(|Hex(sum)| sum))
     }
 }
 

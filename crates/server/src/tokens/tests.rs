@@ -313,20 +313,47 @@ fn the_table_has_an_end() {
 #[test]
 fn logins_live_a_week_and_the_oldest_makes_room() {
     let (_dir, tokens) = table();
-    let first = tokens.add_browser().unwrap();
+    let first = tokens.add_browser(None).unwrap();
     assert!(tokens.check(&first.cookie).is_none() && tokens.check(&first.page).is_none());
-    let (principal, _) = tokens.check_cookie(&first.cookie).unwrap();
+    let principal = tokens.check_cookie(&first.cookie).unwrap().principal;
     assert_eq!(principal.name, first.name);
     assert!(tokens.check_cookie(&first.page).is_none());
+    assert!(tokens.check(&first.tab).is_none() && tokens.check_cookie(&first.tab).is_none());
     assert!(principal.name.starts_with("browser ") && principal.role == Role::Admin);
     let info = tokens.list().into_iter().find(|token| token.is_browser).unwrap();
     assert_eq!(info.expires.unwrap().duration_since(info.created), BROWSER_LIFE);
 
     for _ in 0..MAX_BROWSERS {
-        tokens.add_browser().unwrap();
+        tokens.add_browser(None).unwrap();
     }
     assert!(tokens.check_cookie(&first.cookie).is_none());
     assert_eq!(tokens.list().iter().filter(|token| token.is_browser).count(), MAX_BROWSERS);
+}
+
+#[test]
+fn logins_of_names_that_are_left_for_good_are_forgotten() {
+    let (dir, tokens) = table();
+    let name = |n| PageName::choose(dir.path(), &[n]).unwrap().name;
+    let (first, second, third) = (name(1), name(2), name(3));
+    let add = |name: Option<&PageName>| tokens.add_browser(name.cloned()).unwrap();
+    let logins = [add(None), add(Some(&first)), add(Some(&second)), add(Some(&third))];
+    tokens.forget_logins_but_at(&[&third, &second]).unwrap();
+    let is_there = |login: &BrowserLogin| tokens.check_cookie(&login.cookie).is_some();
+    assert_eq!(logins.each_ref().map(is_there), [true, false, true, true]);
+}
+
+#[test]
+fn a_cookie_of_an_earlier_version_opens_nothing() {
+    let (dir, tokens) = table();
+    let login = tokens.add_browser(None).unwrap();
+    let path = dir.path().join("tokens.json");
+    let mut kept: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    kept["tokens"][0].as_object_mut().unwrap().remove("browser").unwrap();
+    std::fs::write(&path, kept.to_string()).unwrap();
+    let tokens = Tokens::open(dir.path()).unwrap();
+    assert_eq!(tokens.list().len(), 2);
+    assert!(tokens.check(&login.cookie).is_none() && tokens.check_cookie(&login.cookie).is_none());
 }
 
 #[test]

@@ -187,12 +187,22 @@ fn remote_server(server: &Value) -> Result<Value, DeskError> {
         value: String,
     }
     match Remote::deserialize(server) {
+        Ok(remote) if !is_web_address(&remote.url) => Err(DeskError::Refused(
+            "the `url` of an MCP server of a network client begins with http:// or https://"
+                .to_owned(),
+        )),
         Ok(remote) => Ok(json!(remote)),
         Err(error) => Err(DeskError::Refused(format!(
             "an MCP server of a network client has `type` (http or sse), `name`, `url` and \
              `headers`; those that are commands are for the daemon's own user only: {error}"
         ))),
     }
+}
+
+/// Neither a file of this machine nor whatever else an agent may know how to open.
+fn is_web_address(url: &str) -> bool {
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    ["http", "https"].iter().any(|one| scheme.eq_ignore_ascii_case(one))
 }
 
 /// The real path of an existing directory, which must lie below one of `roots`.

@@ -100,6 +100,13 @@ impl Search {
         Some(())
     }
 
+    fn push(&mut self, program: &str, rest: &[String]) -> Option<()> {
+        let command = [&[program.to_owned()], rest].concat().join(" ");
+        self.bytes_left = self.bytes_left.checked_sub(command.len())?;
+        self.found.push(command);
+        Some(())
+    }
+
     fn words(&mut self, words: &[String], depth: usize) -> Option<()> {
         let is_before = |word: &&String| is_setting(word) || KEYWORDS.contains(&word.as_str());
         let n_before = words.iter().take_while(is_before).count();
@@ -107,9 +114,17 @@ impl Search {
             return Some(());
         };
         let program = program.rsplit('/').next().unwrap_or_default();
-        let command = [&[program.to_owned()], rest].concat().join(" ");
-        self.bytes_left = self.bytes_left.checked_sub(command.len())?;
-        self.found.push(command);
+        self.push(program, rest)?;
+        // `git -C . push` is `git push`, whether or not an option has a value behind it.
+        let is_option = |n: usize| rest.get(n).is_some_and(|word| word.starts_with('-'));
+        for n in 1..rest.len().min(MAX_STARTS) {
+            if !is_option(n - 1) && (n < 2 || !is_option(n - 2)) {
+                break;
+            }
+            if !is_option(n) {
+                self.push(program, rest.get(n..).unwrap_or_default())?;
+            }
+        }
         let is_shell = SHELLS.contains(&program);
         // Whatever is named so, or comes in.
         if program.contains(['*', '?', '[']) && program != "[" && program != "[["
@@ -228,6 +243,25 @@ mod tests {
         for line in ["echo rm", "ls rm -f x", "git rm x", "grep -c rm x", ""] {
             let found = commands_in(line).unwrap();
             assert!(!found.iter().any(|command| command.starts_with("rm")), "{line}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn options_before_a_command_of_a_program_do_not_hide_it() {
+        for line in [
+            "git push",
+            "git -C . push",
+            "git -C. push",
+            "git -c a.b=c --no-pager push origin",
+            "git --git-dir x --work-tree y push",
+            "sudo git -C / push",
+        ] {
+            let found = commands_in(line).unwrap();
+            assert!(found.iter().any(|one| one.starts_with("git push")), "{line}: {found:?}");
+        }
+        for line in ["git log push", "git log --grep push", "git add -- push"] {
+            let found = commands_in(line).unwrap();
+            assert!(!found.iter().any(|one| one.starts_with("git push")), "{line}: {found:?}");
         }
     }
 

@@ -33,7 +33,7 @@ pub(super) enum Order {
 /// `places` is where it listens for clients.
 pub(super) fn listen(bus: &Bus, source: &Arc<Source>, places: Vec<String>) -> Result<Listening> {
     let (bus, source, places) = (bus.clone(), Arc::clone(source), Arc::new(places));
-    listen_at(&dir(source.run_dir()), move |order: Order| {
+    listen_at(&dir(source.run_dir()), move |order: Order, _| {
         let (bus, source, places) = (bus.clone(), Arc::clone(&source), Arc::clone(&places));
         async move {
             let answer = carry_out(order, &bus, &source, &places).await;

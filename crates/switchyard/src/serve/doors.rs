@@ -1,16 +1,20 @@
 //! The daemon's listeners: opened together, served together.
 
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use axum::Router;
 use server::acp::lines;
 use server::daemon::Daemon;
 use server::guard::Guard;
 use server::limits::HttpLimits;
-use server::listen::{Bound, Http, Listener};
+use server::listen::{Bound, Http, ListenError, Listener};
+use server::page_name::{Chosen, PageName};
 use server::principal::Principal;
 use server::tls::{Inside, Tls};
+use server::tokens::Tokens;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -22,7 +26,10 @@ use crate::outcome::{ERROR, Failure};
 /// Open, and nobody is let in yet.
 #[derive(Debug)]
 pub(crate) struct Doors {
-    http: Bound,
+    /// At one address, or at both of this machine's.
+    http: Vec<Bound>,
+    /// By which browsers have the page, if not by its address.
+    page_name: Option<PageName>,
     private: Bound,
     tcp: Vec<Bound>,
     unix: Vec<(PathBuf, Bound)>,
@@ -58,15 +65,11 @@ impl Doors {
         let cannot = |error: &dyn std::fmt::Display| Failure::new(ERROR, error.to_string());
         let http = tls(Inside::Http).map_err(|error| cannot(&error))?;
         let forced = wanted.is_insecure;
-        let mut given = inherited.http.into_iter();
-        let http = match given.next() {
-            Some(listener) => Bound::inherited_tcp(listener, http, forced),
-            None => Bound::tcp(wanted.host, http, forced).await,
+        let http = match inherited.http.is_empty() {
+            true => Bound::tcp_for_browsers(wanted.host, http, forced).await,
+            false => inherited_http(inherited.http, http.as_ref(), forced).await,
         };
         let http = http.map_err(|error| cannot(&error))?;
-        if given.next().is_some() {
-            return Err(cannot(&"more than one socket named `http` was passed to the daemon"));
-        }
         let mut tcp = Vec::new();
         let has_tcp = !inherited.acp_tcp.is_empty();
         for listener in inherited.acp_tcp {
@@ -95,13 +98,47 @@ impl Doors {
             None => Bound::private_unix(&private_socket(run)).await,
         };
         let private = private.map_err(|error| cannot(&error))?;
-        Ok(Self { http, private, tcp, unix })
+        Ok(Self { http, page_name: None, private, tcp, unix })
     }
 
-    /// Where HTTP is, for people.
+    /// Gives the page a name of its own, where others could have its address while no daemon
+    /// runs, and nobody said that they cannot.
+    pub(super) fn name_page(
+        &mut self,
+        wanted: &Wanted,
+        tokens: &Tokens,
+        state: &Path,
+    ) -> anyhow::Result<Option<PageName>> {
+        if !self.http.iter().any(Bound::is_plain_localhost) || wanted.has_loopback_name() {
+            return Ok(None);
+        }
+        let numbers: Option<Vec<_>> = self.http.iter().map(Bound::socket_number).collect();
+        let chosen = PageName::choose(state, &numbers.unwrap_or_default());
+        let Chosen { name, former } = chosen.context("the system gives no random bytes")?;
+        let kept: Vec<_> = [&name].into_iter().chain(&former).collect();
+        tokens.forget_logins_but_at(&kept).context("cannot use the tokens")?;
+        self.page_name = Some(name.clone());
+        Ok(Some(name))
+    }
+
+    /// Where HTTP is, for programs.
     pub(super) fn base(&self) -> String {
-        let scheme = if self.http.has_tls() { "https" } else { "http" };
-        self.http.local_addr().map(|address| format!("{scheme}://{address}")).unwrap_or_default()
+        let Some((first, address)) = self.address() else { return String::new() };
+        let scheme = if first.has_tls() { "https" } else { "http" };
+        format!("{scheme}://{address}")
+    }
+
+    /// Where the page is, for people.
+    pub(super) fn page_base(&self) -> String {
+        match (&self.page_name, self.address()) {
+            (Some(name), Some((_, address))) => format!("http://{name}:{}", address.port()),
+            _ => self.base(),
+        }
+    }
+
+    fn address(&self) -> Option<(&Bound, SocketAddr)> {
+        let first = self.http.first()?;
+        Some((first, first.local_addr()?))
     }
 
     pub(super) fn tcp_addresses(&self) -> Vec<String> {
@@ -115,7 +152,7 @@ impl Doors {
 
     pub(super) fn serve(self, daemon: &Arc<Daemon>, guard: &Arc<Guard>, router: Router) -> Serving {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        for bound in [self.http, self.private] {
+        for bound in self.http.into_iter().chain([self.private]) {
             let http = Http {
                 bound,
                 router: router.clone(),
@@ -135,6 +172,22 @@ impl Doors {
         }
         Serving { tasks, stop }
     }
+}
+
+/// Sockets that were opened for us; one of them, or both kinds of this machine's address.
+async fn inherited_http(
+    listeners: Vec<TcpListener>,
+    tls: Option<&Tls>,
+    forced: bool,
+) -> Result<Vec<Bound>, ListenError> {
+    let open = |listener| Bound::inherited_tcp(listener, tls.cloned(), forced);
+    let mut bound = listeners.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    if let [only] = bound.as_slice()
+        && let Some(twin) = only.twin().await?
+    {
+        bound.push(twin);
+    }
+    Ok(bound)
 }
 
 fn path_of(listener: &std::os::unix::net::UnixListener) -> PathBuf {

@@ -75,9 +75,13 @@ impl Scene {
     /// its cookie is sent along; from far away; and, in the full size, of this machine, but
     /// another site, which browsers treat as they do one that is far away.
     fn origins(&self) -> Vec<String> {
-        let hosts: &[_] =
-            soak::size(&["127.0.0.1", "evil.test"], &["127.0.0.1", "evil.test", "localhost"]);
-        hosts.iter().map(|host| self.site.at(host)).collect()
+        let hosts: &[_] = soak::size(&["evil.test"], &["evil.test", "localhost", "127.0.0.1"]);
+        hosts.iter().chain([&self.own_name()]).map(|host| self.site.at(host)).collect()
+    }
+
+    /// The name that the page has, without the port.
+    fn own_name(&self) -> &str {
+        self.daemon.page_host().split(':').next().unwrap()
     }
 
     /// Runs a script in a page of the attacker.
@@ -88,7 +92,7 @@ impl Scene {
 
     /// Runs a script in the daemon's own page.
     async fn at_home(&self, script: &str, args: Value) -> Value {
-        self.browser.open(&self.daemon.url("/")).await;
+        self.browser.open(&self.daemon.page_url("/")).await;
         self.browser.run(&with_pass(script), args).await
     }
 

@@ -268,7 +268,7 @@ fn a_worker_that_stops_reading_is_found_stuck_and_delays_nobody_else() {
     }
     let mut one = flood.join().unwrap();
     assert_served(&mut one);
-    assert!(!proc::is_alive(stuck.pid), "a stuck worker is ended");
+    assert!(wait_until(PATIENCE, || !proc::is_alive(stuck.pid)), "a stuck worker is ended");
     assert!(bus.grown_kib() < 112 << 10, "{} KiB", bus.grown_kib());
     bus.finish([one, other]);
 }

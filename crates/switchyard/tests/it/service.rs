@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -70,6 +71,17 @@ impl Drop for Daemon {
 
 fn private(yard: &Yard) -> PathBuf {
     yard.home().join("run/daemon.sock")
+}
+
+/// As a stranger.
+fn ask(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
 }
 
 /// As the daemon's own user, on the private socket.
@@ -171,12 +183,7 @@ fn a_socket_that_was_opened_before_is_served() {
     let early = TcpStream::connect(&address).unwrap();
     early.set_read_timeout(Some(PATIENCE)).unwrap();
     (&early).write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-    let mut command = yard.other("sh", [
-        "-c",
-        "exec 3<&0 0</dev/null; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=http exec \"$0\" serve",
-    ]);
-    command.arg(yard.exe()).stdin(std::os::fd::OwnedFd::from(listener));
-    let daemon = Daemon::start(&mut command);
+    let daemon = Daemon::start(&mut handed(&yard, &listener, None));
     assert_eq!(daemon.address, address);
     let mut answer = String::new();
     (&early).read_to_string(&mut answer).unwrap();
@@ -184,16 +191,50 @@ fn a_socket_that_was_opened_before_is_served() {
     daemon.end();
 }
 
+/// A daemon that is given sockets for HTTP.
+fn handed(yard: &Yard, first: &TcpListener, second: Option<&TcpListener>) -> Command {
+    let copy = |socket: &TcpListener| OwnedFd::from(socket.try_clone().unwrap());
+    let more =
+        if second.is_some() { "2 LISTEN_FDNAMES=http:http" } else { "1 LISTEN_FDNAMES=http" };
+    let script = format!(
+        "exec 3<&0 4<&2 0</dev/null 2>/dev/null; LISTEN_PID=$$ LISTEN_FDS={more} exec \"$0\" serve"
+    );
+    let mut command = yard.other("sh", ["-c", &script]);
+    command.arg(yard.exe()).stdin(copy(first));
+    if let Some(second) = second {
+        command.stderr(copy(second));
+    }
+    command
+}
+
+#[test]
+fn the_page_keeps_its_name_for_as_long_as_somebody_holds_its_sockets() {
+    let yard = yard();
+    let first = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = first.local_addr().unwrap().port();
+    let Ok(second) = TcpListener::bind(("::1", port)) else { return };
+    let page = |second: &TcpListener| {
+        let daemon = Daemon::start(&mut handed(&yard, &first, Some(second)));
+        let answer = ask(&daemon.address, "/");
+        daemon.end();
+        let location = answer.lines().find_map(|line| line.strip_prefix("location: "));
+        location.unwrap_or_else(|| panic!("{answer}")).to_owned()
+    };
+    let name = page(&second);
+    assert_eq!(page(&second), name);
+    // Somebody may have listened there in between.
+    drop(second);
+    let second = TcpListener::bind(("::1", port)).unwrap();
+    let other = page(&second);
+    assert_ne!(other, name);
+    assert!(other.ends_with(&format!(".localhost:{port}/")), "{other}");
+}
+
 #[test]
 fn metrics_need_a_token_and_count_who_has_none() {
     let yard = yard();
     let daemon = Daemon::start(&mut yard.command(["serve", "--host", "127.0.0.1:0"]));
-    let mut stranger = TcpStream::connect(&daemon.address).unwrap();
-    stranger.set_read_timeout(Some(PATIENCE)).unwrap();
-    let host = &daemon.address;
-    write!(stranger, "GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stranger.read_to_string(&mut answer).unwrap();
+    let answer = ask(&daemon.address, "/metrics");
     assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
     assert!(!answer.contains("switchyard_sessions_live"), "{answer}");
     let own = get(&yard, "/metrics");

@@ -1,6 +1,7 @@
 // What was written and not yet sent, kept over a reload of this tab.
 
-const key = (session: string) => `switchyard.draft.${session}`;
+const PREFIX = "switchyard.draft.";
+const key = (session: string) => PREFIX + session;
 
 export function draftOf(session: string): string {
   try {
@@ -16,5 +17,15 @@ export function keepDraft(session: string, text: string): void {
     else sessionStorage.setItem(key(session), text);
   } catch {
     // Forbidden or full: then it lives as long as the page.
+  }
+}
+
+/** Each session's that has one. */
+export function allDrafts(): [string, string][] {
+  try {
+    const keys = Object.keys(sessionStorage).filter((one) => one.startsWith(PREFIX));
+    return keys.map((one) => [one.slice(PREFIX.length), sessionStorage.getItem(one) ?? ""]);
+  } catch {
+    return []; // storage may be forbidden
   }
 }

@@ -7,6 +7,12 @@ fn local(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
+impl Hosts {
+    fn knows(&self, asked: &str, local: SocketAddr, is_tls: bool) -> bool {
+        self.recognise(asked, local, is_tls, None).is_some()
+    }
+}
+
 fn ours() -> Hosts {
     Hosts::new(&["yard.example".to_owned(), "proxy.example:8443".to_owned()]).unwrap()
 }
@@ -93,6 +99,41 @@ fn the_address_of_the_connection_is_known_and_default_ports_may_be_left_out() {
     assert!(none.knows("localhost", local("127.0.0.1:443"), true));
     assert!(!none.knows("localhost", local("127.0.0.1:80"), true));
     assert!(!none.knows("localhost", local("127.0.0.1:443"), false));
+}
+
+#[test]
+fn a_page_with_a_name_is_called_by_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = |n| PageName::choose(dir.path(), &[n]).unwrap().name;
+    let (former, page) = (name(1), name(2));
+    let at = local("127.0.0.1:7433");
+    let called = |host: &str| {
+        let called = ours().recognise(host, at, false, Some(&page))?;
+        assert_eq!(called.host(), host);
+        Some(match called {
+            Called::Name(_) => "name",
+            Called::Address(_) => "address",
+            Called::FormerName(_) => "former",
+        })
+    };
+    assert_eq!(called(&format!("{page}:7433")), Some("name"));
+    assert_eq!(called(&format!("{former}:7433")), Some("former"));
+    for own in ["127.0.0.1:7433", "localhost:7433", "[::1]:7433"] {
+        assert_eq!(called(own), Some("address"), "{own}");
+    }
+    for named in ["yard.example", "yard.example:7433", "proxy.example:8443"] {
+        assert_eq!(called(named), Some("name"), "{named}");
+    }
+    let upper = page.to_string().to_ascii_uppercase();
+    for other in
+        [format!("{page}"), format!("{page}:1"), format!("x.{page}:7433"), format!("{upper}:7433")]
+    {
+        assert_eq!(called(&other), None, "{other}");
+    }
+    // Without a name of its own the page is where it is called.
+    assert!(!ours().knows(&format!("{page}:7433"), at, false));
+    let bare = ours().recognise("localhost:7433", at, false, None);
+    assert_eq!(bare, Some(Called::Name("localhost:7433")));
 }
 
 #[test]

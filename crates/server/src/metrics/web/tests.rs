@@ -6,7 +6,7 @@ use tower::ServiceExt as _;
 use super::*;
 
 async fn got(app: &Router, path: &str) -> (StatusCode, String, String) {
-    let request = Request::get(path).body(Body::empty()).unwrap();
+    let request = Request::get(path).extension(Principal::local()).body(Body::empty()).unwrap();
     let response = app.clone().oneshot(request).await.unwrap();
     let kind = response.headers().get(header::CONTENT_TYPE);
     let kind = kind.map(|kind| kind.to_str().unwrap().to_owned()).unwrap_or_default();

@@ -50,7 +50,7 @@ async fn no_element_of_a_foreign_page_gets_anything_or_learns_who_is_logged_in()
     let unguarded = json!({ "base": scene.unguarded.at("127.0.0.1"), "paths": some });
     let mut as_nobody = Vec::new();
     for origin in scene.origins() {
-        as_nobody.push(scene.attack(&origin, EMBED, at(scene.daemon.base())).await);
+        as_nobody.push(scene.attack(&origin, EMBED, at(scene.daemon.page())).await);
     }
     scene.log_in().await;
     let before = scene.picture().await;
@@ -61,7 +61,7 @@ async fn no_element_of_a_foreign_page_gets_anything_or_learns_who_is_logged_in()
         assert_eq!(got["style"], SECRET, "{got}");
         assert_eq!(got["size"], 7, "{got}");
 
-        let got = scene.attack(origin, EMBED, at(scene.daemon.base())).await;
+        let got = scene.attack(origin, EMBED, at(scene.daemon.page())).await;
         let told = got["told"].as_array().unwrap();
         let is_error = |one: &Value| one.as_str().is_some_and(|one| one.ends_with(" error"));
         assert!(told.iter().all(is_error), "{origin}: {told:#?}");
@@ -109,7 +109,7 @@ async fn the_daemon_is_shown_in_no_frame() {
         let (_, text) = scene.browser.frame(0).await;
         assert_eq!(text.trim(), SECRET, "others can be framed");
 
-        let seen = scene.attack(&origin, FRAMES, at(scene.daemon.base())).await;
+        let seen = scene.attack(&origin, FRAMES, at(scene.daemon.page())).await;
         assert!(seen.as_array().unwrap().iter().all(Value::is_null), "{origin}: {seen}");
         for index in 0..4 {
             // The browser's own words, not even the refusal.
@@ -170,7 +170,7 @@ async fn a_tab_that_a_foreign_page_opens_is_out_of_its_reach() {
         scene.browser.turn_to(&home[0]).await;
 
         for (path, is_page) in [("/", true), (&transcript, false), ("/login#code=guess", true)] {
-            let url = scene.daemon.url(path);
+            let url = scene.daemon.page_url(path);
             let args = json!({ "url": url, "patience": patience, "isFrank": false });
             let got = scene.attack(&origin, OPEN_TAB, args).await;
             assert_eq!(got, "out of reach", "{origin} holds on to {path}");

@@ -1,25 +1,36 @@
 //! Somebody who listens at the daemon's address while the daemon is away, as every user of the
-//! machine can: an open page comes back to it by itself.
+//! machine can. A page that is open comes back to it by itself; a page that is loaded then is
+//! theirs, and the same as ours to the browser.
 
 use std::net::SocketAddr;
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::daemon::Daemon;
-use testkit::process::PATIENCE;
+use testkit::process::{PATIENCE, Yard};
 
-use super::{Browser, Scene, Site};
+use super::site::{Heard, SECRET, Site};
+use super::{Browser, Scene};
+
+const KEPT: &str = "return localStorage.getItem('switchyard.page')";
+
+fn start_again(yard: &Yard, address: SocketAddr, args: &[&str]) -> Daemon {
+    let address = address.to_string();
+    let all = ["serve", "--host", &address].into_iter().chain(args.iter().copied());
+    Daemon::start_command(yard, yard.command(all))
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_takes_the_port_hears_nothing_that_opens_the_next_daemon() {
-    let Scene { yard, daemon, browser, site, .. } = Scene::start().await;
+    let Scene { yard, daemon, browser, site, session, .. } = Scene::start().await;
     let is_page = server::page::is_built();
     let address: SocketAddr = daemon.address().parse().unwrap();
-    browser.open(&daemon.url("/")).await;
-    let kept = "return localStorage.getItem('switchyard.page')";
-    let secret = browser.run(kept, Value::Null).await.as_str().unwrap().to_owned();
+    let page = daemon.page().to_owned();
+    browser.open(&daemon.page_url(&format!("/sessions/{session}"))).await;
+    let secret = browser.run(KEPT, Value::Null).await.as_str().unwrap().to_owned();
     if is_page {
-        until_listed(&browser).await;
+        browser.until(&shows(SECRET)).await;
+        browser.type_into("textarea", "what nobody else shall read").await;
     }
     drop(site);
     daemon.stop();
@@ -31,20 +42,43 @@ async fn whoever_takes_the_port_hears_nothing_that_opens_the_next_daemon() {
         assert!(std::time::Instant::now() < deadline, "the page never came");
         testkit::process::pause_between_polls().await;
     }
-    // Whatever else a user may do there.
-    browser.run("location.reload()", Value::Null).await;
-    browser.open(&format!("http://{address}/sessions")).await;
+    if is_page {
+        // The user does not notice, and sends.
+        browser.press("\u{e007}").await;
+        browser.until(&shows("not the daemon that you logged in to")).await;
+    }
     let heard = impostor.heard();
-    let cookie = heard.iter().map(|one| one.header("cookie")).find(|text| !text.is_empty());
-    let cookie = cookie.expect("browsers send cookies to anybody").to_owned();
     for one in &heard {
         let all = format!("{} {:?} {}", one.target, one.headers, one.body);
-        assert!(!all.contains(&secret), "{all}");
+        assert!(!all.contains(&secret) && !all.contains("nobody else"), "{all}");
     }
+    // Whatever else a user may do there, in another tab.
+    let first = browser.tabs().await.remove(0);
+    let second = browser.new_tab().await;
+    browser.turn_to(&second).await;
+    browser.open(&format!("{page}/sessions")).await;
+    let heard = impostor.heard();
 
     impostor.close().await;
-    let again = yard.command(["serve", "--host", &address.to_string()]);
-    let daemon = Daemon::start_command(&yard, again);
+    let daemon = start_again(&yard, address, &[]);
+    assert_ne!(daemon.page(), page);
+    assert_useless(&daemon, &page, &heard).await;
+
+    // The user's own tab comes over to where the page is now, and has what was written.
+    if is_page {
+        browser.turn_to(&first).await;
+        let there = daemon.page_url(&format!("/sessions/{session}"));
+        browser.until(&format!("location.href === {there:?}")).await;
+        browser.until(&shows(SECRET)).await;
+        let draft = "document.querySelector('textarea')?.value === 'what nobody else shall read'";
+        browser.until(draft).await;
+    }
+}
+
+/// Nothing that was heard, and nothing at all at the name that is left, opens anything.
+async fn assert_useless(daemon: &Daemon, former: &str, heard: &[Heard]) {
+    let cookie = heard.iter().map(|one| one.header("cookie")).find(|text| !text.is_empty());
+    let cookie = cookie.expect("browsers send cookies to anybody");
     let client = testkit::daemon::client(None);
     let said = heard.iter().map(|one| one.header("x-switchyard-page").to_owned());
     let protocols = heard.iter().flat_map(|one| {
@@ -52,27 +86,137 @@ async fn whoever_takes_the_port_hears_nothing_that_opens_the_next_daemon() {
         offered.collect::<Vec<_>>()
     });
     let nonces = heard.iter().map(|one| one.body.clone());
-    for guess in said.chain(protocols).chain(nonces).chain([String::new()]) {
-        let guess = guess.trim_start_matches("switchyard-page.");
-        let order = client.request(Method::POST, daemon.url("/v1/tokens"));
-        let order = order.header("Origin", daemon.base()).header("Sec-Fetch-Site", "same-origin");
-        let order = order.header("Cookie", &cookie).header("X-Switchyard-Page", guess);
-        let sent = order.json(&json!({ "name": "mine", "role": "admin" })).send().await.unwrap();
-        assert!([401, 429].contains(&sent.status().as_u16()), "{guess}: {}", sent.status());
-    }
-    // The user's own page proves itself to the daemon that is there now.
-    if is_page {
-        browser.open(&daemon.url("/")).await;
-        until_listed(&browser).await;
+    let guesses: Vec<_> = said.chain(protocols).chain(nonces).chain([String::new()]).collect();
+    for page in [daemon.page(), former, daemon.base()] {
+        let host = page.split_once("://").unwrap().1;
+        for guess in &guesses {
+            let guess = guess.trim_start_matches("switchyard-page.");
+            let order = client.request(Method::POST, daemon.url("/v1/tokens"));
+            let order = order.header("Host", host).header("Origin", page);
+            let order = order.header("Sec-Fetch-Site", "same-origin");
+            let order = order.header("Cookie", cookie).header("X-Switchyard-Page", guess);
+            let sent = order.json(&json!({ "name": "mine", "role": "admin" })).send().await;
+            let status = sent.unwrap().status().as_u16();
+            assert!([401, 403, 429].contains(&status), "{page} {guess}: {status}");
+        }
     }
 }
 
-/// The page shows sessions: it is let in.
-async fn until_listed(browser: &Browser) {
-    let rows = "return document.querySelectorAll('a[href^=\"/sessions/\"]').length";
-    let deadline = std::time::Instant::now() + PATIENCE;
-    while browser.run(rows, Value::Null).await == 0 {
-        assert!(std::time::Instant::now() < deadline, "the page is not let in");
-        testkit::process::pause_between_polls().await;
+/// What a page can do that somebody else put at an address of ours, and that knows where the page
+/// is now: everything that our page would do, by all that is stored, at every name.
+const COME_IN: &str = r"
+const [told, bytes] = [[], (text) => new TextEncoder().encode(text)];
+const text = (mac) => btoa(String.fromCharCode(...new Uint8Array(mac)))
+  .replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+const ask = async (base, path, body, more = {}) => {
+  const order = { method: 'POST', credentials: 'include', body: JSON.stringify(body) };
+  order.headers = { 'Content-Type': 'application/json', ...more };
+  const answer = await fetch(base + path, order).catch((error) => ({ status: 0 }));
+  const said = answer.status ? await answer.text() : '';
+  told.push([base + path, answer.status, said]);
+  try { return JSON.parse(said); } catch { return {}; }
+};
+const hashed = await crypto.subtle.digest('SHA-256', bytes(args.secret));
+const kind = { name: 'HMAC', hash: 'SHA-256' };
+const key = await crypto.subtle.importKey('raw', hashed, kind, false, ['sign']);
+const sign = async (...lines) => text(await crypto.subtle.sign('HMAC', key, bytes(lines.join('\n'))));
+for (const base of ['', ...args.bases]) {
+  const host = base ? new URL(base).host : location.host;
+  for (const path of ['prove', 'move']) {
+    const { nonce, movedTo } = await ask(base, '/v1/login/challenge', { nonce: 'n' });
+    for (const at of [host, host + '>' + movedTo]) {
+      const proof = await sign('page', at, 'n', nonce);
+      const { pass } = await ask(base, '/v1/login/' + path, { nonce, proof });
+      const code = await sign('code', at, 'n', nonce);
+      await ask(base, '/v1/login', { code });
+      await ask(base, '/v1/tokens', { name: 'mine', role: 'admin' }, { 'X-Switchyard-Page': pass ?? '' });
     }
+  }
+}
+return told;
+";
+
+/// A daemon that is back, and a page that was loaded in between.
+struct Loaded {
+    daemon: Daemon,
+    browser: Browser,
+    /// What our page had stored.
+    secret: Value,
+    _yard: Yard,
+}
+
+impl Loaded {
+    async fn start(args: &[&str]) -> Self {
+        let scene = Scene::start_with(Site::start().await, args).await;
+        scene.log_in().await;
+        let Scene { yard, daemon, browser, .. } = scene;
+        let address: SocketAddr = daemon.address().parse().unwrap();
+        let former = daemon.page().to_owned();
+        browser.open(&daemon.page_url("/")).await;
+        let secret = browser.run(KEPT, Value::Null).await;
+        assert!(secret.is_string());
+        daemon.stop();
+
+        // It is the same page to the browser: it has the secret, and stays when the daemon is back.
+        let impostor = Site::start_at(address).await;
+        browser.open(&format!("{former}/page")).await;
+        assert_eq!(browser.run(KEPT, Value::Null).await, secret);
+        impostor.close().await;
+        let daemon = start_again(&yard, address, args);
+        Self { daemon, browser, secret, _yard: yard }
+    }
+
+    /// What it is answered.
+    async fn comes_in(&self) -> Vec<Value> {
+        let base = self.daemon.base();
+        let bases = [self.daemon.page(), base, &base.replace("127.0.0.1", "localhost")];
+        let args = json!({ "secret": self.secret, "bases": bases });
+        let told = self.browser.run(COME_IN, args).await;
+        told.as_array().unwrap().clone()
+    }
+
+    async fn tokens(&self) -> Value {
+        let sent = self.daemon.client().get(self.daemon.url("/v1/tokens")).send().await.unwrap();
+        sent.json().await.unwrap()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_was_loaded_from_whoever_took_the_port_comes_in_nowhere() {
+    let loaded = Loaded::start(&[]).await;
+    let before = loaded.tokens().await;
+    let told = loaded.comes_in().await;
+    for one in &told {
+        let (path, status) = (one[0].as_str().unwrap(), one[1].as_u64().unwrap());
+        // Where it is itself it may ask whether the daemon knows the tab, which it cannot answer.
+        let is_asked = path == "/v1/login/challenge" && status == 200;
+        assert!(is_asked || [0, 401, 403, 429].contains(&status), "{one}");
+        assert!(!one[2].as_str().unwrap().contains("pass\""), "{one}");
+    }
+    assert_eq!(loaded.tokens().await, before, "{told:?}");
+
+    // The user logs in where the page is now, and that one learns nothing of it.
+    let Loaded { daemon, browser, secret, .. } = &loaded;
+    let evil = browser.tabs().await.remove(0);
+    let tab = browser.new_tab().await;
+    browser.turn_to(&tab).await;
+    super::enter(browser, super::link(daemon.line())).await;
+    let status = super::with_pass("return (await fetch('/v1/sessions')).status");
+    assert_eq!(browser.run(&status, Value::Null).await, 200);
+    browser.turn_to(&evil).await;
+    assert_eq!(browser.run(KEPT, Value::Null).await, *secret, "of the name that is left");
+    let told = loaded.comes_in().await;
+    assert!(told.iter().all(|one| one[1] != 201), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_the_page_stays_at_an_address_such_a_page_does_come_in() {
+    let loaded = Loaded::start(&["--allow-host", "127.0.0.1"]).await;
+    let told = loaded.comes_in().await;
+    assert!(told.iter().any(|one| one[1] == 201), "the attack is none: {told:?}");
+    assert!(loaded.tokens().await.to_string().contains("mine"));
+}
+
+fn shows(text: &str) -> String {
+    format!("document.body?.innerText.includes({text:?})")
 }

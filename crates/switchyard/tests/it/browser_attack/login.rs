@@ -31,9 +31,9 @@ async fn the_link_works_once_and_leaves_no_trace_in_the_page() {
     let [cookie] = cookies.as_slice() else { panic!("{cookies:?}") };
     assert!(cookie.http_only, "{cookie:?}");
     assert_eq!(cookie.same_site.as_deref(), Some("Strict"));
-    assert_eq!([cookie.path.as_str(), &cookie.domain], ["/", "127.0.0.1"]);
+    assert_eq!([cookie.path.as_str(), &cookie.domain], ["/", scene.own_name()]);
     let traces = scene.browser.run(TRACES, Value::Null).await.as_str().unwrap().to_owned();
-    assert!(traces.contains(scene.daemon.base()), "{traces}");
+    assert!(traces.contains(scene.daemon.page()), "{traces}");
     for secret in [code(used), &cookie.value] {
         assert!(!traces.contains(secret), "{secret} is in {traces}");
         assert!(!scene.daemon.stderr().contains(secret), "{secret} is in the log");
@@ -42,7 +42,7 @@ async fn the_link_works_once_and_leaves_no_trace_in_the_page() {
     // Whoever is visited next is told neither where from nor what.
     for origin in scene.origins() {
         let url = format!("{origin}/page?next");
-        scene.browser.open(&scene.daemon.url("/")).await;
+        scene.browser.open(&scene.daemon.page_url("/")).await;
         scene.browser.try_run("location.href = args", json!(url)).await.ok();
         scene.browser.until("location.search === '?next'").await;
     }
@@ -53,19 +53,22 @@ async fn the_link_works_once_and_leaves_no_trace_in_the_page() {
         assert_eq!(visit.header("referer"), "");
         assert!(!format!("{visit:?}").contains(code(used)));
     }
-    // Another name is another host for the browser; it does not take the cookie there.
-    let elsewhere = scene.daemon.url("/").replace("127.0.0.1", "localhost");
-    scene.browser.open(&elsewhere).await;
-    assert_eq!(scene.status().await, 401);
+    // Other names lead here, and are not served themselves.
+    for elsewhere in ["127.0.0.1", "localhost", "abcdefghjkmn.localhost"] {
+        let elsewhere = scene.daemon.url("/agents").replace("127.0.0.1", elsewhere);
+        scene.browser.open(&elsewhere).await;
+        assert_eq!(scene.browser.url().await, scene.daemon.page_url("/agents"), "{elsewhere}");
+        assert_eq!(scene.status().await, 200);
+    }
 
-    scene.browser.open(&scene.daemon.url("/")).await;
+    scene.browser.open(&scene.daemon.page_url("/")).await;
     scene.browser.forget_cookies().await;
     scene.browser.run("localStorage.clear()", Value::Null).await;
     scene.browser.open("about:blank").await;
     scene.browser.open(used).await;
     scene.browser.until(REFUSED).await;
     assert_eq!(scene.status().await, 401, "a second time");
-    assert_eq!(scene.browser.url().await, scene.daemon.url("/login"));
+    assert_eq!(scene.browser.url().await, scene.daemon.page_url("/login"));
 
     let link = new_link(&scene.daemon).await;
     scene.browser.type_into("[data-testid=login] input[name=code]", code(&link)).await;
@@ -128,15 +131,15 @@ async fn a_foreign_page_logs_nobody_in_and_uses_up_no_code() {
         let n_codes = heard.iter().filter(|one| one.body.contains(code(&link))).count();
         assert!(n_codes >= 6, "{origin}: {heard:#?}");
 
-        scene.attack(&origin, FORCE, at(scene.daemon.base())).await;
+        scene.attack(&origin, FORCE, at(scene.daemon.page())).await;
         // In the address bar itself, where the page runs. It could only hand in what the
         // attacker knows: with a code, it would not need the browser.
         scene.browser.open(&format!("{origin}/page")).await;
-        let guess = scene.daemon.url("/login#code=guess");
+        let guess = scene.daemon.page_url("/login#code=guess");
         scene.browser.try_run("location.href = args", json!(guess)).await.ok();
         scene.browser.until("location.pathname === '/login'").await;
         assert_eq!(scene.picture().await, before, "{origin} has logged somebody in");
-        scene.browser.open(&scene.daemon.url("/")).await;
+        scene.browser.open(&scene.daemon.page_url("/")).await;
         assert_eq!(scene.status().await, 401, "{origin}");
     }
 
@@ -153,16 +156,19 @@ async fn an_address_with_parameters_leads_the_page_nowhere() {
     let socket = there.replace("http", "ws");
     let names = ["gatewayUrl", "url", "server", "next", "redirect", "origin", "api", "token"];
     let query = names.map(|name| format!("{name}={socket}&{name}={there}&")).concat();
-    scene.browser.open(&format!("{}?{query}#{query}code=wrong", scene.daemon.url("/login"))).await;
+    scene
+        .browser
+        .open(&format!("{}?{query}#{query}code=wrong", scene.daemon.page_url("/login")))
+        .await;
     scene.browser.until(REFUSED).await;
-    assert_eq!(scene.browser.url().await, scene.daemon.url("/login"), "all of it is gone");
+    assert_eq!(scene.browser.url().await, scene.daemon.page_url("/login"), "all of it is gone");
 
     let link = link(scene.daemon.line()).replace("/login#", &format!("/login?{query}#{query}"));
     scene.browser.open(&link).await;
     scene.browser.until("location.pathname === '/'").await;
     assert_eq!(scene.status().await, 200);
-    assert_eq!(scene.browser.url().await, scene.daemon.url("/"));
-    scene.browser.open(&format!("{}?{query}#{query}", scene.daemon.url("/"))).await;
+    assert_eq!(scene.browser.url().await, scene.daemon.page_url("/"));
+    scene.browser.open(&format!("{}?{query}#{query}", scene.daemon.page_url("/"))).await;
 
     // Nor could the page be talked into it: it may speak to its own daemon only.
     let speak = "const told = []; \
@@ -208,10 +214,10 @@ return told;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_that_was_named_comes_in_by_token_and_not_by_the_cookie() {
     let site = Site::start().await;
-    let named = site.at("127.0.0.1");
+    let named = site.at("evil.test");
     let scene = Scene::start_with(site, &["--allow-origin", &named]).await;
     scene.log_in().await;
-    let args = json!({ "base": scene.daemon.base(), "token": scene.daemon.token() });
+    let args = json!({ "base": scene.daemon.page(), "token": scene.daemon.token() });
 
     let told = scene.attack(&named, TOKEN_OR_COOKIE, args.clone()).await;
     assert_eq!(told["token"][0], 200, "{told}");
@@ -235,12 +241,12 @@ async fn logins_at_two_daemons_of_one_host_do_not_end_each_other() {
     enter(&scene.browser, link(other.line())).await;
 
     for daemon in [&scene.daemon, &other] {
-        scene.browser.open(&daemon.url("/")).await;
+        scene.browser.open(&daemon.page_url("/")).await;
         assert_eq!(scene.status().await, 200, "{}", daemon.base());
     }
     let leave = with_pass("return (await fetch('/v1/logout', { method: 'POST' })).status");
     assert_eq!(scene.browser.run(&leave, Value::Null).await, 204);
     assert_eq!(scene.status().await, 401);
-    scene.browser.open(&scene.daemon.url("/")).await;
+    scene.browser.open(&scene.daemon.page_url("/")).await;
     assert_eq!(scene.status().await, 200, "left somewhere else");
 }

@@ -17,7 +17,8 @@ impl Forger<'_> {
     async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)]) -> StatusCode {
         let daemon = &self.scene.daemon;
         let mut request = self.client.request(method.clone(), daemon.url(path));
-        request = request.header("Origin", daemon.base()).header("Sec-Fetch-Site", "same-origin");
+        request = request.header("Host", daemon.page_host()).header("Origin", daemon.page());
+        request = request.header("Sec-Fetch-Site", "same-origin");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -32,7 +33,7 @@ impl Forger<'_> {
         let daemon = &self.scene.daemon;
         let url = format!("ws://{}/v1/events", daemon.address());
         let mut request = url.into_client_request().unwrap();
-        let own = [("origin", daemon.base())];
+        let own = [("host", daemon.page_host()), ("origin", daemon.page())];
         for (name, value) in own.iter().chain(headers) {
             request.headers_mut().insert(*name, value.parse().unwrap());
         }
@@ -48,7 +49,7 @@ async fn a_neighbour_that_is_sent_the_cookie_comes_no_further() {
     let forger = Forger { scene: &scene, client: testkit::daemon::client(None) };
 
     // The user looks at the neighbour's page; the browser brings the cookie along.
-    scene.browser.open(&format!("{}/page", scene.site.at("127.0.0.1"))).await;
+    scene.browser.open(&format!("{}/page", scene.site.at(scene.own_name()))).await;
     let visit = scene.site.heard().into_iter().find(|one| one.target == "/page").unwrap();
     let cookie = visit.header("cookie").to_owned();
     let (name, value) = cookie.split_once('=').unwrap();

@@ -117,9 +117,8 @@ async fn requests_of_a_foreign_page_tell_and_do_nothing() {
     // That such requests work without a guard needs no proof for every path in every run.
     let is_tried = |one: &&Value| one["method"] != "POST" || one["path"] == tries[0]["path"];
     let some: Vec<_> = tries.iter().filter(|one| soak::size(is_tried(one), true)).collect();
-    let unguarded =
-        json!({ "base": scene.unguarded.at("127.0.0.1"), "tries": some, "modes": CORS_AND_NOT });
-    let daemon = scene.daemon.base();
+    let unguarded = json!({ "base": scene.unguarded.at(scene.own_name()), "tries": some, "modes": CORS_AND_NOT });
+    let daemon = scene.daemon.page();
     let before = scene.picture().await;
 
     for origin in scene.origins() {
@@ -131,7 +130,7 @@ async fn requests_of_a_foreign_page_tell_and_do_nothing() {
         assert!(has("text/plain") && has("multipart/form-data") && has("application/json"));
         assert!(heard.iter().any(|one| one.method == "DELETE"));
         // Browsers tell neither ports nor schemes apart here: a cookie alone proves nothing.
-        let is_same_host = origin == scene.site.at("127.0.0.1");
+        let is_same_host = origin == scene.site.at(scene.own_name());
         let has_cookie = heard.iter().any(|one| one.header("cookie").contains("switchyard"));
         assert_eq!(has_cookie, is_same_host, "{origin}");
 
@@ -146,7 +145,7 @@ async fn requests_of_a_foreign_page_tell_and_do_nothing() {
         assert_eq!(scene.picture().await, before, "{origin} has changed something");
     }
     let nowhere = from_nowhere(FETCH);
-    let origin = scene.site.at("127.0.0.1");
+    let origin = scene.site.at(scene.own_name());
     let told = scene.attack(&origin, &nowhere, unguarded).await;
     assert!(told.to_string().contains(SECRET), "nowhere could not read: {told}");
     let told = scene.attack(&origin, &nowhere, at(daemon)).await;
@@ -228,8 +227,8 @@ async fn forms_beacons_and_redirects_of_a_foreign_page_are_not_taken() {
         assert!(heard.iter().filter(|one| is_json(one)).count() >= some.len(), "{heard:?}");
 
         // Straight, and through a redirect that keeps method and body.
-        let detour = format!("{origin}/redirect?status=307&to={}", scene.daemon.base());
-        for (base, paths) in [(scene.daemon.base(), &paths[..]), (&detour, some)] {
+        let detour = format!("{origin}/redirect?status=307&to={}", scene.daemon.page());
+        for (base, paths) in [(scene.daemon.page(), &paths[..]), (&detour, some)] {
             let n_refused = scene.n_refused().await;
             let told = scene.attack(&origin, FORMS, at(base, paths)).await;
             assert!(told.as_array().unwrap().iter().all(Value::is_null), "{origin}: {told}");

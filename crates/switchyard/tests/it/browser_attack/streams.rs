@@ -53,7 +53,7 @@ async fn a_foreign_page_reads_no_events() {
         assert_eq!(told[0], json!(["said", SECRET]), "{origin}");
 
         let n_refused = scene.n_refused().await;
-        let told = scene.attack(&origin, SOURCE, at(scene.daemon.base())).await;
+        let told = scene.attack(&origin, SOURCE, at(scene.daemon.page())).await;
         let n_tries = told.as_array().unwrap().len() as u64;
         assert_eq!(scene.n_refused().await - n_refused, n_tries, "{origin} was only not shown it");
         let is_closed = |one: &Value| *one == json!(["closed", null]);
@@ -88,7 +88,7 @@ async fn a_foreign_page_opens_no_web_socket() {
         assert_eq!(told[1], json!(["said", SECRET]), "{origin}: {told}");
 
         let n_refused = scene.n_refused().await;
-        let told = scene.attack(&origin, SOCKET, at(scene.daemon.base(), &paths)).await;
+        let told = scene.attack(&origin, SOCKET, at(scene.daemon.page(), &paths)).await;
         let told = told.as_array().unwrap();
         let is_refused = |one: &Value| *one == json!(["refused", 1006]);
         assert!(told.iter().all(is_refused), "{origin}: {told:?}");
@@ -98,7 +98,7 @@ async fn a_foreign_page_opens_no_web_socket() {
     // A stranger that knows a token is one that the user trusts; a page that was not named
     // is none, whatever it knows.
     let token = format!("switchyard-token.{}", scene.daemon.token().unwrap());
-    let mut knowing = at(scene.daemon.base(), &paths);
+    let mut knowing = at(scene.daemon.page(), &paths);
     knowing["protocols"] = json!([["switchyard.v1", &token]]);
     let told = scene.attack(&scene.site.at("evil.test"), SOCKET, knowing).await;
     assert_eq!(told, json!(vec![["refused".into(), json!(1006)]; paths.len()]));
@@ -107,15 +107,15 @@ async fn a_foreign_page_opens_no_web_socket() {
     let pass = scene.at_home("return pass", Value::Null).await;
     let pass = format!("switchyard-page.{}", pass.as_str().unwrap());
     for origin in scene.origins() {
-        let mut knowing = at(scene.daemon.base(), &paths);
+        let mut knowing = at(scene.daemon.page(), &paths);
         knowing["protocols"] = json!([["switchyard.v1", &pass]]);
         let told = scene.attack(&origin, SOCKET, knowing).await;
         assert_eq!(told, json!(vec![["refused".into(), json!(1006)]; paths.len()]), "{origin}");
     }
 
     // A cookie opens no socket, not even for our own page: any port of this host has it.
-    scene.browser.open(&scene.daemon.url("/")).await;
-    let home = scene.daemon.base();
+    scene.browser.open(&scene.daemon.page_url("/")).await;
+    let home = scene.daemon.page();
     let told = scene.browser.run(SOCKET, at(home, &paths)).await;
     assert!(told.as_array().unwrap().iter().all(|one| one[0] == "refused"), "{told}");
     let mut knowing = at(home, &[paths[0].clone(), paths[3].clone()]);

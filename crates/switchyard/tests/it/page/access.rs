@@ -34,13 +34,13 @@ async fn a_login_link_works_on_every_path_and_one_that_was_used_leads_in_too() {
         let code = new_code(&visit.daemon).await;
         visit.browser.open(&visit.daemon.url(&format!("{path}#code={code}"))).await;
         visit.until_there(sign).await;
-        assert_eq!(visit.browser.url().await, visit.daemon.url(path));
+        assert_eq!(visit.browser.url().await, visit.daemon.page_url(path));
 
         // Once more: it is used up, and whoever is in stays in.
         visit.browser.open("about:blank").await;
         visit.browser.open(&visit.daemon.url(&format!("{path}#code={code}"))).await;
         visit.until_there(sign).await;
-        assert_eq!(visit.browser.url().await, visit.daemon.url(path));
+        assert_eq!(visit.browser.url().await, visit.daemon.page_url(path));
 
         // In the page that is open, where only the fragment changes.
         let before = visit.browser.cookies().await;

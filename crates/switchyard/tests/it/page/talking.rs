@@ -138,7 +138,7 @@ pub(super) async fn assert_clean(visit: &Visit) {
     assert!(bad.is_empty(), "{bad:#?}");
     let entries = "return performance.getEntriesByType('resource').map((one) => one.name)";
     let asked = visit.browser.run(entries, Value::Null).await;
-    let home = visit.daemon.base();
+    let home = visit.daemon.page();
     for url in asked.as_array().unwrap() {
         let url = url.as_str().unwrap();
         assert!(url.starts_with(home) || url.starts_with("blob:"), "{}", json!(asked));

@@ -38,6 +38,12 @@ async fn servers_that_are_commands_are_refused_in_every_disguise() {
         let answer = api.send(order).await;
         assert_eq!(answer.status, 403, "{n}: {}", answer.body);
     }
+    for url in ["file:///etc/passwd", "FILE://x", "javascript:1", "/etc/passwd", "", "unix://x"] {
+        let server = json!({ "name": "x", "type": "http", "url": url });
+        let new = json!({ "agent": "demo", "cwd": api.yard.work(), "mcpServers": [server] });
+        let order = api.request(Method::POST, "/v1/sessions").json(&new).bearer_auth(&guest);
+        assert_eq!(api.send(order).await.status, 403, "{url}");
+    }
     let remote = json!({ "name": "x", "type": "http", "url": "http://127.0.0.1:9", "headers": [] });
     let new = json!({ "agent": "demo", "cwd": api.yard.work(), "mcpServers": [remote] });
     let order = api.request(Method::POST, "/v1/sessions").json(&new).bearer_auth(&guest);

@@ -17,8 +17,14 @@ const OTHERS: [(&str, &str); 8] = [
     ("POST", "/acp"),
 ];
 /// For everybody: whether it lives, and coming in.
-const OPEN: [&str; 5] =
-    ["/healthz", "/v1/health", "/v1/login", "/v1/login/challenge", "/v1/login/prove"];
+const OPEN: [&str; 6] = [
+    "/healthz",
+    "/v1/health",
+    "/v1/login",
+    "/v1/login/challenge",
+    "/v1/login/prove",
+    "/v1/login/move",
+];
 
 struct Scene {
     api: Api,
@@ -127,6 +133,13 @@ async fn the_sessions_of_others_do_not_exist_for_a_token_of_its_own() {
             let told = sent.text().await.unwrap();
             assert!(!told.contains(&scene.session), "{role}: {path}: {told}");
         }
+        // Nor how many they are, or how much they say.
+        assert_eq!(scene.status(Some(&guest), &Method::GET, "/metrics").await, 403, "{role}");
+        let client = testkit::daemon::client(Some(&guest));
+        let sent = client.get(scene.api.daemon.url("/v1/health")).send().await.unwrap();
+        let told: Value = sent.json().await.unwrap();
+        assert_eq!(told["status"], "ok", "{role}: {told}");
+        assert_eq!([&told["sessions"], &told["store"]["bytesOnDisk"]], [&Value::Null; 2], "{told}");
         assert_eq!(scene.picture().await, before);
         scene.api.delete("/v1/tokens/guest").await.is(204);
     }

@@ -94,3 +94,19 @@ async fn an_agent_makes_no_token_by_the_command_line_either() {
     }
     assert_eq!(scene.api.get("/v1/tokens").await.is(200).body, before);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_cancels_is_recorded_as_what_it_is() {
+    let scene = Scene::start().await;
+    let other = session(&scene.api, json!({})).await;
+    scene.api.prompt(&other, "hang").await;
+    scene.api.until(&other, |now| now["status"] == "running").await;
+    let (exe, home) = (scene.api.yard.exe().display(), scene.api.yard.home().display());
+    let line = format!("run env SWITCHYARD_HOME={home} {exe} cancel {other}");
+    does(&scene.api, &scene.agent, &line).await;
+    scene.api.until(&other, |now| now["status"] == "idle").await;
+    let events = scene.api.events(&other).await;
+    let cancelled = of_kind(&events, "cancel_requested");
+    let [cancelled] = cancelled.as_slice() else { panic!("{events:#?}") };
+    assert_eq!(cancelled["payload"]["by"], "worker", "{cancelled}");
+}
