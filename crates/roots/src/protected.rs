@@ -23,27 +23,21 @@ enum Sandboxed {
     Parts(&'static [&'static str]),
 }
 
+/// What git runs things by, in its directory.
+const GIT_PARTS: &[&str] =
+    &["hooks", "config", "config.worktree", "commondir", "modules", "worktrees", "info/attributes"];
+
 /// Anywhere in a path, as a directory or as a file, in whatever letters.
 const PLACES: &[(&str, Sandboxed)] = &[
     // Version control: hooks, filters, aliases, and what leads to another configuration.
-    (
-        ".git",
-        Parts(&[
-            "hooks",
-            "config",
-            "config.worktree",
-            "commondir",
-            "modules",
-            "worktrees",
-            "info/attributes",
-        ]),
-    ),
+    (".git", Parts(GIT_PARTS)),
     (".hg", IfThere),
     (".svn", IfThere),
     (".jj", IfThere),
     (".gitconfig", AtHome),
     (".gitmodules", IfThere),
     (".husky", IfThere),
+    ("lefthook.yml", IfThere),
     (".pre-commit-config.yaml", IfThere),
     // What others' machines run with their keys.
     (".github/workflows", IfThere),
@@ -72,6 +66,7 @@ const PLACES: &[(&str, Sandboxed)] = &[
     (".bash_login", AtHome),
     (".bash_logout", AtHome),
     (".bash_aliases", AtHome),
+    (".bash_completion", AtHome),
     (".profile", AtHome),
     (".zshrc", AtHome),
     (".zshenv", AtHome),
@@ -112,6 +107,7 @@ const PLACES: &[(&str, Sandboxed)] = &[
     (".vscode", Closed),
     (".idea", Closed),
     (".zed", Closed),
+    (".fleet", IfThere),
     (".devcontainer", IfThere),
     (".devcontainer.json", IfThere),
     // Agents: servers, hooks and commands that they start.
@@ -135,6 +131,8 @@ const PLACES: &[(&str, Sandboxed)] = &[
     (".continue", IfThere),
     (".aider.conf.yml", IfThere),
     (".goose", IfThere),
+    (".amp", IfThere),
+    (".factory", IfThere),
     (".crush.json", IfThere),
     ("crush.json", IfThere),
     (".switchyard", Closed),
@@ -182,7 +180,38 @@ pub fn is_protected(root: &Path, path: &Path) -> bool {
         }
         rest.next();
     }
-    false
+    // A repository whose directory has another name.
+    path_in_git_dir(root, &root.join(below))
+}
+
+/// Whether a file is where git runs things by, in a directory of git's with whatever name.
+fn path_in_git_dir(root: &Path, path: &Path) -> bool {
+    let above = path.ancestors().skip(1).take_while(|dir| dir.starts_with(root));
+    above.filter(|dir| is_git_dir(dir)).any(|dir| {
+        let below = path.strip_prefix(dir).unwrap_or(path);
+        GIT_PARTS.iter().any(|part| below.starts_with(part))
+    })
+}
+
+/// As git itself tells.
+fn is_git_dir(dir: &Path) -> bool {
+    dir.join("HEAD").is_file() && dir.join("objects").is_dir() && dir.join("refs").is_dir()
+}
+
+/// Directories of git's with another name that belong to one session's directory, relative to it:
+/// of a bare repository, and where a file in the place of `.git` leads.
+fn git_dirs(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    if is_git_dir(root) {
+        found.push(PathBuf::new());
+    }
+    let led = std::fs::read_to_string(root.join(".git")).ok();
+    let led = led.as_deref().and_then(|text| text.trim().strip_prefix("gitdir: "));
+    let led = led.and_then(|dir| root.join(dir).canonicalize().ok());
+    let led =
+        led.and_then(|dir| Some(dir.strip_prefix(root.canonicalize().ok()?).ok()?.to_owned()));
+    found.extend(led);
+    found
 }
 
 /// The places of one session's directory that a command in a sandbox must leave alone, relative
@@ -201,10 +230,50 @@ pub fn sandboxed_places(root: &Path) -> Vec<(PathBuf, bool)> {
             }
         }
     }
+    for dir in git_dirs(root) {
+        found.extend(GIT_PARTS.iter().map(|part| (dir.join(part), true)));
+    }
     found.extend(AT_HOME.iter().filter(|_| is_home).map(|place| (PathBuf::from(place), true)));
     found
 }
 
 fn is_home(root: &Path) -> bool {
     HOME.as_deref() == Some(root)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Directories of git are known by what is in them.
+
+    use super::*;
+
+    #[test]
+    fn repositories_by_another_name_are_protected() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let make = |name: &str| {
+            let git = root.join(name);
+            std::fs::create_dir_all(git.join("objects")).unwrap();
+            std::fs::create_dir_all(git.join("refs")).unwrap();
+            std::fs::write(git.join("HEAD"), "ref: refs/heads/main").unwrap();
+            git
+        };
+        let git = make("work/gitd");
+        let work = root.join("work");
+        std::fs::write(work.join(".git"), "gitdir: gitd\n").unwrap();
+        assert!(is_protected(&work, &git.join("config")));
+        assert!(is_protected(&work, &git.join("hooks/post-commit")));
+        assert!(!is_protected(&work, &git.join("refs/heads/main")));
+        assert!(!is_protected(&work, &work.join("src/config")));
+        let places = sandboxed_places(&work);
+        assert!(places.contains(&("gitd/config".into(), true)), "{places:?}");
+
+        let bare = make("bare");
+        assert!(is_protected(&bare, &bare.join("hooks/update")));
+        assert!(is_protected(&root, &bare.join("config")), "further down, too");
+        assert!(sandboxed_places(&bare).contains(&("hooks".into(), true)));
+        // What leads out of the session's directory is not its own.
+        std::fs::write(work.join(".git"), "gitdir: ../bare\n").unwrap();
+        assert!(!sandboxed_places(&work).iter().any(|(place, _)| place.starts_with("..")));
+    }
 }

@@ -118,6 +118,7 @@ impl Daemon {
             let why = "an agent cannot give a session wider permissions than it would get";
             return Err(Problem::forbidden(why));
         }
+        principal.check_wishes(&order.wishes)?;
         if principal.is_local {
             return Ok(order.placed(&[], &self.desk.forbidden())?);
         }

@@ -37,7 +37,7 @@ pub use arrival::{Activity, Arrival, Busy, Peer};
 pub(crate) use caller::{CookieName, HostName, LoginCookies};
 use credentials::Presented;
 use failures::{Failures, Verdict};
-use host::{Called, Hosts};
+use host::{Called, Hosts, WasPage};
 use origin::{Origins, Page};
 pub(crate) use passes::{Passes, Side, proof};
 pub use routes::{BodyKind, BodyRule, Routes};
@@ -174,13 +174,16 @@ impl Guard {
                 let called = allowed.hosts.check(parts, local, is_tls, name)?;
                 let is_document = self.routes.is_document(parts.uri.path());
                 let page = allowed.origins.check(parts, called.host(), is_tls, is_document)?;
-                if is_document && let Some(elsewhere) = self.elsewhere(parts, called)? {
-                    return Ok(Decision { admitted: elsewhere, readable_by: None });
+                if let Called::Elsewhere { page: there, was_page, .. } = &called {
+                    if is_document {
+                        let admitted = Admitted::Elsewhere(address(there, parts)?);
+                        return Ok(Decision { admitted, readable_by: None });
+                    }
+                    check_elsewhere(parts, there, *was_page)?;
                 }
                 (page, Some(called))
             }
         };
-        self.check_place(parts, called)?;
         let readable_by = match &page {
             Page::Allowed(origin) => Some(origin.clone()),
             Page::None | Page::Own => None,
@@ -195,42 +198,10 @@ impl Guard {
             let path = crate::daemon::shown(parts.uri.path());
             return Err(Problem::not_found(format!("nothing is served at `{path}`")));
         } else {
-            let host = called.map(Called::host);
+            let host = called.as_ref().map(Called::host);
             Admitted::As(self.identify(parts, arrival, &page, host)?)
         };
         Ok(Decision { admitted, readable_by })
-    }
-
-    /// Where the page is, for a browser that wants it by an address at which it is not.
-    fn elsewhere(&self, parts: &Parts, called: Called<'_>) -> Result<Option<Admitted>, Problem> {
-        let (Called::Address(host) | Called::FormerName(host)) = called else {
-            return Ok(None);
-        };
-        let Some(name) = &self.page_name else { return Ok(None) };
-        let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
-        let there = format!("http://{}{target}", name.in_place_of(host));
-        let there = HeaderValue::try_from(there);
-        let there = there.map_err(|error| Problem::internal(error.to_string()))?;
-        Ok(Some(Admitted::Elsewhere(there)))
-    }
-
-    /// Refuses to make anything of a login where others may have listened before.
-    fn check_place(&self, parts: &Parts, called: Option<Called<'_>>) -> Result<(), Problem> {
-        let path = parts.uri.path();
-        match called {
-            // A page that is still open there can come over, and do nothing else.
-            Some(Called::FormerName(_)) if MOVING.contains(&path) => Ok(()),
-            Some(Called::FormerName(_)) => Err(unproved()),
-            Some(Called::Address(host)) => {
-                let has_cookie = matches!(credentials::find(parts), Presented::Cookies { .. });
-                let is_login = parts.method == Method::POST && routes::LOGIN.contains(&path);
-                match (has_cookie || is_login, &self.page_name) {
-                    (true, Some(name)) => Err(not_here(&name.in_place_of(host))),
-                    _ => Ok(()),
-                }
-            }
-            Some(Called::Name(_)) | None => Ok(()),
-        }
     }
 
     /// Where a page is that was loaded as `host`, if it is not there any more.
@@ -303,10 +274,10 @@ impl Guard {
         }
     }
 
-    /// The login that a cookie is of, if it was made by the name that `host` has.
+    /// The login that a cookie is of, where the daemon is called `host`.
     pub(crate) fn login_of(&self, cookie: &str, host: Option<&str>) -> Option<BrowserToken> {
         let place = host.and_then(|host| self.page_name_in(host));
-        self.tokens.check_cookie(cookie).filter(|login| login.page_name == place)
+        self.tokens.check_cookie(cookie, place.as_ref())
     }
 
     /// The page's name in `host`, now or before; none where the page has no name of its own.
@@ -406,9 +377,35 @@ fn unproved() -> Problem {
         .remedy("load the page again, or log in by a new link; `switchyard token login` prints one")
 }
 
-fn not_here(there: &str) -> Problem {
-    Problem::forbidden("browsers log in at another name of the daemon, which is its alone")
-        .remedy(format!("open http://{there}/; `switchyard token login` prints a link"))
+/// What a tab does something about that is still open at a name that the page had before.
+fn moved() -> Problem {
+    let title = "the page has another name since the daemon was started again";
+    Problem::new(StatusCode::UNAUTHORIZED, "page-moved", title)
+        .remedy("load the page again, or open a new link; `switchyard token login` prints one")
+}
+
+/// What was asked for, where the page is.
+fn address(page: &str, parts: &Parts) -> Result<HeaderValue, Problem> {
+    let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
+    let there = HeaderValue::try_from(format!("http://{page}{target}"));
+    there.map_err(|error| Problem::internal(error.to_string()))
+}
+
+/// Refuses to make anything of a login where others may have listened before us.
+fn check_elsewhere(parts: &Parts, page: &str, was_page: WasPage) -> Result<(), Problem> {
+    let path = parts.uri.path();
+    let is_login = parts.method == Method::POST && routes::LOGIN.contains(&path);
+    match was_page {
+        // A page that is still open there can come over, and do nothing else.
+        WasPage::Yes if MOVING.contains(&path) => Ok(()),
+        WasPage::Yes => Err(moved()),
+        WasPage::No if is_login || credentials::find(parts).is_cookies() => {
+            let why = "browsers log in at another name of the daemon, which is its alone";
+            let remedy = format!("open http://{page}/; `switchyard token login` prints a link");
+            Err(Problem::forbidden(why).remedy(remedy))
+        }
+        WasPage::No => Ok(()),
+    }
 }
 
 pub(crate) fn is_upgrade(parts: &Parts) -> bool {

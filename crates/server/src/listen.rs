@@ -43,6 +43,11 @@ pub enum ListenError {
     Unix { path: PathBuf, source: std::io::Error },
     #[error("cannot listen on {}: {why}", path.display())]
     Refused { path: PathBuf, why: &'static str },
+    #[error(
+        "the sockets named `http` that were passed to the daemon are not one, nor 127.0.0.1 and \
+         [::1] with the same port"
+    )]
+    Several,
     #[error("the socket that was handed over cannot be used: {0}")]
     Inherited(std::io::Error),
 }

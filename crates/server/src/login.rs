@@ -30,8 +30,8 @@ use crate::api::input::Body;
 use crate::guard::{Arrival, CookieName, Guard, HostName, LoginCookies, Side, proof};
 use crate::principal::Principal;
 use crate::problem::Problem;
-use crate::tokens::{BrowserToken, Sum, TokensError, sum};
-use codes::Codes;
+use crate::tokens::{BrowserLogin, BrowserToken, Sum, TokensError, sum};
+use codes::{Codes, Redeemed};
 
 /// As long as the token itself lives.
 const COOKIE_SECONDS: u32 = 7 * 24 * 3600;
@@ -75,7 +75,7 @@ impl Login {
         arrival: &Arrival,
         known: &BrowserToken,
         (key, address): (&Sum, &str),
-        ProofRequest { nonce, proof }: &ProofRequest,
+        ProofRequest { nonce, proof, .. }: &ProofRequest,
     ) -> Result<String, Problem> {
         let name = &known.principal.name;
         let redeemed = self.guard.passes().redeem(name, key, address, nonce, proof);
@@ -117,10 +117,24 @@ struct LoggedIn {
     tab_secret: String,
 }
 
+/// What both sides prove that they know. A tab that has its own takes no proof of anything else:
+/// whoever had a page loaded at our address may know what is stored.
+#[derive(Debug, Clone, Copy, Default, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum By {
+    /// The page's secret.
+    #[default]
+    Page,
+    /// The tab's.
+    Tab,
+}
+
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 struct ChallengeRequest {
     /// What the daemon shall prove itself over; made anew for each.
     nonce: String,
+    #[serde(default)]
+    by: By,
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -128,9 +142,9 @@ struct ChallengeRequest {
 struct Challenge {
     /// What the page shall prove itself over.
     nonce: String,
-    /// Base64url of HMAC-SHA-256, keyed with the SHA-256 of the page's secret, over `daemon`, the
-    /// address as the page has it, its nonce and ours, one in each line. If the page has moved:
-    /// keyed with that of the tab's secret, and the address is followed by `>` and the new one.
+    /// Base64url of HMAC-SHA-256, keyed with the SHA-256 of the page's or the tab's secret, over
+    /// `daemon`, the address as the page has it, its nonce and ours, one in each line. If the page
+    /// has moved: keyed with that of the tab's, and the address is followed by `>` and the new one.
     proof: String,
     /// Where the page is now, if no longer where it was asked from: `NAME.localhost:7433`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,6 +157,9 @@ struct ProofRequest {
     nonce: String,
     /// As the daemon's, with `page` in place of `daemon`.
     proof: String,
+    /// As in the challenge.
+    #[serde(default)]
+    by: By,
 }
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -176,16 +193,21 @@ async fn log_in(
 ) -> Result<Response, Problem> {
     // A link that was opened while somebody else listened here is of no use to that one.
     login.guard.check_user(&arrival)?;
-    if !login.codes.redeem(&code) {
+    let (tokens, place) = (login.guard.tokens().clone(), login.guard.page_name_in(&host));
+    let adding = move |redeemed| match redeemed {
+        Redeemed::New => tokens.add_browser(place.as_ref()).map(Some),
+        Redeemed::Known(name) => Ok(tokens.browser_at(&name, place.as_ref())),
+    };
+    let made = match login.codes.redeem(&code) {
+        None => None,
+        Some(redeemed) => tokio::task::spawn_blocking(move || adding(redeemed))
+            .await
+            .map_err(|error| Problem::internal(error.to_string()))??,
+    };
+    let Some(made) = made else {
         let problem = login.guard.note_failure(&arrival.peer, "wrong login code");
         return Err(problem.remedy("`switchyard token login` prints a new link"));
-    }
-    let tokens = login.guard.tokens().clone();
-    let page_name = login.guard.page_name_in(&host);
-    let made = tokio::task::spawn_blocking(move || tokens.add_browser(page_name)).await;
-    let made = made
-        .map_err(|error| Problem::internal(error.to_string()))?
-        .map_err(|error| Problem::internal(error.to_string()))?;
+    };
     tracing::info!(peer = %arrival.peer, "a browser logged in");
     let line = cookie(&name, &made.cookie, COOKIE_SECONDS, arrival.is_tls)?;
     let pass = login.guard.passes().issue(&made.name)?;
@@ -209,18 +231,27 @@ async fn challenge(
     arrival: Arrival,
     HostName(host): HostName,
     cookies: LoginCookies,
-    Body(ChallengeRequest { nonce }): Body<ChallengeRequest>,
+    Body(ChallengeRequest { nonce, by }): Body<ChallengeRequest>,
 ) -> Result<Json<Challenge>, Problem> {
     let known = login.of(&arrival, &host, &cookies)?;
     let moved_to = login.guard.moved_to(&host);
     let (key, address) = match &moved_to {
-        None => (known.page_key, host),
-        Some(there) => (sum(&known.tab), way(&host, there)),
+        None => (by.key(&known.login), host),
+        Some(there) => (sum(&known.login.tab), way(&host, there)),
     };
     let made = login.guard.passes().challenge(&known.principal.name, &key, &address, &nonce)?;
     let (nonce, proof) =
         made.ok_or_else(|| Problem::bad_request("`nonce` is empty or too long"))?;
     Ok(Json(Challenge { nonce, proof, moved_to }))
+}
+
+impl By {
+    fn key(self, login: &BrowserLogin) -> Sum {
+        match self {
+            Self::Page => sum(&login.page),
+            Self::Tab => sum(&login.tab),
+        }
+    }
 }
 
 /// From where to where a page comes over.
@@ -247,9 +278,9 @@ async fn prove(
     Body(proved): Body<ProofRequest>,
 ) -> Result<Json<Pass>, Problem> {
     let known = login.of(&arrival, &host, &cookies)?;
-    login.redeem(&arrival, &known, (&known.page_key, &host), &proved)?;
+    login.redeem(&arrival, &known, (&proved.by.key(&known.login), &host), &proved)?;
     let pass = login.guard.passes().issue(&known.principal.name)?;
-    Ok(Json(Pass { pass, tab_secret: known.tab }))
+    Ok(Json(Pass { pass, tab_secret: known.login.tab }))
 }
 
 /// Lets a tab log in where the page is now, by a code that is not sent: it is made as a proof is,
@@ -275,9 +306,10 @@ async fn come_over(
     let known = login.of(&arrival, &host, &cookies)?;
     let there = login.guard.moved_to(&host);
     let there = there.ok_or_else(|| Problem::conflict("not-moved", "the page has not moved"))?;
-    let (key, address) = (sum(&known.tab), way(&host, &there));
+    let (key, address) = (sum(&known.login.tab), way(&host, &there));
     let nonce = login.redeem(&arrival, &known, (&key, &address), &proved)?;
-    login.codes.take(&proof(&key, Side::Code, &address, &nonce, &proved.nonce));
+    let code = proof(&key, Side::Code, &address, &nonce, &proved.nonce);
+    login.codes.take(&code, &known.principal.name);
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -35,44 +35,29 @@ pub struct PageName(String);
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
     name: PageName,
-    /// The one before, which pages that are still open have.
-    former: Option<PageName>,
     boot: String,
     /// The kernel's numbers of the sockets, which it gives to no other until it starts again.
     sockets: Vec<u64>,
 }
 
-/// The name now, and the one before it.
-#[derive(Debug)]
-pub struct Chosen {
-    pub name: PageName,
-    pub former: Option<PageName>,
-}
-
 impl PageName {
     /// The name for what listens on `sockets`; none if the kernel does not tell them apart.
-    pub fn choose(state_dir: &Path, sockets: &[u64]) -> Result<Chosen, getrandom::Error> {
+    pub fn choose(state_dir: &Path, sockets: &[u64]) -> Result<Self, getrandom::Error> {
         let path = state_dir.join(FILE);
         let boot = std::fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned();
         let kept = std::fs::read(&path).ok();
         let kept = kept.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
         let kept = kept.filter(|kept| Self::read(&kept.name.0).is_some());
         let is_known = !boot.is_empty() && !sockets.is_empty();
-        let mut kept = match kept {
+        let kept = match kept {
             Some(kept) if is_known && kept.boot == boot && kept.sockets == sockets => kept,
-            before => Kept {
-                name: Self::new()?,
-                former: before.map(|kept| kept.name),
-                boot,
-                sockets: sockets.to_vec(),
-            },
+            _ => Kept { name: Self::new()?, boot, sockets: sockets.to_vec() },
         };
         // Without the file the next daemon has another name, which is safe.
         if let Err(error) = put(&path, &kept) {
             tracing::warn!(path = %path.display(), %error, "cannot keep the page's name");
         }
-        let former = kept.former.take();
-        Ok(Chosen { name: kept.name, former })
+        Ok(kept.name)
     }
 
     fn new() -> Result<Self, getrandom::Error> {
@@ -126,16 +111,12 @@ mod tests {
     fn a_name_is_kept_for_the_same_sockets_only() {
         let dir = tempfile::tempdir().unwrap();
         let choose = |sockets: &[u64]| PageName::choose(dir.path(), sockets).unwrap();
-        let first = choose(&[1, 2]);
-        assert_eq!(first.former, None);
-        let same = choose(&[1, 2]);
-        assert_eq!((&same.name, &same.former), (&first.name, &None));
-        let mut before = first.name;
+        let mut names = vec![choose(&[1, 2])];
+        assert_eq!(choose(&[1, 2]), names[0]);
         for sockets in [&[1, 3][..], &[1], &[1, 2], &[], &[]] {
             let next = choose(sockets);
-            assert_ne!(next.name, before, "{sockets:?}");
-            assert_eq!(next.former, Some(before), "{sockets:?}");
-            before = next.name;
+            assert!(!names.contains(&next), "{sockets:?}");
+            names.push(next);
         }
     }
 
@@ -143,15 +124,17 @@ mod tests {
     fn a_name_of_another_start_of_the_machine_or_of_somebody_else_is_not_taken() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(FILE);
-        let first = PageName::choose(dir.path(), &[1]).unwrap().name;
+        let first = PageName::choose(dir.path(), &[1]).unwrap();
         let mut kept: Kept = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         kept.boot = "another".into();
         put(&path, &kept).unwrap();
-        let second = PageName::choose(dir.path(), &[1]).unwrap();
-        assert_ne!(second.name, first);
-        assert_eq!(second.former, Some(first));
-        std::fs::write(&path, r#"{"name":"evil.localhost","boot":"","sockets":[]}"#).unwrap();
-        assert_eq!(PageName::choose(dir.path(), &[1]).unwrap().former, None);
+        assert_ne!(PageName::choose(dir.path(), &[1]).unwrap(), first);
+        kept.boot = std::fs::read_to_string(BOOT_ID).unwrap().trim().to_owned();
+        put(&path, &kept).unwrap();
+        assert_eq!(PageName::choose(dir.path(), &[1]).unwrap(), first);
+        kept.name = PageName("evil.localhost".into());
+        put(&path, &kept).unwrap();
+        assert_ne!(PageName::choose(dir.path(), &[1]).unwrap(), kept.name);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Who is on the other end of a connection, and what that one may do.
 
+use sessions::options::Wishes;
 use tokio_util::sync::CancellationToken;
 
 use crate::problem::Problem;
@@ -75,6 +76,14 @@ impl Principal {
     pub(crate) fn require_a_person(&self) -> Result<(), Problem> {
         match self.is_worker {
             true => Err(Problem::forbidden("an agent cannot answer what a person is asked")),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses a mode that may allow more, if it is no person who wants it.
+    pub(crate) fn check_wishes(&self, wishes: &Wishes) -> Result<(), Problem> {
+        match self.is_worker && !wishes.are_modest() {
+            true => Err(Problem::forbidden("an agent cannot choose a mode that may allow more")),
             false => Ok(()),
         }
     }

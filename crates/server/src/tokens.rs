@@ -8,6 +8,7 @@
 //! lets nobody in.
 
 mod files;
+mod login;
 mod record;
 
 use std::path::{Path, PathBuf};
@@ -18,12 +19,14 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
-use subtle::{ConditionallySelectable, ConstantTimeEq};
+use subtle::ConstantTimeEq;
 use tokio_util::sync::CancellationToken;
 
 use crate::page_name::PageName;
 use crate::principal::{Principal, Role};
 use files::{Files, Stamps};
+pub use login::BrowserLogin;
+pub(crate) use login::mac;
 pub use record::TokenInfo;
 use record::{OfBrowser, Record};
 
@@ -84,29 +87,11 @@ pub struct NewToken {
     pub own_sessions: bool,
 }
 
-/// What a browser gets when it logs in; shown this once.
-#[derive(Debug, Clone)]
-pub struct BrowserLogin {
-    /// As the token is listed.
-    pub name: String,
-    /// Sent by the browser, to whatever listens on our host.
-    pub cookie: String,
-    /// Kept by our page, and sent to nobody again.
-    pub page: String,
-    /// Known to the page's open tabs alone, and kept nowhere.
-    pub tab: String,
-}
-
-/// A login that a cookie is of.
+/// A login that a cookie is of, and what else its browser has where the cookie is good.
 #[derive(Debug, Clone)]
 pub(crate) struct BrowserToken {
     pub(crate) principal: Principal,
-    /// The name of the page where it was made, if the page had one of its own.
-    pub(crate) page_name: Option<PageName>,
-    /// By what the page proves that it is there.
-    pub(crate) page_key: Sum,
-    /// As [`BrowserLogin::tab`].
-    pub(crate) tab: String,
+    pub(crate) login: BrowserLogin,
 }
 
 /// The table; a clone is the same table.
@@ -182,16 +167,15 @@ impl Tokens {
         Ok(secret)
     }
 
-    /// Makes the halves of a login: an admin's, as the person who holds the login link is.
-    /// None opens anything by itself. `page_name` is where the page is, if it has a name of its
-    /// own: the login is good there.
-    pub fn add_browser(&self, page_name: Option<PageName>) -> Result<BrowserLogin, TokensError> {
+    /// Makes a login: an admin's, as the person who holds the login link is. `place` is what the
+    /// page is called, if it has a name of its own.
+    pub fn add_browser(&self, place: Option<&PageName>) -> Result<BrowserLogin, TokensError> {
         let now = Timestamp::now();
         let mut tail = [0_u8; 6];
         getrandom::fill(&mut tail).map_err(TokensError::Entropy)?;
         let name = format!("{BROWSER}{}", URL_SAFE_NO_PAD.encode(tail));
-        let login =
-            BrowserLogin { name, cookie: new_secret()?, page: new_secret()?, tab: new_secret()? };
+        let browser = OfBrowser { root: new_secret()?, is_at_page_name: place.is_some() };
+        let made = browser.at(&name, place);
         self.change(|records| {
             let browsers = records.iter().filter(|record| record.is_browser()).count();
             if browsers >= MAX_BROWSERS {
@@ -201,21 +185,26 @@ impl Tokens {
                 records.retain(|record| Some(&record.name) != oldest.as_ref());
             }
             records.push(Record {
-                name: login.name.clone(),
-                digest: sum(&login.cookie),
+                name: name.clone(),
+                digest: sum(&browser.root),
                 role: Role::Admin,
                 created: now,
                 expires: now.checked_add(BROWSER_LIFE).ok(),
                 own_sessions: false,
-                browser: Some(OfBrowser {
-                    page_key: sum(&login.page),
-                    page_name,
-                    tab: login.tab.clone(),
-                }),
+                browser: Some(browser),
             });
             Ok(())
         })?;
-        Ok(login)
+        made.ok_or(TokensError::NoSuch(name))
+    }
+
+    /// What the browser of a login has at another name of the page.
+    pub(crate) fn browser_at(&self, name: &str, place: Option<&PageName>) -> Option<BrowserLogin> {
+        self.refresh();
+        let live = self.live();
+        let entry = live.entries.iter().find(|entry| entry.record.name == name)?;
+        let is_good = !entry.record.is_expired(Timestamp::now());
+        entry.record.browser.as_ref().filter(|_| is_good)?.at(name, place)
     }
 
     /// Ends a token; connections that it opened are cut.
@@ -252,53 +241,31 @@ impl Tokens {
         Ok(secret)
     }
 
-    /// Who a token is; the cookie of a login is none.
+    /// Who a token is; nothing of a login is one.
     pub fn check(&self, presented: &str) -> Option<Principal> {
-        let (principal, browser) = self.find(presented)?;
-        browser.is_none().then_some(principal)
+        let presented = (presented.len() <= MAX_TOKEN_BYTES).then(|| sum(presented))?;
+        self.find(|record| !record.is_browser() && record.digest.ct_eq(&presented).into())
+            .map(|(principal, _)| principal)
     }
 
-    /// The login that a cookie is of.
-    pub(crate) fn check_cookie(&self, cookie: &str) -> Option<BrowserToken> {
-        let (principal, browser) = self.find(cookie)?;
-        let OfBrowser { page_key, page_name, tab } = browser?;
-        Some(BrowserToken { principal, page_name, page_key, tab })
+    /// The login that a cookie is of, where the page is called `place`.
+    pub(crate) fn check_cookie(
+        &self,
+        cookie: &str,
+        place: Option<&PageName>,
+    ) -> Option<BrowserToken> {
+        let is_it = |browser: &OfBrowser| browser.has_cookie(cookie, place);
+        let (principal, browser) =
+            self.find(|record| record.browser.as_ref().is_some_and(is_it))?;
+        let login = browser?.at(&principal.name, place)?;
+        Some(BrowserToken { principal, login })
     }
 
-    /// Forgets logins at names that the page had before, but for those in `kept`.
-    pub fn forget_logins_but_at(&self, kept: &[&PageName]) -> Result<(), TokensError> {
-        let is_left = |record: &Record| {
-            let name = record.browser.as_ref().and_then(|browser| browser.page_name.as_ref());
-            name.is_some_and(|name| !kept.contains(&name))
-        };
-        if !self.live().entries.iter().any(|entry| is_left(&entry.record)) {
-            return Ok(());
-        }
-        self.change(|records| {
-            records.retain(|record| !is_left(record));
-            Ok(())
-        })
-    }
-
-    /// Every digest is compared, and each in constant time, so the time that it takes says
-    /// nothing about the table.
-    fn find(&self, presented: &str) -> Option<(Principal, Option<OfBrowser>)> {
+    /// Every record is looked at, so that the time that it takes says nothing about the table.
+    fn find(&self, is_it: impl Fn(&Record) -> bool) -> Option<(Principal, Option<OfBrowser>)> {
         self.refresh();
-        if presented.len() > MAX_TOKEN_BYTES {
-            return None;
-        }
-        let presented = sum(presented);
         let live = self.live();
-        let mut place = u32::MAX;
-        for (n, entry) in (0_u32..).zip(&live.entries) {
-            let is_it = entry.record.digest.ct_eq(&presented);
-            place.conditional_assign(&n, is_it);
-        }
-        let entry = live.entries.get(usize::try_from(place).ok()?)?;
-        // A login of an earlier version, which had less to show.
-        if entry.record.is_browser() && entry.record.browser.is_none() {
-            return None;
-        }
+        let entry = live.entries.iter().filter(|entry| is_it(&entry.record)).last()?;
         if entry.record.is_expired(Timestamp::now()) {
             entry.revoked.cancel();
             return None;

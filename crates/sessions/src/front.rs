@@ -297,8 +297,11 @@ impl Front {
             return Err(no_such_session(&message));
         };
         self.may_act()?;
-        if let (Some(visit), "session/fork") = (&self.visit, method) {
-            return self.visit_fork(visit, &message).await;
+        if let Some(visit) = &self.visit {
+            visit.may_set(method, &params)?;
+            if method == "session/fork" {
+                return self.visit_fork(visit, &message).await;
+            }
         }
         let outcome = open.handle.pass(method, &params).await.map_err(RpcError::internal)?;
         if method.starts_with("session/set_") && outcome.is_ok() {

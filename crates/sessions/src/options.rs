@@ -45,7 +45,16 @@ pub struct Wishes {
     pub mode: Option<String>,
 }
 
+/// Modes that ask before they do anything, as agents are known to call them. What others mean
+/// is known to the agent alone.
+const MODEST: [&str; 4] = ["ask", "default", "plan", "read-only"];
+
 impl Wishes {
+    /// Whether they allow the agent no more than it would be allowed without them, for certain.
+    pub fn are_modest(&self) -> bool {
+        self.mode.as_deref().is_none_or(|mode| MODEST.contains(&mode))
+    }
+
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

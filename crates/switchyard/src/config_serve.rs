@@ -2,7 +2,7 @@
 //! waits, and what it keeps ready.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -88,15 +88,17 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Whether somebody wants the page at a fixed name of this machine.
-    pub(crate) fn has_loopback_name(&self) -> bool {
-        self.guard.allow_hosts.iter().any(|name| {
+    /// The name of this machine at which somebody wants the page to stay, with a port or not.
+    pub(crate) fn loopback_name(&self) -> Option<&str> {
+        self.guard.allow_hosts.iter().map(String::as_str).find(|name| {
             let name = name.to_ascii_lowercase();
-            let host = name.rsplit_once(':').map_or(&*name, |(host, port)| match port {
-                port if port.ends_with(']') => &*name,
-                _ => host,
-            });
-            ["127.0.0.1", "localhost", "[::1]"].contains(&host) || host.ends_with(".localhost")
+            let host = match name.rsplit_once(':') {
+                Some((host, port)) if !port.ends_with(']') => host,
+                _ => name.as_str(),
+            };
+            let address = host.trim_start_matches('[').trim_end_matches(']');
+            let is_address = address.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+            is_address || host == "localhost" || host.ends_with(".localhost")
         })
     }
 }

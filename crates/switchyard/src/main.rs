@@ -46,6 +46,7 @@ mod terminal;
 mod token_verbs;
 mod traces;
 mod translate;
+mod worker;
 mod world;
 
 use std::process::ExitCode;

@@ -35,6 +35,7 @@ use crate::reach::Daemon;
 use crate::reached::{Reached, UNATTENDED};
 use crate::signals::Signals;
 use crate::spinner::Spinner;
+use crate::worker::require_a_person;
 use crate::{control, prompt, terminal, world};
 
 pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failure> {
@@ -85,6 +86,9 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
     ));
     let wishes =
         Wishes { model: args.model.clone(), effort: args.effort.clone(), mode: args.mode.clone() };
+    if !wishes.are_modest() {
+        require_a_person("it cannot choose a mode that may allow more")?;
+    }
     let limits = args.limits.limits();
     let made_by = Some("run".to_owned());
     let notes = Notes { wishes, made_by, limits, ..Notes::default() };

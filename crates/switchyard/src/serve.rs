@@ -60,7 +60,7 @@ pub(crate) async fn serve(
     let mut guard = guard.context("the daemon's settings are wrong")?.counting(metrics.clone());
     let inherited = std::mem::take(&mut service.inherited);
     let mut doors = Doors::open(&wanted, &config.home.run, inherited).await?;
-    if let Some(name) = doors.name_page(&wanted, guard.tokens(), &config.home.state)? {
+    if let Some(name) = doors.name_page(&wanted, &config.home.state)? {
         guard = guard.with_page_at(name);
     }
     let guard = Arc::new(guard);

@@ -20,9 +20,13 @@ use crate::follow::{follow, is_broken_pipe, show_all};
 use crate::format::{self, Formatter, TextOptions};
 use crate::outcome::Failure;
 use crate::spinner::Spinner;
+use crate::worker::require_a_person;
 use crate::{control, terminal, world};
 
 pub(crate) async fn dispatch(verb: SessionsVerb, config: Config) -> Result<ExitCode, Failure> {
+    if matches!(verb, SessionsVerb::Delete { .. } | SessionsVerb::Prune { .. }) {
+        require_a_person("what sessions have said and decided is for people to delete")?;
+    }
     let log = world::open_log(&config)?;
     let log = &*log;
     let done = match verb {

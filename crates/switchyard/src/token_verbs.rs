@@ -14,17 +14,16 @@ use crate::format::print;
 use crate::outcome::{ERROR, Failure};
 use crate::reach::Daemon;
 use crate::terminal;
+use crate::worker::require_a_person;
 
 pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode, Failure> {
-    let own = i32::try_from(std::process::id()).unwrap_or_default();
-    if bus::is_below_keeper(own) {
-        let why = "an agent's processes let nobody in: tokens are for people to make and to see";
-        return Err(Failure::new(ERROR, why.to_owned()));
-    }
+    require_a_person("it can let nobody in; tokens are for people to make and to see")?;
     if matches!(verb, TokenVerb::Login) {
         return log_in(&config).await;
     }
     let tokens = Tokens::open(&config.home.state).context("cannot use the tokens")?;
+    // There is a home now, if there was none.
+    config.home.note();
     let bad = |error: server::tokens::TokensError| Failure::usage(error.to_string());
     match verb {
         TokenVerb::Show => {

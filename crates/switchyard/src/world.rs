@@ -15,6 +15,7 @@ use wire::{Millis, SessionId};
 use crate::cli::PermissionArgs;
 use crate::config::Config;
 use crate::outcome::{Failure, NOT_FOUND};
+use crate::worker::require_a_person;
 
 /// Hidden verbs under which the binary starts itself.
 pub(crate) const KEEPER_VERB: &str = bus::keeper::VERB;
@@ -137,6 +138,10 @@ pub(crate) fn working_directory(cwd: Option<&Path>) -> Result<PathBuf, Failure> 
 
 /// A session's own rules and mode. The configuration's rules are the yard's.
 pub(crate) fn policy(config: &Config, args: &PermissionArgs) -> Result<Policy, Failure> {
+    let is_wide = matches!(args.mode(), Some(Mode::Auto | Mode::AcceptEdits));
+    if is_wide || args.policy.is_some() {
+        require_a_person("it cannot give a session wider permissions than it would get")?;
+    }
     let mut rules = Rules::default();
     if let Some(path) = &args.policy {
         let more = RulesFile::new(path).load_once();

@@ -26,7 +26,14 @@ describe("where somebody wanted to go", () => {
   });
 
   it("is never another site, nor the login itself", () => {
-    for (const path of ["//evil.example", "/\\evil.example", "https://evil.example", "javascript:alert(1)"]) {
+    for (const path of [
+      "/\t/evil.example",
+      "/\n\\evil.example",
+      "//evil.example",
+      "/\\evil.example",
+      "https://evil.example",
+      "javascript:alert(1)",
+    ]) {
       localStorage.setItem("switchyard.wanted", JSON.stringify({ path, at: 1 }));
       expect(takeWanted(2)).toBe("/");
     }

@@ -1,8 +1,9 @@
 // Coming in and going out: the code of a login link is traded for a cookie that scripts
 // cannot read, and the secret that this page shows beside it.
 import { askWhoIAm, forgetMe } from "./me";
-import { arrivedWith, unpack } from "./moving";
-import { forgetPass, keepPass, type Given } from "./pass";
+import { arrivedWith, isPageName, unpack } from "./moving";
+import { forgetPass, forgetTab, keepPass, type Given } from "./pass";
+import { asProblem } from "./problem";
 import { request, requestJson } from "./request";
 import { forgetPageSecret, keepPageSecret } from "./secret";
 
@@ -11,23 +12,43 @@ import { forgetPageSecret, keepPageSecret } from "./secret";
 const WANTED = "switchyard.wanted";
 /** As long as a login link works; older wishes are forgotten. */
 const WANTED_FOR = 10 * 60_000;
+// Where this very tab was when it came over from another name.
+let landing: string | undefined;
 
 /** `fragment` is that of the link, which has more behind it for a tab that came over. */
 export async function logIn(code: string, fragment = ""): Promise<void> {
   const asking = { method: "POST", json: { code }, isForAll: true } as const;
-  const given = await requestJson<Given & { pageSecret: string }>("/v1/login", asking);
+  const given = await requestJson<Given & { pageSecret: string }>("/v1/login", asking).catch((error: unknown) => {
+    // This page was here before the daemon was; whoever asks for its address now is led to the new one.
+    if (asProblem(error).code === "page-moved") openAnew(code);
+    throw error;
+  });
   keepPageSecret(given.pageSecret);
   keepPass(given);
   const { to, belongings } = arrivedWith(fragment);
-  if (to) rememberWanted(to);
+  landing = to ?? undefined;
   if (belongings) unpack(belongings);
   await askWhoIAm();
+}
+
+function openAnew(code: string): void {
+  history.replaceState(null, "", `/login#code=${encodeURIComponent(code)}`);
+  location.reload();
+}
+
+/** Goes where a link leads that was pasted into a page of another name. */
+export function follow(text: string): boolean {
+  const link = URL.parse(text.trim());
+  if (!link || link.host === location.host || !isPageName(link.host)) return false;
+  location.assign(link);
+  return true;
 }
 
 export async function logOut(): Promise<void> {
   await request("/v1/logout", { method: "POST" });
   forgetPageSecret();
   forgetPass();
+  forgetTab();
   forgetMe();
 }
 
@@ -52,14 +73,23 @@ export function rememberWanted(path: string, now = Date.now()): void {
 
 /** Where to go after the login; asked once. Only ever a path of this page. */
 export function takeWanted(now = Date.now()): string {
+  const here = landing;
+  landing = undefined;
+  if (here !== undefined) return ownPath(here);
   try {
     const kept: unknown = JSON.parse(localStorage.getItem(WANTED) ?? "null");
     localStorage.removeItem(WANTED);
     if (typeof kept !== "object" || kept === null) return "/";
     const { path, at } = kept as { path?: unknown; at?: unknown };
     if (typeof path !== "string" || typeof at !== "number" || now - at > WANTED_FOR) return "/";
-    return /^\/(?![/\\])/.test(path) ? path : "/";
+    return ownPath(path);
   } catch {
     return "/";
   }
+}
+
+/** As the browser reads it: it drops tabs and line breaks. */
+function ownPath(path: string): string {
+  const url = URL.parse(path, location.origin);
+  return path.startsWith("/") && url?.origin === location.origin ? url.pathname + url.search : "/";
 }

@@ -19,9 +19,9 @@ interface Belongings {
   names: string[];
 }
 
-/** Whether we may be led there: nobody leads us anywhere else. */
+/** Whether we may be led there: nobody leads us anywhere else, nor to another port. */
 export function isPageName(host: string): boolean {
-  return NAME.test(host);
+  return NAME.test(host) && (host.split(":")[1] ?? "") === location.port;
 }
 
 /** Where this tab goes; with a code, it is logged in there. */

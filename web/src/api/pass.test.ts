@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { createHash, createHmac } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { currentPass, forgetPass } from "./pass";
+import { currentPass, forgetPass, forgetTab } from "./pass";
 import { asProblem } from "./problem";
 import { onUnauthorized, request } from "./request";
 import { forgetPageSecret, keepPageSecret } from "./secret";
@@ -17,6 +17,7 @@ class Daemon {
   movedTo?: string;
   tab = "sy_tab";
   codes: string[] = [];
+  private by = "page";
   private nonces = ["", ""];
 
   constructor(private secret: string) {
@@ -29,6 +30,7 @@ class Daemon {
     this.heard.push(`${path} ${body} ${pass ?? ""}`);
     const said = (body ? JSON.parse(body) : {}) as Record<string, string>;
     if (!this.isKnown) return problem("unauthorized");
+    this.by = said.by ?? this.by;
     switch (path) {
       case "/v1/login/challenge":
         this.nonces = [said.nonce ?? "", `n${this.passes.length}`];
@@ -48,7 +50,7 @@ class Daemon {
 
   private proof(side: string): string {
     const key = createHash("sha256")
-      .update(this.movedTo ? this.tab : this.secret)
+      .update(this.movedTo || this.by === "tab" ? this.tab : this.secret)
       .digest();
     const at = this.movedTo ? `localhost:3000>${this.movedTo}` : "localhost:3000";
     const text = [side, at, ...this.nonces].join("\n");
@@ -61,6 +63,7 @@ const problem = (code: string) => Response.json({ type: `urn:switchyard:problem:
 beforeEach(() => {
   keepPageSecret(SECRET);
   forgetPass();
+  forgetTab();
 });
 afterEach(() => {
   forgetPageSecret();
@@ -89,7 +92,26 @@ test("whoever cannot prove itself is told nothing, and people are told", async (
   const why = await request("/v1/a").catch(asProblem);
   expect(why).toMatchObject({ code: "impostor" });
   expect(other.heard).toHaveLength(1);
-  expect(other.heard[0]).toMatch(/^\/v1\/login\/challenge \{"nonce":"[\w-]{43}"\} $/);
+  expect(other.heard[0]).toMatch(/^\/v1\/login\/challenge \{"nonce":"[\w-]{43}","by":"page"\} $/);
+});
+
+test("who knows only what is stored cannot prove itself to a tab that was let in", async () => {
+  new Daemon(SECRET);
+  await request("/v1/a");
+  const thief = new Daemon(SECRET);
+  thief.tab = "sy_guess";
+  expect(await request("/v1/secret").catch(asProblem)).toMatchObject({ code: "impostor" });
+  expect(thief.passes).toEqual([]);
+});
+
+test.each(["pagehide", "pageshow", "offline", "online", "resume"])("whoever is there after %s has to prove itself", async (kind) => {
+  new Daemon(SECRET);
+  await request("/v1/a");
+  dispatchEvent(new Event(kind));
+  const other = new Daemon("sy_other");
+  other.tab = "sy_other";
+  expect(await request("/v1/secret").catch(asProblem)).toMatchObject({ code: "impostor" });
+  expect(other.heard.join()).not.toContain("secret");
 });
 
 test("a login that the daemon does not know any more is over", async () => {
@@ -114,7 +136,7 @@ describe("a daemon that has moved the page", () => {
   beforeEach(() => {
     replace.mockClear();
     sessionStorage.setItem("switchyard.draft.abc", "not sent");
-    vi.stubGlobal("location", { host: "localhost:3000", pathname: "/sessions/abc", search: "", replace });
+    vi.stubGlobal("location", { host: "localhost:3000", port: "3000", pathname: "/sessions/abc", search: "", replace });
   });
 
   /** A tab that has been let in, and then asks another daemon. */
@@ -149,7 +171,13 @@ describe("a daemon that has moved the page", () => {
   });
 
   test("is never another site", async () => {
-    for (const there of ["evil.example", "evil.localhost", "abcdefghjkmn.localhost:3000/x", "a@abcdefghjkmn.localhost"]) {
+    for (const there of [
+      "evil.example",
+      "evil.localhost",
+      "abcdefghjkmn.localhost:3000/x",
+      "a@abcdefghjkmn.localhost",
+      "abcdefghjkmn.localhost:3001",
+    ]) {
       await ask((daemon) => (daemon.movedTo = there));
       await request("/v1/a").catch(() => undefined);
     }

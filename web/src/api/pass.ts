@@ -18,7 +18,8 @@ const PATIENCE = 15_000;
 
 let pass: string | undefined;
 // Kept here and nowhere else: a page that somebody else put at this address while the daemon was
-// away reads all that is stored, and not what a tab has in its memory.
+// away reads all that is stored, and not what a tab has in its memory. Once there is one, nothing
+// less counts as a proof.
 let tabSecret: string | undefined;
 let proving: Promise<string> | undefined;
 
@@ -42,6 +43,16 @@ export function keepPass(given: Given): void {
   tabSecret = given.tabSecret;
 }
 
+/** Nobody is logged in here any more. */
+export function forgetTab(): void {
+  tabSecret = undefined;
+}
+
+// What was left, frozen or without a network may find somebody else there when it is back.
+for (const kind of ["pagehide", "pageshow", "freeze", "resume", "offline", "online"]) {
+  if (typeof addEventListener === "function") addEventListener(kind, () => forgetPass(pass ?? ""));
+}
+
 /**
  * The daemon does not know it any more, or may have gone: whoever is there now has to prove itself
  * before it is told anything.
@@ -59,12 +70,13 @@ interface Challenge {
 
 async function prove(secret: string): Promise<string> {
   const ours = textOf(crypto.getRandomValues(new Uint8Array(32)));
-  const { nonce, proof, movedTo } = await ask<Challenge>("/v1/login/challenge", { nonce: ours });
+  const by = tabSecret === undefined ? "page" : "tab";
+  const { nonce, proof, movedTo } = await ask<Challenge>("/v1/login/challenge", { nonce: ours, by });
   if (movedTo !== undefined) return await comeOver(movedTo, { ours, nonce, proof });
-  const key = sha256(bytesOf(secret));
+  const key = sha256(bytesOf(tabSecret ?? secret));
   const signed = { at: location.host.toLowerCase(), ours, nonce };
   if (proof !== proofOf(key, "daemon", signed)) throw impostor();
-  const given = await ask<Given>("/v1/login/prove", { nonce, proof: proofOf(key, "page", signed) });
+  const given = await ask<Given>("/v1/login/prove", { nonce, proof: proofOf(key, "page", signed), by });
   keepPass(given);
   return given.pass;
 }
@@ -108,7 +120,7 @@ function impostor(): Problem {
   return new Problem({
     type: "urn:switchyard:page:impostor",
     title: "what answers here is not the daemon that you logged in to",
-    remedy: "see what listens at this address; start the daemon, then log in by a new link",
+    remedy: "load the page again if you have logged in anew; otherwise see what listens at this address",
   });
 }
 

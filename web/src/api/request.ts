@@ -73,7 +73,7 @@ async function sendProved(path: string, asking: Asking, signal: AbortSignal): Pr
   const response = await send(path, asking, signal, pass);
   if (response.status !== 401 || !pass) return response;
   const { code } = await problemOf(response.clone());
-  if (code !== "login-unproved") return response;
+  if (code !== "login-unproved" && code !== "page-moved") return response;
   forgetPass(pass);
   return await send(path, asking, signal, await currentPass());
 }

@@ -650,6 +650,12 @@ export interface components {
             /** @description In the order of time: who decided what about which call, and by which rule. */
             rows: Record<string, unknown>[];
         };
+        /**
+         * @description What both sides prove that they know. A tab that has its own takes no proof of anything else:
+         *     whoever had a page loaded at our address may know what is stored.
+         * @enum {string}
+         */
+        By: "page" | "tab";
         Capabilities: {
             /** @description Ask for a word, not for a version. */
             features: string[];
@@ -663,13 +669,14 @@ export interface components {
             /** @description What the page shall prove itself over. */
             nonce: string;
             /**
-             * @description Base64url of HMAC-SHA-256, keyed with the SHA-256 of the page's secret, over `daemon`, the
-             *     address as the page has it, its nonce and ours, one in each line. If the page has moved:
-             *     keyed with that of the tab's secret, and the address is followed by `>` and the new one.
+             * @description Base64url of HMAC-SHA-256, keyed with the SHA-256 of the page's or the tab's secret, over
+             *     `daemon`, the address as the page has it, its nonce and ours, one in each line. If the page
+             *     has moved: keyed with that of the tab's, and the address is followed by `>` and the new one.
              */
             proof: string;
         };
         ChallengeRequest: {
+            by?: components["schemas"]["By"];
             /** @description What the daemon shall prove itself over; made anew for each. */
             nonce: string;
         };
@@ -896,6 +903,8 @@ export interface components {
             type: string;
         };
         ProofRequest: {
+            /** @description As in the challenge. */
+            by?: components["schemas"]["By"];
             /** @description The daemon's, from the challenge. */
             nonce: string;
             /** @description As the daemon's, with `page` in place of `daemon`. */

@@ -73,7 +73,7 @@ function read({ path, query, signal, onOpen, onFrame }: Hearing, pass: string | 
     };
     socket.onmessage = ({ data }) => {
       heard();
-      if (framesOf(data).some(onFrame)) end();
+      if (framesOf(data).some(onFrame)) lose();
     };
   });
 }

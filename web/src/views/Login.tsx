@@ -2,7 +2,7 @@
 // by browsers; it is taken out of the address and traded for a cookie.
 import "../style/login.css";
 import { useCallback, useEffect, useRef, useState, type SubmitEvent } from "react";
-import { codeIn, logIn, rememberWanted } from "../api/login";
+import { codeIn, follow, logIn, rememberWanted } from "../api/login";
 import { askWhoIAm } from "../api/me";
 import { asProblem, type Problem } from "../api/problem";
 import { Button } from "../parts/Button";
@@ -48,6 +48,7 @@ export function LoginView() {
 
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
+    if (follow(text)) return;
     const code = codeIn(text);
     if (code) void tryCode(code);
     else field.current?.focus();
@@ -71,7 +72,8 @@ export function LoginView() {
             Open the link that it prints in this browser. It works once, within ten minutes.
             <br />
             <span className="muted small">
-              <code>switchyard serve</code> prints one too when it starts.
+              <code>switchyard serve</code> prints one too when it starts. On your own machine a login ends when the daemon was away and no
+              tab of it was open.
             </span>
           </li>
         </ol>

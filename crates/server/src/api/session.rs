@@ -387,6 +387,7 @@ pub(crate) async fn patch(
     }
     let limits = changes.limits.as_ref().map(SessionLimits::read).transpose()?;
     let wishes = Wishes { model: changes.model, effort: changes.effort, mode: changes.mode };
+    principal.check_wishes(&wishes)?;
     for (choice, wanted) in wishes.all() {
         let chosen = daemon.desk.with(record.id, |session| choose(session, choice, wanted)).await?;
         chosen.map_err(|error| Problem::of_choice(&error))?;

@@ -30,6 +30,12 @@ pub(super) enum Presented<'a> {
     },
 }
 
+impl Presented<'_> {
+    pub(super) fn is_cookies(&self) -> bool {
+        matches!(self, Self::Cookies { .. })
+    }
+}
+
 pub(super) fn find(parts: &Parts) -> Presented<'_> {
     let headers = &parts.headers;
     if headers.contains_key(header::AUTHORIZATION) {

@@ -27,19 +27,24 @@ struct Name {
 }
 
 /// By which of its names the daemon was called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Called<'a> {
     /// One at which browsers log in.
-    Name(&'a str),
-    /// An address that others may have had before us: for programs, with tokens.
-    Address(&'a str),
-    /// A name that the page had before, and that pages which are still open have.
-    FormerName(&'a str),
+    Here(&'a str),
+    /// One that others may have had before us, for programs with tokens; the page is at `page`.
+    Elsewhere { host: &'a str, page: String, was_page: WasPage },
+}
+
+/// Whether the page had a name before, and has tabs there that are still open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WasPage {
+    Yes,
+    No,
 }
 
 impl<'a> Called<'a> {
-    pub(super) fn host(self) -> &'a str {
-        let (Self::Name(host) | Self::Address(host) | Self::FormerName(host)) = self;
+    pub(super) fn host(&self) -> &'a str {
+        let (Self::Here(host) | Self::Elsewhere { host, .. }) = self;
         host
     }
 }
@@ -62,8 +67,18 @@ impl Hosts {
     ) -> Result<Called<'a>, Problem> {
         let asked = authority(parts)?;
         self.recognise(asked, local, is_tls, page_name).ok_or_else(|| {
-            Problem::forbidden("the daemon is not known by this host name")
-                .remedy("use its address, or start it with `--allow-host NAME`")
+            let unknown = Problem::forbidden("the daemon is not known by this host name");
+            let (name, port) = split_port(asked).unwrap_or((asked, None));
+            let own = format!("{name}:{}", local.port());
+            match port.is_some() && self.recognise(&own, local, is_tls, page_name).is_some() {
+                // A tunnel, most likely.
+                true => unknown.remedy(format!(
+                    "the daemon is at port {}; use the same port on both ends of a tunnel, or \
+                     start the daemon with `--allow-host HOST:PORT`",
+                    local.port()
+                )),
+                false => unknown.remedy("use its address, or start it with `--allow-host NAME`"),
+            }
         })
     }
 
@@ -76,17 +91,22 @@ impl Hosts {
     ) -> Option<Called<'a>> {
         let port = local.port().to_string();
         if self.configured.iter().any(|name| name.is(asked, &port)) {
-            return Some(Called::Name(asked));
+            return Some(Called::Here(asked));
         }
         let Some(page_name) = page_name else {
-            return is_own(asked, local, is_tls).then_some(Called::Name(asked));
+            return is_own(asked, local, is_tls).then_some(Called::Here(asked));
+        };
+        let elsewhere = |was_page| Called::Elsewhere {
+            host: asked,
+            page: page_name.in_place_of(asked),
+            was_page,
         };
         let (host, rest) = asked.split_at(asked.find(':').unwrap_or(asked.len()));
         match PageName::in_host(host) {
             Some(_) if !is_port_of(rest, local.port(), is_tls) => None,
-            Some(name) if name == *page_name => Some(Called::Name(asked)),
-            Some(_) => Some(Called::FormerName(asked)),
-            None => is_own(asked, local, is_tls).then_some(Called::Address(asked)),
+            Some(name) if name == *page_name => Some(Called::Here(asked)),
+            Some(_) => Some(elsewhere(WasPage::Yes)),
+            None => is_own(asked, local, is_tls).then(|| elsewhere(WasPage::No)),
         }
     }
 }

@@ -11,13 +11,9 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use crate::tokens::{Sum, TokensError, new_secret, sum};
+use crate::tokens::{Sum, TokensError, mac, new_secret, sum};
 
 /// Between our proof and the page's: a round trip.
 const CHALLENGE_LIFE: Duration = Duration::from_secs(60);
@@ -139,13 +135,8 @@ pub(crate) fn proof(key: &Sum, side: Side, origin: &str, page: &str, daemon: &st
         Side::Page => "page",
         Side::Code => "code",
     };
-    // A key that is shorter than the hash's block counts as if zeros followed it.
-    let mut block = [0; 64];
-    block.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
-    let mut mac = Hmac::<Sha256>::new(&block.into());
     // None of them holds a line break.
-    mac.update([side, origin, page, daemon].join("\n").as_bytes());
-    URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes())
+    mac(key, &[side, origin, page, daemon].join("\n"))
 }
 
 #[cfg(test)]

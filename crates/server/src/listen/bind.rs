@@ -88,13 +88,7 @@ impl Bound {
 
     /// The same port of the other kind of address, if there is one that matters.
     pub async fn twin(&self) -> Result<Option<Self>, ListenError> {
-        let address = self.local_addr().filter(|_| self.is_plain_localhost());
-        let Some(address) = address else { return Ok(None) };
-        let twin: IpAddr = match address.ip().to_canonical() {
-            IpAddr::V4(_) => Ipv6Addr::LOCALHOST.into(),
-            IpAddr::V6(_) => Ipv4Addr::LOCALHOST.into(),
-        };
-        let twin = SocketAddr::new(twin, address.port());
+        let Some((address, twin)) = self.twin_address() else { return Ok(None) };
         match TcpListener::bind(twin).await {
             Ok(listener) => Ok(Some(Self { socket: Socket::Tcp(listener), tls: None })),
             Err(source) if source.kind() == ErrorKind::AddrInUse => {
@@ -106,6 +100,21 @@ impl Bound {
                 Ok(None)
             }
         }
+    }
+
+    /// Whether the two are all that `localhost` is at one port.
+    pub fn is_twin_of(&self, other: &Self) -> bool {
+        let twin = self.twin_address().map(|(_, twin)| twin);
+        twin.is_some() && twin == other.local_addr() && !other.has_tls()
+    }
+
+    fn twin_address(&self) -> Option<(SocketAddr, SocketAddr)> {
+        let address = self.local_addr().filter(|_| self.is_plain_localhost())?;
+        let twin: IpAddr = match address.ip().to_canonical() {
+            IpAddr::V4(_) => Ipv6Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv4Addr::LOCALHOST.into(),
+        };
+        Some((address, SocketAddr::new(twin, address.port())))
     }
 
     /// Whether it is where `localhost` and the names below it lead, without TLS: everybody here

@@ -25,6 +25,16 @@ pub(super) struct Codes {
 struct Code {
     digest: Sum,
     until: Instant,
+    login: Option<String>,
+}
+
+/// What a code was good for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Redeemed {
+    /// A new login.
+    New,
+    /// One that is there already, by the name of its token.
+    Known(String),
 }
 
 impl Codes {
@@ -32,31 +42,36 @@ impl Codes {
         let mut bytes = [0_u8; CODE_BYTES];
         getrandom::fill(&mut bytes).map_err(TokensError::Entropy)?;
         let code = URL_SAFE_NO_PAD.encode(bytes);
-        self.take(&code);
+        self.put(&code, None);
         Ok(code)
     }
 
-    /// A code that somebody else came to, and that nobody can guess, counts as one of ours.
-    pub(super) fn take(&self, code: &str) {
+    /// A code for a tab of a login that is there already. Both came to it by themselves, and nobody
+    /// else can.
+    pub(super) fn take(&self, code: &str, login: &str) {
+        self.put(code, Some(login.to_owned()));
+    }
+
+    fn put(&self, code: &str, login: Option<String>) {
         let now = Instant::now();
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.retain(|code| code.until > now);
         if waiting.len() >= MAX_CODES {
             waiting.remove(0);
         }
-        waiting.push(Code { digest: sum(code), until: now + LIFE });
+        waiting.push(Code { digest: sum(code), until: now + LIFE, login });
     }
 
-    /// Whether it is one of ours; it is none afterwards.
-    pub(super) fn redeem(&self, code: &str) -> bool {
+    /// What it is good for, if it is one of ours; it is none afterwards.
+    pub(super) fn redeem(&self, code: &str) -> Option<Redeemed> {
         let now = Instant::now();
         let presented = sum(code);
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.retain(|code| code.until > now);
-        let before = waiting.len();
         // Each is compared in constant time, also after a match.
-        waiting.retain(|code| !bool::from(code.digest.ct_eq(&presented)));
-        waiting.len() < before
+        let is_it = |code: &mut Code| bool::from(code.digest.ct_eq(&presented));
+        let found = waiting.extract_if(.., is_it).last()?;
+        Some(found.login.map_or(Redeemed::New, Redeemed::Known))
     }
 }
 

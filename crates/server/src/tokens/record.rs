@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{BROWSER, Sum};
-use crate::page_name::PageName;
 use crate::principal::Role;
 
 /// A line of the table. The token itself is not in it.
@@ -20,22 +19,18 @@ pub(super) struct Record {
     pub(super) expires: Option<Timestamp>,
     #[serde(default)]
     pub(super) own_sessions: bool,
-    /// Of a login; the digest is then that of its cookie.
+    /// Of a login; the digest is then that of what it is made of, and no token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) browser: Option<OfBrowser>,
 }
 
-/// What a login has beside its cookie.
+/// What a login is made of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OfBrowser {
-    /// What its page and we prove things by.
-    #[serde(with = "hex")]
-    pub(super) page_key: Sum,
-    /// Where it is good, if the page had a name of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) page_name: Option<PageName>,
-    /// What open tabs prove themselves by when that name is left.
-    pub(super) tab: String,
+    /// What a browser gets is made from this, for each name of the page anew.
+    pub(super) root: String,
+    /// Good at names that the page has for a while, and nowhere else; or the other way around.
+    pub(super) is_at_page_name: bool,
 }
 
 /// What may be known of a token.

@@ -315,10 +315,10 @@ fn logins_live_a_week_and_the_oldest_makes_room() {
     let (_dir, tokens) = table();
     let first = tokens.add_browser(None).unwrap();
     assert!(tokens.check(&first.cookie).is_none() && tokens.check(&first.page).is_none());
-    let principal = tokens.check_cookie(&first.cookie).unwrap().principal;
+    let principal = tokens.check_cookie(&first.cookie, None).unwrap().principal;
     assert_eq!(principal.name, first.name);
-    assert!(tokens.check_cookie(&first.page).is_none());
-    assert!(tokens.check(&first.tab).is_none() && tokens.check_cookie(&first.tab).is_none());
+    assert!(tokens.check_cookie(&first.page, None).is_none());
+    assert!(tokens.check(&first.tab).is_none() && tokens.check_cookie(&first.tab, None).is_none());
     assert!(principal.name.starts_with("browser ") && principal.role == Role::Admin);
     let info = tokens.list().into_iter().find(|token| token.is_browser).unwrap();
     assert_eq!(info.expires.unwrap().duration_since(info.created), BROWSER_LIFE);
@@ -326,20 +326,40 @@ fn logins_live_a_week_and_the_oldest_makes_room() {
     for _ in 0..MAX_BROWSERS {
         tokens.add_browser(None).unwrap();
     }
-    assert!(tokens.check_cookie(&first.cookie).is_none());
+    assert!(tokens.check_cookie(&first.cookie, None).is_none());
     assert_eq!(tokens.list().iter().filter(|token| token.is_browser).count(), MAX_BROWSERS);
 }
 
 #[test]
-fn logins_of_names_that_are_left_for_good_are_forgotten() {
+fn a_login_has_other_parts_at_each_name_of_the_page() {
     let (dir, tokens) = table();
-    let name = |n| PageName::choose(dir.path(), &[n]).unwrap().name;
-    let (first, second, third) = (name(1), name(2), name(3));
-    let add = |name: Option<&PageName>| tokens.add_browser(name.cloned()).unwrap();
-    let logins = [add(None), add(Some(&first)), add(Some(&second)), add(Some(&third))];
-    tokens.forget_logins_but_at(&[&third, &second]).unwrap();
-    let is_there = |login: &BrowserLogin| tokens.check_cookie(&login.cookie).is_some();
-    assert_eq!(logins.each_ref().map(is_there), [true, false, true, true]);
+    let name = |n| PageName::choose(dir.path(), &[n]).unwrap();
+    let (first, second) = (name(1), name(2));
+    let login = tokens.add_browser(Some(&first)).unwrap();
+    let moved = tokens.browser_at(&login.name, Some(&second)).unwrap();
+    let parts = |login: &BrowserLogin| [&login.cookie, &login.page, &login.tab].map(String::clone);
+    let all: std::collections::HashSet<_> =
+        parts(&login).into_iter().chain(parts(&moved)).collect();
+    assert_eq!(all.len(), 6);
+    assert_eq!(tokens.browser_at(&login.name, Some(&second)).unwrap(), moved, "for every tab");
+    let is_it = |cookie: &str, place: Option<&PageName>| {
+        tokens.check_cookie(cookie, place).map(|found| found.login)
+    };
+    assert_eq!(is_it(&login.cookie, Some(&first)), Some(login.clone()));
+    assert_eq!(is_it(&moved.cookie, Some(&second)), Some(moved.clone()));
+    assert_eq!(is_it(&login.cookie, Some(&second)), None);
+    assert_eq!(is_it(&login.cookie, None), None);
+    for part in &all {
+        assert!(tokens.check(part).is_none());
+    }
+    // Where the page keeps its name, a login of one that it has for a while is none.
+    assert_eq!(tokens.browser_at(&login.name, None), None);
+    let fixed = tokens.add_browser(None).unwrap();
+    assert_eq!(is_it(&fixed.cookie, Some(&first)), None);
+    assert_eq!(tokens.browser_at(&fixed.name, Some(&first)), None);
+    tokens.revoke(&login.name).unwrap();
+    assert_eq!(is_it(&moved.cookie, Some(&second)), None);
+    assert_eq!(tokens.browser_at(&login.name, Some(&second)), None);
 }
 
 #[test]
@@ -353,7 +373,9 @@ fn a_cookie_of_an_earlier_version_opens_nothing() {
     std::fs::write(&path, kept.to_string()).unwrap();
     let tokens = Tokens::open(dir.path()).unwrap();
     assert_eq!(tokens.list().len(), 2);
-    assert!(tokens.check(&login.cookie).is_none() && tokens.check_cookie(&login.cookie).is_none());
+    assert!(
+        tokens.check(&login.cookie).is_none() && tokens.check_cookie(&login.cookie, None).is_none()
+    );
 }
 
 #[test]

@@ -20,6 +20,7 @@ use crate::desk::{Desk, DeskError, Order};
 use crate::details::Details;
 use crate::host::Host;
 use crate::open::{Opened, Terms};
+use crate::options::Wishes;
 use crate::permission::Mode;
 use crate::trouble::Trouble;
 use bus::connection::Outcome;
@@ -117,6 +118,27 @@ impl Visit {
     pub(super) fn may_act(&self) -> Result<(), RpcError> {
         match self.visitor.is_observer {
             true => Err(RpcError::new(codes::INVALID_REQUEST, "observers may only watch")),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses an agent that would have another one allowed more.
+    pub(super) fn may_set(&self, method: &str, params: &Json) -> Result<(), RpcError> {
+        #[derive(Default, Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        struct Params {
+            mode_id: Option<String>,
+        }
+        let mode = params.read::<Params>().unwrap_or_default().mode_id;
+        let is_modest = match method {
+            "session/set_mode" => {
+                mode.is_some() && Wishes { mode, ..Wishes::default() }.are_modest()
+            }
+            // What an option means is known to its agent alone.
+            method => !method.starts_with("session/set_") || method == "session/set_model",
+        };
+        match self.visitor.is_worker && !is_modest {
+            true => Err(RpcError::invalid_request("an agent cannot choose what may allow more")),
             false => Ok(()),
         }
     }

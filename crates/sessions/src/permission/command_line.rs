@@ -14,8 +14,9 @@ const SHELLS: [&str; 10] =
 /// They stand before a command and change nothing about what it is.
 const KEYWORDS: [&str; 9] = ["!", "if", "then", "elif", "else", "while", "until", "do", "coproc"];
 /// They run what stands behind them and their options.
-const AROUND: [&str; 38] = [
+const AROUND: [&str; 39] = [
     "env",
+    "jobs",
     "sudo",
     "doas",
     "su",
@@ -54,6 +55,8 @@ const AROUND: [&str; 38] = [
     "systemd-run",
     "dbus-run-session",
 ];
+/// What these make of a line is not told from the line.
+const ODD: [&str; 6] = ["$'", "$\"", "$@", "$*", "${@", "${*"];
 /// Lines in lines.
 const MAX_DEPTH: usize = 4;
 /// Words behind a program of that kind that may be where the command begins.
@@ -76,10 +79,27 @@ struct Search {
 
 impl Search {
     fn line(&mut self, line: &str, depth: usize) -> Option<()> {
-        // Letters that are written as numbers.
-        if line.contains("$'") && line.contains('\\') {
+        // Letters that are written as numbers, words that are put together, and arguments that
+        // become commands.
+        if ODD.iter().any(|odd| line.contains(odd)) {
             return None;
         }
+        let mut readings = vec![line.to_owned()];
+        if line.contains(['<', '>']) {
+            // In quotes it may be a line of its own.
+            let bare = line.replace(['\'', '"'], "");
+            readings.extend([without_redirections(line), without_redirections(&bare)]);
+        }
+        // `git {push,origin}`
+        if line.contains('{') && line.contains(',') {
+            let last = readings.last().map(|last| last.replace(['{', '}', ','], " "));
+            readings.extend(last);
+        }
+        readings.dedup();
+        readings.iter().try_for_each(|line| self.parts(line, depth))
+    }
+
+    fn parts(&mut self, line: &str, depth: usize) -> Option<()> {
         let (mut before, mut is_redirected) = (None, false);
         for part in line.split_inclusive(SEPARATORS) {
             let text = part.strip_suffix(SEPARATORS).unwrap_or(part);
@@ -125,6 +145,14 @@ impl Search {
                 self.push(program, rest.get(n..).unwrap_or_default())?;
             }
         }
+        // It takes its argument apart by rules of its own.
+        let is_split = |word: &String| {
+            let flags = word.strip_prefix('-').filter(|flags| !flags.starts_with('-'));
+            flags.is_some_and(|flags| flags.contains('S')) || word.starts_with("--s")
+        };
+        if program == "env" && rest.iter().any(is_split) {
+            return None;
+        }
         let is_shell = SHELLS.contains(&program);
         // Whatever is named so, or comes in.
         if program.contains(['*', '?', '[']) && program != "[" && program != "[["
@@ -150,6 +178,49 @@ impl Search {
         }
         Some(())
     }
+}
+
+/// The line without what leads its input and output elsewhere, which may stand between any two
+/// words: `git 2>/dev/null push`.
+fn without_redirections(line: &str) -> String {
+    let (mut out, mut quote) = (String::with_capacity(line.len()), None);
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None, '<' | '>') => {
+                // A number or a name of a file that is open stands before it.
+                let number = out.trim_end_matches(|c: char| c.is_ascii_digit() || c == '&').len();
+                let before = out.get(..number).unwrap_or_default();
+                if before.is_empty() || before.ends_with(char::is_whitespace) {
+                    out.truncate(number);
+                }
+                while chars.next_if(|c| "<>&|-".contains(*c)).is_some() {}
+                while chars.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
+                let mut inner = None;
+                while let Some(c) = chars
+                    .next_if(|c| inner.is_some() || !(c.is_whitespace() || ";&|()<>".contains(*c)))
+                {
+                    match (inner, c) {
+                        (None, '\'' | '"') => inner = Some(c),
+                        (Some(open), c) if c == open => inner = None,
+                        _ => {}
+                    }
+                }
+                out.push(' ');
+                continue;
+            }
+            (None, '\\') => {
+                out.push(c);
+                out.extend(chars.next());
+                continue;
+            }
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), c) if c == open => quote = None,
+            _ => {}
+        }
+        out.push(c);
+    }
+    out
 }
 
 /// `NAME=value` before a program.
@@ -229,7 +300,6 @@ mod tests {
             "bash --norc -c 'rm -f x'",
             "bash --rcfile f -c 'rm -f x'",
             "rbash -c 'rm -f x'",
-            "env --split-string='rm -f x'",
             "{rm,-f,x}",
             "trap 'rm -f x' EXIT",
             "flock f rm -f x",
@@ -243,6 +313,44 @@ mod tests {
         for line in ["echo rm", "ls rm -f x", "git rm x", "grep -c rm x", ""] {
             let found = commands_in(line).unwrap();
             assert!(!found.iter().any(|command| command.starts_with("rm")), "{line}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_stands_between_the_words_of_a_command_does_not_hide_it() {
+        for line in [
+            "git >/dev/null push",
+            "git 2>/dev/null push",
+            "git 2>&1 push",
+            "git &>/dev/null push",
+            "git <<<x push",
+            "git <<< 'a b' push",
+            "git </dev/null push",
+            "git >'a b' push",
+            "git >|o >>p push",
+            "git -C . >/dev/null push",
+            "sh -c 'git >/dev/null push'",
+            "git {push,origin}",
+            "git {push,}",
+            "jobs -x git push",
+            "git $(true) push; git push",
+        ] {
+            let found = commands_in(line).unwrap_or_default();
+            assert!(found.iter().any(|one| one.starts_with("git push")), "{line}: {found:?}");
+        }
+        for line in [
+            "git p$''ush",
+            "git p$\"\"ush",
+            "env -S'git push'",
+            "env -iS'git push'",
+            "env -S 'git\\_push'",
+            "env --split-string='git push'",
+            "sh -c '\"$@\"' -- git push",
+        ] {
+            assert_eq!(commands_in(line), None, "{line}");
+        }
+        for line in ["echo 'a > b'", "awk '{print $1}' f", "ls > out", "cat <<EOF\ntext\nEOF"] {
+            assert!(commands_in(line).is_some(), "{line}");
         }
     }
 

@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+mod named;
+
 /// Members of a tool's input that hold a path, as agents are known to name them.
-const PATH_MEMBERS: [&str; 14] = [
+const PATH_MEMBERS: [&str; 22] = [
     "path",
     "file_path",
     "filePath",
@@ -23,8 +25,18 @@ const PATH_MEMBERS: [&str; 14] = [
     "destination",
     "old_path",
     "new_path",
+    "oldPath",
+    "newPath",
+    "target",
+    "target_file",
+    "targetFile",
+    "uri",
+    "from",
+    "to",
 ];
-const COMMAND_MEMBERS: [&str; 3] = ["command", "cmd", "script"];
+const COMMAND_MEMBERS: [&str; 5] = ["command", "cmd", "script", "argv", "commands"];
+/// Where the input itself may stand one step further down.
+const INNER: [&str; 3] = ["input", "arguments", "params"];
 
 /// Calls of one turn that are remembered, and what they hold in all.
 const MAX_CALLS: usize = 512;
@@ -55,13 +67,15 @@ impl ToolFacts {
         let located = call["locations"].as_array().into_iter().flatten().map(|at| &at["path"]);
         let edited = call["content"].as_array().into_iter().flatten().map(|part| &part["path"]);
         let given = PATH_MEMBERS.iter().map(|member| &input[*member]);
-        for path in located.chain(edited).chain(given).filter_map(Value::as_str) {
-            if !self.paths.iter().any(|known| known == path) {
-                self.paths.push(path.to_owned());
+        let told = located.chain(edited).chain(given).filter_map(Value::as_str).map(str::to_owned);
+        for path in told.chain(named::paths(input)) {
+            let path = named::expanded(&path);
+            if !self.paths.contains(&path) {
+                self.paths.push(path);
             }
         }
-        let mut commands =
-            COMMAND_MEMBERS.iter().filter_map(|member| read_command(&input[*member]));
+        let inputs = std::iter::once(input).chain(INNER.iter().map(|inner| &input[*inner]));
+        let mut commands = inputs.filter_map(command_in);
         if let Some(command) = commands.next() {
             self.command = Some(command);
         }
@@ -106,6 +120,14 @@ impl KnownTools {
         self.n_bytes -= id.len() + facts.n_bytes();
         Some(facts)
     }
+}
+
+fn command_in(input: &Value) -> Option<String> {
+    let mut commands = COMMAND_MEMBERS.iter().filter_map(|member| read_command(&input[*member]));
+    let command = commands.next()?;
+    // Some have the program apart from its arguments.
+    let arguments = input["args"].as_array().map(|_| read_command(&input["args"]));
+    Some([Some(command), arguments.flatten()].into_iter().flatten().collect::<Vec<_>>().join(" "))
 }
 
 fn read_command(value: &Value) -> Option<String> {

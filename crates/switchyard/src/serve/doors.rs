@@ -11,10 +11,9 @@ use server::daemon::Daemon;
 use server::guard::Guard;
 use server::limits::HttpLimits;
 use server::listen::{Bound, Http, ListenError, Listener};
-use server::page_name::{Chosen, PageName};
+use server::page_name::PageName;
 use server::principal::Principal;
 use server::tls::{Inside, Tls};
-use server::tokens::Tokens;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -30,6 +29,8 @@ pub(crate) struct Doors {
     http: Vec<Bound>,
     /// By which browsers have the page, if not by its address.
     page_name: Option<PageName>,
+    /// Or the name at which it shall stay.
+    fixed_name: Option<String>,
     private: Bound,
     tcp: Vec<Bound>,
     unix: Vec<(PathBuf, Bound)>,
@@ -98,25 +99,34 @@ impl Doors {
             None => Bound::private_unix(&private_socket(run)).await,
         };
         let private = private.map_err(|error| cannot(&error))?;
-        Ok(Self { http, page_name: None, private, tcp, unix })
+        Ok(Self { http, page_name: None, fixed_name: None, private, tcp, unix })
     }
 
     /// Gives the page a name of its own, where others could have its address while no daemon
-    /// runs, and nobody said that they cannot.
+    /// runs, and nobody said that it shall stay there.
     pub(super) fn name_page(
         &mut self,
         wanted: &Wanted,
-        tokens: &Tokens,
         state: &Path,
-    ) -> anyhow::Result<Option<PageName>> {
-        if !self.http.iter().any(Bound::is_plain_localhost) || wanted.has_loopback_name() {
+    ) -> Result<Option<PageName>, Failure> {
+        if let Some(name) = wanted.loopback_name() {
+            self.fixed_name = Some(name.to_owned());
             return Ok(None);
         }
+        let addresses = self.http.iter().filter(|bound| !bound.has_tls()).map(Bound::local_addr);
+        let mut loopbacks = addresses.flatten().filter(|at| at.ip().to_canonical().is_loopback());
+        let Some(address) = loopbacks.next() else { return Ok(None) };
+        if !self.http.iter().any(Bound::is_plain_localhost) {
+            let ip = address.ip();
+            let why = format!("browsers cannot log in safely at {ip}: others can listen there too");
+            let hint = "listen on 127.0.0.1 or [::1], or use TLS";
+            return Err(Failure::new(ERROR, why).hint(format!(
+                "{hint}, or say `--allow-host {ip}` if this machine is yours alone"
+            )));
+        }
         let numbers: Option<Vec<_>> = self.http.iter().map(Bound::socket_number).collect();
-        let chosen = PageName::choose(state, &numbers.unwrap_or_default());
-        let Chosen { name, former } = chosen.context("the system gives no random bytes")?;
-        let kept: Vec<_> = [&name].into_iter().chain(&former).collect();
-        tokens.forget_logins_but_at(&kept).context("cannot use the tokens")?;
+        let name = PageName::choose(state, &numbers.unwrap_or_default());
+        let name = name.context("the system gives no random bytes")?;
         self.page_name = Some(name.clone());
         Ok(Some(name))
     }
@@ -130,8 +140,14 @@ impl Doors {
 
     /// Where the page is, for people.
     pub(super) fn page_base(&self) -> String {
-        match (&self.page_name, self.address()) {
-            (Some(name), Some((_, address))) => format!("http://{name}:{}", address.port()),
+        let scheme = |bound: &Bound| if bound.has_tls() { "https" } else { "http" };
+        match (&self.page_name, &self.fixed_name, self.address()) {
+            (Some(name), _, Some((_, address))) => format!("http://{name}:{}", address.port()),
+            (None, Some(name), Some((bound, address))) => {
+                let has_port = name.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
+                let port = if has_port { String::new() } else { format!(":{}", address.port()) };
+                format!("{}://{name}{port}", scheme(bound))
+            }
             _ => self.base(),
         }
     }
@@ -182,10 +198,10 @@ async fn inherited_http(
 ) -> Result<Vec<Bound>, ListenError> {
     let open = |listener| Bound::inherited_tcp(listener, tls.cloned(), forced);
     let mut bound = listeners.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    if let [only] = bound.as_slice()
-        && let Some(twin) = only.twin().await?
-    {
-        bound.push(twin);
+    match bound.as_slice() {
+        [only] => bound.extend(only.twin().await?),
+        [first, second] if first.is_twin_of(second) => {}
+        _ => return Err(ListenError::Several),
     }
     Ok(bound)
 }

@@ -104,17 +104,15 @@ fn the_address_of_the_connection_is_known_and_default_ports_may_be_left_out() {
 #[test]
 fn a_page_with_a_name_is_called_by_it() {
     let dir = tempfile::tempdir().unwrap();
-    let name = |n| PageName::choose(dir.path(), &[n]).unwrap().name;
+    let name = |n| PageName::choose(dir.path(), &[n]).unwrap();
     let (former, page) = (name(1), name(2));
     let at = local("127.0.0.1:7433");
     let called = |host: &str| {
         let called = ours().recognise(host, at, false, Some(&page))?;
         assert_eq!(called.host(), host);
-        Some(match called {
-            Called::Name(_) => "name",
-            Called::Address(_) => "address",
-            Called::FormerName(_) => "former",
-        })
+        let Called::Elsewhere { page: there, was_page, .. } = called else { return Some("name") };
+        assert_eq!(there, format!("{page}:7433"));
+        Some(if was_page == WasPage::Yes { "former" } else { "address" })
     };
     assert_eq!(called(&format!("{page}:7433")), Some("name"));
     assert_eq!(called(&format!("{former}:7433")), Some("former"));
@@ -133,7 +131,7 @@ fn a_page_with_a_name_is_called_by_it() {
     // Without a name of its own the page is where it is called.
     assert!(!ours().knows(&format!("{page}:7433"), at, false));
     let bare = ours().recognise("localhost:7433", at, false, None);
-    assert_eq!(bare, Some(Called::Name("localhost:7433")));
+    assert_eq!(bare, Some(Called::Here("localhost:7433")));
 }
 
 #[test]

@@ -5,10 +5,10 @@ async fn a_code_works_once() {
     let codes = Codes::default();
     let (one, two) = (codes.issue().unwrap(), codes.issue().unwrap());
     assert_ne!(one, two);
-    assert!(!codes.redeem("") && !codes.redeem("x"));
-    assert!(codes.redeem(&one));
-    assert!(!codes.redeem(&one));
-    assert!(codes.redeem(&two));
+    assert!(codes.redeem("").is_none() && codes.redeem("x").is_none());
+    assert_eq!(codes.redeem(&one), Some(Redeemed::New));
+    assert!(codes.redeem(&one).is_none());
+    assert_eq!(codes.redeem(&two), Some(Redeemed::New));
 }
 
 #[tokio::test]
@@ -18,7 +18,7 @@ async fn an_old_code_does_not_work() {
     for waiting in codes.waiting.lock().unwrap().iter_mut() {
         waiting.until = Instant::now();
     }
-    assert!(!codes.redeem(&code));
+    assert!(codes.redeem(&code).is_none());
 }
 
 #[tokio::test]
@@ -30,6 +30,14 @@ async fn few_codes_wait_at_a_time() {
         codes.issue().unwrap();
     }
     assert_eq!(codes.waiting.lock().unwrap().len(), MAX_CODES);
-    assert!(!codes.redeem(&first));
-    assert!(codes.redeem(&second));
+    assert!(codes.redeem(&first).is_none());
+    assert_eq!(codes.redeem(&second), Some(Redeemed::New));
+}
+
+#[test]
+fn a_code_of_a_login_is_good_for_that_login() {
+    let codes = Codes::default();
+    codes.take("made", "browser x");
+    assert_eq!(codes.redeem("made"), Some(Redeemed::Known("browser x".into())));
+    assert_eq!(codes.redeem("made"), None);
 }

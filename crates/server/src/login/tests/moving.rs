@@ -24,7 +24,7 @@ struct Tab {
 impl Daemon {
     /// With sockets that were never open before.
     fn start(dir: &tempfile::TempDir, n: u64) -> Self {
-        let name = PageName::choose(dir.path(), &[n]).unwrap().name;
+        let name = PageName::choose(dir.path(), &[n]).unwrap();
         let tokens = Tokens::open(dir.path()).unwrap();
         let settings = Settings { allow_hosts: vec!["yard.example".into()], ..Settings::default() };
         let guard = Guard::new(tokens, Routes::default().document("/"), &settings).unwrap();
@@ -106,7 +106,7 @@ async fn a_tab_comes_over_by_what_is_stored_nowhere() {
     for path in ["/v1/logout", "/v1/tokens", "/v1/login", "/v1/login/prove"] {
         let answer = second.as_tab(&tab, path, json!({})).await;
         assert_eq!(answer.status(), 401, "{path}");
-        assert_eq!(read(answer).await["type"], "urn:switchyard:problem:login-unproved", "{path}");
+        assert_eq!(read(answer).await["type"], "urn:switchyard:problem:page-moved", "{path}");
     }
     let elsewhere = Tab { host: second.host(), ..tab };
     let body = json!({ "nonce": "n" });
@@ -139,6 +139,69 @@ async fn a_tab_comes_over_by_what_is_stored_nowhere() {
     let there = second.log_in(&second.host(), &code).await.unwrap();
     assert_eq!(second.log_in(&second.host(), &code).await.err(), Some(401), "once");
     assert_eq!(second.as_tab(&there, "/v1/logout", json!({})).await.status(), 204);
+}
+
+/// Comes over as the page does.
+async fn come_over(daemon: &Daemon, tab: &Tab) -> Result<Tab, u16> {
+    let (key, way) = (sum(&tab.unstored), format!("{}>{}", tab.host, daemon.host()));
+    let asked = daemon.challenge(tab).await;
+    let nonce = asked["nonce"].as_str().unwrap();
+    let proved = proof(&key, Side::Page, &way, "n", nonce);
+    let body = json!({ "nonce": nonce, "proof": proved });
+    let moved = daemon.as_tab(tab, "/v1/login/move", body).await.status();
+    assert_eq!(moved, 204);
+    daemon.log_in(&daemon.host(), &proof(&key, Side::Code, &way, "n", nonce)).await
+}
+
+#[tokio::test]
+async fn a_tab_may_ask_for_a_proof_that_nobody_can_give_who_has_what_is_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let daemon = Daemon::start(&dir, 1);
+    let host = daemon.host();
+    let tab = daemon.log_in(&host, &daemon.login.new_code().unwrap()).await.unwrap();
+    for (by, secret, other) in
+        [("tab", &tab.unstored, &tab.secret), ("page", &tab.secret, &tab.unstored)]
+    {
+        let body = json!({ "nonce": "n", "by": by });
+        let asked = read(daemon.as_tab(&tab, "/v1/login/challenge", body).await).await;
+        let nonce = asked["nonce"].as_str().unwrap();
+        assert_eq!(asked["proof"], proof(&sum(secret), Side::Daemon, &host, "n", nonce), "{by}");
+        for (secret, status) in [(other, 401), (secret, 200)] {
+            let asked = json!({ "nonce": "n", "by": by });
+            let asked = read(daemon.as_tab(&tab, "/v1/login/challenge", asked).await).await;
+            let nonce = asked["nonce"].as_str().unwrap();
+            let proved = proof(&sum(secret), Side::Page, &host, "n", nonce);
+            let body = json!({ "nonce": nonce, "proof": proved, "by": by });
+            let answer = daemon.as_tab(&tab, "/v1/login/prove", body).await;
+            assert_eq!(answer.status(), status, "{by}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn all_tabs_of_a_login_come_over_also_past_daemons_that_they_never_met() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = Daemon::start(&dir, 1);
+    let tab = first.log_in(&first.host(), &first.login.new_code().unwrap()).await.unwrap();
+    let (_second, third) = (Daemon::start(&dir, 2), Daemon::start(&dir, 3));
+    let moved = come_over(&third, &tab).await.unwrap();
+    let other = come_over(&third, &tab).await.unwrap();
+    assert_eq!([&moved.cookie, &moved.secret], [&other.cookie, &other.secret], "one login");
+    let fourth = Daemon::start(&dir, 4);
+    for tab in [&tab, &moved, &other] {
+        let there = come_over(&fourth, tab).await.unwrap();
+        let asked = fourth.as_tab(&there, "/v1/login/challenge", json!({ "nonce": "n" })).await;
+        assert_eq!(asked.status(), 200);
+    }
+    let names = |login: &Login| login.guard.tokens().list().len();
+    assert_eq!(names(&fourth.login), 2, "the admin's, and one for all of them");
+    // One that is ended is ended everywhere.
+    let there = come_over(&fourth, &moved).await.unwrap();
+    assert_eq!(fourth.as_tab(&there, "/v1/logout", json!({})).await.status(), 204);
+    for tab in [&tab, &there] {
+        let asked = fourth.as_tab(tab, "/v1/login/challenge", json!({ "nonce": "n" })).await;
+        assert_eq!(asked.status(), 401);
+    }
 }
 
 #[tokio::test]

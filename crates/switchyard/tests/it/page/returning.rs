@@ -2,8 +2,8 @@
 
 use testkit::daemon::Daemon;
 
-use super::Visit;
 use super::talking::assert_clean;
+use super::{COMPOSER, Visit};
 
 /// Slow enough to be in the middle of, short enough to be on one screen.
 const STORY: &str = "slow 40 100";
@@ -88,4 +88,38 @@ async fn a_daemon_that_ends_and_comes_back_is_waited_for() {
     assert_eq!(visit.answer().await, logged);
     assert_eq!(visit.count(".row-prompt").await, 2);
     assert_eq!(visit.count(".row-end").await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_tabs_come_over_to_each_daemon_with_what_was_written() {
+    let visit = Visit::start().await;
+    let mut tabs = Vec::new();
+    for draft in ["first half", "second half"] {
+        if !tabs.is_empty() {
+            let tab = visit.browser.new_tab().await;
+            visit.browser.turn_to(&tab).await;
+        }
+        let session = visit.session().await;
+        visit.browser.type_into(COMPOSER, draft).await;
+        let open = visit.browser.tabs().await;
+        tabs.push((open.last().unwrap().clone(), session, draft));
+    }
+    let Visit { yard, mut daemon, browser } = visit;
+    let address = daemon.address().to_owned();
+    for _ in 0..2 {
+        daemon.kill9();
+        daemon = Daemon::start_command(&yard, yard.command(["serve", "--host", &address]));
+        for (tab, session, draft) in &tabs {
+            browser.turn_to(tab).await;
+            let there = daemon.page_url(&format!("/sessions/{session}"));
+            browser.until(&format!("location.href === {there:?}")).await;
+            let field = format!("document.querySelector({COMPOSER:?})?.value === {draft:?}");
+            browser.until(&field).await;
+        }
+    }
+    // All of it is one login.
+    let sent = daemon.client().get(daemon.url("/v1/tokens")).send().await.unwrap();
+    let tokens: serde_json::Value = sent.json().await.unwrap();
+    let logins = tokens.as_array().unwrap().iter().filter(|one| one["isBrowser"] == true);
+    assert_eq!(logins.count(), 1, "{tokens}");
 }

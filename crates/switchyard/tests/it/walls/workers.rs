@@ -73,11 +73,17 @@ async fn an_agent_lets_nobody_in_and_names_no_command() {
     assert!(scene.asks("POST", "/v1/sessions", &order).await.starts_with("403"));
     let order = json!({ "cwd": work, "agent": "demo", "permissions": "auto" });
     assert!(scene.asks("POST", "/v1/sessions", &order).await.starts_with("403"));
+    // Nor by a mode of the other agent's own.
+    let order = json!({ "cwd": work, "agent": "demo", "mode": "auto" });
+    assert!(scene.asks("POST", "/v1/sessions", &order).await.starts_with("403"));
     // What agents that use agents do is theirs to do, under their own name.
     let order = json!({ "cwd": work, "agent": "demo" });
     let made = scene.asks("POST", "/v1/sessions", &order).await;
     assert!(made.starts_with("201"), "{made}");
     assert!(made.contains(r#"\"madeBy\":\"worker\""#), "{made}");
+    let id = made.split(r#"\"id\":\""#).nth(1).and_then(|rest| rest.split('\\').next()).unwrap();
+    let path = format!("/v1/sessions/{id}");
+    assert!(scene.asks("PATCH", &path, &json!({ "mode": "auto" })).await.starts_with("403"));
     let tokens = scene.api.get("/v1/tokens").await.is(200).body;
     assert!(!tokens.to_string().contains("mine"), "{tokens}");
 }
@@ -90,9 +96,32 @@ async fn an_agent_makes_no_token_by_the_command_line_either() {
     for verb in ["add mine --role admin", "rotate admin", "show", "list"] {
         let line = format!("run env SWITCHYARD_HOME={home} {exe} token {verb}");
         let said = does(&scene.api, &scene.agent, &line).await;
-        assert!(said.contains("let nobody in") && !said.contains("sy_"), "{verb}: {said}");
+        assert!(said.contains("started by an agent") && !said.contains("sy_"), "{verb}: {said}");
     }
     assert_eq!(scene.api.get("/v1/tokens").await.is(200).body, before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_deletes_nothing_and_allows_nothing_by_the_command_line() {
+    let scene = Scene::start().await;
+    let before = scene.api.get("/v1/sessions").await.is(200).body["sessions"].clone();
+    let (exe, home) = (scene.api.yard.exe().display(), scene.api.yard.home().display());
+    let policy = scene.api.yard.work().join("all.toml");
+    std::fs::write(&policy, "").unwrap();
+    let policy = policy.display();
+    for verb in [
+        format!("sessions delete {} --yes", scene.agent),
+        "sessions prune --older-than 0 --yes".to_owned(),
+        "run demo --no-daemon --permissions auto hello".to_owned(),
+        format!("run demo --no-daemon --policy {policy} hello"),
+        "run demo --no-daemon --mode auto hello".to_owned(),
+    ] {
+        let line = format!("run env SWITCHYARD_HOME={home} {exe} {verb}");
+        let said = does(&scene.api, &scene.agent, &line).await;
+        assert!(said.contains("started by an agent"), "{verb}: {said}");
+    }
+    let after = scene.api.get("/v1/sessions").await.is(200).body["sessions"].clone();
+    assert_eq!(after.as_array().unwrap().len(), before.as_array().unwrap().len());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
