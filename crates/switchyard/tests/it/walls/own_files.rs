@@ -86,13 +86,19 @@ async fn those_of_other_daemons_are_closed_too() {
     other.env("XDG_STATE_HOME", &state).env("XDG_CONFIG_HOME", &config);
     assert!(other.output().unwrap().status.success());
     assert!(state.join("switchyard").exists());
+    // Nothing but a token was ever asked for there.
+    let mut third = yard.command(["token", "show"]);
+    third.env("SWITCHYARD_HOME", yard.work().join("ts"));
+    let secret = String::from_utf8(third.output().unwrap().stdout).unwrap();
+    assert!(secret.starts_with("sy_"), "{secret}");
     let api = Api::start_in(yard).await;
     let id = session(&api, json!({ "permissions": "auto" })).await;
     std::fs::rename(&state, api.yard.work().join("moved")).unwrap();
-    for path in ["xc/switchyard/switchyard.toml", "moved/switchyard/switchyard.db"] {
+    for path in ["xc/switchyard/switchyard.toml", "moved/switchyard/switchyard.db", "ts/token"] {
         let deed = format!("read {}/{path}", api.yard.work().display());
         let said = does(&api, &id, &deed).await;
-        assert!(said.contains("own") && !said.contains("secret"), "{path}: {said}");
+        let is_told = said.contains("secret") || said.contains(secret.trim());
+        assert!(said.contains("own") && !is_told, "{path}: {said}");
     }
 }
 
