@@ -2,7 +2,7 @@
 // cannot read, and the secret that this page shows beside it.
 import { askWhoIAm, forgetMe } from "./me";
 import { arrivedWith, isPageName, unpack } from "./moving";
-import { forgetPass, forgetTab, keepPass, type Given } from "./pass";
+import { forgetPass, keepPass, type Given } from "./pass";
 import { asProblem } from "./problem";
 import { request, requestJson } from "./request";
 import { forgetPageSecret, keepPageSecret } from "./secret";
@@ -48,7 +48,6 @@ export async function logOut(): Promise<void> {
   await request("/v1/logout", { method: "POST" });
   forgetPageSecret();
   forgetPass();
-  forgetTab();
   forgetMe();
 }
 
@@ -91,5 +90,7 @@ export function takeWanted(now = Date.now()): string {
 /** As the browser reads it: it drops tabs and line breaks. */
 function ownPath(path: string): string {
   const url = URL.parse(path, location.origin);
-  return path.startsWith("/") && url?.origin === location.origin ? url.pathname + url.search : "/";
+  if (!path.startsWith("/") || url?.origin !== location.origin) return "/";
+  // `/.//host` is a path here, and would be another host there.
+  return url.pathname.startsWith("//") ? "/" : url.pathname + url.search;
 }

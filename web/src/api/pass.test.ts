@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { createHash, createHmac } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { currentPass, forgetPass, forgetTab } from "./pass";
+import { currentPass, forgetPass } from "./pass";
 import { asProblem } from "./problem";
 import { onUnauthorized, request } from "./request";
 import { forgetPageSecret, keepPageSecret } from "./secret";
@@ -63,10 +63,10 @@ const problem = (code: string) => Response.json({ type: `urn:switchyard:problem:
 beforeEach(() => {
   keepPageSecret(SECRET);
   forgetPass();
-  forgetTab();
 });
 afterEach(() => {
   forgetPageSecret();
+  forgetPass();
   vi.unstubAllGlobals();
 });
 
@@ -102,6 +102,17 @@ test("who knows only what is stored cannot prove itself to a tab that was let in
   thief.tab = "sy_guess";
   expect(await request("/v1/secret").catch(asProblem)).toMatchObject({ code: "impostor" });
   expect(thief.passes).toEqual([]);
+});
+
+test("a tab that was let in asks for a proof though what is stored was removed", async () => {
+  new Daemon(SECRET);
+  await request("/v1/a");
+  forgetPageSecret();
+  forgetPass("pass0");
+  const other = new Daemon("sy_other");
+  other.tab = "sy_other";
+  expect(await request("/v1/secret").catch(asProblem)).toMatchObject({ code: "impostor" });
+  expect(other.heard.join()).not.toContain("secret");
 });
 
 test.each(["pagehide", "pageshow", "offline", "online", "resume"])("whoever is there after %s has to prove itself", async (kind) => {

@@ -25,7 +25,8 @@ let proving: Promise<string> | undefined;
 
 /** What is to be shown, at once if it is at hand; nothing if this browser is not logged in. */
 export function currentPass(): string | undefined | Promise<string> {
-  const secret = pageSecret();
+  // Whoever is at this address can empty what is stored; a tab that was let in does not forget it.
+  const secret = tabSecret ?? pageSecret();
   if (!secret) return undefined;
   if (pass) return pass;
   // One for all requests that need it now.
@@ -43,11 +44,6 @@ export function keepPass(given: Given): void {
   tabSecret = given.tabSecret;
 }
 
-/** Nobody is logged in here any more. */
-export function forgetTab(): void {
-  tabSecret = undefined;
-}
-
 // What was left, frozen or without a network may find somebody else there when it is back.
 for (const kind of ["pagehide", "pageshow", "freeze", "resume", "offline", "online"]) {
   if (typeof addEventListener === "function") addEventListener(kind, () => forgetPass(pass ?? ""));
@@ -55,11 +51,11 @@ for (const kind of ["pagehide", "pageshow", "freeze", "resume", "offline", "onli
 
 /**
  * The daemon does not know it any more, or may have gone: whoever is there now has to prove itself
- * before it is told anything.
+ * before it is told anything. Without one: nobody is logged in here any more.
  */
 export function forgetPass(stale?: string): void {
   if (stale === undefined || pass === stale) pass = undefined;
-  if (stale === undefined) proving = undefined;
+  if (stale === undefined) proving = tabSecret = undefined;
 }
 
 interface Challenge {
@@ -73,11 +69,12 @@ async function prove(secret: string): Promise<string> {
   const by = tabSecret === undefined ? "page" : "tab";
   const { nonce, proof, movedTo } = await ask<Challenge>("/v1/login/challenge", { nonce: ours, by });
   if (movedTo !== undefined) return await comeOver(movedTo, { ours, nonce, proof });
-  const key = sha256(bytesOf(tabSecret ?? secret));
+  const key = sha256(bytesOf(secret));
   const signed = { at: location.host.toLowerCase(), ours, nonce };
   if (proof !== proofOf(key, "daemon", signed)) throw impostor();
   const given = await ask<Given>("/v1/login/prove", { nonce, proof: proofOf(key, "page", signed), by });
-  keepPass(given);
+  // What the tab knows already is not changed by an answer.
+  keepPass({ pass: given.pass, tabSecret: tabSecret ?? given.tabSecret });
   return given.pass;
 }
 
