@@ -69,6 +69,10 @@ pub(super) fn commands_in(line: &str) -> Option<Vec<String>> {
     let mut search = Search { found: Vec::new(), bytes_left: MAX_BYTES };
     // A backslash before a line break joins two lines.
     search.line(&line.replace("\\\n", ""), MAX_DEPTH)?;
+    // But not at the end of a comment.
+    if line.contains("\\\n") {
+        search.line(&line.replace("\\\n", "\n"), MAX_DEPTH)?;
+    }
     Some(search.found)
 }
 
@@ -89,6 +93,10 @@ impl Search {
             // In quotes it may be a line of its own.
             let bare = line.replace(['\'', '"'], "");
             readings.extend([without_redirections(line), without_redirections(&bare)]);
+        }
+        // `A=$PWD git push`: a word that is made of something is still one word.
+        if line.contains('$') {
+            readings.push(line.replace("$(", "").replace(['$', ')'], ""));
         }
         // `git {push,origin}`
         if line.contains('{') && line.contains(',') {
@@ -189,18 +197,30 @@ fn without_redirections(line: &str) -> String {
         match (quote, c) {
             (None, '<' | '>') => {
                 // A number or a name of a file that is open stands before it.
-                let number = out.trim_end_matches(|c: char| c.is_ascii_digit() || c == '&').len();
+                if out.ends_with('&') {
+                    out.pop();
+                }
+                let number = out.trim_end_matches(|c: char| c.is_ascii_digit()).len();
                 let before = out.get(..number).unwrap_or_default();
                 if before.is_empty() || before.ends_with(char::is_whitespace) {
                     out.truncate(number);
                 }
-                while chars.next_if(|c| "<>&|-".contains(*c)).is_some() {}
+                let mut operator = String::new();
+                while let Some(c) = chars.next_if(|c| "<>&|-".contains(*c)) {
+                    operator.push(c);
+                }
+                // `2>&-` closes, and leads nowhere.
+                if operator.ends_with("&-") {
+                    out.push(' ');
+                    continue;
+                }
                 while chars.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
                 let mut inner = None;
                 while let Some(c) = chars
                     .next_if(|c| inner.is_some() || !(c.is_whitespace() || ";&|()<>".contains(*c)))
                 {
                     match (inner, c) {
+                        (None | Some('"'), '\\') => drop(chars.next()),
                         (None, '\'' | '"') => inner = Some(c),
                         (Some(open), c) if c == open => inner = None,
                         _ => {}
@@ -328,6 +348,14 @@ mod tests {
             "git </dev/null push",
             "git >'a b' push",
             "git >|o >>p push",
+            "git 2>&- push",
+            "git&>/dev/null push",
+            "git >/dev/null\\ x push",
+            "#\\\ngit push",
+            "A=$PWD git push",
+            "git -C \"$PWD\" push",
+            "git -C $(pwd) push",
+            "env A=$HOME git push",
             "git -C . >/dev/null push",
             "sh -c 'git >/dev/null push'",
             "git {push,origin}",
