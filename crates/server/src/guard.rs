@@ -37,7 +37,7 @@ pub use arrival::{Activity, Arrival, Busy, Peer};
 pub(crate) use caller::{CookieName, HostName, LoginCookies};
 use credentials::Presented;
 use failures::{Failures, Verdict};
-use host::{Called, Hosts, WasPage};
+use host::{Called, Hosts};
 use origin::{Origins, Page};
 pub(crate) use passes::{Passes, Side, proof};
 pub use routes::{BodyKind, BodyRule, Routes};
@@ -392,19 +392,19 @@ fn address(page: &str, parts: &Parts) -> Result<HeaderValue, Problem> {
 }
 
 /// Refuses to make anything of a login where others may have listened before us.
-fn check_elsewhere(parts: &Parts, page: &str, was_page: WasPage) -> Result<(), Problem> {
+fn check_elsewhere(parts: &Parts, page: &str, was_page: bool) -> Result<(), Problem> {
     let path = parts.uri.path();
     let is_login = parts.method == Method::POST && routes::LOGIN.contains(&path);
     match was_page {
         // A page that is still open there can come over, and do nothing else.
-        WasPage::Yes if MOVING.contains(&path) => Ok(()),
-        WasPage::Yes => Err(moved()),
-        WasPage::No if is_login || credentials::find(parts).is_cookies() => {
+        true if MOVING.contains(&path) => Ok(()),
+        true => Err(moved()),
+        false if is_login || credentials::find(parts).is_cookies() => {
             let why = "browsers log in at another name of the daemon, which is its alone";
             let remedy = format!("open http://{page}/; `switchyard token login` prints a link");
             Err(Problem::forbidden(why).remedy(remedy))
         }
-        WasPage::No => Ok(()),
+        false => Ok(()),
     }
 }
 

@@ -19,7 +19,8 @@ mod codes;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::{Deserialize, Serialize};
@@ -53,38 +54,54 @@ impl Login {
         self.codes.issue()
     }
 
-    /// The login that a request's cookie is of.
-    fn of(
-        &self,
-        arrival: &Arrival,
-        host: &str,
-        cookies: &LoginCookies,
-    ) -> Result<BrowserToken, Problem> {
-        self.guard.check_user(arrival)?;
-        let mut found = cookies.0.iter().filter_map(|one| self.guard.login_of(one, Some(host)));
-        match found.next() {
-            Some(login) => Ok(login),
-            None if cookies.0.is_empty() => Err(Problem::unauthorized()),
-            None => Err(self.guard.note_failure(&arrival.peer, "wrong cookie")),
-        }
-    }
-
     /// The page's nonce, if it has proved over it that it knows `key`.
     fn redeem(
         &self,
-        arrival: &Arrival,
-        known: &BrowserToken,
+        browser: &LoggedInBrowser,
         (key, address): (&Sum, &str),
         ProofRequest { nonce, proof, .. }: &ProofRequest,
     ) -> Result<String, Problem> {
-        let name = &known.principal.name;
-        let redeemed = self.guard.passes().redeem(name, key, address, nonce, proof);
-        redeemed.ok_or_else(|| self.guard.note_failure(&arrival.peer, "wrong proof of a page"))
+        let redeemed = self.guard.passes().redeem(browser.name(), key, address, nonce, proof);
+        let peer = &browser.arrival.peer;
+        redeemed.ok_or_else(|| self.guard.note_failure(peer, "wrong proof of a page"))
     }
 
-    /// The link that is printed for a person to open; `base` is like `http://127.0.0.1:7433`.
+    /// The link that is printed for a person to open; `base` is like
+    /// `http://NAME.localhost:7433`.
     pub fn new_link(&self, base: &str) -> Result<String, TokensError> {
         Ok(format!("{base}/login#code={}", self.new_code()?))
+    }
+}
+
+/// Whose cookie came with a request; it has not proved yet that it is our page.
+#[derive(Debug)]
+struct LoggedInBrowser {
+    arrival: Arrival,
+    /// As the page sees our address.
+    host: String,
+    token: BrowserToken,
+}
+
+impl LoggedInBrowser {
+    fn name(&self) -> &str {
+        &self.token.principal.name
+    }
+}
+
+impl FromRequestParts<Login> for LoggedInBrowser {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, login: &Login) -> Result<Self, Problem> {
+        let arrival = Arrival::from_request_parts(parts, login).await?;
+        let HostName(host) = HostName::from_request_parts(parts, login).await?;
+        let LoginCookies(cookies) = LoginCookies::from_request_parts(parts, login).await?;
+        let guard = &login.guard;
+        guard.check_user(&arrival)?;
+        match cookies.iter().find_map(|cookie| guard.login_of(cookie, Some(&host))) {
+            Some(token) => Ok(Self { arrival, host, token }),
+            None if cookies.is_empty() => Err(Problem::unauthorized()),
+            None => Err(guard.note_failure(&arrival.peer, "wrong cookie")),
+        }
     }
 }
 
@@ -228,18 +245,15 @@ async fn log_in(
 )]
 async fn challenge(
     State(login): State<Login>,
-    arrival: Arrival,
-    HostName(host): HostName,
-    cookies: LoginCookies,
+    browser: LoggedInBrowser,
     Body(ChallengeRequest { nonce, by }): Body<ChallengeRequest>,
 ) -> Result<Json<Challenge>, Problem> {
-    let known = login.of(&arrival, &host, &cookies)?;
-    let moved_to = login.guard.moved_to(&host);
+    let moved_to = login.guard.moved_to(&browser.host);
     let (key, address) = match &moved_to {
-        None => (by.key(&known.login), host),
-        Some(there) => (sum(&known.login.tab), way(&host, there)),
+        None => (by.key(&browser.token.login), browser.host.clone()),
+        Some(there) => (sum(&browser.token.login.tab), way(&browser.host, there)),
     };
-    let made = login.guard.passes().challenge(&known.principal.name, &key, &address, &nonce)?;
+    let made = login.guard.passes().challenge(browser.name(), &key, &address, &nonce)?;
     let (nonce, proof) =
         made.ok_or_else(|| Problem::bad_request("`nonce` is empty or too long"))?;
     Ok(Json(Challenge { nonce, proof, moved_to }))
@@ -272,15 +286,13 @@ fn way(from: &str, to: &str) -> String {
 )]
 async fn prove(
     State(login): State<Login>,
-    arrival: Arrival,
-    HostName(host): HostName,
-    cookies: LoginCookies,
+    browser: LoggedInBrowser,
     Body(proved): Body<ProofRequest>,
 ) -> Result<Json<Pass>, Problem> {
-    let known = login.of(&arrival, &host, &cookies)?;
-    login.redeem(&arrival, &known, (&proved.by.key(&known.login), &host), &proved)?;
-    let pass = login.guard.passes().issue(&known.principal.name)?;
-    Ok(Json(Pass { pass, tab_secret: known.login.tab }))
+    let key = proved.by.key(&browser.token.login);
+    login.redeem(&browser, (&key, &browser.host), &proved)?;
+    let pass = login.guard.passes().issue(browser.name())?;
+    Ok(Json(Pass { pass, tab_secret: browser.token.login.tab }))
 }
 
 /// Lets a tab log in where the page is now, by a code that is not sent: it is made as a proof is,
@@ -298,18 +310,15 @@ async fn prove(
 )]
 async fn come_over(
     State(login): State<Login>,
-    arrival: Arrival,
-    HostName(host): HostName,
-    cookies: LoginCookies,
+    browser: LoggedInBrowser,
     Body(proved): Body<ProofRequest>,
 ) -> Result<StatusCode, Problem> {
-    let known = login.of(&arrival, &host, &cookies)?;
-    let there = login.guard.moved_to(&host);
+    let there = login.guard.moved_to(&browser.host);
     let there = there.ok_or_else(|| Problem::conflict("not-moved", "the page has not moved"))?;
-    let (key, address) = (sum(&known.login.tab), way(&host, &there));
-    let nonce = login.redeem(&arrival, &known, (&key, &address), &proved)?;
+    let (key, address) = (sum(&browser.token.login.tab), way(&browser.host, &there));
+    let nonce = login.redeem(&browser, (&key, &address), &proved)?;
     let code = proof(&key, Side::Code, &address, &nonce, &proved.nonce);
-    login.codes.take(&code, &known.principal.name);
+    login.codes.take(&code, browser.name());
     Ok(StatusCode::NO_CONTENT)
 }
 

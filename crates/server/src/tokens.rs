@@ -2,10 +2,10 @@
 //!
 //! In: a state directory. Out: who a presented token is, and tokens made, listed, rotated
 //! and revoked. `token` holds the admin's own in plain, for the user's scripts to read;
-//! `tokens.json` holds all others as digests. Both are private files, and the verbs use them
-//! with or without a running daemon: whoever changes them, the daemon notices before the
-//! next request, and cuts open connections within a second. A file that cannot be trusted
-//! lets nobody in.
+//! `tokens.json` holds all others as digests, and of a browser's login the secret that its parts
+//! are made from. Both are private files, and the verbs use them with or without a running
+//! daemon: whoever changes them, the daemon notices before the next request, and cuts open
+//! connections within a second. A file that cannot be trusted lets nobody in.
 
 mod files;
 mod login;
@@ -28,7 +28,7 @@ use files::{Files, Stamps};
 pub use login::BrowserLogin;
 pub(crate) use login::mac;
 pub use record::TokenInfo;
-use record::{OfBrowser, Record};
+use record::{LoginSeed, Record};
 
 /// The name of the token in STATE/token.
 pub const ADMIN: &str = "admin";
@@ -174,7 +174,7 @@ impl Tokens {
         let mut tail = [0_u8; 6];
         getrandom::fill(&mut tail).map_err(TokensError::Entropy)?;
         let name = format!("{BROWSER}{}", URL_SAFE_NO_PAD.encode(tail));
-        let browser = OfBrowser { root: new_secret()?, is_at_page_name: place.is_some() };
+        let browser = LoginSeed { root: new_secret()?, is_at_page_name: place.is_some() };
         let made = browser.at(&name, place);
         self.change(|records| {
             let browsers = records.iter().filter(|record| record.is_browser()).count();
@@ -254,7 +254,7 @@ impl Tokens {
         cookie: &str,
         place: Option<&PageName>,
     ) -> Option<BrowserToken> {
-        let is_it = |browser: &OfBrowser| browser.has_cookie(cookie, place);
+        let is_it = |browser: &LoginSeed| browser.has_cookie(cookie, place);
         let (principal, browser) =
             self.find(|record| record.browser.as_ref().is_some_and(is_it))?;
         let login = browser?.at(&principal.name, place)?;
@@ -262,7 +262,7 @@ impl Tokens {
     }
 
     /// Every record is looked at, so that the time that it takes says nothing about the table.
-    fn find(&self, is_it: impl Fn(&Record) -> bool) -> Option<(Principal, Option<OfBrowser>)> {
+    fn find(&self, is_it: impl Fn(&Record) -> bool) -> Option<(Principal, Option<LoginSeed>)> {
         self.refresh();
         let live = self.live();
         let entry = live.entries.iter().filter(|entry| is_it(&entry.record)).last()?;

@@ -32,14 +32,8 @@ pub(super) enum Called<'a> {
     /// One at which browsers log in.
     Here(&'a str),
     /// One that others may have had before us, for programs with tokens; the page is at `page`.
-    Elsewhere { host: &'a str, page: String, was_page: WasPage },
-}
-
-/// Whether the page had a name before, and has tabs there that are still open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WasPage {
-    Yes,
-    No,
+    /// With `was_page` it had this name before, and has tabs there that are still open.
+    Elsewhere { host: &'a str, page: String, was_page: bool },
 }
 
 impl<'a> Called<'a> {
@@ -105,8 +99,8 @@ impl Hosts {
         match PageName::in_host(host) {
             Some(_) if !is_port_of(rest, local.port(), is_tls) => None,
             Some(name) if name == *page_name => Some(Called::Here(asked)),
-            Some(_) => Some(elsewhere(WasPage::Yes)),
-            None => is_own(asked, local, is_tls).then(|| elsewhere(WasPage::No)),
+            Some(_) => Some(elsewhere(true)),
+            None => is_own(asked, local, is_tls).then(|| elsewhere(false)),
         }
     }
 }

@@ -9,7 +9,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use super::record::OfBrowser;
+use super::record::LoginSeed;
 use super::{MARK, Sum, sum};
 use crate::page_name::PageName;
 
@@ -26,7 +26,7 @@ pub struct BrowserLogin {
     pub tab: String,
 }
 
-impl OfBrowser {
+impl LoginSeed {
     /// What it is where the page is called `place`; none where it is good for nothing.
     pub(super) fn at(&self, name: &str, place: Option<&PageName>) -> Option<BrowserLogin> {
         (self.is_at_page_name == place.is_some()).then(|| BrowserLogin {

@@ -21,12 +21,12 @@ pub(super) struct Record {
     pub(super) own_sessions: bool,
     /// Of a login; the digest is then that of what it is made of, and no token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) browser: Option<OfBrowser>,
+    pub(super) browser: Option<LoginSeed>,
 }
 
 /// What a login is made of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct OfBrowser {
+pub(super) struct LoginSeed {
     /// What a browser gets is made from this, for each name of the page anew.
     pub(super) root: String,
     /// Good at names that the page has for a while, and nowhere else; or the other way around.

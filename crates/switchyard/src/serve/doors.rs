@@ -27,10 +27,8 @@ use crate::outcome::{ERROR, Failure};
 pub(crate) struct Doors {
     /// At one address, or at both of this machine's.
     http: Vec<Bound>,
-    /// By which browsers have the page, if not by its address.
-    page_name: Option<PageName>,
-    /// Or the name at which it shall stay.
-    fixed_name: Option<String>,
+    /// By which browsers have the page, if not by its address; with a port or not.
+    page_host: Option<String>,
     private: Bound,
     tcp: Vec<Bound>,
     unix: Vec<(PathBuf, Bound)>,
@@ -99,7 +97,7 @@ impl Doors {
             None => Bound::private_unix(&private_socket(run)).await,
         };
         let private = private.map_err(|error| cannot(&error))?;
-        Ok(Self { http, page_name: None, fixed_name: None, private, tcp, unix })
+        Ok(Self { http, page_host: None, private, tcp, unix })
     }
 
     /// Gives the page a name of its own, where others could have its address while no daemon
@@ -110,7 +108,7 @@ impl Doors {
         state: &Path,
     ) -> Result<Option<PageName>, Failure> {
         if let Some(name) = wanted.loopback_name() {
-            self.fixed_name = Some(name.to_owned());
+            self.page_host = Some(name.to_owned());
             return Ok(None);
         }
         let addresses = self.http.iter().filter(|bound| !bound.has_tls()).map(Bound::local_addr);
@@ -127,34 +125,30 @@ impl Doors {
         let numbers: Option<Vec<_>> = self.http.iter().map(Bound::socket_number).collect();
         let name = PageName::choose(state, &numbers.unwrap_or_default());
         let name = name.context("the system gives no random bytes")?;
-        self.page_name = Some(name.clone());
+        self.page_host = Some(name.to_string());
         Ok(Some(name))
     }
 
     /// Where HTTP is, for programs.
     pub(super) fn base(&self) -> String {
-        let Some((first, address)) = self.address() else { return String::new() };
-        let scheme = if first.has_tls() { "https" } else { "http" };
-        format!("{scheme}://{address}")
+        self.url(|address| address.to_string())
     }
 
     /// Where the page is, for people.
     pub(super) fn page_base(&self) -> String {
-        let scheme = |bound: &Bound| if bound.has_tls() { "https" } else { "http" };
-        match (&self.page_name, &self.fixed_name, self.address()) {
-            (Some(name), _, Some((_, address))) => format!("http://{name}:{}", address.port()),
-            (None, Some(name), Some((bound, address))) => {
-                let has_port = name.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
-                let port = if has_port { String::new() } else { format!(":{}", address.port()) };
-                format!("{}://{name}{port}", scheme(bound))
-            }
-            _ => self.base(),
-        }
+        let Some(host) = &self.page_host else { return self.base() };
+        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
+        self.url(|address| match has_port {
+            true => host.clone(),
+            false => format!("{host}:{}", address.port()),
+        })
     }
 
-    fn address(&self) -> Option<(&Bound, SocketAddr)> {
-        let first = self.http.first()?;
-        Some((first, first.local_addr()?))
+    fn url(&self, host: impl Fn(SocketAddr) -> String) -> String {
+        let Some(first) = self.http.first() else { return String::new() };
+        let Some(address) = first.local_addr() else { return String::new() };
+        let scheme = if first.has_tls() { "https" } else { "http" };
+        format!("{scheme}://{}", host(address))
     }
 
     pub(super) fn tcp_addresses(&self) -> Vec<String> {

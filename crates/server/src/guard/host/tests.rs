@@ -112,7 +112,7 @@ fn a_page_with_a_name_is_called_by_it() {
         assert_eq!(called.host(), host);
         let Called::Elsewhere { page: there, was_page, .. } = called else { return Some("name") };
         assert_eq!(there, format!("{page}:7433"));
-        Some(if was_page == WasPage::Yes { "former" } else { "address" })
+        Some(if was_page { "former" } else { "address" })
     };
     assert_eq!(called(&format!("{page}:7433")), Some("name"));
     assert_eq!(called(&format!("{former}:7433")), Some("former"));
