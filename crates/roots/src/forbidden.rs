@@ -78,7 +78,12 @@ impl Forbidden {
         self.names(&real) || !self.is_open(&real) && real.ancestors().filter_map(id_of).any(is_one)
     }
 
-    /// The same by the name alone, of a path that holds no links.
+    /// Whether one of them is below `path`, which holds no links.
+    pub fn is_below(&self, path: &Path) -> bool {
+        self.0.paths.iter().any(|one| one.starts_with(path))
+    }
+
+    /// [`Self::covers`] by the name alone, of a path that holds no links.
     pub(crate) fn names(&self, real: &Path) -> bool {
         self.0.paths.iter().any(|path| real.starts_with(path)) && !self.is_open(real)
     }

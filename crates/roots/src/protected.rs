@@ -193,25 +193,38 @@ fn path_in_git_dir(root: &Path, path: &Path) -> bool {
     })
 }
 
-/// As git itself tells.
+/// As git itself tells; `HEAD` may be a link to a branch that is not there yet.
 fn is_git_dir(dir: &Path) -> bool {
-    dir.join("HEAD").is_file() && dir.join("objects").is_dir() && dir.join("refs").is_dir()
+    let has_all = || dir.join("objects").is_dir() && dir.join("refs").is_dir();
+    let head = dir.join("HEAD").symlink_metadata();
+    head.is_ok_and(|head| !head.is_dir()) && (has_all() || dir.join(COMMON_DIR).is_file())
 }
 
+/// In a worktree's own directory: where hooks and configuration are.
+const COMMON_DIR: &str = "commondir";
+
 /// Directories of git's with another name that belong to one session's directory, relative to it:
-/// of a bare repository, and where a file in the place of `.git` leads.
+/// of a bare repository, here or one step down, and where files in the place of `.git` and of
+/// `commondir` lead.
 fn git_dirs(root: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    if is_git_dir(root) {
-        found.push(PathBuf::new());
-    }
+    let Ok(root) = root.canonicalize() else { return Vec::new() };
+    let below = root.read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut found: Vec<PathBuf> =
+        below.chain([root.clone()]).filter(|dir| is_git_dir(dir)).collect();
     let led = std::fs::read_to_string(root.join(".git")).ok();
     let led = led.as_deref().and_then(|text| text.trim().strip_prefix("gitdir: "));
-    let led = led.and_then(|dir| root.join(dir).canonicalize().ok());
-    let led =
-        led.and_then(|dir| Some(dir.strip_prefix(root.canonicalize().ok()?).ok()?.to_owned()));
-    found.extend(led);
-    found
+    found.extend(led.map(|dir| root.join(dir)));
+    let common = |dir: &PathBuf| {
+        let text = std::fs::read_to_string(dir.join(COMMON_DIR)).ok()?;
+        Some(dir.join(text.trim()))
+    };
+    found.extend(found.iter().chain([&root.join(".git")]).filter_map(common).collect::<Vec<_>>());
+    let real = found.iter().filter_map(|dir| dir.canonicalize().ok());
+    let mut inside: Vec<PathBuf> =
+        real.filter_map(|dir| Some(dir.strip_prefix(&root).ok()?.to_owned())).collect();
+    inside.sort();
+    inside.dedup();
+    inside
 }
 
 /// The places of one session's directory that a command in a sandbox must leave alone, relative
@@ -230,7 +243,7 @@ pub fn sandboxed_places(root: &Path) -> Vec<(PathBuf, bool)> {
             }
         }
     }
-    for dir in git_dirs(root) {
+    for dir in git_dirs(root).iter().filter(|dir| *dir != Path::new(".git")) {
         found.extend(GIT_PARTS.iter().map(|part| (dir.join(part), true)));
     }
     found.extend(AT_HOME.iter().filter(|_| is_home).map(|place| (PathBuf::from(place), true)));
@@ -272,6 +285,21 @@ mod tests {
         assert!(is_protected(&bare, &bare.join("hooks/update")));
         assert!(is_protected(&root, &bare.join("config")), "further down, too");
         assert!(sandboxed_places(&bare).contains(&("hooks".into(), true)));
+        assert!(sandboxed_places(&root).contains(&("bare/hooks".into(), true)), "one step down");
+        std::fs::remove_file(bare.join("HEAD")).unwrap();
+        std::os::unix::fs::symlink("refs/heads/none", bare.join("HEAD")).unwrap();
+        assert!(is_protected(&root, &bare.join("config")), "no branch yet");
+
+        let worktree = root.join("bare/worktrees/w");
+        std::fs::create_dir_all(&worktree).unwrap();
+        std::fs::write(worktree.join("HEAD"), "ref: refs/heads/w").unwrap();
+        std::fs::write(worktree.join("commondir"), "../..\n").unwrap();
+        assert!(is_protected(&worktree, &worktree.join("config.worktree")));
+        std::fs::create_dir_all(root.join("other/.git")).unwrap();
+        std::fs::create_dir_all(root.join("other/deep/down")).unwrap();
+        std::fs::write(root.join("other/.git/commondir"), "../deep/down\n").unwrap();
+        let places = sandboxed_places(&root.join("other"));
+        assert!(places.contains(&("deep/down/hooks".into(), true)), "{places:?}");
         // What leads out of the session's directory is not its own.
         std::fs::write(work.join(".git"), "gitdir: ../bare\n").unwrap();
         assert!(!sandboxed_places(&work).iter().any(|(place, _)| place.starts_with("..")));

@@ -9,6 +9,7 @@
 
 mod book;
 mod brief;
+mod command_glob;
 mod command_line;
 mod question;
 mod rules;
@@ -95,6 +96,11 @@ impl Decider {
         Self::detailed("switchyard", "its own files are closed to every session")
     }
 
+    /// What is not looked at may be anything.
+    fn cut() -> Self {
+        Self::detailed("switchyard", "it names more paths than are looked at")
+    }
+
     pub(crate) fn rule(rule: &Rule) -> Self {
         Self { rule: Some(rule.place()), ..Self::detailed("rule", rule.name()) }
     }
@@ -128,6 +134,9 @@ impl Policy {
     pub(crate) fn judge_by_rules(&self, shared: &Rules, question: &Question) -> Option<Verdict> {
         if question.is_forbidden {
             return Some(Verdict::Deny(Decider::forbidden()));
+        }
+        if question.is_cut {
+            return Some(Verdict::Deny(Decider::cut()));
         }
         rules::judge(shared.all().iter().chain(self.rules.all()), question)
     }

@@ -147,6 +147,8 @@ pub(crate) fn load(path: Option<&Path>, may_be_missing: bool) -> Result<Config> 
     if let Some(path) = path {
         path.clone_into(&mut home.config);
     }
+    // One that is still to be made is noted by whoever makes it.
+    home.note();
     let mut written = toml::Table::new();
     let file = match std::fs::read_to_string(&home.config) {
         Ok(text) => {

@@ -26,6 +26,7 @@ pub(crate) const ADAPTER_VERB: &str = "adapter";
 pub(crate) fn open_log(config: &Config) -> Result<Arc<dyn EventLog>, Failure> {
     check_private(&config.home.state)?;
     let log = SqliteLog::open(&config.home.state, config.store_options())?;
+    config.home.note();
     for lost in log.lost_sessions() {
         crate::terminal::say(&format!(
             "switchyard: session {} ({} events) is missing from the log; \
@@ -56,7 +57,6 @@ fn check_private(dir: &Path) -> Result<(), Failure> {
 /// The log, swept of what an earlier crash left, ready to run sessions.
 pub(crate) async fn open_yard(config: &Config) -> Result<Yard, Failure> {
     let log = open_log(config)?;
-    config.home.note();
     sweep(config).await;
     let setup = WorkerSetup {
         keeper_exe: own_exe(),

@@ -34,6 +34,8 @@ pub struct Question {
     pub roots: Vec<PathBuf>,
     /// It is about something that no session touches.
     pub is_forbidden: bool,
+    /// It names more paths than are looked at.
+    pub is_cut: bool,
 }
 
 const READING_KINDS: [&str; 3] = ["read", "search", "think"];
@@ -54,10 +56,10 @@ impl Question {
         let params: Params = serde_json::from_str(params).unwrap_or_default();
         let mut facts = known.cloned().unwrap_or_default();
         facts.learn(&params.tool_call);
-        let ToolFacts { title, kind, paths, command, is_for_a_person } = facts;
+        let ToolFacts { title, kind, paths, command, is_for_a_person, is_cut } = facts;
         let base = roots.first().cloned().unwrap_or_default();
-        let paths = paths.iter().map(|path| path.strip_prefix("file://").unwrap_or(path));
-        let mut paths: Vec<PathBuf> = paths.flat_map(|path| resolved(&base.join(path))).collect();
+        let mut paths: Vec<PathBuf> =
+            paths.iter().flat_map(|path| resolved(&base.join(path))).collect();
         paths.sort();
         paths.dedup();
         Self {
@@ -70,13 +72,18 @@ impl Question {
             is_for_a_person,
             roots: roots.to_vec(),
             is_forbidden: false,
+            is_cut,
         }
     }
 
     /// Notes whether a path is in one of the `forbidden` directories.
     #[must_use]
     pub fn beside(mut self, forbidden: &Forbidden) -> Self {
-        self.is_forbidden = self.paths.iter().any(|path| forbidden.covers(path));
+        let is_taken_along = |path: &Path| {
+            ["delete", "move"].contains(&self.kind.as_str()) && forbidden.is_below(path)
+        };
+        let is_touched = |path: &PathBuf| forbidden.covers(path) || is_taken_along(path);
+        self.is_forbidden = self.paths.iter().any(is_touched);
         self
     }
 

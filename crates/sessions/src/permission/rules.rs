@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
 
+use super::command_glob::CommandGlob;
 use super::command_line::commands_in;
 use super::{Decider, Question, Verdict};
 
@@ -24,7 +25,7 @@ pub struct Rule {
     action: Action,
     kinds: Option<Vec<String>>,
     paths: Option<Vec<PathGlob>>,
-    commands: Option<Vec<GlobMatcher>>,
+    commands: Option<Vec<CommandGlob>>,
     agents: Option<Vec<String>>,
 }
 
@@ -58,6 +59,13 @@ pub enum RuleError {
     Pattern { rule: String, glob: String, why: String },
     #[error("rule {rule} has an empty list `{list}`: it would never apply")]
     EmptyList { rule: String, list: &'static str },
+}
+
+impl RuleError {
+    fn pattern(rule: &str, glob: &str, why: &globset::Error) -> Self {
+        let (rule, glob) = (rule.to_owned(), glob.to_owned());
+        Self::Pattern { rule, glob, why: why.to_string() }
+    }
 }
 
 #[derive(Deserialize)]
@@ -174,7 +182,10 @@ impl Rule {
             globs.iter().map(|glob| PathGlob::new(glob, &name)).collect::<Result<_, _>>()
         });
         let commands = entry.commands.map(|globs| {
-            globs.iter().map(|glob| glob_matcher(glob, false, &name)).collect::<Result<_, _>>()
+            let pattern = |glob: &String| {
+                CommandGlob::new(glob).map_err(|error| RuleError::pattern(&name, glob, &error))
+            };
+            globs.iter().map(pattern).collect::<Result<_, _>>()
         });
         Ok(Self {
             place: RulePlace { file: None, index: index + 1 },
@@ -214,16 +225,17 @@ impl Rule {
         }
     }
 
-    fn applies_to_command(&self, globs: &[GlobMatcher], question: &Question) -> bool {
+    fn applies_to_command(&self, globs: &[CommandGlob], question: &Question) -> bool {
         let Some(command) = &question.command else { return false };
-        let matches = |line: &str| globs.iter().any(|glob| glob.is_match(line));
+        let is_it = |line: &str| globs.iter().any(|glob| glob.is_match(line));
+        let may_be = |line: &str| globs.iter().any(|glob| glob.may_match(line));
         match self.action {
-            Action::Allow => !command.contains(SHELL_MAGIC) && matches(command.trim()),
+            Action::Allow => !command.contains(SHELL_MAGIC) && is_it(command.trim()),
             Action::Ask | Action::Deny => {
-                // `rm *` is also about an `rm` whose arguments are not to be seen, `rm${IFS}x`.
-                let is_about = |one: &String| matches(one) || matches(&format!("{one} "));
+                // `rm *` is also about an `rm` without arguments.
+                let is_about = |one: &String| may_be(one) || may_be(&format!("{one} "));
                 let found = commands_in(command);
-                matches(command.trim()) || found.is_none_or(|found| found.iter().any(is_about))
+                is_it(command.trim()) || found.is_none_or(|found| found.iter().any(is_about))
             }
         }
     }
@@ -252,7 +264,9 @@ impl PathGlob {
         while let Some(rest) = relative.strip_prefix("./") {
             relative = rest;
         }
-        Ok(Self { glob: glob_matcher(relative, true, rule)?, is_absolute })
+        let glob = GlobBuilder::new(relative).literal_separator(true).build();
+        let glob = glob.map_err(|error| RuleError::pattern(rule, relative, &error))?;
+        Ok(Self { glob: glob.compile_matcher(), is_absolute })
     }
 
     fn is_match(&self, path: &Path, roots: &[PathBuf]) -> bool {
@@ -262,13 +276,4 @@ impl PathGlob {
         let below = |root: &PathBuf| path.strip_prefix(root).is_ok_and(|p| self.glob.is_match(p));
         roots.iter().any(below)
     }
-}
-
-fn glob_matcher(glob: &str, is_path: bool, rule: &str) -> Result<GlobMatcher, RuleError> {
-    let built = GlobBuilder::new(glob).literal_separator(is_path).build();
-    built.map(|glob| glob.compile_matcher()).map_err(|error| RuleError::Pattern {
-        rule: rule.to_owned(),
-        glob: glob.to_owned(),
-        why: error.to_string(),
-    })
 }

@@ -46,6 +46,40 @@ fn modes_answer_what_no_rule_does() {
 }
 
 #[test]
+fn what_takes_our_own_directories_along_is_about_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let own = dir.path().join("a/state");
+    std::fs::create_dir_all(&own).unwrap();
+    let forbidden = roots::Forbidden::new([own.clone()]);
+    let is_denied = |kind: &str, path: &std::path::Path| {
+        let call = json!({"kind": kind, "rawInput": {"path": path}});
+        let question = question(&call).beside(&forbidden);
+        matches!(
+            Policy { mode: Mode::Auto, ..Policy::default() }.judge(&question),
+            Verdict::Deny(_)
+        )
+    };
+    for kind in ["read", "edit", "delete", "move"] {
+        assert!(is_denied(kind, &own.join("token")), "{kind}");
+    }
+    for kind in ["delete", "move"] {
+        assert!(is_denied(kind, &dir.path().join("a")), "{kind}");
+        assert!(!is_denied(kind, &dir.path().join("b")), "{kind}");
+    }
+    assert!(!is_denied("search", dir.path()));
+}
+
+#[test]
+fn a_question_that_names_too_much_is_denied() {
+    let many: Vec<String> = (0..2000).map(|n| format!("/tmp/{n}")).collect();
+    let call = json!({"kind": "read", "rawInput": {"paths": many}});
+    for mode in [Mode::Auto, Mode::AcceptEdits, Mode::ReadOnly, Mode::Ask] {
+        assert_eq!(judge("", mode, &call), "deny", "{mode:?}");
+        assert_eq!(judge("[[rules]]\naction = \"allow\"", mode, &call), "deny", "{mode:?}");
+    }
+}
+
+#[test]
 fn accepting_edits_does_not_mean_places_that_run_things_later() {
     for path in [
         ".git/hooks/pre-commit",

@@ -3,7 +3,7 @@
 //! Read from updates and permission requests of the agent, each of which may say a part of it.
 //! Bounded: an agent chooses how much it says, and its calls are kept until the turn ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
 
@@ -51,6 +51,8 @@ pub struct ToolFacts {
     pub command: Option<String>,
     /// The model asks the user something.
     pub is_for_a_person: bool,
+    /// It names more paths than are looked at.
+    pub is_cut: bool,
 }
 
 impl ToolFacts {
@@ -68,7 +70,9 @@ impl ToolFacts {
         let edited = call["content"].as_array().into_iter().flatten().map(|part| &part["path"]);
         let given = PATH_MEMBERS.iter().map(|member| &input[*member]);
         let told = located.chain(edited).chain(given).filter_map(Value::as_str).map(str::to_owned);
-        for path in told.chain(named::paths(input)) {
+        let named = named::paths(input);
+        self.is_cut |= named.is_cut;
+        for path in told.chain(named.paths) {
             let path = named::expanded(&path);
             if !self.paths.contains(&path) {
                 self.paths.push(path);
@@ -87,11 +91,12 @@ impl ToolFacts {
     }
 }
 
-/// The calls of a turn. One that has no room is not remembered: then only what is said with the
-/// question counts.
+/// The last calls of a turn.
 #[derive(Debug, Default)]
 pub(crate) struct KnownTools {
     calls: BTreeMap<String, ToolFacts>,
+    /// The oldest first.
+    order: VecDeque<String>,
     n_bytes: usize,
 }
 
@@ -100,11 +105,17 @@ impl KnownTools {
         let before = self.forget(id);
         let mut facts = before.unwrap_or_default();
         facts.learn(call);
-        let n_bytes = id.len() + facts.n_bytes();
-        if self.calls.len() < MAX_CALLS && self.n_bytes + n_bytes <= MAX_BYTES {
-            self.n_bytes += n_bytes;
-            self.calls.insert(id.to_owned(), facts);
+        if id.len() + facts.n_bytes() > MAX_BYTES {
+            facts = ToolFacts { is_cut: true, ..ToolFacts::default() };
         }
+        let n_bytes = id.len() + facts.n_bytes();
+        while self.calls.len() >= MAX_CALLS || self.n_bytes + n_bytes > MAX_BYTES {
+            let Some(oldest) = self.order.front().cloned() else { return };
+            self.forget(&oldest);
+        }
+        self.n_bytes += n_bytes;
+        self.order.push_back(id.to_owned());
+        self.calls.insert(id.to_owned(), facts);
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&ToolFacts> {
@@ -117,6 +128,7 @@ impl KnownTools {
 
     fn forget(&mut self, id: &str) -> Option<ToolFacts> {
         let facts = self.calls.remove(id)?;
+        self.order.retain(|one| one != id);
         self.n_bytes -= id.len() + facts.n_bytes();
         Some(facts)
     }
@@ -169,6 +181,10 @@ mod tests {
         for n in 0..1000 {
             tools.learn(&format!("call {n}"), &json!({}));
         }
-        assert_eq!(tools.calls.len(), MAX_CALLS);
+        assert_eq!((tools.calls.len(), tools.order.len()), (MAX_CALLS, MAX_CALLS));
+        assert!(tools.get("call 999").is_some() && tools.get("call 0").is_none());
+        let huge = json!({ "rawInput": { "command": "x".repeat(MAX_BYTES + 1) } });
+        tools.learn("huge", &huge);
+        assert!(tools.get("huge").is_some_and(|facts| facts.is_cut && facts.command.is_none()));
     }
 }

@@ -35,58 +35,106 @@ const IN_PATCHES: [&str; 8] = [
     "rename to ",
     "rename from ",
 ];
-const MAX_DEPTH: usize = 6;
-const MAX_PATHS: usize = 256;
+/// Values in each other, also where one is written as the text of another.
+const MAX_DEPTH: usize = 64;
+const MAX_PATHS: usize = 1024;
 const MAX_PATH_BYTES: usize = 4096;
 
-pub(super) fn paths(input: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    look(input, MAX_DEPTH, &mut found);
-    found
+/// What a tool's input names.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) paths: Vec<String>,
+    /// There is more than is looked at.
+    pub(super) is_cut: bool,
 }
 
-/// A path as the file system has it: without `~`, `$HOME` and `file://`.
+pub(super) fn paths(input: &Value) -> Named {
+    let mut named = Named::default();
+    named.look(input, MAX_DEPTH);
+    named
+}
+
+/// A path as the file system has it: without `~`, `$HOME` and `file:`.
 pub(super) fn expanded(path: &str) -> String {
-    let path = path.strip_prefix("file://").unwrap_or(path);
-    let below = ["~/", "$HOME/", "${HOME}/"].iter().find_map(|home| path.strip_prefix(home));
+    if let Some(url) = path.strip_prefix("file:") {
+        let behind_host = url.strip_prefix("//").map(|rest| match rest.find('/') {
+            Some(at) => rest.split_at(at).1,
+            None => rest,
+        });
+        return percent_decoded(behind_host.unwrap_or(url));
+    }
+    let own_name = std::env::var("USER").map(|name| format!("~{name}/")).unwrap_or_default();
+    let homes = ["~/", "$HOME/", "${HOME}/", &own_name];
+    let below = homes.iter().filter(|home| !home.is_empty()).find_map(|at| path.strip_prefix(*at));
     match (below, std::env::home_dir()) {
         (Some(below), Some(home)) => home.join(below).to_string_lossy().into_owned(),
         _ => path.to_owned(),
     }
 }
 
-fn look(value: &Value, depth: usize, found: &mut Vec<String>) {
-    match value {
-        _ if depth == 0 || found.len() >= MAX_PATHS => {}
-        Value::String(text) if is_path(text) => found.push(text.clone()),
-        Value::String(text) => found.extend(in_patch(text).take(MAX_PATHS)),
-        Value::Array(values) => values.iter().for_each(|value| look(value, depth - 1, found)),
-        Value::Object(members) => {
-            for (name, value) in members {
-                if is_path(name) {
-                    found.push(name.clone());
-                }
-                if !TEXTS.contains(&name.as_str()) {
-                    look(value, depth - 1, found);
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let digits = behind.get(..2).filter(|_| *first == b'%');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        rest = byte.map_or(behind, |_| behind.get(2..).unwrap_or_default());
+        bytes.push(byte.unwrap_or(*first));
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+impl Named {
+    fn look(&mut self, value: &Value, depth: usize) {
+        if depth == 0 || self.is_cut {
+            self.is_cut = true;
+            return;
+        }
+        match value {
+            Value::String(text) if is_path(text) => self.push(text),
+            Value::String(text) if text.trim_start().starts_with(['{', '[', '"']) => {
+                match serde_json::from_str(text) {
+                    Ok(inner) => self.look(&inner, depth - 1),
+                    Err(_) => in_patch(text).for_each(|path| self.push(path)),
                 }
             }
+            Value::String(text) => in_patch(text).for_each(|path| self.push(path)),
+            Value::Array(values) => values.iter().for_each(|value| self.look(value, depth - 1)),
+            Value::Object(members) => {
+                for (name, value) in members {
+                    if is_path(name) {
+                        self.push(name);
+                    }
+                    if !TEXTS.contains(&name.as_str()) {
+                        self.look(value, depth - 1);
+                    }
+                }
+            }
+            _ => {}
         }
-        _ => {}
+    }
+
+    fn push(&mut self, path: &str) {
+        match self.paths.len() < MAX_PATHS {
+            true => self.paths.push(path.to_owned()),
+            false => self.is_cut = true,
+        }
     }
 }
 
 fn is_path(text: &str) -> bool {
-    let starts = ["/", "./", "../", "~/", "$HOME/", "${HOME}/", "file://"];
+    let starts = ["/", "./", "../", "~", "$HOME/", "${HOME}/", "file:"];
     text.len() <= MAX_PATH_BYTES
         && !text.contains('\n')
         && starts.iter().any(|start| text.starts_with(start))
 }
 
-fn in_patch(text: &str) -> impl Iterator<Item = String> {
+fn in_patch(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| {
         let path = IN_PATCHES.iter().find_map(|start| line.strip_prefix(start))?.trim();
         let path = path.strip_prefix("a/").or(path.strip_prefix("b/")).unwrap_or(path);
-        (!path.is_empty() && path.len() <= MAX_PATH_BYTES).then(|| path.to_owned())
+        (!path.is_empty() && path.len() <= MAX_PATH_BYTES).then_some(path)
     })
 }
 
@@ -108,29 +156,40 @@ mod tests {
             json!({ "patch": "*** Begin Patch\n*** Update File: /etc/passwd\n@@\n" }),
             json!({ "patch": "--- /etc/passwd\n+++ /etc/passwd\n" }),
             json!({ "uri": "file:///etc/passwd" }),
+            json!({ "uri": "file:/etc/passwd" }),
+            json!({ "uri": "file://localhost/etc/passwd" }),
+            json!({ "uri": "file:///etc/%70asswd" }),
+            json!({ "in": "{\"a\":[\"/etc/passwd\"]}" }),
+            (0..40).fold(json!("/etc/passwd"), |inner, _| json!([inner])),
             json!("/etc/passwd"),
         ] {
-            let found: Vec<_> = paths(&input).iter().map(|path| expanded(path)).collect();
+            let found: Vec<_> = paths(&input).paths.iter().map(|path| expanded(path)).collect();
             assert!(found.contains(&"/etc/passwd".to_owned()), "{input}: {found:?}");
         }
         let home = std::env::home_dir().unwrap().join("x").display().to_string();
         for path in ["~/x", "$HOME/x", "${HOME}/x"] {
-            assert_eq!(paths(&json!({ "a": path })), [path]);
+            assert_eq!(paths(&json!({ "a": path })).paths, [path]);
             assert_eq!(expanded(path), home);
         }
         for text in [
             json!({ "content": "/etc/passwd", "new_string": "/etc/passwd", "command": "/bin/ls" }),
             json!({ "note": "see /etc/passwd", "many": "/a\n/b" }),
         ] {
-            assert_eq!(paths(&text), Vec::<String>::new(), "{text}");
+            assert_eq!(paths(&text), Named::default(), "{text}");
         }
     }
 
     #[test]
-    fn what_is_found_is_bounded() {
-        let many: Vec<_> = (0..10_000).map(|n| format!("/{n}")).collect();
-        assert!(paths(&json!({ "a": many })).len() <= MAX_PATHS);
+    fn what_is_found_is_bounded_and_says_so() {
+        let many = |n: usize| json!({ "a": (0..n).map(|n| format!("/{n}")).collect::<Vec<_>>() });
+        assert!(!paths(&many(MAX_PATHS)).is_cut);
+        let more = paths(&many(MAX_PATHS + 1));
+        assert!(more.is_cut && more.paths.len() == MAX_PATHS);
+        let patch = (0..=MAX_PATHS).map(|n| format!("+++ {n}\n")).collect::<String>();
+        assert!(paths(&json!({ "patch": patch })).is_cut);
         let deep = (0..100).fold(json!("/deep"), |inner, _| json!([inner]));
-        assert!(paths(&deep).is_empty());
+        assert!(paths(&deep).is_cut);
+        let in_text = (0..8).fold(json!("/deep"), |inner, _| json!([inner.to_string()]));
+        assert_eq!(paths(&in_text).paths, ["/deep"]);
     }
 }

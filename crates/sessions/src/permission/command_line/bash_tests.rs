@@ -1,0 +1,159 @@
+//! What a real bash runs is found.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use proptest::prelude::*;
+
+use super::tests::is_about;
+
+/// Says in a file that it was asked to push.
+const GIT: &str = r#"#!/bin/sh
+while :; do case "$1" in -C|-c) shift 2;; -*) shift;; *) break;; esac; done
+[ "$1" = push ] && : > "$PUSHED"
+exit 0
+"#;
+/// Lines that push, to be changed.
+const PUSHING: &[&str] = &[
+    "git push",
+    "git -C . push",
+    "echo a; git push",
+    "x=push; git $x",
+    "sh -c 'git push'",
+    "env A=1 git push",
+    "echo push | xargs git",
+    "echo $(git push)",
+    "echo \"`git push`\"",
+    "cat <<A\na\nA\ngit push",
+    "cat <<A\n$(git push)\nA",
+    "if true; then git push; fi",
+    "case a in a) git push;; esac",
+    "git {push,a}",
+    "eval git push",
+    "f() { git push; }; f",
+    "cat <(git push)",
+    "git >f push 2>&1",
+    "(git push)",
+    "bash -c \"git 'push'\"",
+];
+const PIECES: &[&str] = &[
+    "git",
+    "push",
+    "'",
+    "\"",
+    "$",
+    "$x",
+    "\\",
+    " ",
+    "{",
+    ",",
+    "}",
+    ">",
+    ">f ",
+    "<f ",
+    "<",
+    "2>&1",
+    "(",
+    ")",
+    "`",
+    ";",
+    "|",
+    "&",
+    "&>f ",
+    "\n",
+    "eval ",
+    "sh -c ",
+    "env ",
+    "xargs ",
+    "$(",
+    "${x:-",
+    "<<A",
+    "\nA\n",
+    "# ",
+    "$'",
+    "..",
+    "*",
+    "?",
+    "[",
+    "]",
+    "x=",
+    "=",
+    "<<<a ",
+    "{fd}>f ",
+    "((",
+    "))",
+    "-C ",
+    "!",
+    "$((1",
+    "$@",
+    "\t",
+    "\\\n",
+    "[[ ",
+    " ]]",
+    "case a in a) ",
+    "esac",
+    "function ",
+];
+
+fn is_pushed(line: &str, dir: &Path) -> bool {
+    let pushed = dir.join("pushed");
+    let status = Command::new("/bin/sh")
+        .args(["-c", "ulimit -t 5 -f 100; exec \"$BASH_AT\" -c \"$1\"", "sh", line])
+        .env_clear()
+        .env("PATH", dir.join("bin"))
+        .env("BASH_AT", dir.join("bin/bash"))
+        .env("PUSHED", &pushed)
+        .env("FUNCNEST", "8")
+        .current_dir(dir.join("work"))
+        .stdin(Stdio::null())
+        // Whatever is left in the background has it, so that it is waited for.
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output();
+    status.unwrap();
+    fs::remove_file(&pushed).is_ok()
+}
+
+fn place() -> Option<tempfile::TempDir> {
+    let dir = tempfile::tempdir().unwrap();
+    let bin = dir.path().join("bin");
+    fs::create_dir_all(&bin).unwrap();
+    fs::create_dir_all(dir.path().join("work")).unwrap();
+    fs::write(bin.join("git"), GIT).unwrap();
+    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    for program in ["bash", "sh", "env", "xargs", "cat"] {
+        let found = ["/bin", "/usr/bin"].map(|bin| Path::new(bin).join(program));
+        symlink(found.iter().find(|path| path.exists())?, bin.join(program)).unwrap();
+    }
+    is_pushed("git push", dir.path()).then_some(dir)
+}
+
+proptest! {
+    #[test]
+    fn what_bash_runs_is_found(
+        line in prop::sample::select(PUSHING),
+        changes in prop::collection::vec(
+            (any::<prop::sample::Index>(), prop::sample::select(PIECES), any::<bool>()), 0..6,
+        ),
+    ) {
+        // Without bash there is nothing to compare with.
+        let Some(dir) = place() else { return Ok(()) };
+        let mut line: Vec<char> = line.chars().collect();
+        for (at, piece, is_in_place) in changes {
+            let at = at.index(line.len() + 1);
+            let until = (at + usize::from(is_in_place)).min(line.len());
+            line.splice(at..until, piece.chars());
+        }
+        let line: String = line.into_iter().collect();
+        if is_pushed(&line, dir.path()) {
+            prop_assert!(is_about("git push*", &line), "{:?}", line);
+        }
+    }
+
+    #[test]
+    fn no_line_is_too_odd_to_be_read(line in "[ -~\n\\PC]{0,200}") {
+        let _ = super::commands_in(&line);
+    }
+}

@@ -1,0 +1,318 @@
+//! Commands are found however they are written, and others are left alone.
+
+use super::super::command_glob::CommandGlob;
+use super::commands_in;
+
+/// Whether a rule about `glob` is about the line.
+pub(super) fn is_about(glob: &str, line: &str) -> bool {
+    let glob = CommandGlob::new(glob).unwrap();
+    let found = commands_in(line);
+    found.is_none_or(|found| {
+        found.iter().any(|one| glob.may_match(one) || glob.may_match(&format!("{one} ")))
+    })
+}
+
+fn assert_found(glob: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(is_about(glob, line), "{line}: {:?}", commands_in(line));
+    }
+}
+
+fn assert_left_alone(glob: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(!is_about(glob, line), "{line}: {:?}", commands_in(line));
+    }
+}
+
+#[test]
+fn programs_around_a_command_do_not_hide_it() {
+    assert_found(
+        "rm -f x*",
+        &[
+            "rm -f x",
+            "/bin/rm -f x",
+            "bash -c rm -f x",
+            "bash -c 'rm -f x'",
+            "bash -c -o pipefail 'rm -f x'",
+            "bash -eo pipefail -c 'rm -f x'",
+            "sh -lc \"rm -f x\"",
+            "/usr/bin/env rm -f x",
+            "env -i A=1 rm -f x",
+            "A=1 B=2 rm -f x",
+            "sudo -u me rm -f x",
+            "timeout 5 rm -f x",
+            "nice -n 5 /bin/rm -f x",
+            "eval 'rm -f x'",
+            "eval rm '-f x'",
+            "bash -c \"sh -c 'rm -f x'\"",
+            "busybox rm -f x",
+            "find . -exec rm -f x",
+            "find a b c d e f g h i j k l m n o p q r s t -exec rm -f x",
+            "env a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1 a=1 rm -f x",
+            "time -p rm -f x",
+            "a+=b rm -f x",
+            "a[0]=1 rm -f x",
+            "bash -c -- 'rm -f x'",
+            "sh -c -e 'rm -f x'",
+            "bash --norc -c 'rm -f x'",
+            "bash --rcfile f -c 'rm -f x'",
+            "rbash -c 'rm -f x'",
+            "trap 'rm -f x' EXIT",
+            "flock f rm -f x",
+            "flock f -c 'rm -f x'",
+            "fakeroot rm -f x",
+            "x86_64 rm -f x",
+            "ssh-agent rm -f x",
+            "compgen -C 'rm -f x'",
+            "split --filter='rm -f x' f",
+            "watch 'rm -f x'",
+            "su -c 'rm -f x' me",
+        ],
+    );
+    assert_left_alone(
+        "rm*",
+        &[
+            "echo rm",
+            "ls rm -f x",
+            "git rm x",
+            "grep -c rm x",
+            "",
+            "echo 'a; rm -f x'",
+            "echo a#b # rm x",
+            "cargo test -- 'a && rm b'",
+        ],
+    );
+}
+
+#[test]
+fn a_command_is_found_wherever_it_stands_in_a_line() {
+    assert_found(
+        "rm -f x*",
+        &[
+            "true && rm -f x",
+            "true & rm -f x",
+            "a | rm -f x",
+            "a\nrm -f x",
+            "echo $(rm -f x)",
+            "echo \"a $(rm -f x) b\"",
+            "echo `rm -f x`",
+            "echo \"`rm -f x`\"",
+            "echo `a \\`rm -f x\\``",
+            "echo ${a:-$(rm -f x)}",
+            "echo $(( $(rm -f x) ))",
+            "cat <(rm -f x)",
+            "a 2> >(rm -f x)",
+            "(a; (rm -f x))",
+            "if true; then rm -f x; fi",
+            "for i in a; do rm -f x; done",
+            "case a in a) rm -f x;; esac",
+            "echo $(case a in a) rm -f x;; esac)",
+            "f() { rm -f x; }; f",
+            "function f { rm -f x; }",
+            "{ rm -f x; }",
+            "! rm -f x",
+            "cat <<A\n'\nA\nrm -f x",
+            "cat <<-A\n'\n\tA\nrm -f x",
+            "cat <<'A B'\n'\nA B\nrm -f x",
+            "cat <<A <<B\n'\nA\n'\nB\nrm -f x",
+            "bash <<A\nrm -f x\nA",
+            "echo $(cat <<A\n)'\nA\n); rm -f x",
+            "cat <<A\nit's $(rm -f x)\nA",
+            "ssh h <<A\nit's\nrm -f x\nA",
+            "echo '((' <<b\n'\nb\nrm -f x",
+            "((a<<b))\nx='\nb))\n'; rm -f x",
+            "# it's\nrm -f x",
+            "#\\\nrm -f x",
+        ],
+    );
+    assert_left_alone(
+        "rm*",
+        &["cat <<A\nremove it's\nA\nls", "echo $((1+2))", "a=$(ls) && echo \"it's $a\""],
+    );
+}
+
+#[test]
+fn spelling_does_not_hide_a_command() {
+    assert_found(
+        "rm -f x*",
+        &["'rm' -f x", "r\\m -f x", "r''m \"-f\" x", "rm \\\n-f x", "r\\\nm -f x", "$\"rm\" -f x"],
+    );
+    assert_found(
+        "git push*",
+        &[
+            "git p$''ush",
+            "git p$\"\"ush",
+            "git pus{h..h}",
+            "git pus{h,}",
+            "git {push,origin}",
+            "git {\"push\",'a b'}",
+            "git {$(echo push),x}",
+            "{git,push}",
+            "{git,-C,.,push}",
+            "g{i,i}t push",
+            "git pus?",
+            "git pus[h]",
+            "gi* push",
+            "$x push",
+            "$x git push",
+            "\"$x\" push",
+            "git $x push",
+            "git $x",
+            "git \"$x\"",
+            "git${IFS}push",
+            "git $(echo push)",
+            "git `echo push`",
+            "x=push; git $x",
+            "f() { git \"$@\"; }; f push",
+            "HOME='git push '; $HOME/x",
+            "$X/bin/git push",
+        ],
+    );
+    assert_left_alone(
+        "git push*",
+        &[
+            "$HOME/.cargo/bin/cargo test",
+            "\"$X\"/bin/cargo push",
+            "echo $x",
+            "cargo test $x",
+            "git commit -m \"$x\"",
+            "git status *.rs",
+            "mkdir -p a/{b,c}",
+            "git stash show stash@{0}",
+            "ls ${x%.*}",
+        ],
+    );
+}
+
+#[test]
+fn what_stands_between_the_words_of_a_command_does_not_hide_it() {
+    assert_found(
+        "git push*",
+        &[
+            "git >/dev/null push",
+            "git 2>/dev/null push",
+            "git 2>&1 push",
+            "git &>/dev/null push",
+            "git &>>o push",
+            "git <<<x push",
+            "git <<< 'a b' push",
+            "git <<<\"a\"\\ \"b\" push",
+            "git </dev/null push",
+            "git >'a b' push",
+            "git >|o >>p push",
+            "git 2>&- push",
+            "git&>/dev/null push",
+            "git >/dev/null\\ x push",
+            "git {x}<f push",
+            "git {x}>&- push",
+            "git 2> >(cat) push",
+            "git > >(cat) push",
+            "git >$(echo f) push",
+            "git <>f push",
+            ">/dev/null git push",
+            "2>&1 git push",
+            "< f git push",
+            "a=1 >o b=2 git push",
+            "A=$PWD git push",
+            "git -C \"$PWD\" push",
+            "git -C $(pwd) push",
+            "env A=$HOME git push",
+            "git -C . >/dev/null push",
+            "sh -c 'git >/dev/null push'",
+            "jobs -x git push",
+        ],
+    );
+    assert_left_alone(
+        "git push*",
+        &["echo 'a > b'", "awk '{print $1}' f", "ls > out", "cat <<EOF\ntext\nEOF", "a 2>&1 | b"],
+    );
+}
+
+#[test]
+fn options_before_a_command_of_a_program_do_not_hide_it() {
+    assert_found(
+        "git push*",
+        &[
+            "git push",
+            "git -C . push",
+            "git -C. push",
+            "git -c a.b=c --no-pager push origin",
+            "git --git-dir x --work-tree y push",
+            "git --git-dir=x push",
+            "sudo git -C / push",
+            "/usr/lib/git-core/git-push origin",
+            "git -C $x origin",
+        ],
+    );
+    assert_left_alone(
+        "git push*",
+        &[
+            "git log push",
+            "git log --grep push",
+            "git add -- push",
+            "git -C push status",
+            "git -C \"$x\" status",
+            "git -C \"$PWD\" status",
+        ],
+    );
+    assert_found("docker rm*", &["docker -H x rm y", "docker --debug rm y"]);
+}
+
+#[test]
+fn names_that_a_program_reads_may_be_the_command() {
+    assert_found(
+        "git push*",
+        &[
+            "echo push | xargs git",
+            "xargs -I{} git {} < f",
+            "xargs -I% % push",
+            "xargs -I % git %",
+            "echo git | xargs -I{} {} push",
+            "parallel git ::: push",
+            "find . -exec git {} ';'",
+            "find . -ok {} push ';'",
+        ],
+    );
+    assert_left_alone(
+        "git push*",
+        &[
+            "ls | xargs grep push",
+            "find . -exec cat {} +",
+            "ls | xargs -I{} cp {} d",
+            "xargs -n 1 ls",
+        ],
+    );
+}
+
+#[test]
+fn what_cannot_be_told_is_not_passed_over() {
+    let long = ["env ".repeat(10_000), "bash -c ".repeat(10_000), "sudo ".repeat(9) + "rm x"];
+    for line in long.iter().map(String::as_str).chain([
+        "$'\\x72m' x",
+        "echo 'rm x' | sh",
+        "echo 'rm x' | sh -x",
+        "bash < f",
+        "bash /dev/stdin <<< 'rm x'",
+        ". <(echo rm x)",
+        "source /dev/stdin",
+        "sh -c \"a $x\"",
+        "eval \"a $x\"",
+        "sh -c '\"$@\"' -- rm x",
+        "env -S'rm x'",
+        "env -iS'rm x'",
+        "env -S 'rm\\_x'",
+        "env --split-string='rm x'",
+        "echo 'a",
+        "echo \"a",
+        "echo ${a",
+        "echo `a",
+        "cat <<$x\nx",
+    ]) {
+        assert!(is_about("rm x", line), "{}: {:?}", line.len(), commands_in(line));
+    }
+    for deep in ["$(", "\"$(", "${a:-", "("] {
+        assert!(is_about("rm x", &deep.repeat(100_000)), "{deep}");
+    }
+    assert!(commands_in("[ -f x ] && [[ -f y ]]").is_some());
+    assert_eq!(commands_in(&"a;".repeat(100_000)).unwrap().len(), 100_000);
+}
