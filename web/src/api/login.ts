@@ -38,7 +38,7 @@ function openAnew(code: string): void {
 
 /** Goes where a link leads that was pasted into a page of another name. */
 export function follow(text: string): boolean {
-  const link = URL.parse(text.trim());
+  const link = urlOf(text.trim());
   if (!link || link.host === location.host || !isPageName(link.host)) return false;
   location.assign(link);
   return true;
@@ -89,8 +89,16 @@ export function takeWanted(now = Date.now()): string {
 
 /** As the browser reads it: it drops tabs and line breaks. */
 function ownPath(path: string): string {
-  const url = URL.parse(path, location.origin);
+  const url = urlOf(path, location.origin);
   if (!path.startsWith("/") || url?.origin !== location.origin) return "/";
   // `/.//host` is a path here, and would be another host there.
   return url.pathname.startsWith("//") ? "/" : url.pathname + url.search;
+}
+
+function urlOf(text: string, base?: string): URL | undefined {
+  try {
+    return new URL(text, base);
+  } catch {
+    return undefined;
+  }
 }

@@ -3,7 +3,7 @@
 // To a browser the other name is another site: it has neither the login nor what was written here
 // and not sent. Both go along behind the `#`, which is sent to nobody. What is stored for all tabs
 // of this name stays: somebody else may have written it while the daemon was away.
-import { allDrafts, keepDraft } from "../views/session/drafts";
+import { allDrafts, keepDraft } from "../session/drafts";
 import { currentTheme, setTheme } from "../parts/theme";
 import { ownNames, rememberOwnName } from "./people";
 import { unreachable } from "./problem";

@@ -134,6 +134,20 @@ test("a login that the daemon does not know any more is over", async () => {
   stop();
 });
 
+test("that a login is over is no proof to a tab that was let in", async () => {
+  const daemon = new Daemon(SECRET);
+  await request("/v1/a");
+  forgetPass("pass0");
+  daemon.isKnown = false;
+  const shutOut = vi.fn();
+  const stop = onUnauthorized(shutOut);
+  expect(await request("/v1/a").catch(asProblem)).toMatchObject({ code: "impostor", status: 0 });
+  expect(shutOut).not.toHaveBeenCalled();
+  daemon.isKnown = true;
+  await request("/v1/a");
+  stop();
+});
+
 test("who is not logged in proves nothing", async () => {
   forgetPageSecret();
   const daemon = new Daemon(SECRET);

@@ -10,7 +10,7 @@
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { arrivalAt, isPageName, leaveFor } from "./moving";
-import { Problem, problemOf, unreachable } from "./problem";
+import { asProblem, Problem, problemOf, unreachable } from "./problem";
 import { pageSecret } from "./secret";
 
 // Who has a proof to give has it at hand.
@@ -67,7 +67,12 @@ interface Challenge {
 async function prove(secret: string): Promise<string> {
   const ours = textOf(crypto.getRandomValues(new Uint8Array(32)));
   const by = tabSecret === undefined ? "page" : "tab";
-  const { nonce, proof, movedTo } = await ask<Challenge>("/v1/login/challenge", { nonce: ours, by });
+  const challenge = ask<Challenge>("/v1/login/challenge", { nonce: ours, by });
+  const { nonce, proof, movedTo } = await challenge.catch((error: unknown) => {
+    // That this login is over is no proof; whoever has the address can say it.
+    if (tabSecret !== undefined && asProblem(error).status === 401) throw impostor();
+    throw error;
+  });
   if (movedTo !== undefined) return await comeOver(movedTo, { ours, nonce, proof });
   const key = sha256(bytesOf(secret));
   const signed = { at: location.host.toLowerCase(), ours, nonce };
@@ -116,8 +121,8 @@ function proofOf(key: Uint8Array, side: "daemon" | "page" | "code", signed: { at
 function impostor(): Problem {
   return new Problem({
     type: "urn:switchyard:page:impostor",
-    title: "what answers here is not the daemon that you logged in to",
-    remedy: "load the page again if you have logged in anew; otherwise see what listens at this address",
+    title: "what answers here does not know this login",
+    remedy: "load the page again if you have logged in anew or out; otherwise see what listens at this address",
   });
 }
 

@@ -15,7 +15,7 @@ import { Button, IconButton } from "../../parts/Button";
 import { accept, type Suggestion } from "../../session/completion";
 import type { SlashCommand } from "../../session/items";
 import { AttachedList } from "./AttachedList";
-import { draftOf, keepDraft } from "./drafts";
+import { draftOf, keepDraft } from "../../session/drafts";
 import { Suggestions } from "./Suggestions";
 import { Unsent } from "./Unsent";
 import type { useAttachments } from "./useAttachments";
