@@ -6,129 +6,18 @@
 //! more. What a script, an alias or a program does is not seen.
 
 mod lexer;
+mod programs;
 
 use lexer::{Word, lex};
+use programs::{
+    AROUND, FIND_ACTIONS, KEYWORDS, OF_LINES, OPTIONS_OF_GIT, OPTIONS_OF_XARGS, OTHER_SHELLS,
+    READERS, SHELLS,
+};
 
 pub(super) use lexer::ANYTHING;
 
-/// They run a line that is one of their arguments, or what comes in.
-const SHELLS: [&str; 11] =
-    ["sh", "bash", "rbash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh"];
-/// They stand before a command and change nothing about what it is.
-const KEYWORDS: [&str; 9] = ["!", "if", "then", "elif", "else", "while", "until", "do", "coproc"];
-/// They run what stands behind them and their options.
-const AROUND: [&str; 56] = [
-    "builtin",
-    "busybox",
-    "bwrap",
-    "catchsegv",
-    "chroot",
-    "chrt",
-    "command",
-    "dbus-run-session",
-    "doas",
-    "env",
-    "exec",
-    "faketime",
-    "fakeroot",
-    "find",
-    "firejail",
-    "flock",
-    "gdb",
-    "i386",
-    "ionice",
-    "jobs",
-    "linux32",
-    "linux64",
-    "ltrace",
-    "nice",
-    "nohup",
-    "nsenter",
-    "numactl",
-    "parallel",
-    "perf",
-    "pkexec",
-    "prlimit",
-    "proot",
-    "proxychains",
-    "rlwrap",
-    "runuser",
-    "setarch",
-    "setpriv",
-    "setsid",
-    "ssh-agent",
-    "start-stop-daemon",
-    "stdbuf",
-    "strace",
-    "sudo",
-    "systemd-inhibit",
-    "systemd-run",
-    "taskset",
-    "time",
-    "timeout",
-    "toybox",
-    "unbuffer",
-    "uname26",
-    "unshare",
-    "valgrind",
-    "x86_64",
-    "xargs",
-    "xvfb-run",
-];
-/// They run a line that is one of their arguments, or all of them.
-const OF_LINES: [&str; 16] = [
-    "compgen",
-    "complete",
-    "entr",
-    "eval",
-    "fc",
-    "flock",
-    "mapfile",
-    "parallel",
-    "readarray",
-    "runuser",
-    "script",
-    "split",
-    "ssh",
-    "su",
-    "trap",
-    "watch",
-];
-/// They run what they read.
-const READERS: [&str; 2] = [".", "source"];
-/// What git takes before its command, with a value behind it.
-const OPTIONS_OF_GIT: [&str; 8] = [
-    "-C",
-    "-c",
-    "--attr-source",
-    "--config-env",
-    "--git-dir",
-    "--namespace",
-    "--super-prefix",
-    "--work-tree",
-];
-/// What `xargs` takes before its command, with a value behind it.
-const OPTIONS_OF_XARGS: [&str; 13] = [
-    "-a",
-    "-d",
-    "-E",
-    "-I",
-    "-L",
-    "-n",
-    "-P",
-    "-s",
-    "--arg-file",
-    "--delimiter",
-    "--max-args",
-    "--max-chars",
-    "--max-procs",
-];
-/// Behind these `find` has a command.
-const FIND_ACTIONS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 /// Lines in lines.
 const MAX_DEPTH: usize = 4;
-/// Words behind a program that may be where its command begins.
-const MAX_STARTS: usize = 16;
 /// What is looked at in all, with lines in lines counted again.
 const MAX_BYTES: usize = 8 << 20;
 
@@ -194,8 +83,8 @@ impl Search {
             return Some(());
         };
         let program = first.text.rsplit('/').next().unwrap_or_default();
-        // Any program may be there.
-        if first.may_split || program.contains(ANYTHING) {
+        // Any program may be there; `=git` is one to zsh.
+        if first.may_split || program.contains(ANYTHING) || program.starts_with('=') {
             return None;
         }
         self.push(program, rest)?;
@@ -207,9 +96,10 @@ impl Search {
             None if program == "git" => self.behind_options_of_git(rest)?,
             None => self.behind_options(program, rest)?,
         }
+        let is_read = READERS.contains(&program) && rest.iter().any(is_unseen);
         if SHELLS.contains(&program) {
             self.shell(rest, depth)
-        } else if READERS.contains(&program) && rest.iter().any(is_unseen) {
+        } else if is_read || OTHER_SHELLS.contains(&program) {
             None
         } else {
             self.around(program, rest, depth)
@@ -221,6 +111,11 @@ impl Search {
         let mut n = 0;
         while let Some(word) = rest.get(n).filter(|word| word.text.starts_with('-')) {
             n += if OPTIONS_OF_GIT.contains(&word.text.as_str()) { 2 } else { 1 };
+            // Another name for any command.
+            let is_alias = |word: &Word| word.text.to_lowercase().contains("alias.");
+            if rest.get(..n).unwrap_or(rest).iter().any(is_alias) {
+                return None;
+            }
             // More words than one, the command among them.
             let values = rest.get(n - 1..n).unwrap_or_default();
             if values.iter().any(|value| value.may_split) {
@@ -233,7 +128,7 @@ impl Search {
     /// Whether or not an option has a value behind it.
     fn behind_options(&mut self, program: &str, rest: &[Word]) -> Option<()> {
         let is_option = |n: usize| rest.get(n).is_some_and(|word| word.text.starts_with('-'));
-        for n in 1..rest.len().min(MAX_STARTS) {
+        for n in 1..rest.len() {
             if !is_option(n - 1) && (n < 2 || !is_option(n - 2)) {
                 break;
             }
@@ -254,7 +149,8 @@ impl Search {
                 || ["-rcfile", "-init-file"].contains(&flags);
             n += if has_value { 2 } else { 1 };
         }
-        let Some(line) = rest.get(n) else { return None };
+        // Without one it runs what comes in.
+        let line = rest.get(n)?;
         if !has_line {
             return (!is_unseen(line)).then_some(());
         }
@@ -299,7 +195,8 @@ impl Search {
                 self.line(&all.join(" "), depth?)?;
             }
         }
-        if !AROUND.contains(&program) && !OF_LINES.contains(&program) {
+        let is_loader = program.starts_with("ld-linux") || program.starts_with("ld-musl");
+        if !AROUND.contains(&program) && !OF_LINES.contains(&program) && !is_loader {
             return Some(());
         }
         let depth = depth?;

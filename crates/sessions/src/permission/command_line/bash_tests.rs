@@ -95,6 +95,14 @@ const PIECES: &[&str] = &[
     "case a in a) ",
     "esac",
     "function ",
+    "\u{a0}",
+    "\r",
+    "@(",
+    "x+=",
+    "x=(",
+    "time ",
+    "command ",
+    "coproc ",
 ];
 
 fn is_pushed(line: &str, dir: &Path) -> bool {

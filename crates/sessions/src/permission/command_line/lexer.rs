@@ -124,7 +124,7 @@ impl Lexer<'_> {
                     self.end(&mut command);
                     self.here_documents()?;
                 }
-                c if c.is_whitespace() => drop(self.next()),
+                ' ' | '\t' => drop(self.next()),
                 '#' => self.rest = self.rest.find('\n').map_or("", |at| self.rest.split_at(at).1),
                 '(' => {
                     self.next();
@@ -242,18 +242,23 @@ impl Lexer<'_> {
 
     fn word(&mut self) -> Option<Word> {
         let mut word = Word::default();
-        let mut in_braces = false;
+        let (mut in_braces, mut before) = (false, None);
         while let Some(c) = self.peek() {
-            let is_last = |c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')');
+            let is_last = |c| matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')');
             if is_process(self.rest) {
                 self.next();
                 self.substitution(&mut word, Quotes::None)?;
                 continue;
             }
+            // `@(a|b)`, a pattern if the shell was told to have such.
+            if c == '(' && before.is_some_and(|c| "?*+@!".contains(c)) {
+                return None;
+            }
             if is_last(c) || matches!(c, '<' | '>') {
                 break;
             }
             self.next();
+            before = Some(c);
             let n_before = word.text.len();
             match c {
                 '\\' => word.text.extend(self.next().filter(|c| *c != '\n')),

@@ -67,6 +67,10 @@ fn programs_around_a_command_do_not_hide_it() {
             "split --filter='rm -f x' f",
             "watch 'rm -f x'",
             "su -c 'rm -f x' me",
+            "docker run --rm -it -v a:b image rm -f x",
+            "uv run rm -f x",
+            "tmux new-session -d 'rm -f x'",
+            "/lib64/ld-linux-x86-64.so.2 /bin/rm -f x",
         ],
     );
     assert_left_alone(
@@ -122,6 +126,8 @@ fn a_command_is_found_wherever_it_stands_in_a_line() {
             "echo '((' <<b\n'\nb\nrm -f x",
             "((a<<b))\nx='\nb))\n'; rm -f x",
             "# it's\nrm -f x",
+            "echo \u{a0}#'\n' ; rm -f x; # '",
+            "echo a\r#'\n' ; rm -f x; # '",
             "#\\\nrm -f x",
         ],
     );
@@ -242,6 +248,8 @@ fn options_before_a_command_of_a_program_do_not_hide_it() {
             "sudo git -C / push",
             "/usr/lib/git-core/git-push origin",
             "git -C $x origin",
+            "git -c alias.p=push p",
+            "git --config-env=alias.p=X p",
         ],
     );
     assert_left_alone(
@@ -256,6 +264,7 @@ fn options_before_a_command_of_a_program_do_not_hide_it() {
         ],
     );
     assert_found("docker rm*", &["docker -H x rm y", "docker --debug rm y"]);
+    assert_found("docker rm*", &[&format!("docker {} rm y", "-D ".repeat(100))]);
 }
 
 #[test]
@@ -302,6 +311,9 @@ fn what_cannot_be_told_is_not_passed_over() {
         "env -iS'rm x'",
         "env -S 'rm\\_x'",
         "env --split-string='rm x'",
+        "fish -c 'a (b)'",
+        "bash -O extglob -c 'a @(b)'",
+        "=rm x",
         "echo 'a",
         "echo \"a",
         "echo ${a",
