@@ -10,8 +10,8 @@ mod programs;
 
 use lexer::{Word, lex};
 use programs::{
-    AROUND, FIND_ACTIONS, KEYWORDS, OF_LINES, OPTIONS_OF_GIT, OPTIONS_OF_XARGS, OTHER_SHELLS,
-    READERS, SHELLS,
+    AROUND, BEHIND_ANOTHER, FIND_ACTIONS, KEYWORDS, LINES_IN_OPTIONS, OF_LINES, OPTIONS_OF_GIT,
+    OPTIONS_OF_XARGS, OTHER_SHELLS, READERS, SHELLS,
 };
 
 pub(super) use lexer::ANYTHING;
@@ -116,22 +116,30 @@ impl Search {
             if rest.get(..n).unwrap_or(rest).iter().any(is_alias) {
                 return None;
             }
-            // More words than one, the command among them.
-            let values = rest.get(n - 1..n).unwrap_or_default();
-            if values.iter().any(|value| value.may_split) {
-                self.push("git", rest.get(n - 1..).unwrap_or_default())?;
-            }
+            self.where_split("git", rest, n - 1)?;
         }
         self.push("git", rest.get(n..).unwrap_or_default())
+    }
+
+    /// What an option or its value is split into may have the command among it.
+    fn where_split(&mut self, program: &str, rest: &[Word], n: usize) -> Option<()> {
+        match rest.get(n) {
+            Some(word) if word.may_split => {
+                let behind = rest.get(n + 1..).unwrap_or_default();
+                self.push(program, &[&[Word::anything()], behind].concat())
+            }
+            _ => Some(()),
+        }
     }
 
     /// Whether or not an option has a value behind it.
     fn behind_options(&mut self, program: &str, rest: &[Word]) -> Option<()> {
         let is_option = |n: usize| rest.get(n).is_some_and(|word| word.text.starts_with('-'));
-        for n in 1..rest.len() {
+        for n in 1..=rest.len() {
             if !is_option(n - 1) && (n < 2 || !is_option(n - 2)) {
                 break;
             }
+            self.where_split(program, rest, n - 1)?;
             if !is_option(n) {
                 self.push(program, rest.get(n..).unwrap_or_default())?;
             }
@@ -187,7 +195,8 @@ impl Search {
                 }
                 _ => word.clone(),
             });
-            for line in lines.filter(|word| !word.text.starts_with('-')) {
+            let is_seen = |word: &Word| !LINES_IN_OPTIONS.contains(&program) || !word.is_unknown();
+            for line in lines.filter(|word| !word.text.starts_with('-') && is_seen(word)) {
                 self.line_in(&line, depth?)?;
             }
             let all: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
@@ -213,17 +222,42 @@ impl Search {
                 let command: Vec<_> = rest.iter().take_while(is_command).cloned().collect();
                 let mut words = with_names(&command, &["{}"]);
                 words.push(Word::anything());
-                self.at_each_start(&words, command.len(), depth)
+                self.at_each_start(program, &words, command.len(), depth)
             }
-            _ => self.at_each_start(rest, rest.len(), depth),
+            _ => self.at_each_start(program, rest, rest.len(), depth),
         }
     }
 
-    /// Where the command begins behind options and their values is not told.
-    fn at_each_start(&mut self, words: &[Word], n_starts: usize, depth: usize) -> Option<()> {
-        let is_option = |n: usize| words.get(n).is_some_and(|word| word.text.starts_with('-'));
-        let mut starts = (0..n_starts).filter(|n| !is_option(*n));
-        starts.try_for_each(|start| self.words(words.get(start..).unwrap_or_default(), depth))
+    /// Where the command begins behind options and their values is not told. What is not known may
+    /// be it as long as nothing before it is more likely to be.
+    fn at_each_start(
+        &mut self,
+        program: &str,
+        words: &[Word],
+        n_starts: usize,
+        depth: usize,
+    ) -> Option<()> {
+        let mut is_awaited = !LINES_IN_OPTIONS.contains(&program);
+        for n in 0..n_starts {
+            let behind = words.get(n..).unwrap_or_default();
+            let Some(word) = behind.first().filter(|word| !word.text.starts_with('-')) else {
+                continue;
+            };
+            if word.is_unknown() || word.may_split && !is_setting(&word.text) {
+                if is_awaited {
+                    return None;
+                }
+                continue;
+            }
+            self.words(behind, depth)?;
+            let before = n.checked_sub(1).and_then(|n| words.get(n));
+            is_awaited = is_setting(&word.text)
+                || before.is_some_and(|before| before.text.starts_with('-'))
+                || word.text.starts_with(|c: char| c.is_ascii_digit())
+                || ["run", "exec"].contains(&word.text.as_str())
+                || n == 0 && BEHIND_ANOTHER.contains(&program);
+        }
+        Some(())
     }
 }
 
@@ -258,7 +292,7 @@ fn with_names(words: &[Word], places: &[&str]) -> Vec<Word> {
 
 /// What a shell would read there is not in the line.
 fn is_unseen(word: &Word) -> bool {
-    word.text.contains(ANYTHING) || word.text.starts_with("/dev/") || word.text == "-"
+    word.is_unknown() || word.text.starts_with("/dev/") || word.text == "-"
 }
 
 /// `NAME=value` before a program.

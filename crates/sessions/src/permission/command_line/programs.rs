@@ -118,6 +118,12 @@ pub(super) const OF_LINES: &[&str] = &[
     "trap",
     "watch",
 ];
+/// Of those, they have the line as the value of an option, or for another machine or terminal.
+pub(super) const LINES_IN_OPTIONS: &[&str] =
+    &["compgen", "complete", "mapfile", "readarray", "screen", "split", "ssh", "tmux"];
+/// They have a file, a directory or a number before the command.
+pub(super) const BEHIND_ANOTHER: &[&str] =
+    &["chroot", "chrt", "faketime", "flock", "runuser", "setarch", "su", "taskset", "timeout"];
 /// They run what they read.
 pub(super) const READERS: &[&str] = &[".", "source"];
 /// What git takes before its command, with a value behind it.

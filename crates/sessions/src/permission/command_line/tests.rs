@@ -19,9 +19,9 @@ fn assert_found(glob: &str, lines: &[&str]) {
 }
 
 fn assert_left_alone(glob: &str, lines: &[&str]) {
-    for line in lines {
-        assert!(!is_about(glob, line), "{line}: {:?}", commands_in(line));
-    }
+    let found: Vec<_> = lines.iter().filter(|line| is_about(glob, line)).collect();
+    let read: Vec<_> = found.iter().map(|line| commands_in(line)).collect();
+    assert!(found.is_empty(), "{found:#?}: {read:#?}");
 }
 
 #[test]
@@ -172,6 +172,13 @@ fn spelling_does_not_hide_a_command() {
             "f() { git \"$@\"; }; f push",
             "HOME='git push '; $HOME/x",
             "$X/bin/git push",
+            "sudo $x",
+            "sudo -u me $x",
+            "timeout 5 $x",
+            "flock f $x",
+            "uv run $x",
+            "env A=1 \"$x\"",
+            "git -j$x",
         ],
     );
     assert_left_alone(
@@ -186,6 +193,20 @@ fn spelling_does_not_hide_a_command() {
             "mkdir -p a/{b,c}",
             "git stash show stash@{0}",
             "ls ${x%.*}",
+            "sudo ls *",
+            "timeout 5 cat *.txt",
+            "npx prettier --check *.ts",
+            "docker build -t $TAG .",
+            "make -j$(nproc)",
+            "source \"$VENV/bin/activate\"",
+            "bash \"$DIR/x.sh\"",
+            "for f in *.rs; do echo $f; done",
+            "while read -r x; do echo \"$x\"; done < f",
+            "[ -n \"$x\" ] && ls",
+            "export PATH=$HOME/bin:$PATH",
+            "cd \"$dir\" && git status",
+            "mapfile -t x < <(ls $y)",
+            "ssh \"$host\" ls",
         ],
     );
 }
@@ -327,4 +348,56 @@ fn what_cannot_be_told_is_not_passed_over() {
     }
     assert!(commands_in("[ -f x ] && [[ -f y ]]").is_some());
     assert_eq!(commands_in(&"a;".repeat(100_000)).unwrap().len(), 100_000);
+}
+
+#[test]
+fn what_agents_run_all_day_is_left_alone() {
+    assert_left_alone(
+        "git push*",
+        &[
+            "git commit -m \"$(cat <<'EOF'\nFix: don't break (again)\n\nIt's `odd`, $5.\nEOF\n)\"",
+            "cat > f.py <<'EOF'\nprint('it''s')\nif x: (y\nEOF\npython3 f.py",
+            "cat > f <<EOF\nit's $VAR and $(date)\nEOF",
+            "python3 - <<'PY'\nimport os\nprint(\"a\", 'b')\nPY",
+            "python3 -c \"import x; print('a')\"",
+            "node -e 'console.log(`${1 + 1}`)'",
+            "awk '{print $1}' f | sort | uniq -c | sort -rn | head -5",
+            "sed -n '1,5p' f && sed -i 's/a b/c|d/g' f",
+            "grep -rnE \"a|b\" --include='*.rs' src | head -20",
+            "rg -n 'foo\\(' src -g '!*.lock'",
+            "find . -name '*.rs' -not -path './target/*' -exec grep -l foo {} +",
+            "find . -type f | xargs wc -l | tail -1",
+            "timeout 60 cargo test -- --nocapture 2>&1 | tail -20",
+            "cargo test -p a --lib -- \"$NAME\"",
+            "(cd web && npm run build) && ls -la dist/",
+            "npm run test -- --run src/a.test.ts",
+            "docker compose up -d && docker compose logs -f --tail=100 web",
+            "kubectl get pods -n \"$NS\" -o json | jq '.items[] | {a: .b}'",
+            "curl -s -X POST localhost:3000/a -H 'Content-Type: application/json' -d '{\"a\": [1]}'",
+            "curl -fsS \"http://localhost:$PORT/health\" || echo down",
+            "sleep 2; kill %1 2>/dev/null; wait",
+            "set -euo pipefail; x=$(mktemp -d); trap 'rm -rf \"$x\"' EXIT; ls \"$x\"",
+            "for f in a b; do [[ -f $f ]] || { echo \"no $f\" >&2; exit 1; }; done",
+            "printf '%s\\n' \"${a[@]}\" | sort -u",
+            "if ! command -v jq >/dev/null; then echo missing; fi",
+            "tar czf - x | ssh host 'tar xzf -'",
+            "A=1 RUST_LOG=debug,x=trace cargo run -- --flag=\"$x\"",
+            "git log --oneline -5 && git diff HEAD~1 -- 'src/*.rs' | cat",
+            "git show HEAD:src/a.rs > /tmp/a.rs",
+            "git stash && git checkout -b \"fix/$name\"",
+            "git status --short | awk '{print $2}' | xargs git add",
+            "test -f x || exit 1",
+            "echo $((1 + 2)) ${#x} $? $$ $!",
+            "export PATH=\"$HOME/.cargo/bin:$PATH\" && cargo --version",
+            "diff <(sort a) <(sort b)",
+            "while IFS= read -r line; do echo \"$line\"; done < <(ls)",
+            "ps aux | grep '[s]erver' | awk '{print $2}' | xargs -r kill",
+            "make -j\"$(nproc)\" test",
+            "time ./run.sh --all > out.log 2>&1 &",
+            "sudo apt-get install -y jq",
+            "echo 'don'\\''t'",
+            "bash -lc 'cd /x && ls -la'",
+            "/bin/bash -lc \"rg -n 'a b' src | head\"",
+        ],
+    );
 }
