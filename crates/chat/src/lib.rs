@@ -26,7 +26,6 @@ mod picker;
 mod plain;
 mod render;
 mod screen;
-mod shell;
 mod state;
 mod theme;
 mod view;

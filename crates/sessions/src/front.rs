@@ -42,6 +42,17 @@ pub use visit::Visitor;
 /// From the client's leaving to closing the agent's stdin.
 const LEAVE_GRACE: Duration = Duration::from_secs(2);
 
+/// Refuses what others could read in another way than we do, or only with much memory.
+fn check(message: &Message) -> Result<(), RpcError> {
+    if wire::has_too_many_values(message.line()) {
+        return Err(RpcError::invalid_params("there are too many values in it"));
+    }
+    match wire::has_twins(&message.body_json()) {
+        true => Err(RpcError::invalid_params("a member occurs twice")),
+        false => Ok(()),
+    }
+}
+
 /// What a front is to be.
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each client")]
@@ -156,8 +167,7 @@ impl Front {
 
     async fn requested(self: &Arc<Self>, message: Message) {
         let id = message.id();
-        if wire::has_twins(&message.body_json()) {
-            let error = RpcError::invalid_params("a member occurs twice");
+        if let Err(error) = check(&message) {
             return self.respond(&id, Err(error)).await;
         }
         if message.method() == "initialize" {
@@ -187,7 +197,7 @@ impl Front {
     }
 
     async fn notified(self: &Arc<Self>, message: &Message) {
-        if wire::has_twins(&message.body_json()) {
+        if check(message).is_err() {
             return;
         }
         match message.method() {

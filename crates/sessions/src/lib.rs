@@ -23,6 +23,7 @@ pub mod pools;
 pub mod projection;
 pub mod session;
 pub mod settings;
+pub mod shell;
 mod terminals;
 pub mod trouble;
 pub mod yard;

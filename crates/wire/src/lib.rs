@@ -30,7 +30,7 @@ pub use rpc::{RpcError, RpcId, codes, error_line, notification_line, request_lin
 pub use screen::{fenced, last_screen};
 pub use splice::{remove_member, set_member};
 pub use tool_kind::ToolKind;
-pub use twins::{has_twins, text_has_twins};
+pub use twins::{has_too_many_values, has_twins, text_has_twins};
 
 // What is fuzzed names the crate from outside, and is tried in its tests, too.
 #[cfg(test)]

@@ -10,7 +10,7 @@ use sessions::projection::{Diff, DiffMark, sanitize};
 
 use super::reading::{line, lines, text_of};
 use super::terminals::id_of;
-use crate::shell;
+use sessions::shell;
 
 /// The end of an output is what tells how it went.
 const MAX_TEXT_BYTES: usize = 64 << 10;

@@ -8,7 +8,7 @@ use regex_automata::util::start;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, nfa::thompson};
 
-use super::command_line::ANYTHING;
+use super::command_line::{ANYTHING, FoundCommand};
 
 /// What the automaton of one pattern may take; the larger ones match what they may match.
 const MAX_BYTES: usize = 1 << 20;
@@ -35,23 +35,39 @@ impl CommandGlob {
         self.whole.is_match(command)
     }
 
-    /// Whether it is, whatever [`ANYTHING`] in it stands for.
-    pub(super) fn may_match(&self, command: &str) -> bool {
-        let known: Vec<&str> = command.split(ANYTHING).collect();
-        match &self.automaton {
-            _ if known.len() == 1 => self.is_match(command),
-            None => true,
-            Some(automaton) => may_accept(automaton, &known),
+    /// Whether the command may be about it: it, or what it begins with, matches, whatever
+    /// [`ANYTHING`] in it stands for and with or without its options.
+    pub(super) fn may_match(&self, command: &FoundCommand) -> bool {
+        let Some(automaton) = &self.automaton else { return true };
+        let start = start::Config::new().anchored(Anchored::Yes);
+        let Ok(start) = automaton.start_state(&start) else { return true };
+        let is_match = |states: &[StateID]| {
+            states.iter().any(|state| automaton.is_match_state(automaton.next_eoi_state(*state)))
+        };
+        let mut states = vec![start];
+        for (n, word) in command.words.iter().enumerate() {
+            let mut next = states.clone();
+            // It may be more words than one, or none.
+            if n > 0 && !(word.may_split && word.is_unknown()) {
+                next = behind(automaton, next, " ");
+            }
+            next = behind(automaton, next, &word.text);
+            if word.is_aside {
+                next.extend(&states);
+            }
+            states = next;
+            if is_match(&states) {
+                return true;
+            }
         }
+        // `rm *` is also about an `rm` without arguments.
+        is_match(&behind(automaton, states, " "))
     }
 }
 
-/// Whether there is a text with these parts, in their order and with anything between them.
-fn may_accept(automaton: &DFA<Vec<u32>>, parts: &[&str]) -> bool {
-    let start = start::Config::new().anchored(Anchored::Yes);
-    let Ok(start) = automaton.start_state(&start) else { return true };
-    let mut states = vec![start];
-    for (n, part) in parts.iter().enumerate() {
+/// Where a text leads.
+fn behind(automaton: &DFA<Vec<u32>>, mut states: Vec<StateID>, text: &str) -> Vec<StateID> {
+    for (n, part) in text.split(ANYTHING).enumerate() {
         if n > 0 {
             states = all_behind(automaton, states);
         }
@@ -61,7 +77,7 @@ fn may_accept(automaton: &DFA<Vec<u32>>, parts: &[&str]) -> bool {
             states.dedup();
         }
     }
-    states.iter().any(|state| automaton.is_match_state(automaton.next_eoi_state(*state)))
+    states
 }
 
 /// Where any text leads from there.
@@ -78,32 +94,56 @@ fn all_behind(automaton: &DFA<Vec<u32>>, mut states: Vec<StateID>) -> Vec<StateI
 mod tests {
     //! What is not known stands for anything, and for nothing else.
 
+    use super::super::command_line::Word;
     use super::*;
+
+    /// `@` stands for anything, a word with `~` before it may be left out.
+    fn command(text: &str) -> FoundCommand {
+        let word = |word: &str| Word {
+            text: word.trim_start_matches('~').replace('@', &ANYTHING.to_string()),
+            may_split: word == "@",
+            is_aside: word.starts_with('~'),
+        };
+        FoundCommand { words: text.split(' ').map(word).collect() }
+    }
 
     #[test]
     fn what_is_not_known_may_be_anything() {
-        let text = |text: &str| text.replace('@', &ANYTHING.to_string());
-        for (glob, command, is_matched) in [
+        for (glob, text, is_matched) in [
             ("git push*", "git @", true),
-            ("git push*", "git@ push", true),
+            ("git push*", "git @ push", true),
             ("git push*", "git p@sh", true),
-            ("git push*", "@", true),
-            ("git push*", "@ status", true),
             ("git push*", "git status @", false),
             ("git push*", "git s@", false),
             ("git push*", "cargo @", false),
-            ("git push", "git push @", false),
             ("git push", "git push@", true),
             ("rm *", "r@ x", true),
             ("rm *", "rmdir@", false),
             ("{rm,mv} ?", "m@", true),
-            ("{rm,mv} ?", "m@ xy@", false),
             ("[a-c]x", "@x", true),
             ("[a-c]x", "d@x", false),
             ("*", "@", true),
         ] {
             let glob_of = CommandGlob::new(glob).unwrap();
-            assert_eq!(glob_of.may_match(&text(command)), is_matched, "{glob}: {command}");
+            assert_eq!(glob_of.may_match(&command(text)), is_matched, "{glob}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_about_what_begins_with_it_whatever_options_are_between() {
+        for (glob, text, is_matched) in [
+            ("git push", "git push origin main", true),
+            ("git push", "git pushed", false),
+            ("rm", "rm -rf x", true),
+            ("rm", "rmdir x", false),
+            ("rm *", "rm", true),
+            ("aws s3 rm*", "aws s3 ~--profile ~p rm x", true),
+            ("aws s3 rm*", "aws s3 ~--quiet rm x", true),
+            ("aws s3 rm*", "aws s3 cp rm x", false),
+            ("rm -rf *", "rm ~-rf x", true),
+        ] {
+            let glob_of = CommandGlob::new(glob).unwrap();
+            assert_eq!(glob_of.may_match(&command(text)), is_matched, "{glob}: {text}");
         }
     }
 
@@ -111,7 +151,6 @@ mod tests {
     fn a_pattern_too_large_to_look_into_may_match() {
         let glob = CommandGlob::new(&format!("*a{}", "?".repeat(400))).unwrap();
         assert!(glob.automaton.is_none());
-        assert!(glob.may_match(&format!("b{ANYTHING}")));
-        assert!(!glob.may_match("b"));
+        assert!(glob.may_match(&command("b")));
     }
 }

@@ -8,28 +8,35 @@
 mod lexer;
 mod programs;
 
-use lexer::{Word, lex};
+use lexer::lex;
 use programs::{
-    AROUND, BEHIND_ANOTHER, FIND_ACTIONS, KEYWORDS, LINES_IN_OPTIONS, OF_LINES, OPTIONS_OF_GIT,
-    OPTIONS_OF_XARGS, OTHER_SHELLS, READERS, SHELLS,
+    AROUND, BEHIND_ANOTHER, DECLARING, FIND_ACTIONS, HISTORIES, KEYWORDS, LINE_VARIABLES,
+    LINES_IN_OPTIONS, MAKERS, OF_LINES, OPTIONS_OF_GIT, OPTIONS_OF_XARGS, OTHER_SHELLS, READERS,
+    SHELLS, STARTING_SHELLS,
 };
 
-pub(super) use lexer::ANYTHING;
+pub(super) use lexer::{ANYTHING, Word};
 
 /// Lines in lines.
 const MAX_DEPTH: usize = 4;
 /// What is looked at in all, with lines in lines counted again.
 const MAX_BYTES: usize = 8 << 20;
 
+/// A command that a line may run: its program without a path, and what follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FoundCommand {
+    pub(super) words: Vec<Word>,
+}
+
 /// `None` if the line is too long, too deep or too odd to tell.
-pub(super) fn commands_in(line: &str) -> Option<Vec<String>> {
+pub(super) fn commands_in(line: &str) -> Option<Vec<FoundCommand>> {
     let mut search = Search { found: Vec::new(), bytes_left: MAX_BYTES };
     search.line(line, MAX_DEPTH)?;
     Some(search.found)
 }
 
 struct Search {
-    found: Vec<String>,
+    found: Vec<FoundCommand>,
     bytes_left: usize,
 }
 
@@ -42,10 +49,16 @@ impl Search {
         }
         let depth = depth.checked_sub(1);
         lexed.lines.iter().try_for_each(|line| self.line(line, depth?))?;
-        lexed.documents.iter().try_for_each(|text| self.document(text, depth?))
+        // Most here-documents are no commands, and need not be lines of a shell.
+        let reads = |words: &Vec<Word>| {
+            words.iter().any(|word| LINES_IN_OPTIONS.contains(&program_of(&word.text)))
+        };
+        if lexed.commands.iter().any(reads) {
+            lexed.documents.iter().try_for_each(|text| self.document(text, depth?))?;
+        }
+        Some(())
     }
 
-    /// Most are no commands, and need not be lines of a shell.
     fn document(&mut self, text: &str, depth: usize) -> Option<()> {
         if self.line(text, depth).is_none() {
             for line in text.lines() {
@@ -62,16 +75,10 @@ impl Search {
     }
 
     fn push(&mut self, program: &str, rest: &[Word]) -> Option<()> {
-        let mut command = program.to_owned();
-        for word in rest {
-            // It may be more words than one, or none.
-            if !(word.may_split && word.is_unknown()) {
-                command.push(' ');
-            }
-            command.push_str(&word.text);
-        }
-        self.spend(command.len())?;
-        self.found.push(command);
+        let mut words = vec![Word::plain(program)];
+        words.extend_from_slice(rest);
+        self.spend(words.iter().map(|word| word.text.len() + 1).sum())?;
+        self.found.push(FoundCommand { words });
         Some(())
     }
 
@@ -79,83 +86,100 @@ impl Search {
         let is_before =
             |word: &&Word| is_setting(&word.text) || KEYWORDS.contains(&word.text.as_str());
         let n_before = words.iter().take_while(is_before).count();
+        for (name, value) in words.iter().take(n_before).filter_map(setting) {
+            // What it runs before anything else.
+            if name == "ENV" {
+                return None;
+            }
+            if LINE_VARIABLES.iter().any(|end| name.ends_with(end)) {
+                self.line_in(&value, depth.checked_sub(1)?)?;
+            }
+        }
         let Some((first, rest)) = words.get(n_before..).and_then(<[Word]>::split_first) else {
             return Some(());
         };
-        let program = first.text.rsplit('/').next().unwrap_or_default();
+        let program = program_of(&first.text);
         // Any program may be there; `=git` is one to zsh.
         if first.may_split || program.contains(ANYTHING) || program.starts_with('=') {
             return None;
         }
-        self.push(program, rest)?;
-        match program.strip_prefix("git-") {
-            Some(command) => {
-                let command = Word { text: command.to_owned(), may_split: false };
-                self.push("git", &[&[command], rest].concat())?;
-            }
-            None if program == "git" => self.behind_options_of_git(rest)?,
-            None => self.behind_options(program, rest)?,
+        let is_code = |word: &Word| word.text.contains("$(") || word.text.contains('`');
+        let is_read = READERS.contains(&program) && rest.iter().any(is_unseen)
+            || DECLARING.contains(&program) && rest.iter().any(is_code)
+            || program == "set" && rest.iter().any(|word| word.text.contains('H'));
+        if is_read || OTHER_SHELLS.contains(&program) || HISTORIES.contains(&program) {
+            return None;
         }
-        let is_read = READERS.contains(&program) && rest.iter().any(is_unseen);
-        if SHELLS.contains(&program) {
-            self.shell(rest, depth)
-        } else if is_read || OTHER_SHELLS.contains(&program) {
-            None
-        } else {
-            self.around(program, rest, depth)
+        match program.strip_prefix("git-") {
+            Some(command) => self.push("git", &[&[Word::plain(command)], rest].concat())?,
+            None if program == "git" => self.git(rest, depth)?,
+            None => self.push(program, &with_asides(program, rest))?,
+        }
+        match SHELLS.contains(&program) {
+            true => self.shell(rest, depth),
+            false => self.around(program, rest, depth),
         }
     }
 
-    /// `git -C . push` is `git push`.
-    fn behind_options_of_git(&mut self, rest: &[Word]) -> Option<()> {
+    /// `git -C . push` is `git push`; some of its commands run others.
+    fn git(&mut self, rest: &[Word], depth: usize) -> Option<()> {
         let mut n = 0;
         while let Some(word) = rest.get(n).filter(|word| word.text.starts_with('-')) {
-            n += if OPTIONS_OF_GIT.contains(&word.text.as_str()) { 2 } else { 1 };
+            let has_value = OPTIONS_OF_GIT.contains(&word.text.as_str());
+            n += if has_value { 2 } else { 1 };
+            let given = rest.get(n - 1)?;
             // Another name for any command.
-            let is_alias = |word: &Word| word.text.to_lowercase().contains("alias.");
-            if rest.get(..n).unwrap_or(rest).iter().any(is_alias) {
+            if given.text.to_lowercase().contains("alias.") {
                 return None;
             }
-            self.where_split("git", rest, n - 1)?;
-        }
-        self.push("git", rest.get(n..).unwrap_or_default())
-    }
-
-    /// What an option or its value is split into may have the command among it.
-    fn where_split(&mut self, program: &str, rest: &[Word], n: usize) -> Option<()> {
-        match rest.get(n) {
-            Some(word) if word.may_split => {
-                let behind = rest.get(n + 1..).unwrap_or_default();
-                self.push(program, &[&[Word::anything()], behind].concat())
+            if let Some((_, value)) = given.text.split_once('=').filter(|_| has_value) {
+                self.line_in(&Word::plain(value), depth.checked_sub(1)?)?;
             }
-            _ => Some(()),
-        }
-    }
-
-    /// Whether or not an option has a value behind it.
-    fn behind_options(&mut self, program: &str, rest: &[Word]) -> Option<()> {
-        let is_option = |n: usize| rest.get(n).is_some_and(|word| word.text.starts_with('-'));
-        for n in 1..=rest.len() {
-            if !is_option(n - 1) && (n < 2 || !is_option(n - 2)) {
-                break;
-            }
-            self.where_split(program, rest, n - 1)?;
-            if !is_option(n) {
-                self.push(program, rest.get(n..).unwrap_or_default())?;
+            // More words than one, the command among them.
+            if given.may_split {
+                let behind = rest.get(n..).unwrap_or_default();
+                self.push("git", &[&[Word::anything()], behind].concat())?;
             }
         }
-        Some(())
+        let rest = rest.get(n..).unwrap_or_default();
+        self.push("git", &with_asides("git", rest))?;
+        let is = |n: usize, text: &str| rest.get(n).is_some_and(|word| word.text == text);
+        if is(0, "bisect") && is(1, "run") {
+            self.words(rest.get(2..).unwrap_or_default(), depth.checked_sub(1)?)?;
+        }
+        let has_lines = is(0, "submodule") || is(0, "rebase") || is(0, "filter-branch");
+        for word in rest.iter().skip(1).filter(|_| has_lines) {
+            let line = word.text.split_once('=').map_or(word.text.as_str(), |(_, line)| line);
+            if line.contains(' ') {
+                self.line_in(&Word::plain(line), depth.checked_sub(1)?)?;
+            }
+        }
+        match is(0, "submodule") {
+            true => {
+                self.at_each_start("git", rest.get(1..).unwrap_or_default(), depth.checked_sub(1)?)
+            }
+            false => Some(()),
+        }
     }
 
     fn shell(&mut self, rest: &[Word], depth: usize) -> Option<()> {
         let (mut has_line, mut n) = (false, 0);
         while let Some(word) = rest.get(n).filter(|word| word.text.starts_with(['-', '+'])) {
             let flags = word.text.strip_prefix(['-', '+']).unwrap_or_default();
-            has_line |= !flags.starts_with('-') && flags.contains('c');
             let is_long = flags.starts_with('-');
-            let has_value = !is_long && flags.ends_with(['o', 'O'])
-                || ["-rcfile", "-init-file"].contains(&flags);
-            n += if has_value { 2 } else { 1 };
+            // It runs what comes in, whatever stands behind.
+            if !is_long && flags.contains('s') || word.may_split {
+                return None;
+            }
+            has_line |= !is_long && flags.contains('c');
+            let n_values = match is_long {
+                true => usize::from(["-rcfile", "-init-file"].contains(&flags)),
+                false => flags.matches(['o', 'O']).count(),
+            };
+            if is_long && rest.iter().skip(n + 1).take(n_values).any(is_unseen) {
+                return None;
+            }
+            n += 1 + n_values;
         }
         // Without one it runs what comes in.
         let line = rest.get(n)?;
@@ -163,18 +187,43 @@ impl Search {
             return (!is_unseen(line)).then_some(());
         }
         let depth = depth.checked_sub(1)?;
-        self.line_in(line, depth)?;
-        // As some agents show it: the line without the quotes around it.
-        self.words(rest.get(n..).unwrap_or_default(), depth)
+        match rest.get(n + 1) {
+            // As some agents show it: the line without the quotes around it.
+            Some(_) if !is_line(line) => self.words(rest.get(n..).unwrap_or_default(), depth),
+            _ => self.line_in(line, depth),
+        }
     }
 
     /// A word that is a line; none if what it says is put together.
     fn line_in(&mut self, word: &Word, depth: usize) -> Option<()> {
-        let is_line = word.text.contains(|c: char| c.is_whitespace() || ";&|()<>`$".contains(c));
-        match is_line {
+        match is_line(word) {
             true if word.text.contains(ANYTHING) => None,
             true => self.line(&word.text, depth),
             false => self.words(std::slice::from_ref(word), depth),
+        }
+    }
+
+    /// The lines among the words behind a program.
+    fn lines_among(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
+        for word in rest {
+            let value = word.text.split_once('=').map(|(_, value)| value);
+            // `su -c'…'`
+            let is_short = word.text.starts_with('-') && !word.text.starts_with("--");
+            let attached = word.text.split_once(['c', 'C']).map(|(_, line)| line);
+            let attached = attached.filter(|line| is_short && !line.is_empty());
+            for line in [value, attached].into_iter().flatten() {
+                self.line_in(&Word { text: line.to_owned(), ..word.clone() }, depth)?;
+            }
+            let is_seen = !LINES_IN_OPTIONS.contains(&program) || !word.is_unknown();
+            if !word.text.starts_with('-') && is_seen {
+                self.line_in(word, depth)?;
+            }
+        }
+        let all: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
+        match program {
+            "eval" if all.iter().any(|word| word.contains(ANYTHING)) => None,
+            "eval" => self.line(&all.join(" "), depth),
+            _ => Some(()),
         }
     }
 
@@ -187,22 +236,16 @@ impl Search {
         if program == "env" && rest.iter().any(is_split) {
             return None;
         }
+        let has_command = |word: &Word| word.text.starts_with("--c") || is_flag(word, 'c');
+        let n_plain = rest.iter().filter(|word| !word.text.starts_with('-')).count();
+        match STARTING_SHELLS.iter().find(|(name, _)| *name == program) {
+            Some((_, needed)) if n_plain < *needed && !rest.iter().any(has_command) => return None,
+            _ if program == "hash" && rest.iter().any(|word| is_flag(word, 'p')) => return None,
+            _ => {}
+        }
         let depth = depth.checked_sub(1);
         if OF_LINES.contains(&program) {
-            let lines = rest.iter().map(|word| match word.text.split_once('=') {
-                Some((option, line)) if option.starts_with('-') => {
-                    Word { text: line.to_owned(), may_split: word.may_split }
-                }
-                _ => word.clone(),
-            });
-            let is_seen = |word: &Word| !LINES_IN_OPTIONS.contains(&program) || !word.is_unknown();
-            for line in lines.filter(|word| !word.text.starts_with('-') && is_seen(word)) {
-                self.line_in(&line, depth?)?;
-            }
-            let all: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
-            if program == "eval" {
-                self.line(&all.join(" "), depth?)?;
-            }
+            self.lines_among(program, rest, depth?)?;
         }
         let is_loader = program.starts_with("ld-linux") || program.starts_with("ld-musl");
         if !AROUND.contains(&program) && !OF_LINES.contains(&program) && !is_loader {
@@ -212,38 +255,43 @@ impl Search {
         match program {
             "find" => {
                 let is_action = |word: &Word| FIND_ACTIONS.contains(&word.text.as_str());
+                let is_end = |word: &Word| [";", "+"].contains(&word.text.as_str());
                 let starts = (1..rest.len()).filter(|n| rest.get(n - 1).is_some_and(is_action));
-                let behind = |start| with_names(rest.get(start..).unwrap_or_default(), &["{}"]);
+                let behind = |start| {
+                    let words = rest.get(start..).unwrap_or_default().split(is_end).next();
+                    with_names(words.unwrap_or_default(), &["{}"])
+                };
                 starts.map(behind).try_for_each(|words| self.words(&words, depth))
             }
-            "xargs" => self.words(&behind_xargs(rest), depth),
+            "xargs" => {
+                self.words(&behind_xargs(rest), depth)?;
+                // An option may have a value or not.
+                let is_known = |n: &usize| rest.get(*n).is_some_and(|word| !is_hidden(word));
+                let starts = (0..rest.len()).filter(is_known);
+                let behind = |n| [rest.get(n..).unwrap_or_default(), &[Word::anything()]].concat();
+                starts.map(behind).try_for_each(|words| self.words(&words, depth))
+            }
             "parallel" => {
                 let is_command = |word: &&Word| !word.text.starts_with(":::");
                 let command: Vec<_> = rest.iter().take_while(is_command).cloned().collect();
-                let mut words = with_names(&command, &["{}"]);
-                words.push(Word::anything());
-                self.at_each_start(program, &words, command.len(), depth)
+                self.at_each_start(program, &with_names(&command, &["{}"]), depth)?;
+                let words = [command.as_slice(), &[Word::anything()]].concat();
+                self.at_each_start(program, &with_names(&words, &["{}"]), depth)
             }
-            _ => self.at_each_start(program, rest, rest.len(), depth),
+            _ => self.at_each_start(program, rest, depth),
         }
     }
 
     /// Where the command begins behind options and their values is not told. What is not known may
     /// be it as long as nothing before it is more likely to be.
-    fn at_each_start(
-        &mut self,
-        program: &str,
-        words: &[Word],
-        n_starts: usize,
-        depth: usize,
-    ) -> Option<()> {
+    fn at_each_start(&mut self, program: &str, words: &[Word], depth: usize) -> Option<()> {
         let mut is_awaited = !LINES_IN_OPTIONS.contains(&program);
-        for n in 0..n_starts {
+        for n in 0..words.len() {
             let behind = words.get(n..).unwrap_or_default();
             let Some(word) = behind.first().filter(|word| !word.text.starts_with('-')) else {
                 continue;
             };
-            if word.is_unknown() || word.may_split && !is_setting(&word.text) {
+            if is_hidden(word) {
                 if is_awaited {
                     return None;
                 }
@@ -261,20 +309,37 @@ impl Search {
     }
 }
 
+fn program_of(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}
+
+/// What a program takes beside what it shall do is marked so.
+fn with_asides(program: &str, rest: &[Word]) -> Vec<Word> {
+    let is_option = |word: &Word| word.text.starts_with(['-', '+']) || is_setting(&word.text);
+    let mut is_behind_option = false;
+    let mark = |word: &Word| {
+        let is_aside = is_option(word) || is_behind_option || MAKERS.contains(&program);
+        is_behind_option = word.text.starts_with('-');
+        Word { is_aside, ..word.clone() }
+    };
+    rest.iter().map(mark).collect()
+}
+
 /// The command that `xargs` runs with the names that it reads.
 fn behind_xargs(rest: &[Word]) -> Vec<Word> {
-    let (mut n, mut place) = (0, None);
+    let (mut n, mut places) = (0, vec!["{}"]);
     while let Some(option) = rest.get(n).map(|word| &word.text).filter(|one| one.starts_with('-')) {
         let value = rest.get(n + 1).map(|word| word.text.as_str());
         let has_value = OPTIONS_OF_XARGS.contains(&option.as_str());
-        place = match option.strip_prefix("-I") {
-            Some("") => value,
-            attached => attached.or(place),
-        };
+        places.extend(value.filter(|_| option == "-I"));
+        places.extend(option.strip_prefix("-I").or(option.strip_prefix("-i")));
+        places.extend(option.split_once('=').map(|(_, place)| place));
         n += if has_value { 2 } else { 1 };
     }
-    let mut words = with_names(rest.get(n..).unwrap_or_default(), &[place.unwrap_or("{}")]);
-    words.push(Word::anything());
+    let mut words = with_names(rest.get(n..).unwrap_or_default(), &places);
+    if !words.is_empty() {
+        words.push(Word::anything());
+    }
     words
 }
 
@@ -285,14 +350,36 @@ fn with_names(words: &[Word], places: &[&str]) -> Vec<Word> {
         for place in places.iter().filter(|place| !place.is_empty()) {
             text = text.replace(place, &ANYTHING.to_string());
         }
-        Word { text, may_split: word.may_split }
+        Word { text, ..word.clone() }
     };
     words.iter().map(named).collect()
 }
 
+fn is_line(word: &Word) -> bool {
+    word.text.contains(|c: char| c.is_whitespace() || ";&|()<>`$".contains(c))
+}
+
+/// Whether it has the flag among others: `-qc`.
+fn is_flag(word: &Word, flag: char) -> bool {
+    word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(flag)
+}
+
+/// Which program it would be is not to be seen.
+fn is_hidden(word: &Word) -> bool {
+    word.is_unknown() || word.may_split && !is_setting(&word.text)
+}
+
 /// What a shell would read there is not in the line.
 fn is_unseen(word: &Word) -> bool {
-    word.is_unknown() || word.text.starts_with("/dev/") || word.text == "-"
+    let name = program_of(&word.text);
+    let is_descriptor = name.chars().all(|c| c.is_ascii_digit()) || name == "stdin" || name == "-";
+    let real = word.text.trim_start_matches('/');
+    word.is_unknown() || is_descriptor || real.starts_with("dev/") || real.starts_with("proc/")
+}
+
+fn setting(word: &Word) -> Option<(&str, Word)> {
+    let (name, value) = word.text.split_once('=')?;
+    Some((name, Word { text: value.to_owned(), ..word.clone() }))
 }
 
 /// `NAME=value` before a program.

@@ -36,6 +36,8 @@ pub struct Question {
     pub is_forbidden: bool,
     /// It names more paths than are looked at.
     pub is_cut: bool,
+    /// It changes a file, whatever its kind.
+    pub is_edit: bool,
 }
 
 const READING_KINDS: [&str; 3] = ["read", "search", "think"];
@@ -56,7 +58,7 @@ impl Question {
         let params: Params = serde_json::from_str(params).unwrap_or_default();
         let mut facts = known.cloned().unwrap_or_default();
         facts.learn(&params.tool_call);
-        let ToolFacts { title, kind, paths, command, is_for_a_person, is_cut } = facts;
+        let ToolFacts { title, kind, paths, command, is_for_a_person, is_cut, is_edit } = facts;
         let base = roots.first().cloned().unwrap_or_default();
         let mut paths: Vec<PathBuf> =
             paths.iter().flat_map(|path| resolved(&base.join(path))).collect();
@@ -73,16 +75,19 @@ impl Question {
             roots: roots.to_vec(),
             is_forbidden: false,
             is_cut,
+            is_edit,
         }
     }
 
     /// Notes whether a path is in one of the `forbidden` directories.
     #[must_use]
     pub fn beside(mut self, forbidden: &Forbidden) -> Self {
-        let is_taken_along = |path: &Path| {
-            ["delete", "move"].contains(&self.kind.as_str()) && forbidden.is_below(path)
+        let takes_along = self.takes_along();
+        let is_touched = |path: &PathBuf| {
+            forbidden.covers(path)
+                || takes_along && forbidden.is_below(path)
+                || forbidden.paths().iter().any(|own| pattern_reaches(path, own, takes_along))
         };
-        let is_touched = |path: &PathBuf| forbidden.covers(path) || is_taken_along(path);
         self.is_forbidden = self.paths.iter().any(is_touched);
         self
     }
@@ -97,7 +102,12 @@ impl Question {
     }
 
     pub fn only_reads(&self) -> bool {
-        READING_KINDS.contains(&self.kind.as_str()) && self.command.is_none()
+        READING_KINDS.contains(&self.kind.as_str()) && self.command.is_none() && !self.is_edit
+    }
+
+    /// Whether what is below a directory goes with it.
+    pub(super) fn takes_along(&self) -> bool {
+        ["delete", "move"].contains(&self.kind.as_str())
     }
 
     /// Whether all that it does is to edit files inside the session's roots that make nobody
@@ -110,6 +120,26 @@ impl Question {
             && !self.paths.is_empty()
             && self.paths.iter().all(|path| is_inside(path) && is_plain(path))
     }
+}
+
+/// Whether a path that is a pattern may mean `own`, what is in it, or what is around it.
+fn pattern_reaches(pattern: &Path, own: &Path, takes_along: bool) -> bool {
+    if !pattern.to_string_lossy().contains(['*', '?', '[', '{']) {
+        return false;
+    }
+    let mut names = own.components();
+    for part in pattern.components() {
+        let Some(name) = names.next() else { return true };
+        let part = part.as_os_str().to_string_lossy();
+        if part.contains("**") {
+            return takes_along;
+        }
+        let glob = globset::Glob::new(&part).map(|glob| glob.compile_matcher());
+        if !glob.is_ok_and(|glob| glob.is_match(Path::new(name.as_os_str()))) {
+            return false;
+        }
+    }
+    takes_along || names.next().is_none()
 }
 
 fn read_option(option: &Value) -> Option<PermissionOption> {

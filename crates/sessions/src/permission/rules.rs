@@ -6,13 +6,13 @@
 //! match. A denying or asking rule applies as soon as any part of a command line or any
 //! path matches.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
 
 use super::command_glob::CommandGlob;
-use super::command_line::commands_in;
+use super::command_line::{FoundCommand, commands_in};
 use super::{Decider, Question, Verdict};
 
 #[derive(Debug, Clone, Default)]
@@ -57,6 +57,8 @@ pub enum RuleError {
     Syntax(String),
     #[error("rule {rule}: `{glob}` is not a pattern: {why}")]
     Pattern { rule: String, glob: String, why: String },
+    #[error("rule {rule}: there is no kind `{kind}`; the kinds are {}", KINDS.join(", "))]
+    UnknownKind { rule: String, kind: String },
     #[error("rule {rule} has an empty list `{list}`: it would never apply")]
     EmptyList { rule: String, list: &'static str },
 }
@@ -85,6 +87,20 @@ struct Entry {
     commands: Option<Vec<String>>,
     agents: Option<Vec<String>>,
 }
+
+/// As ACP has them.
+const KINDS: [&str; 10] = [
+    "read",
+    "edit",
+    "delete",
+    "move",
+    "search",
+    "execute",
+    "think",
+    "fetch",
+    "switch_mode",
+    "other",
+];
 
 /// With any of these a command line is more than one plain command, or not what it seems.
 const SHELL_MAGIC: &[char] = &[
@@ -147,7 +163,13 @@ pub(super) fn judge<'a>(
 ) -> Option<Verdict> {
     for action in [Action::Deny, Action::Ask, Action::Allow] {
         let found = rules.clone().find(|rule| rule.action == action && rule.applies(question));
-        let Some(rule) = found else { continue };
+        let Some(rule) = found else {
+            // What a rule would deny may be it; only a person can tell.
+            if action == Action::Deny && rules.clone().any(|rule| rule.cannot_tell(question)) {
+                return Some(Verdict::Ask);
+            }
+            continue;
+        };
         return Some(match action {
             Action::Deny => Verdict::Deny(Decider::rule(rule)),
             Action::Ask => Verdict::Ask,
@@ -178,6 +200,10 @@ impl Rule {
                 return Err(RuleError::EmptyList { rule: name, list });
             }
         }
+        let mut kinds = entry.kinds.iter().flatten();
+        if let Some(kind) = kinds.find(|kind| !KINDS.contains(&kind.as_str())) {
+            return Err(RuleError::UnknownKind { rule: name, kind: kind.clone() });
+        }
         let paths = entry.paths.map(|globs| {
             globs.iter().map(|glob| PathGlob::new(glob, &name)).collect::<Result<_, _>>()
         });
@@ -202,7 +228,7 @@ impl Rule {
         let contains = |list: &Option<Vec<String>>, item: &String| {
             list.as_ref().is_none_or(|list| list.contains(item))
         };
-        self.applies_to_kind(&question.kind)
+        self.applies_to_kind(question)
             && contains(&self.agents, &question.agent)
             && self.paths.as_ref().is_none_or(|globs| self.applies_to_paths(globs, question))
             && self.commands.as_ref().is_none_or(|globs| self.applies_to_command(globs, question))
@@ -210,10 +236,30 @@ impl Rule {
     }
 
     /// Whoever may not edit a file may not delete or move it either; who may, may not for that.
-    fn applies_to_kind(&self, kind: &str) -> bool {
-        let is_edit = self.action != Action::Allow && ["delete", "move"].contains(&kind);
-        let is_about = |one: &String| one == kind || is_edit && one == "edit";
-        self.kinds.as_ref().is_none_or(|kinds| kinds.iter().any(is_about))
+    fn applies_to_kind(&self, question: &Question) -> bool {
+        let Some(kinds) = &self.kinds else { return true };
+        let kind = question.kind.as_str();
+        let is_about = |one: &String| one == kind;
+        match self.action {
+            Action::Allow => kinds.iter().any(is_about),
+            // One that says nothing of its kind may be any.
+            Action::Ask | Action::Deny => {
+                let is_edit = question.is_edit || question.takes_along();
+                kind.is_empty() || kinds.iter().any(|one| is_about(one) || is_edit && one == "edit")
+            }
+        }
+    }
+
+    /// Whether it is about commands or paths, and the question is about one that it does not name.
+    fn cannot_tell(&self, question: &Question) -> bool {
+        let names_no_command = question.kind == "execute" && question.command.is_none();
+        let changes = question.takes_along() || question.kind == "edit";
+        let names_no_path = changes && question.paths.is_empty() && question.command.is_none();
+        let is_hidden =
+            self.commands.is_some() && names_no_command || self.paths.is_some() && names_no_path;
+        let is_of_agent =
+            self.agents.as_ref().is_none_or(|agents| agents.contains(&question.agent));
+        self.action == Action::Deny && is_hidden && is_of_agent && self.applies_to_kind(question)
     }
 
     fn applies_to_paths(&self, globs: &[PathGlob], question: &Question) -> bool {
@@ -221,21 +267,27 @@ impl Rule {
         let matches = |path: &PathBuf| globs.iter().any(|glob| glob.is_match(path, roots));
         match self.action {
             Action::Allow => !question.paths.is_empty() && question.paths.iter().all(matches),
-            Action::Ask | Action::Deny => question.paths.iter().any(matches),
+            Action::Ask | Action::Deny => {
+                let takes_along = |path: &PathBuf| {
+                    question.takes_along() && globs.iter().any(|glob| glob.is_below(path, roots))
+                };
+                question.paths.iter().any(|path| matches(path) || takes_along(path))
+            }
         }
     }
 
     fn applies_to_command(&self, globs: &[CommandGlob], question: &Question) -> bool {
         let Some(command) = &question.command else { return false };
         let is_it = |line: &str| globs.iter().any(|glob| glob.is_match(line));
-        let may_be = |line: &str| globs.iter().any(|glob| glob.may_match(line));
         match self.action {
-            Action::Allow => !command.contains(SHELL_MAGIC) && is_it(command.trim()),
+            Action::Allow => {
+                let is_command = !question.is_edit && !question.takes_along();
+                is_command && !command.contains(SHELL_MAGIC) && is_it(command.trim())
+            }
             Action::Ask | Action::Deny => {
-                // `rm *` is also about an `rm` without arguments.
-                let is_about = |one: &String| may_be(one) || may_be(&format!("{one} "));
+                let may_be = |one: &FoundCommand| globs.iter().any(|glob| glob.may_match(one));
                 let found = commands_in(command);
-                is_it(command.trim()) || found.is_none_or(|found| found.iter().any(is_about))
+                is_it(command.trim()) || found.is_none_or(|found| found.iter().any(may_be))
             }
         }
     }
@@ -250,11 +302,15 @@ impl Rule {
     }
 }
 
+const WILD: [char; 4] = ['*', '?', '[', '{'];
+
 /// A pattern of paths: absolute, or below the directories of a session.
 #[derive(Debug, Clone)]
 struct PathGlob {
     glob: GlobMatcher,
     is_absolute: bool,
+    /// What stands before its first wildcard.
+    directory: PathBuf,
 }
 
 impl PathGlob {
@@ -266,7 +322,23 @@ impl PathGlob {
         }
         let glob = GlobBuilder::new(relative).literal_separator(true).build();
         let glob = glob.map_err(|error| RuleError::pattern(rule, relative, &error))?;
-        Ok(Self { glob: glob.compile_matcher(), is_absolute })
+        let is_wild = |part: &Component| part.as_os_str().to_string_lossy().contains(WILD);
+        let directory =
+            Path::new(relative).components().take_while(|part| !is_wild(part)).collect();
+        Ok(Self { glob: glob.compile_matcher(), is_absolute, directory })
+    }
+
+    /// Whether it may match something that is in a directory.
+    fn is_below(&self, directory: &Path, roots: &[PathBuf]) -> bool {
+        let starts = match self.is_absolute {
+            true => vec![self.directory.clone()],
+            false => roots.iter().map(|root| root.join(&self.directory)).collect(),
+        };
+        let is_wild = self.glob.glob().glob().contains(WILD);
+        let may_be_in = |start: &PathBuf| {
+            start.starts_with(directory) || is_wild && directory.starts_with(start)
+        };
+        starts.iter().any(may_be_in) && (directory.is_dir() || !directory.exists())
     }
 
     fn is_match(&self, path: &Path, roots: &[PathBuf]) -> bool {

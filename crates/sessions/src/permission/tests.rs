@@ -70,6 +70,99 @@ fn what_takes_our_own_directories_along_is_about_them() {
 }
 
 #[test]
+fn a_pattern_that_means_our_own_directories_is_about_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let own = root.join("home/state");
+    std::fs::create_dir_all(&own).unwrap();
+    let forbidden = roots::Forbidden::new([own]);
+    let is_denied = |call: &Value| question(call).beside(&forbidden).is_forbidden;
+    let path = |path: &str| root.join(path).display().to_string();
+    for (kind, given, is) in [
+        ("read", "home/sta*/token", true),
+        ("read", "home/{state,x}/token", true),
+        ("read", "home/*/token", true),
+        ("delete", "ho*", true),
+        ("delete", "**", true),
+        ("delete", "home/*", true),
+        ("search", "**/*.rs", false),
+        ("read", "home/*.rs", false),
+    ] {
+        let call = json!({"kind": kind, "rawInput": {"paths": [path(given)]}});
+        assert_eq!(is_denied(&call), is, "{kind} {given}");
+    }
+    let state = path("home/state/token");
+    for call in [
+        json!({"kind": "read", "rawInput": {"cwd": path("home"), "path": "state/token"}}),
+        json!({"kind": "read", "rawInput": {"base": path("home"), "files": ["state/token"]}}),
+        json!({"kind": "search", "rawInput": {"pattern": path("home/state/**")}}),
+        json!({"kind": "read", "content": [{"type": "content", "content":
+            {"type": "resource_link", "uri": format!("file://{state}"), "name": "x"}}]}),
+        json!({"kind": "read", "rawInput": {"path": format!(" '{state}' ")}}),
+    ] {
+        assert!(is_denied(&call), "{call}");
+    }
+}
+
+#[test]
+fn what_a_rule_would_deny_is_not_allowed_because_it_is_not_named() {
+    let pushing = "[[rules]]\naction = \"deny\"\ncommands = [\"git push*\"]";
+    let secret = "[[rules]]\naction = \"deny\"\nkinds = [\"edit\"]\npaths = [\"secret/**\"]";
+    let path = "/home/me/repo/secret/a";
+    for (rules, call, answer) in [
+        (pushing, json!({"kind": "execute", "title": "`git push`"}), "ask"),
+        (
+            pushing,
+            json!({"kind": "execute", "rawInput": {"cmd": "ls", "command": "git push"}}),
+            "deny",
+        ),
+        (pushing, json!({"kind": "execute", "rawInput": {"command": "git\0 push"}}), "deny"),
+        (pushing, json!({"kind": "read", "rawInput": {"path": "x"}}), "allow"),
+        (secret, json!({"kind": "edit"}), "ask"),
+        (secret, json!({"kind": "other", "content": [{"type": "diff", "path": path}]}), "deny"),
+        (secret, json!({"locations": [{"path": path}]}), "deny"),
+        (secret, json!({"kind": "delete", "rawInput": {"path": "secret"}}), "deny"),
+        (secret, json!({"kind": "move", "rawInput": {"path": "."}}), "deny"),
+        (secret, json!({"kind": "delete", "rawInput": {"path": "other"}}), "allow"),
+        (secret, json!({"kind": "read", "rawInput": {"path": path}}), "allow"),
+    ] {
+        assert_eq!(judge(rules, Mode::Auto, &call), answer, "{call}");
+    }
+}
+
+#[test]
+fn a_rule_allows_a_command_only_if_it_is_nothing_else() {
+    let rules = "[[rules]]\naction = \"allow\"\ncommands = [\"cargo test*\"]";
+    for (input, kind, answer) in [
+        (json!({"command": "cargo test -p x"}), "execute", "allow"),
+        (json!({"command": ["cargo", "test"]}), "execute", "allow"),
+        (json!({"command": "cargo test", "cmd": "rm -rf /"}), "execute", "ask"),
+        (json!({"command": "cargo test", "env": {"RUSTC_WRAPPER": "x"}}), "execute", "ask"),
+        (json!({"command": "cargo test", "input": {"command": "evil"}}), "execute", "ask"),
+        (json!({"command": "cargo test", "path": "/etc/passwd"}), "delete", "ask"),
+    ] {
+        let call = json!({"kind": kind, "rawInput": input});
+        assert_eq!(judge(rules, Mode::Ask, &call), answer, "{call}");
+    }
+}
+
+#[test]
+fn what_only_says_that_it_reads_is_not_read_only() {
+    for call in [
+        json!({"kind": "read", "content": [{"type": "diff", "path": "a", "newText": "x"}]}),
+        json!({"kind": "read", "rawInput": {"path": "a", "new_string": "x"}}),
+    ] {
+        assert_eq!(judge("", Mode::ReadOnly, &call), "deny", "{call}");
+    }
+}
+
+#[test]
+fn a_rule_about_a_kind_that_there_is_not_is_refused() {
+    let error = Rules::parse("[[rules]]\naction = \"deny\"\nkinds = [\"write\"]").unwrap_err();
+    assert!(error.to_string().contains("no kind `write`; the kinds are read, edit"), "{error}");
+}
+
+#[test]
 fn a_question_that_names_too_much_is_denied() {
     let many: Vec<String> = (0..2000).map(|n| format!("/tmp/{n}")).collect();
     let call = json!({"kind": "read", "rawInput": {"paths": many}});

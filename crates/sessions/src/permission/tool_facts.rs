@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
 
+mod command;
 mod named;
 
 /// Members of a tool's input that hold a path, as agents are known to name them.
@@ -34,9 +35,14 @@ const PATH_MEMBERS: [&str; 22] = [
     "from",
     "to",
 ];
-const COMMAND_MEMBERS: [&str; 5] = ["command", "cmd", "script", "argv", "commands"];
-/// Where the input itself may stand one step further down.
-const INNER: [&str; 3] = ["input", "arguments", "params"];
+/// Members by which a tool's input says that a text is put into the place of another.
+const EDITING_MEMBERS: [&str; 6] =
+    ["old_string", "new_string", "oldText", "newText", "old_str", "new_str"];
+/// Members that say where other paths begin.
+const BASE_MEMBERS: [&str; 7] =
+    ["cwd", "workdir", "working_directory", "workingDirectory", "base", "root", "directory"];
+/// Members with several paths.
+const LIST_MEMBERS: [&str; 4] = ["files", "paths", "file_paths", "filePaths"];
 
 /// Calls of one turn that are remembered, and what they hold in all.
 const MAX_CALLS: usize = 512;
@@ -53,6 +59,8 @@ pub struct ToolFacts {
     pub is_for_a_person: bool,
     /// It names more paths than are looked at.
     pub is_cut: bool,
+    /// It shows what it would put in the place of what, whatever its kind.
+    pub is_edit: bool,
 }
 
 impl ToolFacts {
@@ -66,22 +74,37 @@ impl ToolFacts {
             kind.clone_into(&mut self.kind);
         }
         let input = &call["rawInput"];
+        let content = || call["content"].as_array().into_iter().flatten();
+        self.is_edit |= content().any(|part| part["type"] == "diff")
+            || EDITING_MEMBERS.iter().any(|member| input[*member].is_string());
         let located = call["locations"].as_array().into_iter().flatten().map(|at| &at["path"]);
-        let edited = call["content"].as_array().into_iter().flatten().map(|part| &part["path"]);
+        let shown = content().flat_map(|part| {
+            let inner = &part["content"];
+            [&part["path"], &part["uri"], &inner["uri"], &inner["resource"]["uri"]]
+        });
         let given = PATH_MEMBERS.iter().map(|member| &input[*member]);
-        let told = located.chain(edited).chain(given).filter_map(Value::as_str).map(str::to_owned);
+        let listed = LIST_MEMBERS.iter().filter_map(|member| input[*member].as_array()).flatten();
+        let told = located.chain(shown).chain(given).chain(listed);
+        let told: Vec<&str> = told.filter_map(Value::as_str).collect();
         let named = named::paths(input);
         self.is_cut |= named.is_cut;
-        for path in told.chain(named.paths) {
-            let path = named::expanded(&path);
-            if !self.paths.contains(&path) {
-                self.paths.push(path);
+        let bases: Vec<&str> =
+            BASE_MEMBERS.iter().filter_map(|member| input[*member].as_str()).collect();
+        for path in told.into_iter().chain(named.paths.iter().map(String::as_str)) {
+            let path = named::expanded(path);
+            for base in &bases {
+                self.note(named::expanded(base) + "/" + &path, path.starts_with('/'));
             }
+            self.note(path, false);
         }
-        let inputs = std::iter::once(input).chain(INNER.iter().map(|inner| &input[*inner]));
-        let mut commands = inputs.filter_map(command_in);
-        if let Some(command) = commands.next() {
+        if let Some(command) = command::command(input, &self.kind) {
             self.command = Some(command);
+        }
+    }
+
+    fn note(&mut self, path: String, is_other: bool) {
+        if !is_other && !self.paths.contains(&path) {
+            self.paths.push(path);
         }
     }
 
@@ -131,25 +154,6 @@ impl KnownTools {
         self.order.retain(|one| one != id);
         self.n_bytes -= id.len() + facts.n_bytes();
         Some(facts)
-    }
-}
-
-fn command_in(input: &Value) -> Option<String> {
-    let mut commands = COMMAND_MEMBERS.iter().filter_map(|member| read_command(&input[*member]));
-    let command = commands.next()?;
-    // Some have the program apart from its arguments.
-    let arguments = input["args"].as_array().map(|_| read_command(&input["args"]));
-    Some([Some(command), arguments.flatten()].into_iter().flatten().collect::<Vec<_>>().join(" "))
-}
-
-fn read_command(value: &Value) -> Option<String> {
-    match value {
-        Value::String(command) => Some(command.clone()),
-        Value::Array(argv) => {
-            let words: Vec<&str> = argv.iter().filter_map(Value::as_str).collect();
-            Some(words.join(" "))
-        }
-        _ => None,
     }
 }
 

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use wire::{Json, RpcError};
 
 use crate::permission::{Mode, Policy, Question, RuleBook, Verdict, resolved};
+use crate::shell;
 
 /// The method by which an agent tells what it is about to do by itself.
 pub(super) const CHECK: &str = "_switchyard/check";
@@ -35,6 +36,14 @@ struct Argv {
     command: String,
     #[serde(default)]
     args: Vec<String>,
+    #[serde(default)]
+    env: Vec<Variable>,
+}
+
+#[derive(Deserialize)]
+struct Variable {
+    name: String,
+    value: String,
 }
 
 impl Judge {
@@ -55,8 +64,13 @@ impl Judge {
             "fs/read_text_file" => self.files(READ, &[parse::<File>(params)?.path]),
             "fs/write_text_file" => self.files(EDIT, &[parse::<File>(params)?.path]),
             "terminal/create" => {
-                let Argv { command, args } = parse(params)?;
-                let words: Vec<String> = std::iter::once(command).chain(args).collect();
+                let Argv { command, args, env } = parse(params)?;
+                let setting = |one: &Variable| {
+                    format!("{}={}", one.name, shell::joined(std::iter::once(one.value.as_str())))
+                };
+                let mut words: Vec<String> = env.iter().map(setting).collect();
+                words.push(command);
+                words.push(shell::joined(args.iter().map(String::as_str)));
                 self.command(words.join(" "))
             }
             CHECK => match parse(params)? {

@@ -1,4 +1,4 @@
-//! What a real bash runs is found.
+//! What a real bash or `sh` runs is found.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -11,7 +11,7 @@ use super::tests::is_about;
 
 /// Says in a file that it was asked to push.
 const GIT: &str = r#"#!/bin/sh
-while :; do case "$1" in -C|-c) shift 2;; -*) shift;; *) break;; esac; done
+while :; do case "$1" in -C|-c) shift; [ $# -gt 0 ] && shift;; -*) shift;; *) break;; esac; done
 [ "$1" = push ] && : > "$PUSHED"
 exit 0
 "#;
@@ -37,6 +37,12 @@ const PUSHING: &[&str] = &[
     "git >f push 2>&1",
     "(git push)",
     "bash -c \"git 'push'\"",
+    "set a; for x do git push; done",
+    "if [[ 1 ]] then git push; fi",
+    "if if true; then :; fi then git push; fi",
+    "a[1]=x git push",
+    "echo git push | sh",
+    "echo x | xargs -n1 git push",
 ];
 const PIECES: &[&str] = &[
     "git",
@@ -103,15 +109,30 @@ const PIECES: &[&str] = &[
     "time ",
     "command ",
     "coproc ",
+    "then ",
+    " do ",
+    "else ",
+    "for x ",
+    "a[",
+    "]=",
+    "$[",
+    "-s ",
+    "-c ",
+    "-o ",
+    "-n 1 ",
+    "&>>f ",
+    "if ",
+    "fi",
+    "done",
 ];
 
-fn is_pushed(line: &str, dir: &Path) -> bool {
+fn is_pushed(shell: &str, line: &str, dir: &Path) -> bool {
     let pushed = dir.join("pushed");
     let status = Command::new("/bin/sh")
-        .args(["-c", "ulimit -t 5 -f 100; exec \"$BASH_AT\" -c \"$1\"", "sh", line])
+        .args(["-c", "ulimit -t 5 -f 100; exec \"$SHELL_AT\" -c \"$1\"", "sh", line])
         .env_clear()
         .env("PATH", dir.join("bin"))
-        .env("BASH_AT", dir.join("bin/bash"))
+        .env("SHELL_AT", dir.join("bin").join(shell))
         .env("PUSHED", &pushed)
         .env("FUNCNEST", "8")
         .current_dir(dir.join("work"))
@@ -135,12 +156,13 @@ fn place() -> Option<tempfile::TempDir> {
         let found = ["/bin", "/usr/bin"].map(|bin| Path::new(bin).join(program));
         symlink(found.iter().find(|path| path.exists())?, bin.join(program)).unwrap();
     }
-    is_pushed("git push", dir.path()).then_some(dir)
+    is_pushed("bash", "git push", dir.path()).then_some(dir)
 }
 
 proptest! {
     #[test]
-    fn what_bash_runs_is_found(
+    fn what_a_shell_runs_is_found(
+        shell in prop::sample::select(&["bash", "sh"]),
         line in prop::sample::select(PUSHING),
         changes in prop::collection::vec(
             (any::<prop::sample::Index>(), prop::sample::select(PIECES), any::<bool>()), 0..6,
@@ -155,7 +177,7 @@ proptest! {
             line.splice(at..until, piece.chars());
         }
         let line: String = line.into_iter().collect();
-        if is_pushed(&line, dir.path()) {
+        if is_pushed(shell, &line, dir.path()) {
             prop_assert!(is_about("git push*", &line), "{:?}", line);
         }
     }

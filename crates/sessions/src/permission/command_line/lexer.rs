@@ -4,11 +4,25 @@
 //! subshells and here-documents, without quotes, comments and redirections. What only the shell
 //! will know (variables, substitutions, patterns, braces) is [`ANYTHING`] in a word.
 //!
-//! It does not know the grammar above commands: `if`, `for` and functions are words and separators
-//! here, so that rather too many commands are found than too few.
+//! It does not know the grammar above commands: where a command may begin one is found, so that
+//! there are rather too many than too few.
 
 /// Stands for any text, or none. A line that has it itself says no more by that.
 pub(in super::super) const ANYTHING: char = '\u{10FFFF}';
+/// Behind these words a command may begin, wherever they stand.
+const BETWEEN: [&str; 9] = ["then", "do", "else", "elif", "if", "while", "until", "{", "}"];
+/// With these bash takes for code what is text to whoever reads a line.
+const ODD: [&str; 9] = [
+    "[$(",
+    "[`",
+    "@P}",
+    "PS4=",
+    "BASH_CMDS",
+    "BASH_ENV",
+    "BASH_FUNC_",
+    "BASH_ALIASES",
+    "histexpand",
+];
 /// Quotes and substitutions in each other.
 const MAX_DEPTH: usize = 32;
 /// Variables that hold one path, unless a line does something to variables.
@@ -17,19 +31,25 @@ const PATHS: [&str; 2] = ["HOME", "PWD"];
 const SETTING: [&str; 6] = ["=", "read", "printf", "mapfile", "getopts", "for "];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Word {
-    pub(super) text: String,
+pub(in super::super) struct Word {
+    pub(in super::super) text: String,
     /// The shell may make several words of it, or none.
-    pub(super) may_split: bool,
+    pub(in super::super) may_split: bool,
+    /// It is an option, or may be the value of one; a command is the same without it.
+    pub(in super::super) is_aside: bool,
 }
 
 impl Word {
-    /// Any number of words.
-    pub(super) fn anything() -> Self {
-        Self { text: ANYTHING.to_string(), may_split: true }
+    pub(super) fn plain(text: &str) -> Self {
+        Self { text: text.to_owned(), ..Self::default() }
     }
 
-    pub(super) fn is_unknown(&self) -> bool {
+    /// Any number of words.
+    pub(super) fn anything() -> Self {
+        Self { text: ANYTHING.to_string(), may_split: true, is_aside: false }
+    }
+
+    pub(in super::super) fn is_unknown(&self) -> bool {
         self.text.chars().all(|c| c == ANYTHING) && !self.text.is_empty()
     }
 }
@@ -47,7 +67,8 @@ pub(super) struct Lexed {
 /// `None` if it is no whole line, or one that cannot be told.
 pub(super) fn lex(source: &str) -> Option<Lexed> {
     // Numbers that are shifted, or a subshell that reads a here-document.
-    if source.contains("((") && source.contains("<<") {
+    let is_odd = source.contains('\0') || ODD.iter().any(|odd| source.contains(odd));
+    if is_odd || source.contains("((") && source.contains("<<") {
         return None;
     }
     let has_paths = !SETTING.iter().any(|one| source.contains(one));
@@ -74,6 +95,24 @@ struct HereDocument {
     /// With quotes around its delimiter it is as it stands.
     is_expanded: bool,
     may_be_indented: bool,
+}
+
+/// The commands between two separators that end more than a pipe.
+#[derive(Debug, Default)]
+struct Pipeline {
+    ended: Vec<Vec<Word>>,
+    words: Vec<Word>,
+    /// Where in the words dash, but not bash, begins another command.
+    starts: Vec<usize>,
+}
+
+impl Pipeline {
+    fn end(&mut self) {
+        let words = std::mem::take(&mut self.words);
+        let starts = std::mem::take(&mut self.starts);
+        self.ended.extend(starts.iter().filter_map(|at| Some(words.get(*at..)?.to_vec())));
+        self.ended.push(words);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -112,7 +151,7 @@ impl Lexer<'_> {
     }
 
     fn commands(&mut self, until: Until) -> Option<()> {
-        let mut command = Vec::new();
+        let mut line = Pipeline::default();
         loop {
             if self.skip("\\\n") {
                 continue;
@@ -121,55 +160,65 @@ impl Lexer<'_> {
             match c {
                 '\n' => {
                     self.next();
-                    self.end(&mut command);
+                    self.end(&mut line);
                     self.here_documents()?;
                 }
                 ' ' | '\t' => drop(self.next()),
                 '#' => self.rest = self.rest.find('\n').map_or("", |at| self.rest.split_at(at).1),
                 '(' => {
                     self.next();
-                    self.end(&mut command);
+                    self.end(&mut line);
                     self.inside(|lexer| lexer.commands(Until::Parenthesis))?;
                 }
-                ')' if until == Until::Parenthesis => {
+                ')' => {
                     self.next();
-                    break;
+                    if until == Until::Parenthesis {
+                        break;
+                    }
+                    // What stands before it are patterns of `case`.
+                    line = Pipeline::default();
                 }
                 '<' | '>' if !is_process(self.rest) => self.redirection()?,
-                '&' if self.rest.starts_with("&>") => self.redirection()?,
-                ';' | '&' | '|' | ')' => {
-                    self.next();
-                    self.end(&mut command);
+                '&' if self.rest.starts_with("&>") => {
+                    line.starts.push(line.words.len());
+                    self.redirection()?;
                 }
-                _ => self.word_or_descriptor(&mut command)?,
+                '|' => {
+                    self.next();
+                    line.end();
+                }
+                ';' | '&' => {
+                    self.next();
+                    self.end(&mut line);
+                }
+                _ => self.word_or_descriptor(&mut line)?,
             }
-            // Its patterns have a parenthesis that closes nothing.
-            let is_case = command.first().is_some_and(|word: &Word| word.text == "case");
+            // Where that parenthesis is not told from another.
+            let is_case = line.words.first().is_some_and(|word| word.text == "case");
             if until == Until::Parenthesis && is_case {
                 return None;
             }
         }
-        self.end(&mut command);
+        self.end(&mut line);
         Some(())
     }
 
-    fn end(&mut self, command: &mut Vec<Word>) {
-        if !command.is_empty() {
-            self.found.commands.push(std::mem::take(command));
-        }
+    fn end(&mut self, line: &mut Pipeline) {
+        line.end();
+        self.found.commands.extend(line.ended.drain(..).filter(|words| !words.is_empty()));
     }
 
-    fn word_or_descriptor(&mut self, command: &mut Vec<Word>) -> Option<()> {
+    fn word_or_descriptor(&mut self, line: &mut Pipeline) -> Option<()> {
         let before = self.rest;
         let word = self.word()?;
         let written = before.get(..before.len() - self.rest.len()).unwrap_or_default();
         let name = written.strip_prefix('{').and_then(|name| name.strip_suffix('}'));
         let is_number = written.chars().all(|c| c.is_ascii_digit());
         match written {
-            "{" | "}" => self.end(command),
+            _ if BETWEEN.contains(&written) => self.end(line),
             // `2>file`, `{fd}>file`
-            _ if self.rest.starts_with(['<', '>']) && (is_number || name.is_some()) => {}
-            _ => command.push(word),
+            _ if self.rest.starts_with(['<', '>']) && (is_number || name.is_some_and(is_name)) => {}
+            _ => line.words.push(word),
         }
         Some(())
     }
@@ -274,6 +323,8 @@ impl Lexer<'_> {
                 '[' if self.rest.split(is_last).next().is_some_and(|rest| rest.contains(']')) => {
                     word.unknown(Quotes::None);
                 }
+                // `a[ 1 ]=x`, of which bash makes one word.
+                '[' if is_name(&word.text) => return None,
                 // `{a,b}` makes several words of one.
                 '{' if self.peek().is_some_and(|c| c != '}' && !is_last(c)) => {
                     word.unknown(Quotes::None);
@@ -307,25 +358,25 @@ impl Lexer<'_> {
 
     /// What follows a `$`.
     fn dollar(&mut self, word: &mut Word, quotes: Quotes) -> Option<()> {
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         match self.peek() {
             Some('(') => return self.substitution(word, quotes),
             Some('{') => {
                 self.next();
                 self.inside(|lexer| lexer.parameter(quotes))?;
             }
-            // Letters written as numbers.
             Some('\'') if quotes == Quotes::None => {
                 self.next();
-                while self.next().filter(|c| *c != '\'')? == '\\' {
-                    self.next()?;
-                }
+                return self.escapes(word);
             }
+            // Numbers, as they were written long ago.
+            Some('[') if quotes == Quotes::None => return None,
             Some('"') if quotes == Quotes::None => return Some(()),
             Some(c) if c.is_ascii_digit() => drop(self.next()),
-            Some(c) if is_name(c) => {
-                let (name, rest) =
-                    self.rest.split_at(self.rest.find(|c| !is_name(c)).unwrap_or(self.rest.len()));
+            Some(c) if is_of_name(c) => {
+                let (name, rest) = self
+                    .rest
+                    .split_at(self.rest.find(|c| !is_of_name(c)).unwrap_or(self.rest.len()));
                 self.rest = rest;
                 if self.has_paths && PATHS.contains(&name) {
                     word.text.push('/');
@@ -343,6 +394,26 @@ impl Lexer<'_> {
         }
         word.unknown(quotes);
         Some(())
+    }
+
+    /// `$'…'`, behind the quote.
+    fn escapes(&mut self, word: &mut Word) -> Option<()> {
+        loop {
+            match self.next()? {
+                '\'' => return Some(()),
+                '\\' => match self.next()? {
+                    // The end of it, to dash.
+                    '\'' => return None,
+                    'n' => word.text.push('\n'),
+                    't' => word.text.push('\t'),
+                    'r' => word.text.push('\r'),
+                    c @ ('\\' | '"' | '?') => word.text.push(c),
+                    // Letters written as numbers.
+                    _ => word.unknown(Quotes::Double),
+                },
+                c => word.text.push(c),
+            }
+        }
     }
 
     /// `$(…)`, `<(…)` or `>(…)`, at the parenthesis.
@@ -399,6 +470,11 @@ impl Word {
         }
         self.may_split |= quotes == Quotes::None;
     }
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// Whether a process takes the place of a file here.

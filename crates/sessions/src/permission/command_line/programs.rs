@@ -19,6 +19,7 @@ pub(super) const AROUND: &[&str] = &[
     "bwrap",
     "catchsegv",
     "chroot",
+    "choom",
     "chrt",
     "command",
     "conda",
@@ -102,7 +103,6 @@ pub(super) const OF_LINES: &[&str] = &[
     "complete",
     "entr",
     "eval",
-    "fc",
     "flock",
     "mapfile",
     "nix-shell",
@@ -111,6 +111,7 @@ pub(super) const OF_LINES: &[&str] = &[
     "runuser",
     "screen",
     "script",
+    "sg",
     "split",
     "ssh",
     "su",
@@ -124,6 +125,28 @@ pub(super) const LINES_IN_OPTIONS: &[&str] =
 /// They have a file, a directory or a number before the command.
 pub(super) const BEHIND_ANOTHER: &[&str] =
     &["chroot", "chrt", "faketime", "flock", "runuser", "setarch", "su", "taskset", "timeout"];
+/// They start a shell if they have fewer words than so many.
+pub(super) const STARTING_SHELLS: &[(&str, usize)] = &[
+    ("chroot", 2),
+    ("login", 9),
+    ("newgrp", 9),
+    ("nsenter", 1),
+    ("runuser", 9),
+    ("script", 9),
+    ("su", 9),
+    ("unshare", 1),
+];
+/// Builtins that look for code in what they are told.
+pub(super) const DECLARING: &[&str] = &[
+    "[", "[[", "declare", "export", "let", "local", "printf", "read", "readonly", "test",
+    "typeset", "unset",
+];
+/// They run what was run before.
+pub(super) const HISTORIES: &[&str] = &["fc", "history"];
+/// How variables end whose value others run.
+pub(super) const LINE_VARIABLES: &[&str] = &["ASKPASS", "COMMAND", "EDITOR", "PAGER"];
+/// Whatever they name is done, in any order.
+pub(super) const MAKERS: &[&str] = &["gmake", "just", "make", "ninja", "rake", "task"];
 /// They run what they read.
 pub(super) const READERS: &[&str] = &[".", "source"];
 /// What git takes before its command, with a value behind it.
@@ -134,6 +157,7 @@ pub(super) const OPTIONS_OF_GIT: &[&str] = &[
     "--config-env",
     "--git-dir",
     "--namespace",
+    "--shallow-file",
     "--super-prefix",
     "--work-tree",
 ];

@@ -6,10 +6,7 @@ use super::commands_in;
 /// Whether a rule about `glob` is about the line.
 pub(super) fn is_about(glob: &str, line: &str) -> bool {
     let glob = CommandGlob::new(glob).unwrap();
-    let found = commands_in(line);
-    found.is_none_or(|found| {
-        found.iter().any(|one| glob.may_match(one) || glob.may_match(&format!("{one} ")))
-    })
+    commands_in(line).is_none_or(|found| found.iter().any(|one| glob.may_match(one)))
 }
 
 fn assert_found(glob: &str, lines: &[&str]) {
@@ -67,6 +64,19 @@ fn programs_around_a_command_do_not_hide_it() {
             "split --filter='rm -f x' f",
             "watch 'rm -f x'",
             "su -c 'rm -f x' me",
+            "su -c'rm -f x'",
+            "script -qc'rm -f x' /dev/null",
+            "mapfile -C'rm -f x' -c1 <<< x",
+            "sg root -c 'rm -f x'",
+            "choom -n 0 -- rm -f x",
+            "bash -eoc pipefail 'rm -f x'",
+            "bash -oO errexit extglob -c 'rm -f x'",
+            "git bisect run rm -f x",
+            "git rebase -x 'rm -f x' main",
+            "git submodule foreach 'rm -f x'",
+            "git submodule foreach --recursive rm -f x",
+            "git -c core.pager='rm -f x' log",
+            "GIT_EDITOR='rm -f x' git commit",
             "docker run --rm -it -v a:b image rm -f x",
             "uv run rm -f x",
             "tmux new-session -d 'rm -f x'",
@@ -115,6 +125,21 @@ fn a_command_is_found_wherever_it_stands_in_a_line() {
             "function f { rm -f x; }",
             "{ rm -f x; }",
             "! rm -f x",
+            "set a; for x do rm -f x; done",
+            "select x do rm -f x; done",
+            "if [[ 1 ]] then rm -f x; fi",
+            "while [[ 1 ]] do rm -f x; break; done",
+            "if if true; then :; fi then rm -f x; fi",
+            "if false; then for x in a; do :; done else rm -f x; fi",
+            "function f if rm -f x; then :; fi",
+            "case $(rm -f x) in *) a;; esac",
+            "case a in *|b) rm -f x;; esac",
+            "echo a &>/dev/null rm -f x",
+            "echo $'\\'; rm -f x #'",
+            "a[ 1 ]=x rm -f x",
+            "a['x y']=1 rm -f x",
+            "a[1;]=x rm -f x",
+            "a=$[1 & 1] rm -f x",
             "cat <<A\n'\nA\nrm -f x",
             "cat <<-A\n'\n\tA\nrm -f x",
             "cat <<'A B'\n'\nA B\nrm -f x",
@@ -232,6 +257,7 @@ fn what_stands_between_the_words_of_a_command_does_not_hide_it() {
             "git >/dev/null\\ x push",
             "git {x}<f push",
             "git {x}>&- push",
+            "git {push,a}>f",
             "git 2> >(cat) push",
             "git > >(cat) push",
             "git >$(echo f) push",
@@ -271,6 +297,7 @@ fn options_before_a_command_of_a_program_do_not_hide_it() {
             "git -C $x origin",
             "git -c alias.p=push p",
             "git --config-env=alias.p=X p",
+            "git --shallow-file x push",
         ],
     );
     assert_left_alone(
@@ -284,6 +311,10 @@ fn options_before_a_command_of_a_program_do_not_hide_it() {
             "git -C \"$PWD\" status",
         ],
     );
+    assert_found("aws s3 rm*", &["aws s3 --profile p rm x"]);
+    assert_found("gh pr merge", &["gh pr -R a/b merge 1"]);
+    assert_found("cargo publish*", &["cargo +nightly publish"]);
+    assert_found("make deploy*", &["make A=b deploy", "make x deploy"]);
     assert_found("docker rm*", &["docker -H x rm y", "docker --debug rm y"]);
     assert_found("docker rm*", &[&format!("docker {} rm y", "-D ".repeat(100))]);
 }
@@ -301,6 +332,12 @@ fn names_that_a_program_reads_may_be_the_command() {
             "parallel git ::: push",
             "find . -exec git {} ';'",
             "find . -ok {} push ';'",
+            "find . -exec xargs git ';'",
+            "echo x | xargs -rn 1 git push",
+            "echo x | xargs -0I % git push %",
+            "echo x | xargs --delim , git push",
+            "xargs --replace=x git pxsh",
+            "xargs -i0 git p0sh",
         ],
     );
     assert_left_alone(
@@ -323,6 +360,28 @@ fn what_cannot_be_told_is_not_passed_over() {
         "echo 'rm x' | sh -x",
         "bash < f",
         "bash /dev/stdin <<< 'rm x'",
+        "echo rm x | bash -s -- x",
+        "echo rm x | bash /proc/self/fd/0",
+        "bash //dev/stdin",
+        "cd /dev; bash stdin",
+        "cd /dev/fd; . ./0",
+        "script -q /dev/null <<< 'rm x'",
+        "newgrp root <<< 'rm x'",
+        "su <<< 'rm x'",
+        "bash --init-file <(echo rm x) -ic true",
+        "bash --rcfile /dev/stdin -i -c true",
+        "bash -os errexit x <<< 'rm x'",
+        "[[ -v 'a[$(rm x)]' ]]",
+        "declare -a 'a=($(rm x))'",
+        "x='a[$(rm x)]'; echo $((x))",
+        "echo \"${x@P}\"",
+        "BASH_ENV=/dev/stdin bash -c true",
+        "ENV=x sh -ic true",
+        "env 'BASH_FUNC_ls%%=() { rm x; }' bash -c ls",
+        "hash -p /bin/rm g; g x",
+        "BASH_CMDS[g]=/bin/rm; g x",
+        "set -H -o history\necho rm\n!!",
+        "history -s rm x\nfc -s rm",
         ". <(echo rm x)",
         "source /dev/stdin",
         "sh -c \"a $x\"",
@@ -396,6 +455,16 @@ fn what_agents_run_all_day_is_left_alone() {
             "time ./run.sh --all > out.log 2>&1 &",
             "sudo apt-get install -y jq",
             "echo 'don'\\''t'",
+            "case $x in a) echo b;; *.c|*) echo c;; esac",
+            "IFS=$'\\n' read -r x",
+            "sort -t$'\\t' f",
+            "git stash list | xargs",
+            "git commit -F - <<'EOF'\nnot `git push` yet\ngit push later\nEOF",
+            "python3 - <<'EOF'\nprint(\"git push\")\nEOF",
+            ". \"$NVM_DIR/nvm.sh\"",
+            "bash scripts/$x.sh a",
+            "bash -c 'echo $1' _ x",
+            "sudo -u postgres psql -c 'select 1'",
             "bash -lc 'cd /x && ls -la'",
             "/bin/bash -lc \"rg -n 'a b' src | head\"",
         ],

@@ -3,6 +3,8 @@
 //! Agents have their own words for what a tool takes. A rule that denies, and the wall around our
 //! own files, hold for a path wherever it stands, but for the text that a tool writes.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 /// Members that hold text, not what is done to it.
@@ -54,14 +56,23 @@ pub(super) fn paths(input: &Value) -> Named {
     named
 }
 
-/// A path as the file system has it: without `~`, `$HOME` and `file:`.
+/// A path as the file system has it: without `~`, variables, `file:` and what is around it.
 pub(super) fn expanded(path: &str) -> String {
-    if let Some(url) = path.strip_prefix("file:") {
+    let around = |c: char| c.is_whitespace() || "'\"`".contains(c);
+    let path = path.trim_matches(around).trim_start_matches('@');
+    let scheme = path.split_at_checked(5).filter(|(it, _)| it.eq_ignore_ascii_case("file:"));
+    if let Some((_, url)) = scheme {
         let behind_host = url.strip_prefix("//").map(|rest| match rest.find('/') {
             Some(at) => rest.split_at(at).1,
             None => rest,
         });
         return percent_decoded(behind_host.unwrap_or(url));
+    }
+    if let Some((name, below)) = path.strip_prefix('$').and_then(|rest| rest.split_once('/')) {
+        let name = name.trim_start_matches('{').trim_end_matches('}');
+        if let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) {
+            return Path::new(&value).join(below).to_string_lossy().into_owned();
+        }
     }
     let own_name = std::env::var("USER").map(|name| format!("~{name}/")).unwrap_or_default();
     let homes = ["~/", "$HOME/", "${HOME}/", &own_name];
@@ -106,7 +117,9 @@ impl Named {
                     if is_path(name) {
                         self.push(name);
                     }
-                    if !TEXTS.contains(&name.as_str()) {
+                    // A pattern of files may begin with a directory.
+                    let is_pattern = name == "pattern" && value.as_str().is_some_and(is_glob);
+                    if is_pattern || !TEXTS.contains(&name.as_str()) {
                         self.look(value, depth - 1);
                     }
                 }
@@ -124,10 +137,14 @@ impl Named {
 }
 
 fn is_path(text: &str) -> bool {
-    let starts = ["/", "./", "../", "~", "$HOME/", "${HOME}/", "file:"];
-    text.len() <= MAX_PATH_BYTES
-        && !text.contains('\n')
-        && starts.iter().any(|start| text.starts_with(start))
+    let starts = ["/", "./", "../", "~", "$", "file:"];
+    let bare = expanded(text);
+    let is_one = |text: &str| starts.iter().any(|start| text.starts_with(start));
+    text.len() <= MAX_PATH_BYTES && !text.contains('\n') && (is_one(text) || is_one(&bare))
+}
+
+fn is_glob(text: &str) -> bool {
+    text.contains('*') && text.contains('/')
 }
 
 fn in_patch(text: &str) -> impl Iterator<Item = &str> {
@@ -157,6 +174,10 @@ mod tests {
             json!({ "patch": "--- /etc/passwd\n+++ /etc/passwd\n" }),
             json!({ "uri": "file:///etc/passwd" }),
             json!({ "uri": "file:/etc/passwd" }),
+            json!({ "uri": "FILE:///etc/passwd" }),
+            json!({ "a": " /etc/passwd" }),
+            json!({ "a": "`/etc/passwd`" }),
+            json!({ "a": "@/etc/passwd" }),
             json!({ "uri": "file://localhost/etc/passwd" }),
             json!({ "uri": "file:///etc/%70asswd" }),
             json!({ "in": "{\"a\":[\"/etc/passwd\"]}" }),
@@ -190,6 +211,7 @@ mod tests {
         let deep = (0..100).fold(json!("/deep"), |inner, _| json!([inner]));
         assert!(paths(&deep).is_cut);
         let in_text = (0..8).fold(json!("/deep"), |inner, _| json!([inner.to_string()]));
-        assert_eq!(paths(&in_text).paths, ["/deep"]);
+        let found = paths(&in_text).paths;
+        assert_eq!(found.iter().map(|path| expanded(path)).collect::<Vec<_>>(), ["/deep"]);
     }
 }

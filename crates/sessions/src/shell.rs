@@ -1,7 +1,7 @@
 //! Words as a shell would take them apart again.
 
 /// One line; words that a shell would change are quoted.
-pub(crate) fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
+pub fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = words.map(quoted).collect();
     quoted.join(" ")
 }

@@ -1,0 +1,163 @@
+//! The commands that a tool's input names, in whatever shape an agent has it.
+
+use serde_json::Value;
+
+use crate::shell;
+
+/// Members that hold one, in small letters and without what joins words.
+const MEMBERS: [&str; 11] = [
+    "argv",
+    "bash",
+    "cmd",
+    "command",
+    "commandline",
+    "commands",
+    "executable",
+    "program",
+    "script",
+    "shell",
+    "shellcommand",
+];
+/// Where the input itself may stand one step further down.
+const INNER: [&str; 3] = ["input", "arguments", "params"];
+const ENVIRONMENTS: [&str; 3] = ["env", "environment", "envs"];
+/// Inputs in each other, also where one is written as the text of another.
+const MAX_DEPTH: usize = 8;
+
+/// All of them, a line each, as a shell would read them; the environment that they get comes first.
+pub(super) fn command(input: &Value, kind: &str) -> Option<String> {
+    let mut found = Vec::new();
+    match input {
+        // Nothing but the command.
+        Value::String(text) if kind == "execute" && inner(text).is_none() => {
+            found.push(text.clone());
+        }
+        Value::Array(_) if kind == "execute" => found.extend(argv(input)),
+        _ => look(input, MAX_DEPTH, &mut found),
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for line in found {
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+fn look(input: &Value, depth: usize, found: &mut Vec<String>) {
+    let Some(depth) = depth.checked_sub(1) else { return };
+    let members = match input {
+        Value::String(text) => return inner(text).iter().for_each(|one| look(one, depth, found)),
+        Value::Object(members) => members,
+        _ => return,
+    };
+    let before = environment(input);
+    let args = argv(&input["args"]);
+    for (name, value) in members {
+        let is_inner = INNER.contains(&name.as_str());
+        let name = name.to_lowercase().replace(['_', '-'], "");
+        if is_inner || MEMBERS.contains(&name.as_str()) && value.is_object() {
+            look(value, depth, found);
+        } else if MEMBERS.contains(&name.as_str()) {
+            let lines = match value {
+                Value::Array(lines) if name == "commands" => {
+                    lines.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+                }
+                Value::String(text) if inner(text).is_some() => {
+                    look(value, depth, found);
+                    Vec::new()
+                }
+                Value::String(text) => vec![text.clone()],
+                other => argv(other).into_iter().collect(),
+            };
+            let whole = |line: String| [before.clone(), Some(line), args.clone()];
+            let joined =
+                |parts: [Option<String>; 3]| parts.into_iter().flatten().collect::<Vec<_>>();
+            found.extend(lines.into_iter().map(|line| joined(whole(line)).join(" ")));
+        }
+    }
+}
+
+/// An object that is written as text.
+fn inner(text: &str) -> Option<Value> {
+    let is_object = text.trim_start().starts_with('{');
+    is_object.then(|| serde_json::from_str(text).ok()).flatten().filter(Value::is_object)
+}
+
+fn argv(value: &Value) -> Option<String> {
+    let words = value.as_array()?;
+    (!words.is_empty()).then(|| shell::joined(words.iter().filter_map(Value::as_str)))
+}
+
+/// `A=1 B=2`
+fn environment(input: &Value) -> Option<String> {
+    let given = ENVIRONMENTS.iter().map(|name| &input[*name]);
+    let pairs: Vec<(String, String)> = given.flat_map(pairs).collect();
+    let setting = |(name, value): &(String, String)| {
+        format!("{name}={}", shell::joined(std::iter::once(value.as_str())))
+    };
+    let settings: Vec<String> = pairs.iter().map(setting).collect();
+    (!settings.is_empty()).then(|| settings.join(" "))
+}
+
+fn pairs(value: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match value {
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), text(value))).collect()
+        }
+        Value::Array(pairs) => {
+            pairs.iter().map(|pair| (text(&pair["name"]), text(&pair["value"]))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! A command is seen in whatever shape it comes.
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_shape_is_read() {
+        for input in [
+            json!("git push"),
+            json!(["git", "push"]),
+            json!({ "command": "git push" }),
+            json!({ "Command": "git push" }),
+            json!({ "commandLine": "git push" }),
+            json!({ "command_line": "git push" }),
+            json!({ "shell_command": "git push" }),
+            json!({ "program": "git", "args": ["push"] }),
+            json!({ "command": { "program": "git", "args": ["push"] } }),
+            json!({ "arguments": "{\"command\":\"git push\"}" }),
+            json!("{\"command\":\"git push\"}"),
+            json!({ "commands": ["git push"] }),
+            json!({ "input": { "cmd": "git push" } }),
+        ] {
+            assert_eq!(command(&input, "execute").as_deref(), Some("git push"), "{input}");
+        }
+        assert_eq!(command(&json!("a note"), "think"), None);
+        assert_eq!(command(&json!({ "path": "x" }), "execute"), None);
+    }
+
+    #[test]
+    fn all_that_is_named_is_seen() {
+        for (input, seen) in [
+            (json!({ "command": "ls", "cmd": "git push" }), "git push\nls"),
+            (json!({ "commands": ["ls", "git push"] }), "ls\ngit push"),
+            (json!({ "command": "cargo test", "env": { "A": "x y" } }), "A='x y' cargo test"),
+            (json!({ "command": ["sh", "-c", "a b"] }), "sh -c 'a b'"),
+        ] {
+            let found = command(&input, "execute").unwrap();
+            let mut lines: Vec<&str> = found.lines().collect();
+            let mut wanted: Vec<&str> = seen.lines().collect();
+            lines.sort_unstable();
+            wanted.sort_unstable();
+            assert_eq!(lines, wanted, "{input}");
+        }
+    }
+}
