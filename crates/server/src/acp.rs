@@ -5,6 +5,7 @@
 //! which stream of HTTP a line belongs to.
 
 mod http;
+mod kept;
 pub mod lines;
 mod remote;
 mod stream;

@@ -28,6 +28,7 @@ use std::time::Instant;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Version};
 
+use crate::limits::Room;
 use crate::metrics::Metrics;
 use crate::page_name::PageName;
 use crate::principal::Principal;
@@ -90,6 +91,7 @@ pub struct Guard {
     page_name: Option<PageName>,
     allowed: RwLock<Arc<Allowed>>,
     metrics: Option<Metrics>,
+    room: Arc<Room>,
 }
 
 #[derive(Debug)]
@@ -109,6 +111,8 @@ pub enum Admitted {
     Preflight,
     /// A browser that wants the page is sent to where it is; answered here.
     Elsewhere(HeaderValue),
+    /// A browser looks after a worker that somebody else left at this address; answered here.
+    NoWorker,
 }
 
 /// The decision, and the page of an allowed foreign origin that must be able to read the answer.
@@ -122,7 +126,8 @@ impl Guard {
     pub fn new(tokens: Tokens, routes: Routes, settings: &Settings) -> Result<Self, GuardError> {
         let allowed = RwLock::new(Arc::new(Allowed::of(settings)?));
         let (failures, passes) = (Failures::default(), Passes::default());
-        Ok(Self { tokens, routes, failures, passes, page_name: None, allowed, metrics: None })
+        let (page_name, metrics, room) = (None, None, Arc::default());
+        Ok(Self { tokens, routes, failures, passes, page_name, allowed, metrics, room })
     }
 
     /// Browsers have the page at this name, and log in nowhere else but at names that are
@@ -174,6 +179,10 @@ impl Guard {
                 let called = allowed.hosts.check(parts, local, is_tls, name)?;
                 let is_document = self.routes.is_document(parts.uri.path());
                 let page = allowed.origins.check(parts, called.host(), is_tls, is_document)?;
+                // Our page has none.
+                if parts.headers.get("service-worker").is_some_and(|what| what == "script") {
+                    return Ok(Decision { admitted: Admitted::NoWorker, readable_by: None });
+                }
                 if let Called::Elsewhere { page: there, was_page, .. } = &called {
                     if is_document {
                         let admitted = Admitted::Elsewhere(address(there, parts)?);
@@ -309,6 +318,11 @@ impl Guard {
             )
             .remedy("a reverse proxy that runs as another user is named in [serve] proxy_users")),
         }
+    }
+
+    /// Where what clients send is kept until it was served.
+    pub fn room(&self) -> &Arc<Room> {
+        &self.room
     }
 
     pub(crate) fn passes(&self) -> &Passes {

@@ -4,11 +4,13 @@
 //! an answer where one can still be given, and a closed connection where not.
 
 mod body;
+mod room;
 mod steady;
 
 use std::time::Duration;
 
-pub use body::{Fault, Metered};
+pub use body::{Fault, Metered, Terms};
+pub use room::{Held, Room};
 pub use steady::Steady;
 
 /// The limits of a listener.

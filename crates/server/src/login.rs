@@ -205,14 +205,18 @@ async fn log_in(
     State(login): State<Login>,
     arrival: Arrival,
     HostName(host): HostName,
+    cookies: LoginCookies,
     name: CookieName,
     Body(LoginRequest { code }): Body<LoginRequest>,
 ) -> Result<Response, Problem> {
     // A link that was opened while somebody else listened here is of no use to that one.
     login.guard.check_user(&arrival)?;
     let (tokens, place) = (login.guard.tokens().clone(), login.guard.page_name_in(&host));
+    // All tabs of a browser are one login, also those that were there before.
+    let own = cookies.0.iter().find_map(|cookie| login.guard.login_of(cookie, Some(&host)));
+    let own = own.map(|own| own.principal.name);
     let adding = move |redeemed| match redeemed {
-        Redeemed::New => tokens.add_browser(place.as_ref()).map(Some),
+        Redeemed::New => tokens.login_again(own.as_deref(), place.as_ref()).map(Some),
         Redeemed::Known(name) => Ok(tokens.browser_at(&name, place.as_ref())),
     };
     let made = match login.codes.redeem(&code) {

@@ -207,6 +207,22 @@ impl Tokens {
         entry.record.browser.as_ref().filter(|_| is_good)?.at(name, place)
     }
 
+    /// The login that a browser has already, unless it ends soon, or a new one.
+    pub(crate) fn login_again(
+        &self,
+        known: Option<&str>,
+        place: Option<&PageName>,
+    ) -> Result<BrowserLogin, TokensError> {
+        let soon = Timestamp::now().checked_add(BROWSER_LIFE / 2).ok();
+        let list = self.list();
+        let known = list.iter().find(|token| Some(token.name.as_str()) == known);
+        let lasting = known.filter(|token| token.expires >= soon);
+        match lasting.and_then(|token| self.browser_at(&token.name, place)) {
+            Some(login) => Ok(login),
+            None => self.add_browser(place),
+        }
+    }
+
     /// Ends a token; connections that it opened are cut.
     pub fn revoke(&self, name: &str) -> Result<(), TokensError> {
         if name == ADMIN {

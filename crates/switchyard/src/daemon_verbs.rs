@@ -19,6 +19,7 @@ use crate::outcome::{ERROR, Failure, NOT_FOUND};
 use crate::reach::Daemon;
 use crate::serve::presence;
 use crate::spinner::Spinner;
+use crate::worker::require_a_person;
 use crate::{follow, terminal, world};
 
 /// A daemon that mends many sessions may take its time, but not for ever.
@@ -95,6 +96,7 @@ fn global_words() -> Vec<std::ffi::OsString> {
 }
 
 async fn stop(config: &Config, now: bool) -> Result<ExitCode, Failure> {
+    require_a_person("what others work with is for people to stop")?;
     let Some(running) = presence::find(&config.home.run) else {
         terminal::say("no daemon runs");
         return Ok(ExitCode::SUCCESS);

@@ -134,6 +134,18 @@ test("a login that the daemon does not know any more is over", async () => {
   stop();
 });
 
+test("after a request that got no answer nothing is said before a proof", async () => {
+  const daemon = new Daemon(SECRET);
+  await request("/v1/a");
+  const answering = fetch;
+  vi.stubGlobal("fetch", () => Promise.reject(new TypeError("gone")));
+  expect(await request("/v1/b").catch(asProblem)).toMatchObject({ isUnreachable: true });
+  vi.stubGlobal("fetch", answering);
+  daemon.heard = [];
+  await request("/v1/secret");
+  expect(daemon.heard[0]).toContain("/v1/login/challenge");
+});
+
 test("that a login is over is no proof to a tab that was let in", async () => {
   const daemon = new Daemon(SECRET);
   await request("/v1/a");

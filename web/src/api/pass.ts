@@ -46,7 +46,12 @@ export function keepPass(given: Given): void {
 
 // What was left, frozen or without a network may find somebody else there when it is back.
 for (const kind of ["pagehide", "pageshow", "freeze", "resume", "offline", "online"]) {
-  if (typeof addEventListener === "function") addEventListener(kind, () => forgetPass(pass ?? ""));
+  if (typeof addEventListener === "function") addEventListener(kind, doubtPass);
+}
+
+/** Whoever answers next has to prove itself. */
+export function doubtPass(): void {
+  pass = undefined;
 }
 
 /**

@@ -1,7 +1,7 @@
 // The one door to the daemon: every request of the page goes through `request`, so that a
 // header, a prefix or a way to log in is added in one place.
 import { isAbort, Problem, problemOf, unanswered, unreachable } from "./problem";
-import { currentPass, forgetPass } from "./pass";
+import { currentPass, doubtPass, forgetPass } from "./pass";
 
 export interface Asking {
   method?: "GET" | "POST" | "PATCH" | "DELETE";
@@ -57,6 +57,8 @@ async function ask<T>(path: string, asking: Asking, read: (response: Response) =
       throw error;
     }
     if (asking.signal?.aborted) throw error;
+    // The daemon may have gone, and somebody else may answer next.
+    doubtPass();
     if (limit.signal.aborted) throw unanswered(patience);
     if (isAbort(error)) throw error;
     throw unreachable();

@@ -22,6 +22,7 @@ export interface Hearing {
   onFrame: (frame: Frame) => boolean;
 }
 
+const NO_SOCKET = "no-socket";
 // A daemon that is there answers within moments; one that is not may let us wait for ever.
 const HANDSHAKE = 15_000;
 // The daemon breaks its silence every 15 seconds. Twice nothing is a dead connection that no
@@ -30,14 +31,12 @@ const SILENCE = 35_000;
 
 /** Listens until the stream is over, in whatever way. Throws a `Problem` if it never began. */
 export async function hear(hearing: Hearing): Promise<void> {
-  const pass = await currentPass();
-  if (await read(hearing, pass)) return;
+  if (await read(hearing, await currentPass())) return;
   if (hearing.signal.aborted) return;
   const why = await whyRefused(hearing);
-  // To be told why, we may have had to prove ourselves to a daemon that was started since.
-  const newer = await currentPass();
-  if (newer === pass) throw why;
-  if (await read(hearing, newer)) return;
+  // To be told why, we have proved ourselves, perhaps to a daemon that was started since.
+  if (why.code !== NO_SOCKET) throw why;
+  if (await read(hearing, await currentPass())) return;
   if (!hearing.signal.aborted) throw await whyRefused(hearing);
 }
 
@@ -56,7 +55,7 @@ function read({ path, query, signal, onOpen, onFrame }: Hearing, pass: string | 
     };
     // The daemon may have gone, and somebody else may be there when we come back.
     const lose = () => {
-      if (wasOpen) forgetPass(pass);
+      forgetPass(pass ?? "");
       end();
     };
     let alarm = setTimeout(lose, HANDSHAKE);
@@ -94,7 +93,7 @@ async function whyRefused({ path, query, signal }: Hearing): Promise<Problem> {
     return asProblem(error);
   }
   return new Problem({
-    type: "urn:switchyard:page:no-socket",
+    type: `urn:switchyard:page:${NO_SOCKET}`,
     title: "the daemon answers, but the stream could not be opened",
     remedy: "see whether something in between, such as a proxy, lets WebSockets pass",
   });

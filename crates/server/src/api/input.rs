@@ -107,6 +107,9 @@ async fn whole(request: Request) -> Result<Bytes, Problem> {
 }
 
 fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    if wire::has_too_many_values(bytes) {
+        return Err(Problem::bad_request("there are too many values in the body"));
+    }
     let read = serde_json::from_slice(bytes).map_err(|error| {
         let unknown = unknown_members::<T>(bytes);
         Problem::bad_request(match unknown.is_empty() {

@@ -19,9 +19,20 @@ use super::arrival::Busy;
 use super::shares::Shares;
 use super::tail::{Tail, overdue};
 use super::{Admitted, Arrival, Decision, Guard, LoginCookies, content, credentials, headers};
-use crate::limits::{Fault, HttpLimits, Metered};
+use crate::limits::{Fault, HttpLimits, Metered, Terms};
 use crate::principal::Principal;
 use crate::problem::Problem;
+
+/// Takes away a worker that somebody else has left in a browser while the port was theirs: it would
+/// answer in our place for ever. Its pages are then asked for again, from us.
+const NO_WORKER: &str = "\
+addEventListener('install', () => skipWaiting());
+addEventListener('activate', (event) => event.waitUntil(leave()));
+async function leave() {
+  await registration.unregister();
+  for (const page of await clients.matchAll({ type: 'window' })) await page.navigate(page.url);
+}
+";
 
 /// A router behind the guard.
 #[derive(Debug, Clone)]
@@ -88,6 +99,10 @@ impl Guarded {
                 let there = [(header::LOCATION, there)];
                 return (StatusCode::TEMPORARY_REDIRECT, there).into_response();
             }
+            Admitted::NoWorker => {
+                let kind = (header::CONTENT_TYPE, HeaderValue::from_static("text/javascript"));
+                return ([kind], NO_WORKER).into_response();
+            }
             Admitted::Anyone => None,
             Admitted::As(principal) => {
                 arrival.activity.note_known();
@@ -138,7 +153,12 @@ impl Guarded {
         if body.size_hint().lower() > max_bytes {
             return Err(Fault::TooLarge.problem(max_bytes));
         }
-        let (body, fault) = Metered::wrap(body, max_bytes, &self.limits);
+        // A route with a limit of its own does not keep what it takes.
+        let name = principal.map(|one| one.name.as_str()).unwrap_or_default();
+        let held = rule.max_bytes.is_none().then(|| Arc::new(self.guard.room().hold(name)));
+        let revoked = principal.filter(|one| !one.is_local).map(|one| one.revoked.clone());
+        let terms = Terms { max_bytes, held: held.clone(), revoked };
+        let (body, fault) = Metered::wrap(body, terms, &self.limits);
         if principal.is_none() {
             let cookies = credentials::login_cookies(&parts.headers, &parts.uri);
             parts.extensions.insert(LoginCookies(cookies));
@@ -148,6 +168,7 @@ impl Guarded {
             parts.extensions.insert(principal.clone());
         }
         let Ok(response) = self.router.oneshot(Request::from_parts(parts, body)).await;
+        drop(held);
         // Handlers see a body that broke off; the client is told why it was broken off.
         match fault.get() {
             Some(fault) if !response.status().is_success() => Err(fault.problem(max_bytes)),

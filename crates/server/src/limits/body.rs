@@ -2,7 +2,8 @@
 //!
 //! The time that a handler takes is not the client's: only waiting counts. A body starts
 //! with a budget of waiting, and what arrives earns more, so a large upload on a slow line
-//! passes, and one byte now and then does not.
+//! passes, and one byte now and then does not. A body whose sender is not let in any more while it
+//! comes is none.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,8 +15,9 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::http::StatusCode;
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::HttpLimits;
+use super::{Held, HttpLimits};
 use crate::problem::Problem;
 
 /// The slowest line on which an upload makes sense.
@@ -28,7 +30,14 @@ pub enum Fault {
     TooLarge,
     #[error("the body came too slowly")]
     TooSlow,
+    #[error("too much is sent at once")]
+    NoRoom,
+    #[error("the token was revoked")]
+    Revoked,
 }
+
+/// When a client that was told that there is no room may ask again.
+const COME_BACK_SECONDS: u64 = 5;
 
 impl Fault {
     pub fn problem(self, max_bytes: u64) -> Problem {
@@ -42,6 +51,12 @@ impl Fault {
                 let title = "the body came too slowly";
                 Problem::new(StatusCode::REQUEST_TIMEOUT, "body-too-slow", title)
             }
+            Self::NoRoom => {
+                let title = "too much is being sent to the daemon at once";
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no-room", title)
+                    .retry_after(COME_BACK_SECONDS)
+            }
+            Self::Revoked => Problem::unauthorized(),
         }
     }
 }
@@ -55,6 +70,8 @@ impl FaultNote {
         match self.0.load(Ordering::Relaxed) {
             1 => Some(Fault::TooLarge),
             2 => Some(Fault::TooSlow),
+            3 => Some(Fault::NoRoom),
+            4 => Some(Fault::Revoked),
             _ => None,
         }
     }
@@ -63,15 +80,29 @@ impl FaultNote {
         let mark = match fault {
             Fault::TooLarge => 1,
             Fault::TooSlow => 2,
+            Fault::NoRoom => 3,
+            Fault::Revoked => 4,
         };
         self.0.store(mark, Ordering::Relaxed);
     }
+}
+
+/// What a body may be.
+#[derive(Debug)]
+pub struct Terms {
+    pub max_bytes: u64,
+    /// Where it is kept, unless it goes to the disk as it comes.
+    pub held: Option<Arc<Held>>,
+    /// Cancelled when its sender is not let in any more.
+    pub revoked: Option<CancellationToken>,
 }
 
 #[derive(Debug)]
 pub struct Metered {
     inner: Body,
     n_left: u64,
+    held: Option<Arc<Held>>,
+    revoked: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     /// Waiting that is left, and the most that can be saved up.
     budget: Duration,
     full_budget: Duration,
@@ -80,7 +111,7 @@ pub struct Metered {
 }
 
 impl Metered {
-    pub fn wrap(inner: Body, max_bytes: u64, limits: &HttpLimits) -> (Body, FaultNote) {
+    pub fn wrap(inner: Body, terms: Terms, limits: &HttpLimits) -> (Body, FaultNote) {
         let note = FaultNote::default();
         // Most requests have none.
         if inner.is_end_stream() {
@@ -88,7 +119,9 @@ impl Metered {
         }
         let metered = Self {
             inner,
-            n_left: max_bytes,
+            n_left: terms.max_bytes,
+            held: terms.held,
+            revoked: terms.revoked.map(|revoked| Box::pin(revoked.cancelled_owned())),
             budget: limits.body_timeout,
             full_budget: limits.body_timeout,
             waiting: None,
@@ -124,12 +157,19 @@ impl HttpBody for Metered {
         if let Some(fault) = self.note.get() {
             return self.break_off(fault);
         }
+        if self.revoked.as_mut().is_some_and(|revoked| revoked.as_mut().poll(cx).is_ready()) {
+            return self.break_off(Fault::Revoked);
+        }
         match Pin::new(&mut self.inner).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
-                let n_bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
+                let n_data = frame.data_ref().map_or(0, Bytes::len);
+                let n_bytes = n_data as u64;
                 self.account(n_bytes);
                 match self.n_left.checked_sub(n_bytes) {
                     None => self.break_off(Fault::TooLarge),
+                    Some(_) if self.held.as_ref().is_some_and(|held| !held.take(n_data)) => {
+                        self.break_off(Fault::NoRoom)
+                    }
                     Some(left) => {
                         self.n_left = left;
                         Poll::Ready(Some(Ok(frame)))

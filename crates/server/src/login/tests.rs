@@ -93,6 +93,32 @@ async fn a_code_becomes_a_cookie_that_opens_until_the_logout() {
 }
 
 #[tokio::test]
+async fn a_browser_that_logs_in_again_stays_one_login() {
+    let case = case();
+    let own = ("origin", "http://127.0.0.1:7433");
+    let mut given = Vec::new();
+    for _ in 0..2 {
+        let code = serde_json::json!({ "code": case.login.new_code().unwrap() }).to_string();
+        let cookie = given.first().map(|(pair, _): &(String, String)| ("cookie", pair.as_str()));
+        let more: Vec<_> = cookie.into_iter().chain([own]).collect();
+        let response = case.ask(false, Method::POST, "/v1/login", &code, &more).await;
+        assert_eq!(response.status(), 200);
+        let pair = set_cookie(&response).split_once("; ").unwrap().0.to_owned();
+        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        given.push((pair, body["tabSecret"].as_str().unwrap().to_owned()));
+    }
+    assert_eq!(given[0], given[1]);
+    assert_eq!(case.login.guard.tokens().list().iter().filter(|one| one.is_browser).count(), 1);
+    // Another browser is another login.
+    let code = case.login.new_code().unwrap();
+    assert_ne!(
+        set_cookie(&case.log_in(false, &code).await).split_once("; ").unwrap().0,
+        given[0].0
+    );
+}
+
+#[tokio::test]
 async fn with_tls_the_cookie_stays_in_tls() {
     let case = case();
     let code = case.login.new_code().unwrap();

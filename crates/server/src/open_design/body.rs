@@ -150,6 +150,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
             let why = format!("the body broke off, or has more than {MAX_BODY_BYTES} bytes");
             Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", why)
         })?;
+        if wire::has_too_many_values(&body) {
+            return Err(Refusal::bad_request("there are too many values in the body".to_owned()));
+        }
         let read = serde_json::from_slice(&body);
         Ok(Self(read.map_err(|error| Refusal::bad_request(error.to_string()))?))
     }

@@ -60,6 +60,24 @@ async fn streams_and_sockets_end_when_another_process_revokes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_begun_before_is_not_done_afterwards() {
+    let stage = Stage::start().await;
+    let bearer = stage.bearer();
+    let lines = [bearer.as_str(), "Content-Type: application/json", "Content-Length: 3"];
+    let mut begun = stage.tcp().await;
+    let head = stage.head("POST", "/v1/json", &lines);
+    begun.write_all(format!("{head}{{}}").as_bytes()).await.unwrap();
+    // It has come as far as the body.
+    eventually("it is being read", || stage.counts.n_reached() == 1).await;
+
+    stage.other_process().revoke("test").unwrap();
+    assert_eq!(stage.say(stage.head("GET", "/v1/things", &[&bearer])).await.status(), 401);
+    let _ = begun.write_all(b" ").await;
+    assert_eq!(rest(begun).await.status(), 401);
+    assert_eq!(stage.counts.n_parsed(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_rotated_admin_token_is_dead() {
     let stage = Stage::start().await;
     let old = format!("Authorization: Bearer {}", stage.tokens.admin_token().unwrap());

@@ -217,6 +217,31 @@ async fn where_the_page_stays_at_an_address_such_a_page_does_come_in() {
     assert!(loaded.tokens().await.to_string().contains("mine"));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_whoever_took_the_port_left_in_the_browser_is_taken_away() {
+    let Scene { yard, daemon, browser, site, .. } = Scene::start().await;
+    let address: SocketAddr = daemon.address().parse().unwrap();
+    drop(site);
+    daemon.stop();
+    let impostor = Site::start_at(address).await;
+    let there = format!("http://{address}/");
+    browser.open(&format!("{there}page")).await;
+    let register = "await navigator.serviceWorker.register('/worker'); \
+                    await navigator.serviceWorker.ready; return 1";
+    browser.run(register, Value::Null).await;
+    browser.open(&there).await;
+    browser.until(&shows("still mine")).await;
+    impostor.close().await;
+    browser.open(&there).await;
+    browser.until(&shows("still mine")).await;
+
+    let daemon = start_again(&yard, address, &[]);
+    // The browser looks after it when it has answered for the first time.
+    browser.open(&there).await;
+    let page = daemon.page();
+    browser.until(&format!("location.href.startsWith({page:?})")).await;
+}
+
 fn shows(text: &str) -> String {
     format!("document.body?.innerText.includes({text:?})")
 }

@@ -17,6 +17,15 @@ use axum::{Router, body};
 /// What the attacker wants to read.
 pub(crate) const SECRET: &str = "sesame";
 
+const WORKER: &str = "
+addEventListener('install', () => skipWaiting());
+addEventListener('activate', (event) => event.waitUntil(clients.claim()));
+addEventListener('fetch', (event) => {
+  const headers = { 'Content-Type': 'text/html' };
+  if (event.request.mode === 'navigate') event.respondWith(new Response('still mine', { headers }));
+});
+";
+
 const MAX_BODY_BYTES: usize = 1 << 20;
 
 /// One request.
@@ -135,6 +144,8 @@ fn give_away(asked: &HeaderMap) -> Response {
         return ([(header::CONTENT_TYPE, "text/event-stream")], events).into_response();
     }
     let (kind, text) = match wanted("sec-fetch-dest") {
+        // It answers for its site from then on, whoever is there.
+        "serviceworker" => ("text/javascript", WORKER.to_owned()),
         "script" => ("text/javascript", format!("window.leak = '{SECRET}'")),
         "style" => ("text/css", format!("body {{ --leak: {SECRET} }}")),
         "image" => {

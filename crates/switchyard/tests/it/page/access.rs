@@ -43,12 +43,13 @@ async fn a_login_link_works_on_every_path_and_one_that_was_used_leads_in_too() {
         assert_eq!(visit.browser.url().await, visit.daemon.page_url(path));
 
         // In the page that is open, where only the fragment changes.
-        let before = visit.browser.cookies().await;
         let code = new_code(&visit.daemon).await;
         visit.browser.run("location.hash = args", json!(format!("code={code}"))).await;
         visit.browser.until("!location.hash && document.querySelector('nav')").await;
-        let is_new = visit.browser.cookies().await[0].value != before[0].value;
-        assert!(is_new, "the code was not taken");
+        let used = "const headers = { 'Content-Type': 'application/json' };
+            const body = JSON.stringify({ code: args });
+            return (await fetch('/v1/login', { method: 'POST', headers, body })).status";
+        assert_eq!(visit.browser.run(used, json!(code)).await, 401, "the code was not taken");
         visit.browser.forget_cookies().await;
     }
     let code = new_code(&visit.daemon).await;

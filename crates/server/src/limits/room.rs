@@ -1,0 +1,103 @@
+//! How much of what clients send is kept at a time until it is whole and was served.
+//!
+//! Each body has a limit of its own; without one for all together many of them, sent at once or
+//! never finished, would take all memory.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Two prompts of the largest kind, and some more.
+const MAX_EACH: usize = 48 << 20;
+const MAX_ALL: usize = 128 << 20;
+
+#[derive(Debug, Default)]
+pub struct Room {
+    taken: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    all: usize,
+    by_name: HashMap<String, usize>,
+}
+
+/// What one request has taken; given back when it is dropped.
+#[derive(Debug)]
+pub struct Held {
+    room: Arc<Room>,
+    /// Of whoever sends it; nobody's for those who are not known.
+    name: String,
+    n_bytes: AtomicUsize,
+}
+
+impl Room {
+    pub fn hold(self: &Arc<Self>, name: &str) -> Held {
+        Held { room: self.clone(), name: name.to_owned(), n_bytes: AtomicUsize::new(0) }
+    }
+
+    fn take(&self, name: &str, n_bytes: usize) -> bool {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = taken.by_name.get(name).copied().unwrap_or(0) + n_bytes;
+        if own > MAX_EACH || taken.all + n_bytes > MAX_ALL {
+            return false;
+        }
+        taken.all += n_bytes;
+        taken.by_name.insert(name.to_owned(), own);
+        true
+    }
+
+    fn give_back(&self, name: &str, n_bytes: usize) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.all = taken.all.saturating_sub(n_bytes);
+        let left = taken.by_name.get(name).copied().unwrap_or(0).saturating_sub(n_bytes);
+        match left {
+            0 => drop(taken.by_name.remove(name)),
+            left => drop(taken.by_name.insert(name.to_owned(), left)),
+        }
+    }
+}
+
+impl Held {
+    /// Whether there was room for so much more.
+    pub fn take(&self, n_bytes: usize) -> bool {
+        let has_room = self.room.take(&self.name, n_bytes);
+        self.n_bytes.fetch_add(if has_room { n_bytes } else { 0 }, Ordering::Relaxed);
+        has_room
+    }
+
+    /// All of it, as if nothing had been taken.
+    pub fn give_back(&self) {
+        self.room.give_back(&self.name, self.n_bytes.swap(0, Ordering::Relaxed));
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_takes_its_part_and_all_together_no_more_than_there_is() {
+        let room = Arc::new(Room::default());
+        let held = |name: &str| room.hold(name);
+        let (first, second) = (held("a"), held("a"));
+        assert!(first.take(MAX_EACH - 1) && second.take(1));
+        assert!(!second.take(1), "the same token");
+        let others = ["b", "c"].map(held);
+        assert!(others[0].take(MAX_EACH) && others[1].take(MAX_ALL - 2 * MAX_EACH));
+        assert!(!held("d").take(1), "all together");
+        drop(first);
+        assert!(second.take(MAX_EACH - 1) && !second.take(1));
+        second.give_back();
+        drop(second);
+        drop(others);
+        let taken = room.taken.lock().unwrap();
+        assert!(taken.all == 0 && taken.by_name.is_empty(), "{taken:?}");
+    }
+}
