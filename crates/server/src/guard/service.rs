@@ -34,6 +34,9 @@ async function leave() {
 }
 ";
 
+/// More than a code or a proof has, and that is all that is taken from whoever is not known.
+const MAX_STRANGERS_BYTES: u64 = 64 << 10;
+
 /// A router behind the guard.
 #[derive(Debug, Clone)]
 pub struct Guarded {
@@ -148,14 +151,17 @@ impl Guarded {
         let (mut parts, body) = request.into_parts();
         let rule = self.guard.routes.body_rule(parts.uri.path());
         content::check(&parts, !body.is_end_stream(), rule.kind)?;
-        let max_bytes = rule.max_bytes.unwrap_or(self.limits.max_body_bytes);
+        let max_bytes = match principal {
+            Some(_) => rule.max_bytes.unwrap_or(self.limits.max_body_bytes),
+            None => MAX_STRANGERS_BYTES,
+        };
         // Exact for a body whose length the client has announced.
         if body.size_hint().lower() > max_bytes {
             return Err(Fault::TooLarge.problem(max_bytes));
         }
         // A route with a limit of its own does not keep what it takes.
-        let name = principal.map(|one| one.name.as_str()).unwrap_or_default();
-        let held = rule.max_bytes.is_none().then(|| Arc::new(self.guard.room().hold(name)));
+        let keeping = principal.filter(|_| rule.max_bytes.is_none());
+        let held = keeping.map(|one| Arc::new(self.guard.room().hold(&one.name)));
         let revoked = principal.filter(|one| !one.is_local).map(|one| one.revoked.clone());
         let terms = Terms { max_bytes, held: held.clone(), revoked };
         let (body, fault) = Metered::wrap(body, terms, &self.limits);

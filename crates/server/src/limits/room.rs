@@ -26,7 +26,7 @@ struct Taken {
 #[derive(Debug)]
 pub struct Held {
     room: Arc<Room>,
-    /// Of whoever sends it; nobody's for those who are not known.
+    /// Of whoever sends it.
     name: String,
     n_bytes: AtomicUsize,
 }
