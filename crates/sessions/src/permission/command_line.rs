@@ -8,11 +8,11 @@
 mod lexer;
 mod programs;
 
-use lexer::lex;
+use lexer::{has_paths, lex};
 use programs::{
-    AROUND, BEHIND_ANOTHER, DECLARING, FIND_ACTIONS, HISTORIES, KEYWORDS, LINE_VARIABLES,
-    LINES_IN_OPTIONS, MAKERS, OF_LINES, OPTIONS_OF_GIT, OPTIONS_OF_XARGS, OTHER_SHELLS, READERS,
-    SHELLS, STARTING_SHELLS,
+    AROUND, BEHIND_ANOTHER, BEHIND_RUN, DECLARING, FIND_ACTIONS, HISTORIES, KEYWORDS,
+    LINE_VARIABLES, LINES_IN_OPTIONS, LONG, MAKERS, OF_LINES, OPTIONS_OF_GIT, OPTIONS_OF_XARGS,
+    OTHER_SHELLS, READERS, RUNNING, SCRIPTS, SHELLS, STARTING_SHELLS,
 };
 
 pub(super) use lexer::{ANYTHING, Word};
@@ -30,7 +30,8 @@ pub(super) struct FoundCommand {
 
 /// `None` if the line is too long, too deep or too odd to tell.
 pub(super) fn commands_in(line: &str) -> Option<Vec<FoundCommand>> {
-    let mut search = Search { found: Vec::new(), bytes_left: MAX_BYTES };
+    let has_paths = has_paths(line);
+    let mut search = Search { found: Vec::new(), bytes_left: MAX_BYTES, has_paths };
     search.line(line, MAX_DEPTH)?;
     Some(search.found)
 }
@@ -38,12 +39,14 @@ pub(super) fn commands_in(line: &str) -> Option<Vec<FoundCommand>> {
 struct Search {
     found: Vec<FoundCommand>,
     bytes_left: usize,
+    /// Nothing in the line sets a variable.
+    has_paths: bool,
 }
 
 impl Search {
     fn line(&mut self, line: &str, depth: usize) -> Option<()> {
         self.spend(line.len())?;
-        let lexed = lex(line)?;
+        let lexed = lex(line, self.has_paths)?;
         for words in &lexed.commands {
             self.words(words, depth)?;
         }
@@ -88,7 +91,7 @@ impl Search {
         let n_before = words.iter().take_while(is_before).count();
         for (name, value) in words.iter().take(n_before).filter_map(setting) {
             // What it runs before anything else.
-            if name == "ENV" {
+            if name == "ENV" || name.starts_with("GIT_CONFIG_") {
                 return None;
             }
             if LINE_VARIABLES.iter().any(|end| name.ends_with(end)) {
@@ -144,6 +147,9 @@ impl Search {
         let rest = rest.get(n..).unwrap_or_default();
         self.push("git", &with_asides("git", rest))?;
         let is = |n: usize, text: &str| rest.get(n).is_some_and(|word| word.text == text);
+        if is(0, "for-each-repo") {
+            self.push("git", &[&[Word::anything()], rest].concat())?;
+        }
         if is(0, "bisect") && is(1, "run") {
             self.words(rest.get(2..).unwrap_or_default(), depth.checked_sub(1)?)?;
         }
@@ -166,6 +172,7 @@ impl Search {
         let (mut has_line, mut n) = (false, 0);
         while let Some(word) = rest.get(n).filter(|word| word.text.starts_with(['-', '+'])) {
             let flags = word.text.strip_prefix(['-', '+']).unwrap_or_default();
+            let flags = if LONG.contains(&flags) { word.text.as_str() } else { flags };
             let is_long = flags.starts_with('-');
             // It runs what comes in, whatever stands behind.
             if !is_long && flags.contains('s') || word.may_split {
@@ -173,7 +180,7 @@ impl Search {
             }
             has_line |= !is_long && flags.contains('c');
             let n_values = match is_long {
-                true => usize::from(["-rcfile", "-init-file"].contains(&flags)),
+                true => usize::from(LONG.contains(&flags.trim_start_matches('-'))),
                 false => flags.matches(['o', 'O']).count(),
             };
             if is_long && rest.iter().skip(n + 1).take(n_values).any(is_unseen) {
@@ -183,6 +190,10 @@ impl Search {
         }
         // Without one it runs what comes in.
         let line = rest.get(n)?;
+        // It may be an option.
+        if line.text.starts_with(ANYTHING) && (line.may_split || !line.text.contains('/')) {
+            return None;
+        }
         if !has_line {
             return (!is_unseen(line)).then_some(());
         }
@@ -254,7 +265,9 @@ impl Search {
         let depth = depth?;
         match program {
             "find" => {
-                let is_action = |word: &Word| FIND_ACTIONS.contains(&word.text.as_str());
+                let is_action = |word: &Word| {
+                    FIND_ACTIONS.contains(&word.text.as_str()) || word.text.starts_with(ANYTHING)
+                };
                 let is_end = |word: &Word| [";", "+"].contains(&word.text.as_str());
                 let starts = (1..rest.len()).filter(|n| rest.get(n - 1).is_some_and(is_action));
                 let behind = |start| {
@@ -286,11 +299,18 @@ impl Search {
     /// be it as long as nothing before it is more likely to be.
     fn at_each_start(&mut self, program: &str, words: &[Word], depth: usize) -> Option<()> {
         let mut is_awaited = !LINES_IN_OPTIONS.contains(&program);
+        let mut is_begun = !BEHIND_RUN.contains(&program);
         for n in 0..words.len() {
             let behind = words.get(n..).unwrap_or_default();
-            let Some(word) = behind.first().filter(|word| !word.text.starts_with('-')) else {
+            let Some(word) = behind.first() else { continue };
+            if !is_begun {
+                let is_script = word.text == "run" && SCRIPTS.contains(&program);
+                is_begun = RUNNING.contains(&word.text.as_str()) && !is_script;
                 continue;
-            };
+            }
+            if word.text.starts_with('-') {
+                continue;
+            }
             if is_hidden(word) {
                 if is_awaited {
                     return None;
@@ -394,5 +414,7 @@ fn is_setting(word: &str) -> bool {
 
 #[cfg(test)]
 mod bash_tests;
+#[cfg(test)]
+mod odd_tests;
 #[cfg(test)]
 mod tests;

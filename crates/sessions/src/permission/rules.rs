@@ -281,8 +281,11 @@ impl Rule {
         let is_it = |line: &str| globs.iter().any(|glob| glob.is_match(line));
         match self.action {
             Action::Allow => {
-                let is_command = !question.is_edit && !question.takes_along();
-                is_command && !command.contains(SHELL_MAGIC) && is_it(command.trim())
+                let changes = question.is_edit || question.takes_along() || question.kind == "edit";
+                !changes
+                    && !question.is_more
+                    && !command.contains(SHELL_MAGIC)
+                    && is_it(command.trim())
             }
             Action::Ask | Action::Deny => {
                 let may_be = |one: &FoundCommand| globs.iter().any(|glob| glob.may_match(one));

@@ -140,6 +140,11 @@ fn a_rule_allows_a_command_only_if_it_is_nothing_else() {
         (json!({"command": "cargo test", "env": {"RUSTC_WRAPPER": "x"}}), "execute", "ask"),
         (json!({"command": "cargo test", "input": {"command": "evil"}}), "execute", "ask"),
         (json!({"command": "cargo test", "path": "/etc/passwd"}), "delete", "ask"),
+        (json!({"command": "cargo test", "path": "/etc/passwd"}), "execute", "ask"),
+        (json!({"command": "cargo test", "description": "x", "timeout": 5}), "execute", "allow"),
+        (json!({"command": "cargo test", "dangerouslyDisableSandbox": true}), "execute", "ask"),
+        (json!({"command": "cargo test", "args": "; rm -rf x"}), "execute", "ask"),
+        (json!({"command": ["cargo", "test", {"x": 1}]}), "execute", "ask"),
     ] {
         let call = json!({"kind": kind, "rawInput": input});
         assert_eq!(judge(rules, Mode::Ask, &call), answer, "{call}");

@@ -7,6 +7,8 @@
 //! It does not know the grammar above commands: where a command may begin one is found, so that
 //! there are rather too many than too few.
 
+mod expansions;
+
 /// Stands for any text, or none. A line that has it itself says no more by that.
 pub(in super::super) const ANYTHING: char = '\u{10FFFF}';
 /// Behind these words a command may begin, wherever they stand.
@@ -65,16 +67,20 @@ pub(super) struct Lexed {
 }
 
 /// `None` if it is no whole line, or one that cannot be told.
-pub(super) fn lex(source: &str) -> Option<Lexed> {
+pub(super) fn lex(source: &str, has_paths: bool) -> Option<Lexed> {
     // Numbers that are shifted, or a subshell that reads a here-document.
     let is_odd = source.contains('\0') || ODD.iter().any(|odd| source.contains(odd));
     if is_odd || source.contains("((") && source.contains("<<") {
         return None;
     }
-    let has_paths = !SETTING.iter().any(|one| source.contains(one));
     let mut lexer = Lexer { rest: source, has_paths, ..Lexer::default() };
     lexer.commands(Until::End)?;
     Some(lexer.found)
+}
+
+/// Whether the variables for paths are what they always are, all through a line.
+pub(super) fn has_paths(source: &str) -> bool {
+    !SETTING.iter().any(|one| source.contains(one))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,21 +131,48 @@ struct Lexer<'a> {
 }
 
 impl Lexer<'_> {
-    fn peek(&self) -> Option<char> {
+    fn peek(&mut self) -> Option<char> {
+        self.join();
         self.rest.chars().next()
     }
 
     fn next(&mut self) -> Option<char> {
+        self.join();
+        self.raw()
+    }
+
+    /// A backslash before a line break joins two lines, also within whatever stands there.
+    fn join(&mut self) {
+        while let Some(rest) = self.rest.strip_prefix("\\\n") {
+            self.rest = rest;
+        }
+    }
+
+    /// As it stands.
+    fn raw(&mut self) -> Option<char> {
         let mut chars = self.rest.chars();
         let next = chars.next();
         self.rest = chars.as_str();
         next
     }
 
+    /// Whether that follows.
+    fn is_at(&self, text: &str) -> bool {
+        let mut ahead = Lexer { rest: self.rest, ..Lexer::default() };
+        text.chars().all(|c| ahead.next() == Some(c))
+    }
+
+    /// Whether a process takes the place of a file here.
+    fn is_at_process(&self) -> bool {
+        self.is_at("<(") || self.is_at(">(")
+    }
+
     fn skip(&mut self, text: &str) -> bool {
-        let behind = self.rest.strip_prefix(text);
-        self.rest = behind.unwrap_or(self.rest);
-        behind.is_some()
+        let is_there = self.is_at(text);
+        for _ in text.chars().filter(|_| is_there) {
+            self.next();
+        }
+        is_there
     }
 
     /// Goes on inside of something, if that is not in too many others.
@@ -152,11 +185,7 @@ impl Lexer<'_> {
 
     fn commands(&mut self, until: Until) -> Option<()> {
         let mut line = Pipeline::default();
-        loop {
-            if self.skip("\\\n") {
-                continue;
-            }
-            let Some(c) = self.peek() else { break };
+        while let Some(c) = self.peek() {
             match c {
                 '\n' => {
                     self.next();
@@ -178,8 +207,8 @@ impl Lexer<'_> {
                     // What stands before it are patterns of `case`.
                     line = Pipeline::default();
                 }
-                '<' | '>' if !is_process(self.rest) => self.redirection()?,
-                '&' if self.rest.starts_with("&>") => {
+                '<' | '>' if !self.is_at_process() => self.redirection()?,
+                '&' if self.is_at("&>") => {
                     line.starts.push(line.words.len());
                     self.redirection()?;
                 }
@@ -212,12 +241,14 @@ impl Lexer<'_> {
         let before = self.rest;
         let word = self.word()?;
         let written = before.get(..before.len() - self.rest.len()).unwrap_or_default();
+        let written = written.replace("\\\n", "");
+        let is_redirected = matches!(self.peek(), Some('<' | '>'));
         let name = written.strip_prefix('{').and_then(|name| name.strip_suffix('}'));
         let is_number = written.chars().all(|c| c.is_ascii_digit());
-        match written {
-            _ if BETWEEN.contains(&written) => self.end(line),
+        match written.as_str() {
+            written if BETWEEN.contains(&written) => self.end(line),
             // `2>file`, `{fd}>file`
-            _ if self.rest.starts_with(['<', '>']) && (is_number || name.is_some_and(is_name)) => {}
+            _ if is_redirected && (is_number || name.is_some_and(is_name)) => {}
             _ => line.words.push(word),
         }
         Some(())
@@ -228,19 +259,22 @@ impl Lexer<'_> {
         let is_operator = |c: char| matches!(c, '<' | '>' | '&' | '|');
         let mut operator = String::new();
         while let Some(c) = self.peek().filter(|c| is_operator(*c)) {
-            if !operator.is_empty() && is_process(self.rest) || operator.starts_with("<<<") {
+            if !operator.is_empty() && self.is_at_process() || operator.starts_with("<<<") {
                 break;
             }
             operator.push(c);
             self.next();
         }
         let may_be_indented = operator == "<<" && self.skip("-");
-        while self.skip(" ") || self.skip("\t") || self.skip("\\\n") {}
+        while self.skip(" ") || self.skip("\t") {}
         let before = self.rest;
         let target = self.word()?;
         if operator == "<<" {
             let written = before.get(..before.len() - self.rest.len()).unwrap_or_default();
-            if written.contains(['$', '`']) {
+            // What ends it is not told, or not to every shell.
+            let is_odd =
+                written.contains(['$', '`']) || target.text.contains([ANYTHING, '\n', '\t']);
+            if is_odd || written.contains("\\\n") {
                 return None;
             }
             let (delimiter, is_expanded) = (target.text, !written.contains(['\'', '"', '\\']));
@@ -259,6 +293,11 @@ impl Lexer<'_> {
                 let bare = if document.may_be_indented { bare } else { line };
                 if bare == document.delimiter {
                     break;
+                }
+                // The end of it to some shell: joined with the next, or before a parenthesis.
+                let is_joined = document.is_expanded && line.ends_with('\\');
+                if is_joined || self.depth > 0 && bare.starts_with(&document.delimiter) {
+                    return None;
                 }
                 text.push_str(line);
                 text.push('\n');
@@ -280,7 +319,7 @@ impl Lexer<'_> {
         let mut text = Word::default();
         while let Some(c) = self.next() {
             match c {
-                '\\' => drop(self.next()),
+                '\\' => drop(self.raw()),
                 '$' => self.dollar(&mut text, Quotes::Double)?,
                 '`' => self.backquotes(&mut text, Quotes::Double)?,
                 _ => {}
@@ -294,10 +333,15 @@ impl Lexer<'_> {
         let (mut in_braces, mut before) = (false, None);
         while let Some(c) = self.peek() {
             let is_last = |c| matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')');
-            if is_process(self.rest) {
+            if self.is_at_process() {
                 self.next();
                 self.substitution(&mut word, Quotes::None)?;
                 continue;
+            }
+            if c == '(' && before == Some('=') && word.text.ends_with('=') {
+                self.next();
+                self.inside(|lexer| lexer.array(&mut word))?;
+                break;
             }
             // `@(a|b)`, a pattern if the shell was told to have such.
             if c == '(' && before.is_some_and(|c| "?*+@!".contains(c)) {
@@ -310,7 +354,7 @@ impl Lexer<'_> {
             before = Some(c);
             let n_before = word.text.len();
             match c {
-                '\\' => word.text.extend(self.next().filter(|c| *c != '\n')),
+                '\\' => word.text.extend(self.raw()),
                 '\'' => {
                     let (text, rest) = self.rest.split_once('\'')?;
                     word.text.push_str(text);
@@ -320,6 +364,11 @@ impl Lexer<'_> {
                 '$' => self.dollar(&mut word, Quotes::None)?,
                 '`' => self.backquotes(&mut word, Quotes::None)?,
                 '*' | '?' => word.unknown(Quotes::None),
+                // Where somebody is at home.
+                '~' if n_before == 0 || word.text.ends_with(['=', ':']) => match self.has_paths {
+                    true => word.text.push('/'),
+                    false => word.unknown(Quotes::None),
+                },
                 '[' if self.rest.split(is_last).next().is_some_and(|rest| rest.contains(']')) => {
                     word.unknown(Quotes::None);
                 }
@@ -340,12 +389,30 @@ impl Lexer<'_> {
         Some(word)
     }
 
+    /// `a=(…)`, behind the parenthesis: words, and no commands.
+    fn array(&mut self, word: &mut Word) -> Option<()> {
+        loop {
+            match self.peek()? {
+                ')' => break,
+                ' ' | '\t' | '\n' => drop(self.next()),
+                '#' => self.rest = self.rest.split_at(self.rest.find('\n')?).1,
+                ';' | '&' | '|' | '(' => return None,
+                '<' | '>' if !self.is_at_process() => return None,
+                _ => drop(self.word()?),
+            }
+        }
+        self.next();
+        word.unknown(Quotes::Double);
+        // What is joined to it is no comment.
+        let is_end = |c| matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | ')' | '<' | '>');
+        self.peek().is_none_or(is_end).then_some(())
+    }
+
     fn double_quotes(&mut self, word: &mut Word) -> Option<()> {
         loop {
             match self.next()? {
                 '"' => return Some(()),
-                '\\' => match self.next()? {
-                    '\n' => {}
+                '\\' => match self.raw()? {
                     c @ ('"' | '\\' | '$' | '`') => word.text.push(c),
                     c => word.text.extend(['\\', c]),
                 },
@@ -354,112 +421,6 @@ impl Lexer<'_> {
                 c => word.text.push(c),
             }
         }
-    }
-
-    /// What follows a `$`.
-    fn dollar(&mut self, word: &mut Word, quotes: Quotes) -> Option<()> {
-        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        match self.peek() {
-            Some('(') => return self.substitution(word, quotes),
-            Some('{') => {
-                self.next();
-                self.inside(|lexer| lexer.parameter(quotes))?;
-            }
-            Some('\'') if quotes == Quotes::None => {
-                self.next();
-                return self.escapes(word);
-            }
-            // Numbers, as they were written long ago.
-            Some('[') if quotes == Quotes::None => return None,
-            Some('"') if quotes == Quotes::None => return Some(()),
-            Some(c) if c.is_ascii_digit() => drop(self.next()),
-            Some(c) if is_of_name(c) => {
-                let (name, rest) = self
-                    .rest
-                    .split_at(self.rest.find(|c| !is_of_name(c)).unwrap_or(self.rest.len()));
-                self.rest = rest;
-                if self.has_paths && PATHS.contains(&name) {
-                    word.text.push('/');
-                    return Some(());
-                }
-            }
-            Some(c @ ('@' | '*' | '#' | '?' | '-' | '$' | '!')) => {
-                self.next();
-                word.may_split |= c == '@';
-            }
-            _ => {
-                word.text.push('$');
-                return Some(());
-            }
-        }
-        word.unknown(quotes);
-        Some(())
-    }
-
-    /// `$'…'`, behind the quote.
-    fn escapes(&mut self, word: &mut Word) -> Option<()> {
-        loop {
-            match self.next()? {
-                '\'' => return Some(()),
-                '\\' => match self.next()? {
-                    // The end of it, to dash.
-                    '\'' => return None,
-                    'n' => word.text.push('\n'),
-                    't' => word.text.push('\t'),
-                    'r' => word.text.push('\r'),
-                    c @ ('\\' | '"' | '?') => word.text.push(c),
-                    // Letters written as numbers.
-                    _ => word.unknown(Quotes::Double),
-                },
-                c => word.text.push(c),
-            }
-        }
-    }
-
-    /// `$(…)`, `<(…)` or `>(…)`, at the parenthesis.
-    fn substitution(&mut self, word: &mut Word, quotes: Quotes) -> Option<()> {
-        self.next();
-        // Here-documents of what is around it are not in it.
-        let awaited = std::mem::take(&mut self.awaited);
-        self.inside(|lexer| lexer.commands(Until::Parenthesis))?;
-        self.awaited.splice(..0, awaited);
-        word.unknown(quotes);
-        Some(())
-    }
-
-    /// `${…}`, behind the brace; commands may be in it.
-    fn parameter(&mut self, quotes: Quotes) -> Option<()> {
-        let mut inner = Word::default();
-        loop {
-            match self.next()? {
-                '}' => return Some(()),
-                '\\' => drop(self.next()?),
-                '\'' if quotes == Quotes::None => self.rest = self.rest.split_once('\'')?.1,
-                '"' => self.inside(|lexer| lexer.double_quotes(&mut inner))?,
-                '$' => self.dollar(&mut inner, quotes)?,
-                '`' => self.backquotes(&mut inner, quotes)?,
-                // A value that somebody may take for a command is not told.
-                _ => {}
-            }
-        }
-    }
-
-    fn backquotes(&mut self, word: &mut Word, quotes: Quotes) -> Option<()> {
-        let mut line = String::new();
-        loop {
-            match self.next()? {
-                '`' => break,
-                '\\' => match self.next()? {
-                    c @ ('`' | '\\' | '$') => line.push(c),
-                    '"' if quotes == Quotes::Double => line.push('"'),
-                    c => line.extend(['\\', c]),
-                },
-                c => line.push(c),
-            }
-        }
-        self.found.lines.push(line);
-        word.unknown(quotes);
-        Some(())
     }
 }
 
@@ -475,9 +436,4 @@ impl Word {
 fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-/// Whether a process takes the place of a file here.
-fn is_process(rest: &str) -> bool {
-    rest.starts_with("<(") || rest.starts_with(">(")
 }

@@ -125,6 +125,18 @@ pub(super) const LINES_IN_OPTIONS: &[&str] =
 /// They have a file, a directory or a number before the command.
 pub(super) const BEHIND_ANOTHER: &[&str] =
     &["chroot", "chrt", "faketime", "flock", "runuser", "setarch", "su", "taskset", "timeout"];
+/// They have the command behind a command of their own that runs others.
+pub(super) const BEHIND_RUN: &[&str] = &[
+    "asdf", "bun", "bundle", "conda", "direnv", "docker", "doppler", "hatch", "kubectl", "mamba",
+    "mise", "nerdctl", "nix", "npm", "op", "pdm", "pipenv", "pnpm", "podman", "poetry", "uv",
+    "yarn",
+];
+/// That command.
+pub(super) const RUNNING: &[&str] = &["--", "develop", "dlx", "exec", "run", "shell", "x"];
+/// Their `run` runs a script of the project.
+pub(super) const SCRIPTS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
+/// Options of bash that are long behind one dash, too, and have a value.
+pub(super) const LONG: &[&str] = &["rcfile", "init-file"];
 /// They start a shell if they have fewer words than so many.
 pub(super) const STARTING_SHELLS: &[(&str, usize)] = &[
     ("chroot", 2),

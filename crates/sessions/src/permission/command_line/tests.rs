@@ -9,13 +9,13 @@ pub(super) fn is_about(glob: &str, line: &str) -> bool {
     commands_in(line).is_none_or(|found| found.iter().any(|one| glob.may_match(one)))
 }
 
-fn assert_found(glob: &str, lines: &[&str]) {
+pub(super) fn assert_found(glob: &str, lines: &[&str]) {
     for line in lines {
         assert!(is_about(glob, line), "{line}: {:?}", commands_in(line));
     }
 }
 
-fn assert_left_alone(glob: &str, lines: &[&str]) {
+pub(super) fn assert_left_alone(glob: &str, lines: &[&str]) {
     let found: Vec<_> = lines.iter().filter(|line| is_about(glob, line)).collect();
     let read: Vec<_> = found.iter().map(|line| commands_in(line)).collect();
     assert!(found.is_empty(), "{found:#?}: {read:#?}");

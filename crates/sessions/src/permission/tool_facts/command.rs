@@ -18,11 +18,66 @@ const MEMBERS: [&str; 11] = [
     "shell",
     "shellcommand",
 ];
-/// Where the input itself may stand one step further down.
-const INNER: [&str; 3] = ["input", "arguments", "params"];
+/// Members that hold what follows a program.
+const ARGUMENTS: [&str; 7] =
+    ["args", "arguments", "cmdargs", "commandargs", "parameters", "params", "subcommand"];
+/// Members beside a command that change nothing about what it does, but for where.
+const HARMLESS: &[&str] = &[
+    "background",
+    "callid",
+    "cwd",
+    "description",
+    "directory",
+    "dirpath",
+    "explanation",
+    "id",
+    "isbackground",
+    "justification",
+    "login",
+    "maxoutputtokens",
+    "messageid",
+    "mode",
+    "parsedcmd",
+    "reason",
+    "requestid",
+    "runinbackground",
+    "sessionid",
+    "simplecommands",
+    "timeout",
+    "timeoutms",
+    "title",
+    "toolcallid",
+    "turnid",
+    "type",
+    "workdir",
+    "workingdirectory",
+    "yieldtimems",
+];
 const ENVIRONMENTS: [&str; 3] = ["env", "environment", "envs"];
 /// Inputs in each other, also where one is written as the text of another.
 const MAX_DEPTH: usize = 8;
+
+/// Whether a command is all that the input is about.
+pub(super) fn is_all(input: &Value) -> bool {
+    let is_text = |value: &Value| match value {
+        Value::Array(words) => words.iter().all(Value::is_string),
+        Value::Object(_) => false,
+        _ => true,
+    };
+    let is_fine = |(name, value): (&String, &Value)| {
+        let name = plain(name);
+        HARMLESS.contains(&name.as_str()) || MEMBERS.contains(&name.as_str()) && is_text(value)
+    };
+    match input {
+        Value::Object(members) => members.iter().all(is_fine),
+        other => is_text(other),
+    }
+}
+
+/// In small letters, and without what joins words.
+fn plain(name: &str) -> String {
+    name.to_lowercase().replace(['_', '-'], "")
+}
 
 /// All of them, a line each, as a shell would read them; the environment that they get comes first.
 pub(super) fn command(input: &Value, kind: &str) -> Option<String> {
@@ -48,17 +103,24 @@ fn look(input: &Value, depth: usize, found: &mut Vec<String>) {
     let Some(depth) = depth.checked_sub(1) else { return };
     let members = match input {
         Value::String(text) => return inner(text).iter().for_each(|one| look(one, depth, found)),
+        Value::Array(values) => return values.iter().for_each(|one| look(one, depth, found)),
         Value::Object(members) => members,
         _ => return,
     };
     let before = environment(input);
-    let args = argv(&input["args"]);
+    let is_argument = |name: &str| ARGUMENTS.contains(&plain(name).as_str());
+    let following = members.iter().filter(|(name, _)| is_argument(name));
+    let following: Vec<String> = following.filter_map(|(_, value)| argument(value)).collect();
+    let args = (!following.is_empty()).then(|| following.join(" "));
     for (name, value) in members {
-        let is_inner = INNER.contains(&name.as_str());
-        let name = name.to_lowercase().replace(['_', '-'], "");
-        if is_inner || MEMBERS.contains(&name.as_str()) && value.is_object() {
+        let name = plain(name);
+        let is_nested = |value: &Value| value.is_object() || value.is_array();
+        if !MEMBERS.contains(&name.as_str()) || value.is_object() {
             look(value, depth, found);
-        } else if MEMBERS.contains(&name.as_str()) {
+        } else {
+            // In whatever is no word, there may be more.
+            let others = value.as_array().into_iter().flatten().filter(|one| is_nested(one));
+            others.for_each(|one| look(&named(one), depth, found));
             let lines = match value {
                 Value::Array(lines) if name == "commands" => {
                     lines.iter().filter_map(Value::as_str).map(str::to_owned).collect()
@@ -84,6 +146,21 @@ fn inner(text: &str) -> Option<Value> {
     is_object.then(|| serde_json::from_str(text).ok()).flatten().filter(Value::is_object)
 }
 
+/// Words that stand where a command does are one.
+fn named(value: &Value) -> Value {
+    match value {
+        Value::Array(_) => serde_json::json!({ "command": value }),
+        other => other.clone(),
+    }
+}
+
+fn argument(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if inner(text).is_none() => Some(text.clone()),
+        other => argv(other),
+    }
+}
+
 fn argv(value: &Value) -> Option<String> {
     let words = value.as_array()?;
     (!words.is_empty()).then(|| shell::joined(words.iter().filter_map(Value::as_str)))
@@ -107,7 +184,11 @@ fn pairs(value: &Value) -> Vec<(String, String)> {
             members.iter().map(|(name, value)| (name.clone(), text(value))).collect()
         }
         Value::Array(pairs) => {
-            pairs.iter().map(|pair| (text(&pair["name"]), text(&pair["value"]))).collect()
+            let pair = |pair: &Value| match pair.as_str().and_then(|text| text.split_once('=')) {
+                Some((name, value)) => (name.to_owned(), value.to_owned()),
+                None => (text(&pair["name"]), text(&pair["value"])),
+            };
+            pairs.iter().map(pair).collect()
         }
         _ => Vec::new(),
     }
@@ -137,8 +218,17 @@ mod tests {
             json!("{\"command\":\"git push\"}"),
             json!({ "commands": ["git push"] }),
             json!({ "input": { "cmd": "git push" } }),
+            json!({ "command": "git", "arguments": ["push"] }),
+            json!({ "command": "git", "args": "push" }),
+            json!({ "executable": "git", "params": ["push"] }),
+            json!({ "command": [["git", "push"]] }),
+            json!({ "command": [{ "cmd": "git push" }] }),
+            json!({ "tool_input": { "command": "git push" } }),
+            json!({ "action": { "type": "exec", "command": ["git", "push"] } }),
+            json!({ "commands": [{ "command": "git push" }] }),
         ] {
-            assert_eq!(command(&input, "execute").as_deref(), Some("git push"), "{input}");
+            let found = command(&input, "execute").unwrap_or_default();
+            assert!(found.lines().any(|line| line.trim() == "git push"), "{input}: {found}");
         }
         assert_eq!(command(&json!("a note"), "think"), None);
         assert_eq!(command(&json!({ "path": "x" }), "execute"), None);

@@ -1,0 +1,122 @@
+//! What a shell puts in the place of a `$` and of backquotes: of which the commands are told, and of
+//! the rest that it is not known.
+
+use super::{Lexer, PATHS, Quotes, Until, Word};
+
+impl Lexer<'_> {
+    /// What follows a `$`.
+    pub(super) fn dollar(&mut self, word: &mut Word, quotes: Quotes) -> Option<()> {
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        match self.peek() {
+            Some('(') => return self.substitution(word, quotes),
+            Some('{') => {
+                if self.has_paths && PATHS.iter().any(|name| self.skip(&format!("{{{name}}}"))) {
+                    word.text.push('/');
+                    return Some(());
+                }
+                self.next();
+                self.inside(|lexer| lexer.parameter(quotes))?;
+            }
+            Some('\'') if quotes == Quotes::None => {
+                self.next();
+                return self.escapes(word);
+            }
+            // Numbers, as they were written long ago.
+            Some('[') if quotes == Quotes::None => return None,
+            Some('"') if quotes == Quotes::None => return Some(()),
+            Some(c) if c.is_ascii_digit() => drop(self.next()),
+            Some(c) if is_of_name(c) => {
+                let mut name = String::new();
+                while let Some(c) = self.peek().filter(|c| is_of_name(*c)) {
+                    name.push(c);
+                    self.next();
+                }
+                if self.has_paths && PATHS.contains(&name.as_str()) {
+                    word.text.push('/');
+                    return Some(());
+                }
+            }
+            Some(c @ ('@' | '*' | '#' | '?' | '-' | '$' | '!')) => {
+                self.next();
+                word.may_split |= c == '@';
+            }
+            _ => {
+                word.text.push('$');
+                return Some(());
+            }
+        }
+        word.unknown(quotes);
+        Some(())
+    }
+
+    /// `$'…'`, behind the quote.
+    pub(super) fn escapes(&mut self, word: &mut Word) -> Option<()> {
+        loop {
+            match self.raw()? {
+                '\'' => return Some(()),
+                '\\' => match self.raw()? {
+                    // The end of it, to dash.
+                    '\'' => return None,
+                    'n' => word.text.push('\n'),
+                    't' => word.text.push('\t'),
+                    'r' => word.text.push('\r'),
+                    c @ ('\\' | '"' | '?') => word.text.push(c),
+                    // Letters written as numbers.
+                    _ => word.unknown(Quotes::Double),
+                },
+                c => word.text.push(c),
+            }
+        }
+    }
+
+    /// `$(…)`, `<(…)` or `>(…)`, at the parenthesis.
+    pub(super) fn substitution(&mut self, word: &mut Word, quotes: Quotes) -> Option<()> {
+        self.next();
+        // Here-documents of what is around it are not in it.
+        let awaited = std::mem::take(&mut self.awaited);
+        self.inside(|lexer| lexer.commands(Until::Parenthesis))?;
+        // One that is still to come is in it to bash, and not to dash.
+        if !self.awaited.is_empty() {
+            return None;
+        }
+        self.awaited = awaited;
+        word.unknown(quotes);
+        Some(())
+    }
+
+    /// `${…}`, behind the brace; commands may be in it.
+    pub(super) fn parameter(&mut self, quotes: Quotes) -> Option<()> {
+        let mut inner = Word::default();
+        loop {
+            match self.next()? {
+                '}' => return Some(()),
+                '\\' => drop(self.raw()?),
+                '<' | '>' if self.peek() == Some('(') => self.substitution(&mut inner, quotes)?,
+                '\'' if quotes == Quotes::None => self.rest = self.rest.split_once('\'')?.1,
+                '"' => self.inside(|lexer| lexer.double_quotes(&mut inner))?,
+                '$' => self.dollar(&mut inner, quotes)?,
+                '`' => self.backquotes(&mut inner, quotes)?,
+                // A value that somebody may take for a command is not told.
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn backquotes(&mut self, word: &mut Word, quotes: Quotes) -> Option<()> {
+        let mut line = String::new();
+        loop {
+            match self.raw()? {
+                '`' => break,
+                '\\' => match self.raw()? {
+                    c @ ('`' | '\\' | '$') => line.push(c),
+                    '"' if quotes == Quotes::Double => line.push('"'),
+                    c => line.extend(['\\', c]),
+                },
+                c => line.push(c),
+            }
+        }
+        self.found.lines.push(line);
+        word.unknown(quotes);
+        Some(())
+    }
+}
