@@ -7,6 +7,7 @@
 //! even whether its guess was near. Roles come from the token table alone: nothing that a
 //! client says about itself is believed.
 
+mod answer;
 mod arrival;
 mod caller;
 mod content;
@@ -92,6 +93,7 @@ pub struct Guard {
     allowed: RwLock<Arc<Allowed>>,
     metrics: Option<Metrics>,
     room: Arc<Room>,
+    answers: Arc<Room>,
 }
 
 #[derive(Debug)]
@@ -126,8 +128,17 @@ impl Guard {
     pub fn new(tokens: Tokens, routes: Routes, settings: &Settings) -> Result<Self, GuardError> {
         let allowed = RwLock::new(Arc::new(Allowed::of(settings)?));
         let (failures, passes) = (Failures::default(), Passes::default());
-        let (page_name, metrics, room) = (None, None, Arc::default());
-        Ok(Self { tokens, routes, failures, passes, page_name, allowed, metrics, room })
+        Ok(Self {
+            tokens,
+            routes,
+            failures,
+            passes,
+            page_name: None,
+            allowed,
+            metrics: None,
+            room: Arc::default(),
+            answers: Arc::default(),
+        })
     }
 
     /// Browsers have the page at this name, and log in nowhere else but at names that are
@@ -323,6 +334,11 @@ impl Guard {
     /// Where what clients send is kept until it was served.
     pub fn room(&self) -> &Arc<Room> {
         &self.room
+    }
+
+    /// Where answers are kept until they were read.
+    pub(crate) fn answers(&self) -> &Arc<Room> {
+        &self.answers
     }
 
     pub(crate) fn passes(&self) -> &Passes {

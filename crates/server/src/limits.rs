@@ -4,12 +4,14 @@
 //! an answer where one can still be given, and a closed connection where not.
 
 mod body;
+mod patience;
 mod room;
 mod steady;
 
 use std::time::Duration;
 
 pub use body::{Fault, Metered, Terms};
+pub use patience::Patience;
 pub use room::{Held, Room};
 pub use steady::Steady;
 

@@ -15,6 +15,7 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use tower::{Service, ServiceExt};
 
+use super::answer;
 use super::arrival::Busy;
 use super::shares::Shares;
 use super::tail::{Tail, overdue};
@@ -113,17 +114,21 @@ impl Guarded {
             }
         };
         let (shares, method) = (self.shares.clone(), request.method().clone());
+        let answers = self.guard.answers().clone();
         let response = match self.serve(request, principal.as_ref()).await {
             Ok(response) => response,
             Err(problem) => problem.into_response(),
         };
         let is_upgrade = response.status() == StatusCode::SWITCHING_PROTOCOLS;
-        // What is complete already is on its way before anybody could revoke anything.
-        if !is_upgrade && response.body().size_hint().exact().is_some() {
-            return response;
-        }
         // An answer that is not given undoes nothing, so only what changes nothing is refused.
         let is_begun = method != Method::GET;
+        // What is complete already is on its way before anybody could revoke anything.
+        if let Some(n_bytes) = response.body().size_hint().exact().filter(|_| !is_upgrade) {
+            // To whoever is not known only what is there anyway is given.
+            let is_free = principal.as_ref().is_none_or(|one| one.is_local);
+            let name = principal.as_ref().map(|one| one.name.as_str()).unwrap_or_default();
+            return answer::keep(response, n_bytes, &answers, name, is_begun || is_free);
+        }
         let share = match shares.take(&arrival.activity.share, principal.as_ref(), is_begun) {
             Ok(share) => share,
             Err(problem) => return problem.into_response(),

@@ -1,27 +1,20 @@
 //! A request's body with a limit on its size and on the patience of its reader.
 //!
-//! The time that a handler takes is not the client's: only waiting counts. A body starts
-//! with a budget of waiting, and what arrives earns more, so a large upload on a slow line
-//! passes, and one byte now and then does not. A body whose sender is not let in any more while it
-//! comes is none.
+//! The time that a handler takes is not the client's: only waiting counts ([`Patience`]). A body
+//! whose sender is not let in any more while it comes is none.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::StatusCode;
 use hyper::body::{Frame, SizeHint};
-use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::{Held, HttpLimits};
+use super::{Held, HttpLimits, Patience};
 use crate::problem::Problem;
-
-/// The slowest line on which an upload makes sense.
-const LEAST_BYTES_PER_SECOND: u64 = 16 << 10;
 
 /// Why a body was broken off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -103,10 +96,7 @@ pub struct Metered {
     n_left: u64,
     held: Option<Arc<Held>>,
     revoked: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
-    /// Waiting that is left, and the most that can be saved up.
-    budget: Duration,
-    full_budget: Duration,
-    waiting: Option<(Instant, Pin<Box<Sleep>>)>,
+    patience: Patience,
     note: FaultNote,
 }
 
@@ -122,9 +112,7 @@ impl Metered {
             n_left: terms.max_bytes,
             held: terms.held,
             revoked: terms.revoked.map(|revoked| Box::pin(revoked.cancelled_owned())),
-            budget: limits.body_timeout,
-            full_budget: limits.body_timeout,
-            waiting: None,
+            patience: Patience::new(limits.body_timeout),
             note: note.clone(),
         };
         (Body::new(metered), note)
@@ -133,16 +121,6 @@ impl Metered {
     fn break_off(&self, fault: Fault) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         self.note.set(fault);
         Poll::Ready(Some(Err(axum::Error::new(fault))))
-    }
-
-    /// Books the waiting that has ended and the bytes that it brought.
-    fn account(&mut self, n_bytes: u64) {
-        if let Some((since, _)) = self.waiting.take() {
-            self.budget = self.budget.saturating_sub(since.elapsed());
-        }
-        let micros = n_bytes.saturating_mul(1_000_000) / LEAST_BYTES_PER_SECOND;
-        let earned = self.budget.saturating_add(Duration::from_micros(micros));
-        self.budget = earned.min(self.full_budget);
     }
 }
 
@@ -164,7 +142,7 @@ impl HttpBody for Metered {
             Poll::Ready(Some(Ok(frame))) => {
                 let n_data = frame.data_ref().map_or(0, Bytes::len);
                 let n_bytes = n_data as u64;
-                self.account(n_bytes);
+                self.patience.earn(n_bytes);
                 match self.n_left.checked_sub(n_bytes) {
                     None => self.break_off(Fault::TooLarge),
                     Some(_) if self.held.as_ref().is_some_and(|held| !held.take(n_data)) => {
@@ -177,16 +155,8 @@ impl HttpBody for Metered {
                 }
             }
             Poll::Ready(other) => Poll::Ready(other),
-            Poll::Pending => {
-                let budget = self.budget;
-                let (_, alarm) = self
-                    .waiting
-                    .get_or_insert_with(|| (Instant::now(), Box::pin(tokio::time::sleep(budget))));
-                if alarm.as_mut().poll(cx).is_ready() {
-                    return self.break_off(Fault::TooSlow);
-                }
-                Poll::Pending
-            }
+            Poll::Pending if self.patience.is_over(cx) => self.break_off(Fault::TooSlow),
+            Poll::Pending => Poll::Pending,
         }
     }
 

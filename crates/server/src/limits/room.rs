@@ -1,4 +1,5 @@
-//! How much of what clients send is kept at a time until it is whole and was served.
+//! How much is kept at a time of what clients send until it was served, and of what they asked for
+//! until they have read it.
 //!
 //! Each body has a limit of its own; without one for all together many of them, sent at once or
 //! never finished, would take all memory.
@@ -47,6 +48,16 @@ impl Room {
         true
     }
 
+    fn take_first(&self, name: &str, n_bytes: usize) -> bool {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = !taken.by_name.contains_key(name);
+        if is_first {
+            taken.all += n_bytes;
+            taken.by_name.insert(name.to_owned(), n_bytes);
+        }
+        is_first
+    }
+
     fn give_back(&self, name: &str, n_bytes: usize) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         taken.all = taken.all.saturating_sub(n_bytes);
@@ -64,6 +75,17 @@ impl Held {
         let has_room = self.room.take(&self.name, n_bytes);
         self.n_bytes.fetch_add(if has_room { n_bytes } else { 0 }, Ordering::Relaxed);
         has_room
+    }
+
+    /// The same for what cannot be smaller: it has room if there is nothing else of this one.
+    pub fn take_whole(&self, n_bytes: usize) -> bool {
+        let has_room = self.take(n_bytes);
+        if has_room {
+            return true;
+        }
+        let is_first = self.room.take_first(&self.name, n_bytes);
+        self.n_bytes.fetch_add(if is_first { n_bytes } else { 0 }, Ordering::Relaxed);
+        is_first
     }
 
     /// All of it, as if nothing had been taken.
@@ -97,6 +119,9 @@ mod tests {
         second.give_back();
         drop(second);
         drop(others);
+        let (large, another) = (room.hold("a"), room.hold("a"));
+        assert!(large.take_whole(2 * MAX_ALL) && !another.take_whole(1));
+        drop((large, another));
         let taken = room.taken.lock().unwrap();
         assert!(taken.all == 0 && taken.by_name.is_empty(), "{taken:?}");
     }

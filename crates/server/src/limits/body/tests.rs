@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use http_body_util::BodyExt;
 use tokio::sync::mpsc;
 

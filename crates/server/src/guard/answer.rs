@@ -1,0 +1,107 @@
+//! Large answers, counted until their readers have taken them.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use hyper::body::{Frame, SizeHint};
+
+use crate::limits::{Held, Room};
+use crate::problem::Problem;
+
+/// Smaller ones are not worth it.
+const LARGE_BYTES: u64 = 256 << 10;
+const COME_BACK_SECONDS: u64 = 5;
+
+/// The answer, if there is room for it until `name` has read it. One that cannot be taken back
+/// `must_be_given` all the same.
+pub(super) fn keep(
+    response: Response,
+    n_bytes: u64,
+    room: &Arc<Room>,
+    name: &str,
+    must_be_given: bool,
+) -> Response {
+    if n_bytes < LARGE_BYTES {
+        return response;
+    }
+    let held = room.hold(name);
+    if !held.take_whole(usize::try_from(n_bytes).unwrap_or(usize::MAX)) && !must_be_given {
+        let title = "too many large answers wait to be read";
+        return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no-room", title)
+            .remedy("read those that were asked for first, one after the other")
+            .retry_after(COME_BACK_SECONDS)
+            .into_response();
+    }
+    let held = Arc::new(held);
+    response.map(|inner| Body::new(Answer { inner, held }))
+}
+
+struct Answer {
+    inner: Body,
+    held: Arc<Held>,
+}
+
+/// Bytes on their way, which may wait in a connection longer than the body is there.
+struct OnTheWay {
+    bytes: Bytes,
+    _held: Arc<Held>,
+}
+
+impl AsRef<[u8]> for OnTheWay {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let held = self.held.clone();
+        let keep = |bytes| Bytes::from_owner(OnTheWay { bytes, _held: held });
+        let polled = Pin::new(&mut self.inner).poll_frame(cx);
+        polled.map(|frame| frame.map(|frame| frame.map(|frame| frame.map_data(keep))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn answers_that_nobody_reads_leave_no_room_for_more_of_them() {
+        let room = Arc::new(Room::default());
+        let answer = |name: &str, must_be_given| {
+            let bytes = vec![0; 20 << 20];
+            keep(Response::new(Body::from(bytes)), 20 << 20, &room, name, must_be_given)
+        };
+        let (first, second) = (answer("a", false), answer("a", false));
+        assert_eq!((first.status(), second.status()), (StatusCode::OK, StatusCode::OK));
+        assert_eq!(answer("a", false).status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(answer("a", true).status(), StatusCode::OK);
+        assert_eq!(answer("b", false).status(), StatusCode::OK);
+        // As long as the bytes are there, not the body.
+        let bytes = first.into_body().frame().await.unwrap().unwrap().into_data().unwrap();
+        assert_eq!(answer("a", false).status(), StatusCode::SERVICE_UNAVAILABLE);
+        drop(bytes);
+        assert_eq!(answer("a", false).status(), StatusCode::OK);
+    }
+}
