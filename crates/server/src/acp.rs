@@ -5,8 +5,8 @@
 //! which stream of HTTP a line belongs to.
 
 mod http;
-mod kept;
 pub mod lines;
+mod metered_lines;
 mod remote;
 mod stream;
 mod web_socket;

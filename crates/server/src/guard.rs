@@ -29,7 +29,7 @@ use std::time::Instant;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Version};
 
-use crate::limits::Room;
+use crate::limits::ByteQuota;
 use crate::metrics::Metrics;
 use crate::page_name::PageName;
 use crate::principal::Principal;
@@ -92,8 +92,8 @@ pub struct Guard {
     page_name: Option<PageName>,
     allowed: RwLock<Arc<Allowed>>,
     metrics: Option<Metrics>,
-    room: Arc<Room>,
-    answers: Arc<Room>,
+    room: Arc<ByteQuota>,
+    answers: Arc<ByteQuota>,
 }
 
 #[derive(Debug)]
@@ -114,7 +114,7 @@ pub enum Admitted {
     /// A browser that wants the page is sent to where it is; answered here.
     Elsewhere(HeaderValue),
     /// A browser looks after a worker that somebody else left at this address; answered here.
-    NoWorker,
+    NoServiceWorker,
 }
 
 /// The decision, and the page of an allowed foreign origin that must be able to read the answer.
@@ -192,7 +192,7 @@ impl Guard {
                 let page = allowed.origins.check(parts, called.host(), is_tls, is_document)?;
                 // Our page has none.
                 if parts.headers.get("service-worker").is_some_and(|what| what == "script") {
-                    return Ok(Decision { admitted: Admitted::NoWorker, readable_by: None });
+                    return Ok(Decision { admitted: Admitted::NoServiceWorker, readable_by: None });
                 }
                 if let Called::Elsewhere { page: there, was_page, .. } = &called {
                     if is_document {
@@ -332,12 +332,12 @@ impl Guard {
     }
 
     /// Where what clients send is kept until it was served.
-    pub fn room(&self) -> &Arc<Room> {
+    pub fn room(&self) -> &Arc<ByteQuota> {
         &self.room
     }
 
     /// Where answers are kept until they were read.
-    pub(crate) fn answers(&self) -> &Arc<Room> {
+    pub(crate) fn answers(&self) -> &Arc<ByteQuota> {
         &self.answers
     }
 

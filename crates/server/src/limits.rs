@@ -5,15 +5,18 @@
 
 mod body;
 mod patience;
-mod room;
+mod quota;
 mod steady;
 
 use std::time::Duration;
 
 pub use body::{Fault, Metered, Terms};
 pub use patience::Patience;
-pub use room::{Held, Room};
+pub use quota::{ByteQuota, Reserved};
 pub use steady::Steady;
+
+/// When a client that was told that there is no room may ask again.
+pub(crate) const COME_BACK_SECONDS: u64 = 5;
 
 /// The limits of a listener.
 #[derive(Debug, Clone)]

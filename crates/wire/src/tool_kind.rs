@@ -16,3 +16,19 @@ pub enum ToolKind {
     SwitchMode,
     Other,
 }
+
+impl ToolKind {
+    /// All of them, as messages have them.
+    pub const NAMES: [&str; 10] = [
+        "read",
+        "edit",
+        "delete",
+        "move",
+        "search",
+        "execute",
+        "think",
+        "fetch",
+        "switch_mode",
+        "other",
+    ];
+}

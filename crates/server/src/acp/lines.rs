@@ -11,9 +11,9 @@ use bus::hello::{FirstWords, refusal};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-use super::kept::Kept;
+use super::metered_lines::MeteredLines;
 use crate::daemon::Daemon;
-use crate::limits::Room;
+use crate::limits::ByteQuota;
 use crate::principal::Principal;
 
 /// A hello is short; an `initialize` with everything a client can do is not much longer.
@@ -33,7 +33,7 @@ pub async fn serve_guarded<S>(
     daemon: Arc<Daemon>,
     agent: Option<String>,
     io: S,
-    room: &Arc<Room>,
+    room: &Arc<ByteQuota>,
     admit: impl Fn(&str) -> Option<Principal>,
 ) where
     S: AsyncRead + AsyncWrite + Send + 'static,
@@ -67,7 +67,7 @@ pub async fn serve_guarded<S>(
         begin.push(b'\n');
     }
     begin.extend_from_slice(&rest);
-    let reader = Kept::new(reader, room.hold(&principal.name));
+    let reader = MeteredLines::new(reader, room.hold(&principal.name));
     let reader = std::io::Cursor::new(begin).chain(reader);
     super::serve(daemon, principal, agent, "tcp", (reader, writer)).await;
 }

@@ -21,7 +21,6 @@ const MAX_EXPORTS: usize = 8;
 const LARGE_PAGE: usize = 1 << 20;
 /// Of large pages, over all streams.
 const MAX_HELD: usize = 256 << 20;
-const COME_BACK_SECONDS: u64 = 5;
 
 #[derive(Debug)]
 pub(crate) struct Load {
@@ -56,7 +55,8 @@ impl Load {
 }
 
 fn full(slug: &str, title: &str) -> Problem {
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, slug, title).retry_after(COME_BACK_SECONDS)
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, slug, title)
+        .retry_after(crate::limits::COME_BACK_SECONDS)
 }
 
 /// One stream's place, and what is held for its reader.

@@ -9,19 +9,18 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
 
-use crate::limits::{Held, Room};
+use crate::limits::{ByteQuota, COME_BACK_SECONDS, Reserved};
 use crate::problem::Problem;
 
 /// Smaller ones are not worth it.
 const LARGE_BYTES: u64 = 256 << 10;
-const COME_BACK_SECONDS: u64 = 5;
 
 /// The answer, if there is room for it until `name` has read it. One that cannot be taken back
 /// `must_be_given` all the same.
 pub(super) fn keep(
     response: Response,
     n_bytes: u64,
-    room: &Arc<Room>,
+    room: &Arc<ByteQuota>,
     name: &str,
     must_be_given: bool,
 ) -> Response {
@@ -42,13 +41,13 @@ pub(super) fn keep(
 
 struct Answer {
     inner: Body,
-    held: Arc<Held>,
+    held: Arc<Reserved>,
 }
 
 /// Bytes on their way, which may wait in a connection longer than the body is there.
 struct OnTheWay {
     bytes: Bytes,
-    _held: Arc<Held>,
+    _held: Arc<Reserved>,
 }
 
 impl AsRef<[u8]> for OnTheWay {
@@ -88,7 +87,7 @@ mod tests {
 
     #[tokio::test]
     async fn answers_that_nobody_reads_leave_no_room_for_more_of_them() {
-        let room = Arc::new(Room::default());
+        let room = Arc::new(ByteQuota::default());
         let answer = |name: &str, must_be_given| {
             let bytes = vec![0; 20 << 20];
             keep(Response::new(Body::from(bytes)), 20 << 20, &room, name, must_be_given)

@@ -26,7 +26,7 @@ use crate::problem::Problem;
 
 /// Takes away a worker that somebody else has left in a browser while the port was theirs: it would
 /// answer in our place for ever. Its pages are then asked for again, from us.
-const NO_WORKER: &str = "\
+const REMOVE_SERVICE_WORKER: &str = "\
 addEventListener('install', () => skipWaiting());
 addEventListener('activate', (event) => event.waitUntil(leave()));
 async function leave() {
@@ -103,9 +103,9 @@ impl Guarded {
                 let there = [(header::LOCATION, there)];
                 return (StatusCode::TEMPORARY_REDIRECT, there).into_response();
             }
-            Admitted::NoWorker => {
+            Admitted::NoServiceWorker => {
                 let kind = (header::CONTENT_TYPE, HeaderValue::from_static("text/javascript"));
-                return ([kind], NO_WORKER).into_response();
+                return ([kind], REMOVE_SERVICE_WORKER).into_response();
             }
             Admitted::Anyone => None,
             Admitted::As(principal) => {

@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use axum::http::StatusCode;
 
+use crate::limits::COME_BACK_SECONDS;
 use crate::principal::Principal;
 use crate::problem::Problem;
 
 /// Also on a small listener: what a person's windows need.
 const LEAST_SHARE: usize = 16;
-const COME_BACK_SECONDS: u64 = 5;
 
 #[derive(Debug)]
 pub(super) struct Shares {

@@ -13,7 +13,7 @@ use axum::http::StatusCode;
 use hyper::body::{Frame, SizeHint};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::{Held, HttpLimits, Patience};
+use super::{HttpLimits, Patience, Reserved};
 use crate::problem::Problem;
 
 /// Why a body was broken off.
@@ -28,9 +28,6 @@ pub enum Fault {
     #[error("the token was revoked")]
     Revoked,
 }
-
-/// When a client that was told that there is no room may ask again.
-const COME_BACK_SECONDS: u64 = 5;
 
 impl Fault {
     pub fn problem(self, max_bytes: u64) -> Problem {
@@ -47,7 +44,7 @@ impl Fault {
             Self::NoRoom => {
                 let title = "too much is being sent to the daemon at once";
                 Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no-room", title)
-                    .retry_after(COME_BACK_SECONDS)
+                    .retry_after(super::COME_BACK_SECONDS)
             }
             Self::Revoked => Problem::unauthorized(),
         }
@@ -85,7 +82,7 @@ impl FaultNote {
 pub struct Terms {
     pub max_bytes: u64,
     /// Where it is kept, unless it goes to the disk as it comes.
-    pub held: Option<Arc<Held>>,
+    pub held: Option<Arc<Reserved>>,
     /// Cancelled when its sender is not let in any more.
     pub revoked: Option<CancellationToken>,
 }
@@ -94,7 +91,7 @@ pub struct Terms {
 pub struct Metered {
     inner: Body,
     n_left: u64,
-    held: Option<Arc<Held>>,
+    held: Option<Arc<Reserved>>,
     revoked: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     patience: Patience,
     note: FaultNote,

@@ -52,7 +52,7 @@ impl CommandGlob {
                 next = behind(automaton, next, " ");
             }
             next = behind(automaton, next, &word.text);
-            if word.is_aside {
+            if word.is_optional {
                 next.extend(&states);
             }
             states = next;
@@ -102,7 +102,7 @@ mod tests {
         let word = |word: &str| Word {
             text: word.trim_start_matches('~').replace('@', &ANYTHING.to_string()),
             may_split: word == "@",
-            is_aside: word.starts_with('~'),
+            is_optional: word.starts_with('~'),
         };
         FoundCommand { words: text.split(' ').map(word).collect() }
     }

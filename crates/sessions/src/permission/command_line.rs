@@ -10,9 +10,10 @@ mod programs;
 
 use lexer::{has_paths, lex};
 use programs::{
-    AROUND, BEHIND_ANOTHER, BEHIND_RUN, DECLARING, FIND_ACTIONS, HISTORIES, KEYWORDS,
-    LINE_VARIABLES, LINES_IN_OPTIONS, LONG, MAKERS, OF_LINES, OPTIONS_OF_GIT, OPTIONS_OF_XARGS,
-    OTHER_SHELLS, READERS, RUNNING, SCRIPTS, SHELLS, STARTING_SHELLS,
+    BUILD_TOOLS, EVALUATING_BUILTINS, FIND_ACTIONS, HISTORY_BUILTINS, KEYWORDS, LINE_RUNNERS,
+    LINE_VARIABLES, LINES_IN_OPTIONS, LONG_OPTIONS_OF_BASH, OPTIONS_OF_GIT, OPTIONS_OF_XARGS,
+    OTHER_SHELLS, RUN_SUBCOMMANDS, SCRIPT_RUNNERS, SHELLS, SOURCING_BUILTINS, STARTING_SHELLS,
+    STDIN_RUNNERS, SUBCOMMAND_RUNNERS, WRAPPERS, WRAPPERS_WITH_OPERAND,
 };
 
 pub(super) use lexer::{ANYTHING, Word};
@@ -54,7 +55,7 @@ impl Search {
         lexed.lines.iter().try_for_each(|line| self.line(line, depth?))?;
         // Most here-documents are no commands, and need not be lines of a shell.
         let reads = |words: &Vec<Word>| {
-            words.iter().any(|word| LINES_IN_OPTIONS.contains(&program_of(&word.text)))
+            words.iter().any(|word| STDIN_RUNNERS.contains(&program_of(&word.text)))
         };
         if lexed.commands.iter().any(reads) {
             lexed.documents.iter().try_for_each(|text| self.document(text, depth?))?;
@@ -107,16 +108,16 @@ impl Search {
             return None;
         }
         let is_code = |word: &Word| word.text.contains("$(") || word.text.contains('`');
-        let is_read = READERS.contains(&program) && rest.iter().any(is_unseen)
-            || DECLARING.contains(&program) && rest.iter().any(is_code)
+        let is_read = SOURCING_BUILTINS.contains(&program) && rest.iter().any(is_unseen_script)
+            || EVALUATING_BUILTINS.contains(&program) && rest.iter().any(is_code)
             || program == "set" && rest.iter().any(|word| word.text.contains('H'));
-        if is_read || OTHER_SHELLS.contains(&program) || HISTORIES.contains(&program) {
+        if is_read || OTHER_SHELLS.contains(&program) || HISTORY_BUILTINS.contains(&program) {
             return None;
         }
         match program.strip_prefix("git-") {
             Some(command) => self.push("git", &[&[Word::plain(command)], rest].concat())?,
             None if program == "git" => self.git(rest, depth)?,
-            None => self.push(program, &with_asides(program, rest))?,
+            None => self.push(program, &with_options_marked(program, rest))?,
         }
         match SHELLS.contains(&program) {
             true => self.shell(rest, depth),
@@ -145,7 +146,7 @@ impl Search {
             }
         }
         let rest = rest.get(n..).unwrap_or_default();
-        self.push("git", &with_asides("git", rest))?;
+        self.push("git", &with_options_marked("git", rest))?;
         let is = |n: usize, text: &str| rest.get(n).is_some_and(|word| word.text == text);
         if is(0, "for-each-repo") {
             self.push("git", &[&[Word::anything()], rest].concat())?;
@@ -172,7 +173,8 @@ impl Search {
         let (mut has_line, mut n) = (false, 0);
         while let Some(word) = rest.get(n).filter(|word| word.text.starts_with(['-', '+'])) {
             let flags = word.text.strip_prefix(['-', '+']).unwrap_or_default();
-            let flags = if LONG.contains(&flags) { word.text.as_str() } else { flags };
+            let flags =
+                if LONG_OPTIONS_OF_BASH.contains(&flags) { word.text.as_str() } else { flags };
             let is_long = flags.starts_with('-');
             // It runs what comes in, whatever stands behind.
             if !is_long && flags.contains('s') || word.may_split {
@@ -180,10 +182,10 @@ impl Search {
             }
             has_line |= !is_long && flags.contains('c');
             let n_values = match is_long {
-                true => usize::from(LONG.contains(&flags.trim_start_matches('-'))),
+                true => usize::from(LONG_OPTIONS_OF_BASH.contains(&flags.trim_start_matches('-'))),
                 false => flags.matches(['o', 'O']).count(),
             };
-            if is_long && rest.iter().skip(n + 1).take(n_values).any(is_unseen) {
+            if is_long && rest.iter().skip(n + 1).take(n_values).any(is_unseen_script) {
                 return None;
             }
             n += 1 + n_values;
@@ -195,7 +197,7 @@ impl Search {
             return None;
         }
         if !has_line {
-            return (!is_unseen(line)).then_some(());
+            return (!is_unseen_script(line)).then_some(());
         }
         let depth = depth.checked_sub(1)?;
         match rest.get(n + 1) {
@@ -255,11 +257,11 @@ impl Search {
             _ => {}
         }
         let depth = depth.checked_sub(1);
-        if OF_LINES.contains(&program) {
+        if LINE_RUNNERS.contains(&program) {
             self.lines_among(program, rest, depth?)?;
         }
         let is_loader = program.starts_with("ld-linux") || program.starts_with("ld-musl");
-        if !AROUND.contains(&program) && !OF_LINES.contains(&program) && !is_loader {
+        if !WRAPPERS.contains(&program) && !LINE_RUNNERS.contains(&program) && !is_loader {
             return Some(());
         }
         let depth = depth?;
@@ -279,7 +281,8 @@ impl Search {
             "xargs" => {
                 self.words(&behind_xargs(rest), depth)?;
                 // An option may have a value or not.
-                let is_known = |n: &usize| rest.get(*n).is_some_and(|word| !is_hidden(word));
+                let is_known =
+                    |n: &usize| rest.get(*n).is_some_and(|word| !may_be_any_program(word));
                 let starts = (0..rest.len()).filter(is_known);
                 let behind = |n| [rest.get(n..).unwrap_or_default(), &[Word::anything()]].concat();
                 starts.map(behind).try_for_each(|words| self.words(&words, depth))
@@ -299,19 +302,19 @@ impl Search {
     /// be it as long as nothing before it is more likely to be.
     fn at_each_start(&mut self, program: &str, words: &[Word], depth: usize) -> Option<()> {
         let mut is_awaited = !LINES_IN_OPTIONS.contains(&program);
-        let mut is_begun = !BEHIND_RUN.contains(&program);
+        let mut is_begun = !SUBCOMMAND_RUNNERS.contains(&program);
         for n in 0..words.len() {
             let behind = words.get(n..).unwrap_or_default();
             let Some(word) = behind.first() else { continue };
             if !is_begun {
-                let is_script = word.text == "run" && SCRIPTS.contains(&program);
-                is_begun = RUNNING.contains(&word.text.as_str()) && !is_script;
+                let is_script = word.text == "run" && SCRIPT_RUNNERS.contains(&program);
+                is_begun = RUN_SUBCOMMANDS.contains(&word.text.as_str()) && !is_script;
                 continue;
             }
             if word.text.starts_with('-') {
                 continue;
             }
-            if is_hidden(word) {
+            if may_be_any_program(word) {
                 if is_awaited {
                     return None;
                 }
@@ -323,7 +326,7 @@ impl Search {
                 || before.is_some_and(|before| before.text.starts_with('-'))
                 || word.text.starts_with(|c: char| c.is_ascii_digit())
                 || ["run", "exec"].contains(&word.text.as_str())
-                || n == 0 && BEHIND_ANOTHER.contains(&program);
+                || n == 0 && WRAPPERS_WITH_OPERAND.contains(&program);
         }
         Some(())
     }
@@ -334,13 +337,13 @@ fn program_of(word: &str) -> &str {
 }
 
 /// What a program takes beside what it shall do is marked so.
-fn with_asides(program: &str, rest: &[Word]) -> Vec<Word> {
+fn with_options_marked(program: &str, rest: &[Word]) -> Vec<Word> {
     let is_option = |word: &Word| word.text.starts_with(['-', '+']) || is_setting(&word.text);
     let mut is_behind_option = false;
     let mark = |word: &Word| {
-        let is_aside = is_option(word) || is_behind_option || MAKERS.contains(&program);
+        let is_optional = is_option(word) || is_behind_option || BUILD_TOOLS.contains(&program);
         is_behind_option = word.text.starts_with('-');
-        Word { is_aside, ..word.clone() }
+        Word { is_optional, ..word.clone() }
     };
     rest.iter().map(mark).collect()
 }
@@ -385,12 +388,12 @@ fn is_flag(word: &Word, flag: char) -> bool {
 }
 
 /// Which program it would be is not to be seen.
-fn is_hidden(word: &Word) -> bool {
+fn may_be_any_program(word: &Word) -> bool {
     word.is_unknown() || word.may_split && !is_setting(&word.text)
 }
 
 /// What a shell would read there is not in the line.
-fn is_unseen(word: &Word) -> bool {
+fn is_unseen_script(word: &Word) -> bool {
     let name = program_of(&word.text);
     let is_descriptor = name.chars().all(|c| c.is_ascii_digit()) || name == "stdin" || name == "-";
     let real = word.text.trim_start_matches('/');

@@ -39,7 +39,7 @@ pub struct Question {
     /// It changes a file, whatever its kind.
     pub is_edit: bool,
     /// There is more to it than its command says.
-    pub is_more: bool,
+    pub has_more_than_command: bool,
 }
 
 const READING_KINDS: [&str; 3] = ["read", "search", "think"];
@@ -60,8 +60,16 @@ impl Question {
         let params: Params = serde_json::from_str(params).unwrap_or_default();
         let mut facts = known.cloned().unwrap_or_default();
         facts.learn(&params.tool_call);
-        let ToolFacts { title, kind, paths, command, is_for_a_person, is_cut, is_edit, is_more } =
-            facts;
+        let ToolFacts {
+            title,
+            kind,
+            paths,
+            command,
+            is_for_a_person,
+            is_cut,
+            is_edit,
+            has_more_than_command,
+        } = facts;
         let base = roots.first().cloned().unwrap_or_default();
         let mut paths: Vec<PathBuf> =
             paths.iter().flat_map(|path| resolved(&base.join(path))).collect();
@@ -79,7 +87,7 @@ impl Question {
             is_forbidden: false,
             is_cut,
             is_edit,
-            is_more,
+            has_more_than_command,
         }
     }
 

@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
+use wire::ToolKind;
 
 use super::command_glob::CommandGlob;
 use super::command_line::{FoundCommand, commands_in};
@@ -57,7 +58,7 @@ pub enum RuleError {
     Syntax(String),
     #[error("rule {rule}: `{glob}` is not a pattern: {why}")]
     Pattern { rule: String, glob: String, why: String },
-    #[error("rule {rule}: there is no kind `{kind}`; the kinds are {}", KINDS.join(", "))]
+    #[error("rule {rule}: there is no kind `{kind}`; the kinds are {}", ToolKind::NAMES.join(", "))]
     UnknownKind { rule: String, kind: String },
     #[error("rule {rule} has an empty list `{list}`: it would never apply")]
     EmptyList { rule: String, list: &'static str },
@@ -87,20 +88,6 @@ struct Entry {
     commands: Option<Vec<String>>,
     agents: Option<Vec<String>>,
 }
-
-/// As ACP has them.
-const KINDS: [&str; 10] = [
-    "read",
-    "edit",
-    "delete",
-    "move",
-    "search",
-    "execute",
-    "think",
-    "fetch",
-    "switch_mode",
-    "other",
-];
 
 /// With any of these a command line is more than one plain command, or not what it seems.
 const SHELL_MAGIC: &[char] = &[
@@ -201,7 +188,7 @@ impl Rule {
             }
         }
         let mut kinds = entry.kinds.iter().flatten();
-        if let Some(kind) = kinds.find(|kind| !KINDS.contains(&kind.as_str())) {
+        if let Some(kind) = kinds.find(|kind| !ToolKind::NAMES.contains(&kind.as_str())) {
             return Err(RuleError::UnknownKind { rule: name, kind: kind.clone() });
         }
         let paths = entry.paths.map(|globs| {
@@ -283,7 +270,7 @@ impl Rule {
             Action::Allow => {
                 let changes = question.is_edit || question.takes_along() || question.kind == "edit";
                 !changes
-                    && !question.is_more
+                    && !question.has_more_than_command
                     && !command.contains(SHELL_MAGIC)
                     && is_it(command.trim())
             }

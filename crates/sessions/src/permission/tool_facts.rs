@@ -60,7 +60,7 @@ pub struct ToolFacts {
     /// It names more paths than are looked at.
     pub is_cut: bool,
     /// There is more to it than a command, or its command is not text.
-    pub is_more: bool,
+    pub has_more_than_command: bool,
     /// It shows what it would put in the place of what, whatever its kind.
     pub is_edit: bool,
 }
@@ -101,7 +101,7 @@ impl ToolFacts {
         }
         if let Some(command) = command::command(input, &self.kind) {
             self.command = Some(command);
-            self.is_more |= !command::is_all(input);
+            self.has_more_than_command |= !command::is_all(input);
         }
     }
 

@@ -8,19 +8,7 @@ use super::{Done, Flow};
 use crate::demo::turn::Turn;
 use serde_json::{Value, json};
 use std::path::Path;
-
-const KINDS: [&str; 10] = [
-    "read",
-    "edit",
-    "delete",
-    "move",
-    "search",
-    "execute",
-    "think",
-    "fetch",
-    "switch_mode",
-    "other",
-];
+use wire::ToolKind;
 
 /// A tool call of which the client has heard or is about to hear.
 pub(super) struct ToolCall {
@@ -68,7 +56,7 @@ pub(super) async fn perform(turn: &Turn, name: &str, mut arguments: Arguments<'_
 }
 
 pub(super) fn kind(word: &str) -> Result<&'static str, Usage> {
-    KINDS.into_iter().find(|kind| *kind == word).ok_or(Usage)
+    ToolKind::NAMES.into_iter().find(|kind| *kind == word).ok_or(Usage)
 }
 
 impl ToolCall {

@@ -84,7 +84,7 @@ async fn a_body_whose_sender_is_revoked_meanwhile_is_none() {
 
 #[tokio::test]
 async fn a_body_for_which_there_is_no_room_is_broken_off_and_its_room_given_back() {
-    let room = Arc::new(super::super::Room::default());
+    let room = Arc::new(super::super::ByteQuota::default());
     let full = room.hold("a");
     assert!(full.take(48 << 20));
     let wrap = |name: &str| {

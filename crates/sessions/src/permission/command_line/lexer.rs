@@ -12,7 +12,7 @@ mod expansions;
 /// Stands for any text, or none. A line that has it itself says no more by that.
 pub(in super::super) const ANYTHING: char = '\u{10FFFF}';
 /// Behind these words a command may begin, wherever they stand.
-const BETWEEN: [&str; 9] = ["then", "do", "else", "elif", "if", "while", "until", "{", "}"];
+const RESERVED_WORDS: [&str; 9] = ["then", "do", "else", "elif", "if", "while", "until", "{", "}"];
 /// With these bash takes for code what is text to whoever reads a line.
 const ODD: [&str; 9] = [
     "[$(",
@@ -38,7 +38,7 @@ pub(in super::super) struct Word {
     /// The shell may make several words of it, or none.
     pub(in super::super) may_split: bool,
     /// It is an option, or may be the value of one; a command is the same without it.
-    pub(in super::super) is_aside: bool,
+    pub(in super::super) is_optional: bool,
 }
 
 impl Word {
@@ -48,7 +48,7 @@ impl Word {
 
     /// Any number of words.
     pub(super) fn anything() -> Self {
-        Self { text: ANYTHING.to_string(), may_split: true, is_aside: false }
+        Self { text: ANYTHING.to_string(), may_split: true, is_optional: false }
     }
 
     pub(in super::super) fn is_unknown(&self) -> bool {
@@ -246,7 +246,7 @@ impl Lexer<'_> {
         let name = written.strip_prefix('{').and_then(|name| name.strip_suffix('}'));
         let is_number = written.chars().all(|c| c.is_ascii_digit());
         match written.as_str() {
-            written if BETWEEN.contains(&written) => self.end(line),
+            written if RESERVED_WORDS.contains(&written) => self.end(line),
             // `2>file`, `{fd}>file`
             _ if is_redirected && (is_number || name.is_some_and(is_name)) => {}
             _ => line.words.push(word),

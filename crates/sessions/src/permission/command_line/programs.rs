@@ -9,7 +9,7 @@ pub(super) const OTHER_SHELLS: &[&str] =
 pub(super) const KEYWORDS: &[&str] =
     &["!", "if", "then", "elif", "else", "while", "until", "do", "coproc"];
 /// They run what stands behind them and their options.
-pub(super) const AROUND: &[&str] = &[
+pub(super) const WRAPPERS: &[&str] = &[
     "asdf",
     "builtin",
     "bun",
@@ -98,7 +98,7 @@ pub(super) const AROUND: &[&str] = &[
     "yarn",
 ];
 /// They run a line that is one of their arguments, or all of them.
-pub(super) const OF_LINES: &[&str] = &[
+pub(super) const LINE_RUNNERS: &[&str] = &[
     "compgen",
     "complete",
     "entr",
@@ -123,20 +123,22 @@ pub(super) const OF_LINES: &[&str] = &[
 pub(super) const LINES_IN_OPTIONS: &[&str] =
     &["compgen", "complete", "mapfile", "readarray", "screen", "split", "ssh", "tmux"];
 /// They have a file, a directory or a number before the command.
-pub(super) const BEHIND_ANOTHER: &[&str] =
+pub(super) const WRAPPERS_WITH_OPERAND: &[&str] =
     &["chroot", "chrt", "faketime", "flock", "runuser", "setarch", "su", "taskset", "timeout"];
 /// They have the command behind a command of their own that runs others.
-pub(super) const BEHIND_RUN: &[&str] = &[
+pub(super) const SUBCOMMAND_RUNNERS: &[&str] = &[
     "asdf", "bun", "bundle", "conda", "direnv", "docker", "doppler", "hatch", "kubectl", "mamba",
     "mise", "nerdctl", "nix", "npm", "op", "pdm", "pipenv", "pnpm", "podman", "poetry", "uv",
     "yarn",
 ];
 /// That command.
-pub(super) const RUNNING: &[&str] = &["--", "develop", "dlx", "exec", "run", "shell", "x"];
+pub(super) const RUN_SUBCOMMANDS: &[&str] = &["--", "develop", "dlx", "exec", "run", "shell", "x"];
 /// Their `run` runs a script of the project.
-pub(super) const SCRIPTS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
+pub(super) const SCRIPT_RUNNERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
 /// Options of bash that are long behind one dash, too, and have a value.
-pub(super) const LONG: &[&str] = &["rcfile", "init-file"];
+pub(super) const LONG_OPTIONS_OF_BASH: &[&str] = &["rcfile", "init-file"];
+/// They run what comes in, somewhere or some time.
+pub(super) const STDIN_RUNNERS: &[&str] = &["at", "batch", "parallel", "ssh"];
 /// They start a shell if they have fewer words than so many.
 pub(super) const STARTING_SHELLS: &[(&str, usize)] = &[
     ("chroot", 2),
@@ -149,18 +151,18 @@ pub(super) const STARTING_SHELLS: &[(&str, usize)] = &[
     ("unshare", 1),
 ];
 /// Builtins that look for code in what they are told.
-pub(super) const DECLARING: &[&str] = &[
+pub(super) const EVALUATING_BUILTINS: &[&str] = &[
     "[", "[[", "declare", "export", "let", "local", "printf", "read", "readonly", "test",
     "typeset", "unset",
 ];
 /// They run what was run before.
-pub(super) const HISTORIES: &[&str] = &["fc", "history"];
+pub(super) const HISTORY_BUILTINS: &[&str] = &["fc", "history"];
 /// How variables end whose value others run.
 pub(super) const LINE_VARIABLES: &[&str] = &["ASKPASS", "COMMAND", "EDITOR", "PAGER"];
 /// Whatever they name is done, in any order.
-pub(super) const MAKERS: &[&str] = &["gmake", "just", "make", "ninja", "rake", "task"];
+pub(super) const BUILD_TOOLS: &[&str] = &["gmake", "just", "make", "ninja", "rake", "task"];
 /// They run what they read.
-pub(super) const READERS: &[&str] = &[".", "source"];
+pub(super) const SOURCING_BUILTINS: &[&str] = &[".", "source"];
 /// What git takes before its command, with a value behind it.
 pub(super) const OPTIONS_OF_GIT: &[&str] = &[
     "-C",

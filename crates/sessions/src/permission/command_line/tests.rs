@@ -148,6 +148,7 @@ fn a_command_is_found_wherever_it_stands_in_a_line() {
             "echo $(cat <<A\n)'\nA\n); rm -f x",
             "cat <<A\nit's $(rm -f x)\nA",
             "ssh h <<A\nit's\nrm -f x\nA",
+            "at now <<A\nrm -f x\nA",
             "echo '((' <<b\n'\nb\nrm -f x",
             "((a<<b))\nx='\nb))\n'; rm -f x",
             "# it's\nrm -f x",

@@ -13,7 +13,7 @@ const MAX_EACH: usize = 48 << 20;
 const MAX_ALL: usize = 128 << 20;
 
 #[derive(Debug, Default)]
-pub struct Room {
+pub struct ByteQuota {
     taken: Mutex<Taken>,
 }
 
@@ -25,37 +25,30 @@ struct Taken {
 
 /// What one request has taken; given back when it is dropped.
 #[derive(Debug)]
-pub struct Held {
-    room: Arc<Room>,
+pub struct Reserved {
+    room: Arc<ByteQuota>,
     /// Of whoever sends it.
     name: String,
     n_bytes: AtomicUsize,
 }
 
-impl Room {
-    pub fn hold(self: &Arc<Self>, name: &str) -> Held {
-        Held { room: self.clone(), name: name.to_owned(), n_bytes: AtomicUsize::new(0) }
+impl ByteQuota {
+    pub fn hold(self: &Arc<Self>, name: &str) -> Reserved {
+        Reserved { room: self.clone(), name: name.to_owned(), n_bytes: AtomicUsize::new(0) }
     }
 
-    fn take(&self, name: &str, n_bytes: usize) -> bool {
+    /// `is_whole`: it cannot be smaller, and has room if there is nothing else of this one.
+    fn take(&self, name: &str, n_bytes: usize, is_whole: bool) -> bool {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = taken.by_name.get(name).copied().unwrap_or(0) + n_bytes;
-        if own > MAX_EACH || taken.all + n_bytes > MAX_ALL {
+        let before = taken.by_name.get(name).copied().unwrap_or(0);
+        let has_room = before + n_bytes <= MAX_EACH && taken.all + n_bytes <= MAX_ALL;
+        let is_alone = is_whole && before == 0;
+        if !(has_room || is_alone) {
             return false;
         }
         taken.all += n_bytes;
-        taken.by_name.insert(name.to_owned(), own);
+        taken.by_name.insert(name.to_owned(), before + n_bytes);
         true
-    }
-
-    fn take_first(&self, name: &str, n_bytes: usize) -> bool {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = !taken.by_name.contains_key(name);
-        if is_first {
-            taken.all += n_bytes;
-            taken.by_name.insert(name.to_owned(), n_bytes);
-        }
-        is_first
     }
 
     fn give_back(&self, name: &str, n_bytes: usize) {
@@ -69,23 +62,20 @@ impl Room {
     }
 }
 
-impl Held {
+impl Reserved {
     /// Whether there was room for so much more.
     pub fn take(&self, n_bytes: usize) -> bool {
-        let has_room = self.room.take(&self.name, n_bytes);
-        self.n_bytes.fetch_add(if has_room { n_bytes } else { 0 }, Ordering::Relaxed);
-        has_room
+        self.book(n_bytes, self.room.take(&self.name, n_bytes, false))
     }
 
     /// The same for what cannot be smaller: it has room if there is nothing else of this one.
     pub fn take_whole(&self, n_bytes: usize) -> bool {
-        let has_room = self.take(n_bytes);
-        if has_room {
-            return true;
-        }
-        let is_first = self.room.take_first(&self.name, n_bytes);
-        self.n_bytes.fetch_add(if is_first { n_bytes } else { 0 }, Ordering::Relaxed);
-        is_first
+        self.book(n_bytes, self.room.take(&self.name, n_bytes, true))
+    }
+
+    fn book(&self, n_bytes: usize, has_room: bool) -> bool {
+        self.n_bytes.fetch_add(if has_room { n_bytes } else { 0 }, Ordering::Relaxed);
+        has_room
     }
 
     /// All of it, as if nothing had been taken.
@@ -94,7 +84,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for Reserved {
     fn drop(&mut self) {
         self.give_back();
     }
@@ -106,7 +96,7 @@ mod tests {
 
     #[test]
     fn one_takes_its_part_and_all_together_no_more_than_there_is() {
-        let room = Arc::new(Room::default());
+        let room = Arc::new(ByteQuota::default());
         let held = |name: &str| room.hold(name);
         let (first, second) = (held("a"), held("a"));
         assert!(first.take(MAX_EACH - 1) && second.take(1));
