@@ -8,7 +8,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ratatui::Terminal;
-use ratatui::backend::CrosstermBackend;
+use ratatui::backend::{Backend as _, CrosstermBackend};
 use ratatui::crossterm::event::{
     DisableBracketedPaste, EnableBracketedPaste, KeyboardEnhancementFlags,
     PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
@@ -30,8 +30,7 @@ impl Screen {
     pub(crate) fn take() -> io::Result<Self> {
         give_back_on_panic();
         enter()?;
-        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()));
-        match terminal {
+        match new_terminal() {
             Ok(terminal) => Ok(Self { terminal }),
             Err(error) => {
                 give_back();
@@ -45,9 +44,12 @@ impl Screen {
         Ok(())
     }
 
-    /// Draws everything anew at the next chance.
+    /// Draws everything anew at the next chance. The terminal's own way first asks where the cursor
+    /// is, and a terminal that is slow to say so would end the chat.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        self.terminal.backend_mut().clear()?;
+        self.terminal = new_terminal()?;
+        Ok(())
     }
 
     /// Stops this process until somebody continues it, as Ctrl-Z does.
@@ -56,7 +58,7 @@ impl Screen {
         // With all that the shell started for this command, as the terminal would do.
         rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
         enter()?;
-        self.terminal.clear()
+        self.clear()
     }
 }
 
@@ -64,6 +66,11 @@ impl Drop for Screen {
     fn drop(&mut self) {
         give_back();
     }
+}
+
+/// One that knows nothing of what is on the screen.
+fn new_terminal() -> io::Result<Terminal<CrosstermBackend<io::Stdout>>> {
+    Terminal::new(CrosstermBackend::new(io::stdout()))
 }
 
 fn enter() -> io::Result<()> {

@@ -184,6 +184,12 @@ fn it_is_suspended_and_comes_back() {
     pane.wait("the answer", |screen| screen.lines().any(|line| line.trim() == "afterwards"));
     pane.press(&["C-d"]);
     pane.assert_given_back();
+    // A terminal that is slow to answer must not end the chat, so it is asked for nothing.
+    let bytes = std::fs::read(&pane.record).unwrap();
+    assert!(
+        !bytes.windows(4).any(|window| window == b"\x1b[6n"),
+        "the cursor's place is asked for"
+    );
 }
 
 #[test]
