@@ -128,7 +128,7 @@ async fn rotate(
     responses((status = 200, body = Link)))]
 async fn link(State(access): State<Access>, principal: Principal) -> Result<Json<Link>, Problem> {
     let_in(&principal)?;
-    let link = access.login.new_link(&access.base)?;
+    let link = access.login.new_link(&access.base, &principal)?;
     Ok(Json(Link { link }))
 }
 

@@ -6,7 +6,7 @@
 
 mod http;
 pub mod lines;
-mod metered_lines;
+mod metered_messages;
 mod remote;
 mod stream;
 mod web_socket;
@@ -54,9 +54,11 @@ async fn serve<R, W>(
     let serving = front::serve(yard, setup, reader, writer, stop.clone());
     tokio::pin!(serving);
     tokio::select! {
-        () = &mut serving => return,
+        // Before what came in the same moment.
+        biased;
         () = principal.revoked.cancelled() => {}
         () = daemon.over.cancelled() => {}
+        () = &mut serving => return,
     }
     stop.cancel();
     serving.await;

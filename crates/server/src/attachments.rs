@@ -52,6 +52,8 @@ pub(crate) struct Attachment {
 pub(crate) enum AttachmentError {
     #[error("there is no attachment `{0}`")]
     NoSuchFile(String),
+    #[error("the session was deleted while the file came")]
+    SessionGone,
     #[error("{0}")]
     BadName(&'static str),
     #[error("a file has at most {MAX_FILE_BYTES} bytes")]
@@ -72,7 +74,9 @@ impl From<AttachmentError> for Problem {
     fn from(error: AttachmentError) -> Self {
         let detail = error.to_string();
         match error {
-            AttachmentError::NoSuchFile(_) => Self::not_found(detail),
+            AttachmentError::NoSuchFile(_) | AttachmentError::SessionGone => {
+                Self::not_found(detail)
+            }
             AttachmentError::BadName(_) => Self::bad_request(detail),
             AttachmentError::TooLarge => {
                 let title = "the file is too large";

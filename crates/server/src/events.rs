@@ -38,10 +38,10 @@ use wire::TurnId;
 use crate::daemon::Daemon;
 use crate::principal::Principal;
 use crate::problem::Problem;
+use crate::web_socket::Handshake;
 use lists::Lists;
 pub(crate) use load::Load;
 use reader::Reader;
-use socket::Handshake;
 use stream::{Source, Stream};
 use wanted::{Asked, Wanted};
 
@@ -100,7 +100,7 @@ async fn events(
     let Query(asked) = asked.map_err(|error| Problem::bad_request(error.body_text()))?;
     let wanted = Wanted::read(&asked, request.headers())?;
     let record = daemon.visible(&id, &principal).await?;
-    let handshake = Handshake::read(request.headers())?;
+    let handshake = Handshake::read(request.headers(), &socket::PROTOCOLS)?;
     let start = wanted.cursor.judge(record.epoch, record.head);
     let reader = Reader::new(&daemon, &record, &wanted, start);
     let stream = Stream::new(Source::Log(Box::new(reader)), &daemon, &principal)?;
@@ -113,7 +113,7 @@ async fn lists(
     Extension(principal): Extension<Principal>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let handshake = Handshake::read(request.headers())?;
+    let handshake = Handshake::read(request.headers(), &socket::PROTOCOLS)?;
     let source = Source::Lists(Lists::new(&daemon, &principal));
     Ok(respond(handshake, request, Stream::new(source, &daemon, &principal)?))
 }

@@ -92,7 +92,7 @@ pub struct Guard {
     page_name: Option<PageName>,
     allowed: RwLock<Arc<Allowed>>,
     metrics: Option<Metrics>,
-    room: Arc<ByteQuota>,
+    requests: Arc<ByteQuota>,
     answers: Arc<ByteQuota>,
 }
 
@@ -136,7 +136,7 @@ impl Guard {
             page_name: None,
             allowed,
             metrics: None,
-            room: Arc::default(),
+            requests: Arc::default(),
             answers: Arc::default(),
         })
     }
@@ -332,8 +332,8 @@ impl Guard {
     }
 
     /// Where what clients send is kept until it was served.
-    pub fn room(&self) -> &Arc<ByteQuota> {
-        &self.room
+    pub fn requests(&self) -> &Arc<ByteQuota> {
+        &self.requests
     }
 
     /// Where answers are kept until they were read.
@@ -445,7 +445,7 @@ pub(crate) fn is_upgrade(parts: &Parts) -> bool {
 
 fn too_many(retry_after: u64) -> Problem {
     Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many-failures", "too many wrong tokens")
-        .detail("a valid token is still accepted")
+        .detail("from this address; who comes with a valid token or login is let in all the same")
         .retry_after(retry_after)
 }
 

@@ -23,4 +23,5 @@ pub mod problem;
 pub mod secrets;
 pub mod tls;
 pub mod tokens;
+mod web_socket;
 pub mod webhook;

@@ -49,9 +49,10 @@ impl Login {
         Self { guard, codes: Arc::default() }
     }
 
-    /// A code that logs one browser in, once, within ten minutes.
-    pub fn new_code(&self) -> Result<String, TokensError> {
-        self.codes.issue()
+    /// A code that logs one browser in, once, within ten minutes, as long as whoever made it is
+    /// let in.
+    pub fn new_code(&self, maker: &Principal) -> Result<String, TokensError> {
+        self.codes.issue(&maker.revoked)
     }
 
     /// The page's nonce, if it has proved over it that it knows `key`.
@@ -68,8 +69,8 @@ impl Login {
 
     /// The link that is printed for a person to open; `base` is like
     /// `http://NAME.localhost:7433`.
-    pub fn new_link(&self, base: &str) -> Result<String, TokensError> {
-        Ok(format!("{base}/login#code={}", self.new_code()?))
+    pub fn new_link(&self, base: &str, maker: &Principal) -> Result<String, TokensError> {
+        Ok(format!("{base}/login#code={}", self.new_code(maker)?))
     }
 }
 
@@ -219,6 +220,8 @@ async fn log_in(
         Redeemed::New => tokens.login_again(own.as_deref(), place.as_ref()).map(Some),
         Redeemed::Known(name) => Ok(tokens.browser_at(&name, place.as_ref())),
     };
+    // What another process has just revoked has made no code either.
+    login.guard.tokens().refresh();
     let made = match login.codes.redeem(&code) {
         None => None,
         Some(redeemed) => tokio::task::spawn_blocking(move || adding(redeemed))

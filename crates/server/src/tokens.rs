@@ -316,7 +316,7 @@ impl Tokens {
     }
 
     /// Reads the files again if somebody changed them.
-    fn refresh(&self) {
+    pub(crate) fn refresh(&self) {
         let mut live = self.live();
         if live.stamps.is_some() && live.stamps == self.files.stamps() {
             return;

@@ -19,6 +19,7 @@ use server::daemon::{Daemon, Settings, router};
 use server::guard::Guard;
 use server::login::Login;
 use server::metrics::{self, Metrics, WarmPool};
+use server::principal::Principal;
 use server::tokens::Tokens;
 use sessions::desk::Desk;
 use sessions::permission::{Policy, RulesFile};
@@ -70,7 +71,8 @@ pub(crate) async fn serve(
     task::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
     let mut announcing = Announcing::start(webhook, &daemon, doors.base())?;
     presence.announce(&doors)?;
-    let link = login.new_link(&doors.page_base()).context("cannot make a login link")?;
+    let link = login.new_link(&doors.page_base(), &Principal::local());
+    let link = link.context("cannot make a login link")?;
     let way = match terminal::somebody_reads_stdout() {
         true => link.clone(),
         false => "`switchyard token login` makes a link".to_owned(),

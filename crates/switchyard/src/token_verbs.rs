@@ -1,6 +1,7 @@
 //! `switchyard token …`: who may talk to the daemon. Works with and without one running.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::Deserialize;
@@ -15,6 +16,9 @@ use crate::outcome::{ERROR, Failure};
 use crate::reach::Daemon;
 use crate::terminal;
 use crate::worker::require_a_person;
+
+/// A daemon that is not stuck has answered long before.
+const LOOKS_WITHIN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode, Failure> {
     require_a_person("it can let nobody in; tokens are for people to make and to see")?;
@@ -55,14 +59,27 @@ pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode
             }
             print(&text)?;
         }
-        TokenVerb::Revoke { name } => tokens.revoke(&name).map_err(bad)?,
+        TokenVerb::Revoke { name } => {
+            tokens.revoke(&name).map_err(bad)?;
+            tell_daemon(&config).await;
+        }
         TokenVerb::Rotate { name } => {
             let token = tokens.rotate(&name).map_err(bad)?;
+            tell_daemon(&config).await;
             print(&format!("{token}\n"))?;
         }
         TokenVerb::Login => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Has a running daemon look at the tokens before we are done, so that what was revoked is of no
+/// use from then on. One that does not answer looks by itself within the second.
+async fn tell_daemon(config: &Config) {
+    if let Some(daemon) = Daemon::find(config) {
+        let looking = daemon.get::<serde_json::Value>("/v1/tokens");
+        let _ = tokio::time::timeout(LOOKS_WITHIN, looking).await;
+    }
 }
 
 fn wanted(args: &NewTokenArgs) -> Result<NewToken, Failure> {

@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::{FromRequestParts as _, Query, Request, State};
+use axum::extract::{Query, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -24,11 +23,14 @@ use super::remote::{NotTaken, Remote, Remotes};
 use super::stream::{Next, Reader};
 use super::web_socket;
 use crate::daemon::Daemon;
+use crate::limits::{ByteQuota, Reserved};
 use crate::principal::Principal;
 use crate::problem::Problem;
+use crate::web_socket::Handshake;
 
 const CONNECTION: HeaderName = HeaderName::from_static("acp-connection-id");
 const SESSION: HeaderName = HeaderName::from_static("acp-session-id");
+const PROTOCOLS: [&str; 2] = ["acp.v1", "switchyard.v1"];
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Clone)]
@@ -146,17 +148,15 @@ fn scoped(message: Message, named: Option<&str>) -> Result<(Message, Option<Stri
 pub(super) async fn listen(
     State(acp): State<Acp>,
     Extension(principal): Extension<Principal>,
+    Extension(requests): Extension<Arc<ByteQuota>>,
     Query(wanted): Query<Wanted>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (mut parts, _) = request.into_parts();
-    if parts.headers.contains_key(header::UPGRADE) || is_extended_connect(&parts) {
-        let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &acp)
-            .await
-            .map_err(|rejection| Problem::bad_request(rejection.to_string()))?;
-        return Ok(upgraded(&acp, principal, wanted.agent, upgrade));
+    if let Some(handshake) = Handshake::read(request.headers(), &PROTOCOLS)? {
+        let begun = requests.reserve(&principal.name);
+        return Ok(upgraded(&acp, principal, wanted.agent, begun, (handshake, request)));
     }
-    let headers = &parts.headers;
+    let headers = request.headers();
     let accepts = text_of(headers, &header::ACCEPT).unwrap_or_default();
     if !accepts.contains("text/event-stream") {
         let status = StatusCode::NOT_ACCEPTABLE;
@@ -197,17 +197,13 @@ fn upgraded(
     acp: &Acp,
     principal: Principal,
     agent: Option<String>,
-    upgrade: WebSocketUpgrade,
+    begun: Reserved,
+    (handshake, request): (Handshake, Request),
 ) -> Response {
     let daemon = acp.daemon.clone();
-    let max = daemon.desk.yard().settings.client_line_bytes;
-    let id = sessions::mint::session_id().to_string();
-    let mut response = upgrade
-        .protocols(["acp.v1", "switchyard.v1"])
-        .max_message_size(max)
-        .max_frame_size(max)
-        .on_upgrade(move |socket| web_socket::serve(daemon, principal, agent, socket));
-    if let Ok(id) = HeaderValue::from_str(&id) {
+    let serve = move |io| web_socket::serve(daemon, principal, agent, begun, io);
+    let mut response = handshake.accept(request, serve);
+    if let Ok(id) = HeaderValue::from_str(sessions::mint::session_id().as_str()) {
         response.headers_mut().insert(CONNECTION, id);
     }
     response
@@ -234,11 +230,6 @@ fn no_such_connection() -> Problem {
 fn is_json(headers: &HeaderMap) -> bool {
     let kind = text_of(headers, &header::CONTENT_TYPE).unwrap_or_default();
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
-}
-
-/// WebSocket over HTTP/2.
-fn is_extended_connect(parts: &axum::http::request::Parts) -> bool {
-    parts.method == axum::http::Method::CONNECT
 }
 
 fn text_of<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {

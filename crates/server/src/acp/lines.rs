@@ -11,7 +11,7 @@ use bus::hello::{FirstWords, refusal};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-use super::metered_lines::MeteredLines;
+use super::metered_messages::MeteredMessages;
 use crate::daemon::Daemon;
 use crate::limits::ByteQuota;
 use crate::principal::Principal;
@@ -33,7 +33,7 @@ pub async fn serve_guarded<S>(
     daemon: Arc<Daemon>,
     agent: Option<String>,
     io: S,
-    room: &Arc<ByteQuota>,
+    requests: &Arc<ByteQuota>,
     admit: impl Fn(&str) -> Option<Principal>,
 ) where
     S: AsyncRead + AsyncWrite + Send + 'static,
@@ -67,7 +67,7 @@ pub async fn serve_guarded<S>(
         begin.push(b'\n');
     }
     begin.extend_from_slice(&rest);
-    let reader = MeteredLines::new(reader, room.hold(&principal.name));
+    let reader = MeteredMessages::lines(reader, requests.reserve(&principal.name));
     let reader = std::io::Cursor::new(begin).chain(reader);
     super::serve(daemon, principal, agent, "tcp", (reader, writer)).await;
 }

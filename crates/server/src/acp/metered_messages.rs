@@ -1,99 +1,153 @@
-//! Lines of a client on their way, with what of them is not whole yet taken into account.
+//! What a client sends, with the message that has begun and is not whole yet taken into account.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::limits::{Patience, Reserved};
 
-/// How long a line that has begun may keep us waiting; bytes that come earn more time.
-const LINE_WITHIN: Duration = Duration::from_secs(30);
+/// How long a message that has begun may keep us waiting; bytes that come earn more time.
+const MESSAGE_WITHIN: Duration = Duration::from_secs(30);
 
-/// Reads on as long as there is room for the line that has begun, and patience.
+/// Reads on as long as there is room for the message that has begun, and patience.
 #[derive(Debug)]
-pub(super) struct MeteredLines<R> {
-    inner: R,
-    held: Reserved,
-    /// For the rest of a line.
+pub(super) struct MeteredMessages<S> {
+    inner: S,
+    /// Of the message that has begun; nothing between messages.
+    begun: Arc<Reserved>,
+    /// For the rest of it.
     patience: Option<Patience>,
+    /// Where messages end: with a line, or where whoever reads gives back what is reserved.
+    are_lines: bool,
 }
 
-impl<R> MeteredLines<R> {
-    pub(super) fn new(inner: R, held: Reserved) -> Self {
-        Self { inner, held, patience: None }
+impl<S> MeteredMessages<S> {
+    pub(super) fn lines(inner: S, begun: Reserved) -> Self {
+        Self { inner, begun: Arc::new(begun), patience: None, are_lines: true }
+    }
+
+    /// `begun` is given back by whoever has read a whole message.
+    pub(super) fn of_socket(inner: S, begun: Arc<Reserved>) -> Self {
+        Self { inner, begun, patience: None, are_lines: false }
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for MeteredLines<R> {
+impl<S: AsyncRead + Unpin> AsyncRead for MeteredMessages<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.begun.n_bytes() == 0 {
+            self.patience = None;
+        }
         let n_before = buffer.filled().len();
         let read = Pin::new(&mut self.inner).poll_read(cx, buffer);
         if read.is_pending() && self.patience.as_mut().is_some_and(|one| one.is_over(cx)) {
-            return Poll::Ready(Err(io::Error::other("a line came too slowly")));
+            return Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "a message came too slowly",
+            )));
         }
         std::task::ready!(read)?;
         let read = buffer.filled().get(n_before..).unwrap_or_default();
-        let begun = match memchr::memrchr(b'\n', read) {
+        let end = if self.are_lines { memchr::memrchr(b'\n', read) } else { None };
+        let n_begun = match end {
             Some(end) => {
-                self.held.give_back();
+                self.begun.give_back();
                 self.patience = None;
                 read.len() - end - 1
             }
             None => read.len(),
         };
-        if begun > 0 {
-            let patience = self.patience.get_or_insert_with(|| Patience::new(LINE_WITHIN));
-            patience.earn(begun as u64);
+        if n_begun > 0 {
+            let patience = self.patience.get_or_insert_with(|| Patience::new(MESSAGE_WITHIN));
+            patience.earn(n_begun as u64);
         }
-        match self.held.take(begun) {
+        match self.begun.take(n_begun) {
             true => Poll::Ready(Ok(())),
-            false => Poll::Ready(Err(io::Error::other("too much is sent at once"))),
+            false => Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::QuotaExceeded,
+                "too much is sent at once",
+            ))),
         }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for MeteredMessages<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use tokio::io::AsyncReadExt;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
     use crate::limits::ByteQuota;
 
     #[tokio::test(start_paused = true)]
-    async fn a_line_that_is_never_finished_ends_the_connection() {
-        let room = Arc::new(ByteQuota::default());
-        let (mut client, server) = tokio::io::duplex(1 << 20);
-        let mut kept = MeteredLines::new(server, room.hold("a"));
-        tokio::io::AsyncWriteExt::write_all(&mut client, b"whole\nbegun").await.unwrap();
+    async fn a_message_that_is_never_finished_ends_the_connection() {
+        let quota = Arc::new(ByteQuota::default());
         let mut buffer = [0; 64];
-        assert_eq!(kept.read(&mut buffer).await.unwrap(), 11);
-        assert!(kept.read(&mut buffer).await.is_err());
-        // Between lines everybody may take their time.
         let (mut client, server) = tokio::io::duplex(1 << 20);
-        let mut kept = MeteredLines::new(server, room.hold("a"));
-        tokio::io::AsyncWriteExt::write_all(&mut client, b"whole\n").await.unwrap();
-        assert_eq!(kept.read(&mut buffer).await.unwrap(), 6);
-        let silent = tokio::time::timeout(10 * LINE_WITHIN, kept.read(&mut buffer)).await;
+        let mut lines = MeteredMessages::lines(server, quota.reserve("a"));
+        client.write_all(b"whole\nbegun").await.unwrap();
+        assert_eq!(lines.read(&mut buffer).await.unwrap(), 11);
+        assert!(lines.read(&mut buffer).await.is_err());
+        let (mut client, server) = tokio::io::duplex(1 << 20);
+        let mut messages = MeteredMessages::of_socket(server, Arc::new(quota.reserve("a")));
+        client.write_all(b"begun").await.unwrap();
+        assert_eq!(messages.read(&mut buffer).await.unwrap(), 5);
+        assert!(messages.read(&mut buffer).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn between_messages_everybody_may_take_their_time() {
+        let quota = Arc::new(ByteQuota::default());
+        let mut buffer = [0; 64];
+        let (mut client, server) = tokio::io::duplex(1 << 20);
+        let mut lines = MeteredMessages::lines(server, quota.reserve("a"));
+        client.write_all(b"whole\n").await.unwrap();
+        assert_eq!(lines.read(&mut buffer).await.unwrap(), 6);
+        let silent = tokio::time::timeout(10 * MESSAGE_WITHIN, lines.read(&mut buffer)).await;
+        assert!(silent.is_err(), "{silent:?}");
+        let (mut client, server) = tokio::io::duplex(1 << 20);
+        let begun = Arc::new(quota.reserve("a"));
+        let mut messages = MeteredMessages::of_socket(server, begun.clone());
+        client.write_all(b"whole").await.unwrap();
+        assert_eq!(messages.read(&mut buffer).await.unwrap(), 5);
+        begun.give_back();
+        let silent = tokio::time::timeout(10 * MESSAGE_WITHIN, messages.read(&mut buffer)).await;
         assert!(silent.is_err(), "{silent:?}");
     }
 
     #[tokio::test]
-    async fn a_line_that_never_ends_takes_its_part_and_no_more() {
-        let room = Arc::new(ByteQuota::default());
-        let endless = MeteredLines::new(tokio::io::repeat(b'x'), room.hold("a"));
+    async fn a_message_that_never_ends_takes_its_part_and_no_more() {
+        let quota = Arc::new(ByteQuota::default());
+        let endless = MeteredMessages::lines(tokio::io::repeat(b'x'), quota.reserve("a"));
         let read = endless.take(100 << 20).read_to_end(&mut Vec::new()).await;
         assert!(read.is_err());
         let lines = tokio::io::repeat(b'\n').take(100 << 20);
-        let read = MeteredLines::new(lines, room.hold("a")).read_to_end(&mut Vec::new()).await;
+        let read =
+            MeteredMessages::lines(lines, quota.reserve("a")).read_to_end(&mut Vec::new()).await;
         assert_eq!(read.unwrap(), 100 << 20);
     }
 }

@@ -1,23 +1,47 @@
 //! ACP over WebSocket: one text message is one line.
 
+use std::io;
 use std::sync::Arc;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use futures_util::{SinkExt as _, StreamExt as _};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use wire::LineSplitter;
 
+use super::metered_messages::MeteredMessages;
 use crate::daemon::Daemon;
+use crate::limits::Reserved;
 use crate::principal::Principal;
 
-/// Carries messages between the socket and a front of its own, until either ends.
+/// What a socket has of messages that nobody has asked for yet.
+const READ_BUFFER: usize = 64 << 10;
+/// Around what a ping of a client holds: two bytes, and its mask.
+const CONTROL_HEAD: usize = 6;
+
+/// Carries messages between the socket and a front of its own, until either ends. What is read of
+/// a message is in `begun` until the front has all of it.
 pub(super) async fn serve(
     daemon: Arc<Daemon>,
     principal: Principal,
     agent: Option<String>,
-    socket: WebSocket,
+    begun: Reserved,
+    io: TokioIo<Upgraded>,
 ) {
-    let max_line = daemon.desk.yard().settings.worker_line_bytes;
+    let settings = &daemon.desk.yard().settings;
+    let (max_heard, max_line) = (settings.client_line_bytes, settings.worker_line_bytes);
+    let begun = Arc::new(begun);
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(max_heard))
+        .max_frame_size(Some(max_heard))
+        .read_buffer_size(READ_BUFFER);
+    let io = MeteredMessages::of_socket(io, begun.clone());
+    let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
     let (near, far) = tokio::io::duplex(super::PIPE_BYTES);
     let revoked = principal.revoked.clone();
     let front = super::serve(daemon, principal, agent, "websocket", tokio::io::split(far));
@@ -25,34 +49,36 @@ pub(super) async fn serve(
     let (mut from_front, mut to_front) = tokio::io::split(near);
     let (mut sink, mut stream) = socket.split();
     let inwards = async {
-        while let Some(Ok(message)) = stream.next().await {
-            let mut line = match message {
-                Message::Text(text) => text.as_bytes().to_vec(),
-                Message::Close(_) => return None,
-                Message::Binary(_) => return Some((close_code::UNSUPPORTED, "text only")),
-                Message::Ping(_) | Message::Pong(_) => continue,
+        loop {
+            let mut line = match stream.next().await? {
+                Ok(Message::Text(text)) => text.as_bytes().to_vec(),
+                Ok(Message::Binary(_)) => return Some((CloseCode::Unsupported, "text only")),
+                Ok(Message::Ping(data) | Message::Pong(data)) => {
+                    begun.give_back_some(data.len() + CONTROL_HEAD);
+                    continue;
+                }
+                Ok(Message::Close(_) | Message::Frame(_)) => return None,
+                Err(error) => return fault(&error),
             };
             // Between the parts of a message a line end means nothing; here it would end it.
             line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|b| *b = b' ');
             line.push(b'\n');
-            if to_front.write_all(&line).await.is_err() {
-                break;
-            }
+            to_front.write_all(&line).await.ok()?;
+            begun.give_back();
         }
-        None
     };
     let outwards = async {
         let mut lines = LineSplitter::new(max_line);
         loop {
             while let Some(line) = lines.next_line() {
                 let Ok(line) = line else { continue };
-                let Ok(text) = axum::extract::ws::Utf8Bytes::try_from(line) else { continue };
+                let Ok(text) = Utf8Bytes::try_from(line) else { continue };
                 if sink.send(Message::Text(text)).await.is_err() {
                     return None;
                 }
             }
             match from_front.read_buf(lines.buffer()).await {
-                Ok(0) | Err(_) => return Some((close_code::AWAY, "the daemon ends")),
+                Ok(0) | Err(_) => return Some((CloseCode::Away, "the daemon ends")),
                 Ok(_) => {}
             }
         }
@@ -62,12 +88,26 @@ pub(super) async fn serve(
         why = outwards => why,
     };
     let (code, reason) = match why {
-        _ if revoked.is_cancelled() => (close_code::POLICY, "the token was revoked"),
+        _ if revoked.is_cancelled() => (CloseCode::Policy, "the token was revoked"),
         Some(why) => why,
-        None => (close_code::NORMAL, ""),
+        None => (CloseCode::Normal, ""),
     };
     // The front sees its client leave.
     drop((from_front, to_front));
     let _ = sink.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await;
     let _ = front.await;
+}
+
+/// What a client is told that could not be heard to the end.
+fn fault(error: &Error) -> Option<(CloseCode, &'static str)> {
+    match error {
+        Error::Capacity(_) => Some((CloseCode::Size, "the message is too large")),
+        Error::Io(error) if error.kind() == io::ErrorKind::QuotaExceeded => {
+            Some((CloseCode::Again, "too much is sent at once"))
+        }
+        Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => {
+            Some((CloseCode::Policy, "the message came too slowly"))
+        }
+        _ => None,
+    }
 }

@@ -180,3 +180,14 @@ proptest! {
         }
     }
 }
+
+#[tokio::test]
+async fn an_upload_that_outlives_its_session_is_told_so() {
+    let (_home, files) = attachments();
+    let session = mint::session_id();
+    let mut upload = files.begin(session, "a.txt", "alice", None).await.unwrap();
+    upload.write("half".into()).await.unwrap();
+    files.remove_all(session).await.unwrap();
+    let outcome = upload.finish().await;
+    assert!(matches!(outcome, Err(AttachmentError::SessionGone)), "{outcome:?}");
+}

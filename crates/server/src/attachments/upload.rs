@@ -4,7 +4,7 @@
 //! leaves nothing behind.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 
 use axum::body::Bytes;
 use cap_std::fs::Dir;
@@ -101,7 +101,10 @@ impl Open {
             self.file.sync_all()?;
             place::write_note(&self.dir, &attachment)
         };
-        keep().map_err(AttachmentError::io("keep the file"))?;
+        keep().map_err(|error| match error.kind() {
+            ErrorKind::NotFound => AttachmentError::SessionGone,
+            _ => AttachmentError::io("keep the file")(error),
+        })?;
         self.is_kept = true;
         Ok(attachment)
     }

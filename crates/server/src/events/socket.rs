@@ -6,16 +6,13 @@
 
 mod meter;
 
-use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures_util::{SinkExt as _, StreamExt as _};
-use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Message};
@@ -27,66 +24,23 @@ use super::page::{Dress, Page};
 use super::patience::{Patience, Step};
 use super::stream::{GOODBYE, Next, Stream};
 use crate::metrics::OpenStream;
-use crate::problem::Problem;
+use crate::web_socket::Handshake;
 use meter::{Meter, Metered};
 
 /// Nothing that a client may say here is longer.
 const MAX_HEARD_BYTES: usize = 4 << 10;
-/// Names of what is spoken, one of which a client that offers any expects to hear.
-const PROTOCOLS: [&str; 3] = [BATCH, "switchyard.v1", "acp.v1"];
+/// What is spoken here.
+pub(super) const PROTOCOLS: [&str; 3] = [BATCH, "switchyard.v1", "acp.v1"];
 /// Every message is an array of frames.
 const BATCH: &str = "switchyard.batch.v1";
 
-/// A client's wish to go on as a WebSocket.
-#[derive(Debug)]
-pub(super) struct Handshake {
-    accept: HeaderValue,
-    protocol: Option<&'static str>,
+pub(super) fn respond(handshake: Handshake, request: Request, stream: Stream) -> Response {
+    let is_batched = handshake.protocol() == Some(BATCH);
+    handshake.accept(request, move |io| serve(io, stream, is_batched))
 }
 
-impl Handshake {
-    /// None for a plain request.
-    pub(super) fn read(headers: &HeaderMap) -> Result<Option<Self>, Problem> {
-        if !has_word(headers, &header::UPGRADE, "websocket") {
-            return Ok(None);
-        }
-        let key = headers.get(header::SEC_WEBSOCKET_KEY);
-        let is_known = headers.get(header::SEC_WEBSOCKET_VERSION).is_some_and(|v| v == "13");
-        let is_asked = has_word(headers, &header::CONNECTION, "upgrade");
-        let (Some(key), true, true) = (key, is_known, is_asked) else {
-            return Err(Problem::bad_request("this is no handshake of WebSocket version 13"));
-        };
-        let accept = HeaderValue::from_str(&derive_accept_key(key.as_bytes()));
-        let accept = accept.map_err(|error| Problem::internal(error.to_string()))?;
-        let is_offered = |name: &&str| has_word(headers, &header::SEC_WEBSOCKET_PROTOCOL, name);
-        Ok(Some(Self { accept, protocol: PROTOCOLS.into_iter().find(is_offered) }))
-    }
-}
-
-fn has_word(headers: &HeaderMap, name: &header::HeaderName, word: &str) -> bool {
-    let lists = headers.get_all(name).into_iter().filter_map(|list| list.to_str().ok());
-    lists.flat_map(|list| list.split(',')).any(|one| one.trim().eq_ignore_ascii_case(word))
-}
-
-pub(super) fn respond(handshake: Handshake, mut request: Request, stream: Stream) -> Response {
-    let upgrade = hyper::upgrade::on(&mut request);
-    let is_batched = handshake.protocol == Some(BATCH);
-    task::spawn(serve(upgrade, stream, is_batched));
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    let headers = response.headers_mut();
-    headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
-    headers.insert(header::SEC_WEBSOCKET_ACCEPT, handshake.accept);
-    if let Some(protocol) = handshake.protocol {
-        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol));
-    }
-    response
-}
-
-async fn serve(upgrade: OnUpgrade, stream: Stream, is_batched: bool) {
-    let Ok(upgraded) = upgrade.await else { return };
-    let (io, meter) = Metered::new(TokioIo::new(upgraded));
+async fn serve(io: TokioIo<Upgraded>, stream: Stream, is_batched: bool) {
+    let (io, meter) = Metered::new(io);
     let config = WebSocketConfig::default()
         .max_message_size(Some(MAX_HEARD_BYTES))
         .max_frame_size(Some(MAX_HEARD_BYTES))

@@ -20,14 +20,14 @@ const LARGE_BYTES: u64 = 256 << 10;
 pub(super) fn keep(
     response: Response,
     n_bytes: u64,
-    room: &Arc<ByteQuota>,
+    answers: &Arc<ByteQuota>,
     name: &str,
     must_be_given: bool,
 ) -> Response {
     if n_bytes < LARGE_BYTES {
         return response;
     }
-    let held = room.hold(name);
+    let held = answers.reserve(name);
     if !held.take_whole(usize::try_from(n_bytes).unwrap_or(usize::MAX)) && !must_be_given {
         let title = "too many large answers wait to be read";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no-room", title)

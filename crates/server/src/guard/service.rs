@@ -166,7 +166,7 @@ impl Guarded {
         }
         // A route with a limit of its own does not keep what it takes.
         let keeping = principal.filter(|_| rule.max_bytes.is_none());
-        let held = keeping.map(|one| Arc::new(self.guard.room().hold(&one.name)));
+        let held = keeping.map(|one| Arc::new(self.guard.requests().reserve(&one.name)));
         let revoked = principal.filter(|one| !one.is_local).map(|one| one.revoked.clone());
         let terms = Terms { max_bytes, held: held.clone(), revoked };
         let (body, fault) = Metered::wrap(body, terms, &self.limits);
@@ -177,6 +177,8 @@ impl Guarded {
         credentials::strip(&mut parts.headers);
         if let Some(principal) = principal {
             parts.extensions.insert(principal.clone());
+            // What it sends when it has become a WebSocket is kept with the rest.
+            parts.extensions.insert(self.guard.requests().clone());
         }
         let Ok(response) = self.router.oneshot(Request::from_parts(parts, body)).await;
         drop(held);

@@ -26,15 +26,15 @@ struct Taken {
 /// What one request has taken; given back when it is dropped.
 #[derive(Debug)]
 pub struct Reserved {
-    room: Arc<ByteQuota>,
+    quota: Arc<ByteQuota>,
     /// Of whoever sends it.
     name: String,
     n_bytes: AtomicUsize,
 }
 
 impl ByteQuota {
-    pub fn hold(self: &Arc<Self>, name: &str) -> Reserved {
-        Reserved { room: self.clone(), name: name.to_owned(), n_bytes: AtomicUsize::new(0) }
+    pub fn reserve(self: &Arc<Self>, name: &str) -> Reserved {
+        Reserved { quota: self.clone(), name: name.to_owned(), n_bytes: AtomicUsize::new(0) }
     }
 
     /// `is_whole`: it cannot be smaller, and has room if there is nothing else of this one.
@@ -65,12 +65,12 @@ impl ByteQuota {
 impl Reserved {
     /// Whether there was room for so much more.
     pub fn take(&self, n_bytes: usize) -> bool {
-        self.book(n_bytes, self.room.take(&self.name, n_bytes, false))
+        self.book(n_bytes, self.quota.take(&self.name, n_bytes, false))
     }
 
     /// The same for what cannot be smaller: it has room if there is nothing else of this one.
     pub fn take_whole(&self, n_bytes: usize) -> bool {
-        self.book(n_bytes, self.room.take(&self.name, n_bytes, true))
+        self.book(n_bytes, self.quota.take(&self.name, n_bytes, true))
     }
 
     fn book(&self, n_bytes: usize, has_room: bool) -> bool {
@@ -78,9 +78,20 @@ impl Reserved {
         has_room
     }
 
+    pub fn n_bytes(&self) -> usize {
+        self.n_bytes.load(Ordering::Relaxed)
+    }
+
+    /// So much of it, or all if it is less.
+    pub fn give_back_some(&self, n_bytes: usize) {
+        let less = |n_taken: usize| Some(n_taken.saturating_sub(n_bytes));
+        let taken = self.n_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        self.quota.give_back(&self.name, taken.unwrap_or_default().min(n_bytes));
+    }
+
     /// All of it, as if nothing had been taken.
     pub fn give_back(&self) {
-        self.room.give_back(&self.name, self.n_bytes.swap(0, Ordering::Relaxed));
+        self.quota.give_back(&self.name, self.n_bytes.swap(0, Ordering::Relaxed));
     }
 }
 
@@ -96,8 +107,8 @@ mod tests {
 
     #[test]
     fn one_takes_its_part_and_all_together_no_more_than_there_is() {
-        let room = Arc::new(ByteQuota::default());
-        let held = |name: &str| room.hold(name);
+        let quota = Arc::new(ByteQuota::default());
+        let held = |name: &str| quota.reserve(name);
         let (first, second) = (held("a"), held("a"));
         assert!(first.take(MAX_EACH - 1) && second.take(1));
         assert!(!second.take(1), "the same token");
@@ -106,13 +117,18 @@ mod tests {
         assert!(!held("d").take(1), "all together");
         drop(first);
         assert!(second.take(MAX_EACH - 1) && !second.take(1));
+        second.give_back_some(MAX_EACH - 2);
+        assert_eq!(second.n_bytes(), 2);
+        second.give_back_some(3);
+        assert_eq!(second.n_bytes(), 0);
+        assert!(second.take(3));
         second.give_back();
         drop(second);
         drop(others);
-        let (large, another) = (room.hold("a"), room.hold("a"));
+        let (large, another) = (quota.reserve("a"), quota.reserve("a"));
         assert!(large.take_whole(2 * MAX_ALL) && !another.take_whole(1));
         drop((large, another));
-        let taken = room.taken.lock().unwrap();
+        let taken = quota.taken.lock().unwrap();
         assert!(taken.all == 0 && taken.by_name.is_empty(), "{taken:?}");
     }
 }

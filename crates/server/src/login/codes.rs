@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::tokens::{Sum, TokensError, sum};
 
@@ -26,6 +27,8 @@ struct Code {
     digest: Sum,
     until: Instant,
     login: Option<String>,
+    /// Cancelled when whoever has made it is not let in any more.
+    revoked: CancellationToken,
 }
 
 /// What a code was good for.
@@ -38,28 +41,29 @@ pub(super) enum Redeemed {
 }
 
 impl Codes {
-    pub(super) fn issue(&self) -> Result<String, TokensError> {
+    /// A code for a new login, good for as long as whoever asked for it is let in.
+    pub(super) fn issue(&self, revoked: &CancellationToken) -> Result<String, TokensError> {
         let mut bytes = [0_u8; CODE_BYTES];
         getrandom::fill(&mut bytes).map_err(TokensError::Entropy)?;
         let code = URL_SAFE_NO_PAD.encode(bytes);
-        self.put(&code, None);
+        self.put(&code, None, revoked.clone());
         Ok(code)
     }
 
     /// A code for a tab of a login that is there already. Both came to it by themselves, and nobody
     /// else can.
     pub(super) fn take(&self, code: &str, login: &str) {
-        self.put(code, Some(login.to_owned()));
+        self.put(code, Some(login.to_owned()), CancellationToken::new());
     }
 
-    fn put(&self, code: &str, login: Option<String>) {
+    fn put(&self, code: &str, login: Option<String>, revoked: CancellationToken) {
         let now = Instant::now();
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.retain(|code| code.until > now);
         if waiting.len() >= MAX_CODES {
             waiting.remove(0);
         }
-        waiting.push(Code { digest: sum(code), until: now + LIFE, login });
+        waiting.push(Code { digest: sum(code), until: now + LIFE, login, revoked });
     }
 
     /// What it is good for, if it is one of ours; it is none afterwards.
@@ -67,7 +71,7 @@ impl Codes {
         let now = Instant::now();
         let presented = sum(code);
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.retain(|code| code.until > now);
+        waiting.retain(|code| code.until > now && !code.revoked.is_cancelled());
         // Each is compared in constant time, also after a match.
         let is_it = |code: &mut Code| bool::from(code.digest.ct_eq(&presented));
         let found = waiting.extract_if(.., is_it).last()?;

@@ -63,7 +63,7 @@ fn set_cookie(response: &Response) -> &str {
 #[tokio::test]
 async fn a_code_becomes_a_cookie_that_opens_until_the_logout() {
     let case = case();
-    let link = case.login.new_link("http://127.0.0.1:7433").unwrap();
+    let link = case.login.new_link("http://127.0.0.1:7433", &Principal::local()).unwrap();
     let code = link.strip_prefix("http://127.0.0.1:7433/login#code=").unwrap();
 
     let response = case.log_in(false, code).await;
@@ -98,7 +98,8 @@ async fn a_browser_that_logs_in_again_stays_one_login() {
     let own = ("origin", "http://127.0.0.1:7433");
     let mut given = Vec::new();
     for _ in 0..2 {
-        let code = serde_json::json!({ "code": case.login.new_code().unwrap() }).to_string();
+        let code = serde_json::json!({ "code": case.login.new_code(&Principal::local()).unwrap() })
+            .to_string();
         let cookie = given.first().map(|(pair, _): &(String, String)| ("cookie", pair.as_str()));
         let more: Vec<_> = cookie.into_iter().chain([own]).collect();
         let response = case.ask(false, Method::POST, "/v1/login", &code, &more).await;
@@ -111,7 +112,7 @@ async fn a_browser_that_logs_in_again_stays_one_login() {
     assert_eq!(given[0], given[1]);
     assert_eq!(case.login.guard.tokens().list().iter().filter(|one| one.is_browser).count(), 1);
     // Another browser is another login.
-    let code = case.login.new_code().unwrap();
+    let code = case.login.new_code(&Principal::local()).unwrap();
     assert_ne!(
         set_cookie(&case.log_in(false, &code).await).split_once("; ").unwrap().0,
         given[0].0
@@ -121,7 +122,7 @@ async fn a_browser_that_logs_in_again_stays_one_login() {
 #[tokio::test]
 async fn with_tls_the_cookie_stays_in_tls() {
     let case = case();
-    let code = case.login.new_code().unwrap();
+    let code = case.login.new_code(&Principal::local()).unwrap();
     let response = case.log_in(true, &code).await;
     assert!(set_cookie(&response).ends_with("; Secure"));
 }
@@ -139,7 +140,7 @@ async fn a_logout_with_another_token_ends_nothing() {
 #[tokio::test]
 async fn wrong_codes_are_limited_and_a_right_one_still_works() {
     let case = case();
-    let code = case.login.new_code().unwrap();
+    let code = case.login.new_code(&Principal::local()).unwrap();
     let mut n_evaluated = 0;
     for n in 0..100 {
         match case.log_in(false, &format!("wrong{n}")).await.status().as_u16() {

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 use server::guard::Settings;
+use server::principal::Principal;
 use sha2::{Digest as _, Sha256};
 
 use crate::stage::{Answer, LoggedIn, Setup, Stage};
@@ -125,7 +126,7 @@ async fn another_user_of_the_machine_can_use_no_login_at_all() {
     assert_eq!(stage.say(&things).await.status(), 200);
     assert_eq!(as_user(OTHER_USER, &stage, &things).status(), 403);
 
-    let code = json!({ "code": stage.login.new_code().unwrap() }).to_string();
+    let code = json!({ "code": stage.login.new_code(&Principal::local()).unwrap() }).to_string();
     let length = format!("Content-Length: {}", code.len());
     let kind = "Content-Type: application/json";
     let log_in = stage.head("POST", "/v1/login", &[kind, &length]) + &code;

@@ -150,7 +150,7 @@ impl Stage {
 
     /// What a browser has that logged in.
     pub(crate) async fn log_in(&self) -> LoggedIn {
-        let body = json!({ "code": self.login.new_code().unwrap() }).to_string();
+        let body = json!({ "code": self.login.new_code(&Principal::local()).unwrap() }).to_string();
         let length = format!("Content-Length: {}", body.len());
         let lines = ["Content-Type: application/json", &length];
         let answer = self.say(self.head("POST", "/v1/login", &lines) + &body).await;

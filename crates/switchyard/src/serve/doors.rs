@@ -226,7 +226,7 @@ async fn serve_lines(
                 Some(principal) => lines::serve_local(daemon, principal, None, stream).await,
                 None => {
                     let admit = |token: &str| guard.admit_token(token, &peer).ok().inspect(known);
-                    lines::serve_guarded(daemon, None, stream, guard.room(), admit).await;
+                    lines::serve_guarded(daemon, None, stream, guard.requests(), admit).await;
                 }
             }
         });

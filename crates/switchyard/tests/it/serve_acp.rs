@@ -1,6 +1,6 @@
 //! ACP with many clients: the official SDK over HTTP and WebSocket, lines over TCP and unix.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -8,6 +8,10 @@ use testkit::daemon::Daemon;
 use testkit::line_client::LineClient;
 use testkit::process::{Yard, switchyard};
 use testkit::sdk_client::{Manners, Permission, SdkClient};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 
 fn yard() -> Yard {
     switchyard(env!("CARGO_BIN_EXE_switchyard"))
@@ -283,4 +287,59 @@ fn a_client_that_comes_late_is_asked_what_still_waits() {
         let text = message["params"]["update"]["content"]["text"].as_str();
         text.is_some_and(|text| text.contains("allow_once"))
     });
+}
+
+fn web_socket(daemon: &Daemon) -> WebSocket<TcpStream> {
+    let mut request = endpoint(daemon, "ws").into_client_request().unwrap();
+    let bearer = format!("Bearer {}", daemon.token().unwrap());
+    request.headers_mut().insert("authorization", bearer.parse().unwrap());
+    let stream = TcpStream::connect(daemon.address()).unwrap();
+    stream.set_read_timeout(Some(soak::PATIENCE)).unwrap();
+    client(request, stream).unwrap().0
+}
+
+#[test]
+fn messages_of_web_sockets_that_are_never_finished_share_one_limit() {
+    let yard = yard();
+    let daemon = Daemon::start_with(&yard, &DEMO);
+    let (ended, first_end) = std::sync::mpsc::channel();
+    // Each is as large as a message may be; four are more than one token may have begun.
+    for _ in 0..4 {
+        let (mut socket, ended) = (web_socket(&daemon), ended.clone());
+        std::thread::spawn(move || {
+            let begun = Frame::message(vec![b' '; 15 << 20], OpCode::Data(Data::Text), false);
+            let outcome = socket.send(Message::Frame(begun)).and_then(|()| socket.read());
+            ended.send(outcome.map_err(|error| error.to_string())).unwrap();
+        });
+    }
+    // Not all close frames outlive the reset behind them.
+    let end = first_end.recv_timeout(soak::PATIENCE).expect("all four are kept");
+    match end {
+        Ok(Message::Close(Some(frame))) => assert_eq!(u16::from(frame.code), 1013, "{frame}"),
+        Ok(other) => panic!("{other:?}"),
+        Err(_) => {}
+    }
+    let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": { "protocolVersion": 1 } });
+    let mut socket = web_socket(&daemon);
+    // Pings are no part of what is begun.
+    socket.send(Message::Ping(vec![0; 100].into())).unwrap();
+    assert!(socket.read().unwrap().is_pong());
+    socket.send(Message::text(initialize.to_string())).unwrap();
+    let answer: Value = serde_json::from_str(socket.read().unwrap().to_text().unwrap()).unwrap();
+    assert_eq!(answer["result"]["protocolVersion"], 1, "{answer}");
+}
+
+#[test]
+fn what_a_revoked_token_says_is_not_heard_once_it_is_revoked() {
+    let yard = yard();
+    let _daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let run = |args: &[&str]| yard.command(args).output().unwrap();
+    let token = String::from_utf8(run(&["token", "add", "phone"]).stdout).unwrap();
+    let mut client = line_client(&yard, token.trim());
+    assert!(run(&["token", "revoke", "phone"]).status.success());
+    let params = json!({ "cwd": yard.work(), "mcpServers": [] });
+    let line = json!({ "jsonrpc": "2.0", "id": 7, "method": "session/new", "params": params });
+    let _ = client.try_send_bytes(format!("{line}\n").as_bytes());
+    assert!(client.rest().iter().all(|message| message["id"] != 7));
 }

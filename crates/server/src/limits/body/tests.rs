@@ -84,11 +84,11 @@ async fn a_body_whose_sender_is_revoked_meanwhile_is_none() {
 
 #[tokio::test]
 async fn a_body_for_which_there_is_no_room_is_broken_off_and_its_room_given_back() {
-    let room = Arc::new(super::super::ByteQuota::default());
-    let full = room.hold("a");
+    let quota = Arc::new(super::super::ByteQuota::default());
+    let full = quota.reserve("a");
     assert!(full.take(48 << 20));
     let wrap = |name: &str| {
-        let terms = Terms { held: Some(Arc::new(room.hold(name))), ..terms(100) };
+        let terms = Terms { held: Some(Arc::new(quota.reserve(name))), ..terms(100) };
         Metered::wrap(Body::from("12345"), terms, &limits(Duration::from_secs(60)))
     };
     let (body, note) = wrap("a");

@@ -3,7 +3,10 @@ use super::*;
 #[tokio::test]
 async fn a_code_works_once() {
     let codes = Codes::default();
-    let (one, two) = (codes.issue().unwrap(), codes.issue().unwrap());
+    let (one, two) = (
+        codes.issue(&CancellationToken::new()).unwrap(),
+        codes.issue(&CancellationToken::new()).unwrap(),
+    );
     assert_ne!(one, two);
     assert!(codes.redeem("").is_none() && codes.redeem("x").is_none());
     assert_eq!(codes.redeem(&one), Some(Redeemed::New));
@@ -14,7 +17,7 @@ async fn a_code_works_once() {
 #[tokio::test]
 async fn an_old_code_does_not_work() {
     let codes = Codes::default();
-    let code = codes.issue().unwrap();
+    let code = codes.issue(&CancellationToken::new()).unwrap();
     for waiting in codes.waiting.lock().unwrap().iter_mut() {
         waiting.until = Instant::now();
     }
@@ -22,12 +25,21 @@ async fn an_old_code_does_not_work() {
 }
 
 #[tokio::test]
+async fn a_code_of_somebody_who_is_not_let_in_any_more_does_not_work() {
+    let codes = Codes::default();
+    let revoked = CancellationToken::new();
+    let code = codes.issue(&revoked).unwrap();
+    revoked.cancel();
+    assert!(codes.redeem(&code).is_none());
+}
+
+#[tokio::test]
 async fn few_codes_wait_at_a_time() {
     let codes = Codes::default();
-    let first = codes.issue().unwrap();
-    let second = codes.issue().unwrap();
+    let first = codes.issue(&CancellationToken::new()).unwrap();
+    let second = codes.issue(&CancellationToken::new()).unwrap();
     for _ in 0..MAX_CODES - 1 {
-        codes.issue().unwrap();
+        codes.issue(&CancellationToken::new()).unwrap();
     }
     assert_eq!(codes.waiting.lock().unwrap().len(), MAX_CODES);
     assert!(codes.redeem(&first).is_none());

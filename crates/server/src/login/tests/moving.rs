@@ -95,7 +95,10 @@ async fn read(answer: Response) -> Value {
 async fn a_tab_comes_over_by_what_is_stored_nowhere() {
     let dir = tempfile::tempdir().unwrap();
     let first = Daemon::start(&dir, 1);
-    let tab = first.log_in(&first.host(), &first.login.new_code().unwrap()).await.unwrap();
+    let tab = first
+        .log_in(&first.host(), &first.login.new_code(&Principal::local()).unwrap())
+        .await
+        .unwrap();
     assert_eq!(first.challenge(&tab).await["movedTo"], Value::Null);
     let body = json!({ "nonce": "n", "proof": "p" });
     assert_eq!(first.as_tab(&tab, "/v1/login/move", body).await.status(), 409);
@@ -158,7 +161,8 @@ async fn a_tab_may_ask_for_a_proof_that_nobody_can_give_who_has_what_is_stored()
     let dir = tempfile::tempdir().unwrap();
     let daemon = Daemon::start(&dir, 1);
     let host = daemon.host();
-    let tab = daemon.log_in(&host, &daemon.login.new_code().unwrap()).await.unwrap();
+    let tab =
+        daemon.log_in(&host, &daemon.login.new_code(&Principal::local()).unwrap()).await.unwrap();
     for (by, secret, other) in
         [("tab", &tab.unstored, &tab.secret), ("page", &tab.secret, &tab.unstored)]
     {
@@ -182,7 +186,10 @@ async fn a_tab_may_ask_for_a_proof_that_nobody_can_give_who_has_what_is_stored()
 async fn all_tabs_of_a_login_come_over_also_past_daemons_that_they_never_met() {
     let dir = tempfile::tempdir().unwrap();
     let first = Daemon::start(&dir, 1);
-    let tab = first.log_in(&first.host(), &first.login.new_code().unwrap()).await.unwrap();
+    let tab = first
+        .log_in(&first.host(), &first.login.new_code(&Principal::local()).unwrap())
+        .await
+        .unwrap();
     let (_second, third) = (Daemon::start(&dir, 2), Daemon::start(&dir, 3));
     let moved = come_over(&third, &tab).await.unwrap();
     let other = come_over(&third, &tab).await.unwrap();
@@ -214,7 +221,7 @@ async fn addresses_that_others_can_have_lead_to_the_page_and_take_no_login() {
         assert_eq!(answer.status(), 307, "{host}");
         assert_eq!(answer.headers()["location"], there, "{host}");
         assert_eq!(answer.headers()["cache-control"], "no-store", "{host}");
-        let code = daemon.login.new_code().unwrap();
+        let code = daemon.login.new_code(&Principal::local()).unwrap();
         let refused = daemon.log_in(host, &code).await.err();
         assert!([Some(401), Some(403)].contains(&refused), "{host}: {refused:?}");
         let mut tab = daemon.log_in(&daemon.host(), &code).await.unwrap();
@@ -230,7 +237,7 @@ async fn addresses_that_others_can_have_lead_to_the_page_and_take_no_login() {
         assert_eq!(daemon.ask("GET", host, "/", Value::Null, &[]).await.status(), 403, "{host}");
     }
     // A name that somebody gave to the daemon is theirs to keep.
-    let code = daemon.login.new_code().unwrap();
+    let code = daemon.login.new_code(&Principal::local()).unwrap();
     let tab = daemon.log_in("yard.example", &code).await.unwrap();
     let tab = Tab { host: daemon.host(), ..tab };
     let asked = daemon.as_tab(&tab, "/v1/login/challenge", json!({ "nonce": "n" })).await;

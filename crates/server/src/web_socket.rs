@@ -1,0 +1,78 @@
+//! The handshake that every WebSocket of ours begins with.
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+
+use crate::problem::Problem;
+
+/// A client's wish to go on as a WebSocket.
+#[derive(Debug)]
+pub(crate) struct Handshake {
+    accept: HeaderValue,
+    protocol: Option<&'static str>,
+}
+
+impl Handshake {
+    /// None for a plain request. `protocols` are what is spoken here, the best first: a client that
+    /// offers some expects to hear one of them.
+    pub(crate) fn read(
+        headers: &HeaderMap,
+        protocols: &[&'static str],
+    ) -> Result<Option<Self>, Problem> {
+        if !has_word(headers, &header::UPGRADE, "websocket") {
+            return Ok(None);
+        }
+        let key = headers.get(header::SEC_WEBSOCKET_KEY);
+        let is_known = headers.get(header::SEC_WEBSOCKET_VERSION).is_some_and(|v| v == "13");
+        let is_asked = has_word(headers, &header::CONNECTION, "upgrade");
+        let (Some(key), true, true) = (key, is_known, is_asked) else {
+            return Err(Problem::bad_request("this is no handshake of WebSocket version 13"));
+        };
+        let accept = HeaderValue::from_str(&derive_accept_key(key.as_bytes()));
+        let accept = accept.map_err(|error| Problem::internal(error.to_string()))?;
+        let is_offered = |name: &&str| has_word(headers, &header::SEC_WEBSOCKET_PROTOCOL, name);
+        Ok(Some(Self { accept, protocol: protocols.iter().copied().find(is_offered) }))
+    }
+
+    /// What will be spoken, if the client has offered anything.
+    pub(crate) fn protocol(&self) -> Option<&'static str> {
+        self.protocol
+    }
+
+    /// The answer, after which `serve` has the connection.
+    pub(crate) fn accept<F>(
+        self,
+        mut request: Request,
+        serve: impl FnOnce(TokioIo<Upgraded>) -> F + Send + 'static,
+    ) -> Response
+    where
+        F: Future<Output = ()> + Send,
+    {
+        let upgrade = hyper::upgrade::on(&mut request);
+        task::spawn(async move {
+            if let Ok(upgraded) = upgrade.await {
+                serve(TokioIo::new(upgraded)).await;
+            }
+        });
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        let headers = response.headers_mut();
+        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        headers.insert(header::SEC_WEBSOCKET_ACCEPT, self.accept);
+        if let Some(protocol) = self.protocol {
+            headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol));
+        }
+        response
+    }
+}
+
+fn has_word(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
+    let lists = headers.get_all(name).into_iter().filter_map(|list| list.to_str().ok());
+    lists.flat_map(|list| list.split(',')).any(|one| one.trim().eq_ignore_ascii_case(word))
+}
