@@ -118,7 +118,7 @@ impl Case<'_> {
                 // It ends with a code of its own when something was denied.
                 self.run(&["--deny-all"], &["exec", &edit]).await?;
                 is_so(&std::fs::read_to_string(&path)?, OLD)?;
-                self.was_told("The user rejected this call")
+                self.was_told("This call was rejected")
             }
             Check::Alone => {
                 let flags = ["--approve-all", "--no-fs", "--no-terminal"];

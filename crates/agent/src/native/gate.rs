@@ -63,8 +63,8 @@ impl Gate {
             }
             Ok(Permission::Cancelled) => Verdict::Cancelled,
             Ok(Permission::Chosen(_)) => Verdict::Refused(
-                "The user rejected this call. Do not try it again in the same way; \
-                 ask what to do instead, or go on without it."
+                "This call was rejected, by the user or by a rule. Do not try it again in the same \
+                 way; ask what to do instead, or go on without it."
                     .to_owned(),
             ),
             Err(error) => Verdict::Refused(format!(

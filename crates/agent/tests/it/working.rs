@@ -3,23 +3,10 @@
 use crate::client::Client;
 use serde_json::json;
 
-const KINDS: [&str; 10] = [
-    "read",
-    "edit",
-    "delete",
-    "move",
-    "search",
-    "execute",
-    "think",
-    "fetch",
-    "switch_mode",
-    "other",
-];
-
 #[tokio::test(start_paused = true)]
 async fn every_tool_kind_goes_from_pending_to_completed() {
     let (mut client, session) = Client::with_session(&[]).await;
-    for kind in KINDS {
+    for kind in wire::ToolKind::NAMES {
         let exchange = client.prompt(&session, &format!("tool {kind}")).await;
 
         let updates = exchange.updates();

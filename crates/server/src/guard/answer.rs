@@ -1,4 +1,4 @@
-//! Large answers, counted until their readers have taken them.
+//! Answers, counted until their readers have taken them.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use hyper::body::{Frame, SizeHint};
 use crate::limits::{ByteQuota, COME_BACK_SECONDS, Reserved};
 use crate::problem::Problem;
 
-/// Smaller ones are not worth it.
-const LARGE_BYTES: u64 = 256 << 10;
+/// Smaller ones are about as much as what else a request costs, of which there are only so many.
+const SMALL_BYTES: u64 = 4 << 10;
 
 /// The answer, if there is room for it until `name` has read it. One that cannot be taken back
 /// `must_be_given` all the same.
@@ -24,12 +24,12 @@ pub(super) fn keep(
     name: &str,
     must_be_given: bool,
 ) -> Response {
-    if n_bytes < LARGE_BYTES {
+    if n_bytes < SMALL_BYTES {
         return response;
     }
     let held = answers.reserve(name);
     if !held.take_whole(usize::try_from(n_bytes).unwrap_or(usize::MAX)) && !must_be_given {
-        let title = "too many large answers wait to be read";
+        let title = "too many answers wait to be read";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no-room", title)
             .remedy("read those that were asked for first, one after the other")
             .retry_after(COME_BACK_SECONDS)

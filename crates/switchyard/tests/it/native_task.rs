@@ -164,7 +164,7 @@ async fn a_rejection_is_told_to_the_model_and_nothing_is_done() {
         let results = stage.model.last_chat().tool_results();
         assert!(results[0].contains("echo $((2 - 2))"), "reading needs no permission");
         for result in &results[1..] {
-            assert!(result.contains("The user rejected this call"), "{results:#?}");
+            assert!(result.contains("This call was rejected"), "{results:#?}");
         }
         let failed: Vec<bool> =
             states(&turn).iter().map(|(_, states)| states.last().unwrap() == "failed").collect();
