@@ -270,6 +270,15 @@ impl Connection {
         self.send(&wire::error_line(&id, &error)).await
     }
 
+    /// Until the peer has taken what is queued, or the connection closes.
+    pub async fn drained(&self) {
+        let all = u32::try_from(OUTBOX_BYTES).unwrap_or(u32::MAX);
+        tokio::select! {
+            _ = self.shared.outbox_bytes.acquire_many(all) => {}
+            () = self.shared.closing.cancelled() => {}
+        }
+    }
+
     /// Closes our side: what is queued is still written if the peer takes it quickly.
     pub fn close(&self) {
         self.shared.closing.cancel();

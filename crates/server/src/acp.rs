@@ -85,5 +85,7 @@ fn visitor(daemon: &Daemon, principal: &Principal, agent: Option<String>, way: &
             true => Vec::new(),
             false => daemon.settings.roots.clone(),
         },
+        budget: daemon.load.budget(&principal.name),
+        revoked: principal.revoked.clone(),
     }
 }

@@ -85,7 +85,7 @@ pub(crate) fn run(
 ) -> Result<Response, Problem> {
     let wanted = Wanted::run(turn, after, headers)?;
     let start = wanted.cursor.judge(record.epoch, record.head);
-    let reader = Reader::new(daemon, record, &wanted, start);
+    let reader = Reader::new(daemon, record, &wanted, start, daemon.load.budget(&principal.name));
     let source = Source::Log(Box::new(reader));
     Ok(sse::respond(Stream::new(source, daemon, principal)?))
 }
@@ -102,7 +102,7 @@ async fn events(
     let record = daemon.visible(&id, &principal).await?;
     let handshake = Handshake::read(request.headers(), &socket::PROTOCOLS)?;
     let start = wanted.cursor.judge(record.epoch, record.head);
-    let reader = Reader::new(&daemon, &record, &wanted, start);
+    let reader = Reader::new(&daemon, &record, &wanted, start, daemon.load.budget(&principal.name));
     let stream = Stream::new(Source::Log(Box::new(reader)), &daemon, &principal)?;
     Ok(respond(handshake, request, stream))
 }

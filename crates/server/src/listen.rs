@@ -7,7 +7,7 @@
 mod accept;
 mod bind;
 mod connection;
-mod strangers;
+mod crowd;
 mod stream;
 mod unix;
 

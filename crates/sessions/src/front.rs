@@ -9,6 +9,7 @@
 
 mod feed;
 mod introduction;
+mod leaving;
 mod list;
 mod open;
 mod stray;
@@ -16,10 +17,10 @@ mod visit;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
+use store::ReadBudget;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -38,9 +39,6 @@ use bus::connection::{CallError, Connection, Incoming, Outcome};
 use feed::Feed;
 use visit::Visit;
 pub use visit::Visitor;
-
-/// From the client's leaving to closing the agent's stdin.
-const LEAVE_GRACE: Duration = Duration::from_secs(2);
 
 /// Refuses what others could read in another way than we do, or only with much memory.
 fn check(message: &Message) -> Result<(), RpcError> {
@@ -76,6 +74,10 @@ pub async fn serve<R, W>(
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let (client, mut inbox) = Connection::open(reader, writer, &yard.settings.client_connection());
+    let budget = match &setup {
+        FrontSetup::Own { .. } => ReadBudget::default(),
+        FrontSetup::Desk { visitor, .. } => visitor.budget.clone(),
+    };
     let (own, visit) = match setup {
         FrontSetup::Own { agent, policy } => (Some(Own { agent, policy }), None),
         FrontSetup::Desk { desk, visitor } => (None, Some(Visit::new(desk, visitor))),
@@ -84,6 +86,7 @@ pub async fn serve<R, W>(
         yard,
         own,
         visit,
+        budget,
         initialized: OnceLock::new(),
         client,
         slot: OnceLock::new(),
@@ -102,6 +105,9 @@ pub async fn serve<R, W>(
         };
         let Some(batch) = batch else { break };
         for incoming in batch {
+            if front.is_revoked() {
+                break;
+            }
             front.handle(incoming).await;
         }
     }
@@ -119,6 +125,7 @@ struct Front {
     /// Either this or `visit` is there.
     own: Option<Own>,
     visit: Option<Visit>,
+    budget: ReadBudget,
     client: Connection,
     /// Whether the client offers to read and write files; set by `initialize`.
     initialized: OnceLock<bool>,
@@ -281,7 +288,7 @@ impl Front {
         }
         let params = match self.is_local() {
             true => params,
-            false => listed::members(&params, &["sessionId", "prompt", "messageId"]),
+            false => listed::members(&params, listed::OF_PROMPT),
         };
         let turn = mint::turn_id();
         open.prompts.expect(turn, id.clone());
@@ -297,7 +304,7 @@ impl Front {
     async fn pass(self: Arc<Self>, message: Message) -> Outcome {
         let (params, method) = (message.body_json(), message.method());
         let session = session_of(&params);
-        self.may_pass(method, session.is_some())?;
+        let params = self.passed_on(method, params, session.is_some())?;
         let Some(session) = session else {
             self.may_act()?;
             let host = self.host().await?;
@@ -326,9 +333,8 @@ impl Front {
     async fn pass_notification(self: &Arc<Self>, message: &Message) {
         let params = message.body_json();
         let is_scoped = session_of(&params).is_some();
-        if self.may_act().is_err() || self.may_pass(message.method(), is_scoped).is_err() {
-            return;
-        }
+        let passed_on = self.passed_on(message.method(), params, is_scoped);
+        let (Ok(()), Ok(params)) = (self.may_act(), passed_on) else { return };
         if is_scoped {
             if let Some(open) = self.scoped(message) {
                 let _ = open.handle.tell(message.method(), &params).await;
@@ -372,10 +378,11 @@ impl Front {
 
     /// What agents have beside ACP may be a way to run anything, and what is about no session is
     /// about the process, in which others may have sessions as well.
-    fn may_pass(&self, method: &str, is_scoped: bool) -> Result<(), RpcError> {
-        match self.is_local() || is_scoped && method.starts_with("session/") {
-            true => Ok(()),
-            false => Err(RpcError::method_not_found(method)),
+    fn passed_on(&self, method: &str, params: Json, is_scoped: bool) -> Result<Json, RpcError> {
+        match listed::of_method(method) {
+            _ if self.is_local() => Ok(params),
+            Some(names) if is_scoped => Ok(listed::members(&params, names)),
+            _ => Err(RpcError::method_not_found(method)),
         }
     }
 
@@ -416,38 +423,6 @@ impl Front {
     async fn respond(&self, id: &RpcId, outcome: Outcome) {
         // A client that is gone needs no answer.
         let _ = self.client.respond(id, outcome).await;
-    }
-
-    async fn shut_down(&self) {
-        // A client that only closed its input still reads the answers to what it asked.
-        self.requests.close();
-        let _ = tokio::time::timeout(LEAVE_GRACE, self.requests.wait()).await;
-        let sessions: Vec<Open> = self.sessions().drain().map(|(_, open)| open).collect();
-        if let Some(visit) = &self.visit {
-            for open in &sessions {
-                open.feed.abort();
-            }
-            visit.leave().await;
-            return self.client.close();
-        }
-        for open in &sessions {
-            let _ = open.handle.cancel_soon("client left").await;
-        }
-        // Nobody waits for a clean end any more, so the agent gets a moment, not its grace.
-        let ended = async {
-            for open in &sessions {
-                let _ = open.handle.cancel("client left").await;
-            }
-        };
-        let _ = tokio::time::timeout(LEAVE_GRACE, ended).await;
-        if let Some(slot) = self.slot.get() {
-            slot.shut_down().await;
-        }
-        for open in sessions {
-            let _ = tokio::time::timeout(LEAVE_GRACE, open.handle.finish()).await;
-            open.feed.abort();
-        }
-        self.client.close();
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Open>> {

@@ -10,6 +10,23 @@ use wire::Json;
 /// Of `_meta`: what is about us, and about traces.
 const OF_META: [&str; 4] = ["switchyard", "traceparent", "tracestate", "baggage"];
 
+/// Of `session/prompt`.
+pub(crate) const OF_PROMPT: &[&str] = &["sessionId", "prompt", "messageId"];
+
+/// Of what is passed on to the agent of a session, as ACP has it.
+const OF_METHODS: [(&str, &[&str]); 5] = [
+    ("session/set_mode", &["sessionId", "modeId"]),
+    ("session/set_model", &["sessionId", "modelId"]),
+    ("session/set_config_option", &["sessionId", "configId", "type", "value"]),
+    ("session/set_title", &["sessionId", "title"]),
+    ("session/fork", &["sessionId"]),
+];
+
+/// The members of a method that may go on; none if the method itself may not.
+pub(crate) fn of_method(method: &str) -> Option<&'static [&'static str]> {
+    OF_METHODS.iter().find(|(name, _)| *name == method).map(|(_, members)| *members)
+}
+
 /// The members of these names as they are, and what is listed of `_meta`.
 pub(crate) fn members(params: &Json, names: &[&str]) -> Json {
     let mut kept = only(params, names);

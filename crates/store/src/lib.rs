@@ -14,6 +14,7 @@ mod heads;
 mod log;
 mod memory;
 pub mod mint;
+mod read_budget;
 mod record;
 mod sqlite;
 mod wake;
@@ -23,6 +24,7 @@ pub use decisions::{Decision, DecisionFilter, DecisionPlace};
 pub use error::StoreError;
 pub use log::EventLog;
 pub use memory::MemoryLog;
+pub use read_budget::{ReadBudget, Reading, Taken};
 pub use record::{
     Appended, Batch, Changes, Damage, Durability, Filter, NewSession, PageStart, Prune,
     SessionRecord, Usage,

@@ -16,6 +16,7 @@ use wire::{LineSplitter, Message, MessageKind};
 
 use super::stream::Stream;
 use crate::daemon::Daemon;
+use crate::limits::ByteQuota;
 use crate::principal::Principal;
 
 /// Connections of all clients together.
@@ -31,7 +32,11 @@ const IDLE: Duration = Duration::from_secs(600);
 
 /// All clients over HTTP.
 #[derive(Debug, Default)]
-pub(super) struct Remotes(Mutex<HashMap<String, Arc<Remote>>>);
+pub(super) struct Remotes {
+    all: Mutex<HashMap<String, Arc<Remote>>>,
+    /// What their streams hold for readers that come back.
+    held: Arc<ByteQuota>,
+}
 
 #[derive(Debug)]
 pub(super) struct Remote {
@@ -41,6 +46,7 @@ pub(super) struct Remote {
     to_front: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
     books: Mutex<Books>,
     own: Arc<Stream>,
+    held: Arc<ByteQuota>,
     /// Cancelled when nobody will come back to it.
     over: CancellationToken,
 }
@@ -99,6 +105,7 @@ impl Remotes {
     ) -> Option<Begun> {
         let (near, far) = tokio::io::duplex(super::PIPE_BYTES);
         let (from_front, to_front) = tokio::io::split(near);
+        let held = self.held.clone();
         let remote = Arc::new(Remote {
             id: sessions::mint::session_id().to_string(),
             owner: principal.name.clone(),
@@ -109,7 +116,8 @@ impl Remotes {
                 introduction: None,
                 used_at: Instant::now(),
             }),
-            own: Arc::default(),
+            own: Arc::new(Stream::new(held.reserve(&principal.name))),
+            held,
             over: CancellationToken::new(),
         });
         self.make_room(&principal.name)?.insert(remote.id.clone(), remote.clone());
@@ -159,7 +167,7 @@ impl Remotes {
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<Remote>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -207,7 +215,8 @@ impl Remote {
         if !books.sessions.contains_key(session) && books.sessions.len() >= MAX_STREAMS {
             return None;
         }
-        Some(books.sessions.entry(session.to_owned()).or_default().clone())
+        let new = || Arc::new(Stream::new(self.held.reserve(&self.owner)));
+        Some(books.sessions.entry(session.to_owned()).or_insert_with(new).clone())
     }
 
     /// Puts what the front says onto its streams, until it has nothing more to say.

@@ -10,14 +10,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use tokio::sync::Notify;
 
+use crate::limits::Reserved;
+
 /// What one stream may hold, sent or not.
 const MAX_BYTES: usize = 4 << 20;
 /// Sent messages that are kept for a reader that comes back.
 const KEPT: usize = 1024;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Stream {
     state: Mutex<State>,
+    /// All streams of a client share what they may hold.
+    held: Reserved,
     /// Something to read, a new reader, or the end.
     news: Notify,
     /// There is room again.
@@ -26,7 +30,7 @@ pub(super) struct Stream {
 
 #[derive(Debug, Default)]
 struct State {
-    messages: VecDeque<(u64, Bytes)>,
+    messages: VecDeque<Held>,
     n_bytes: usize,
     /// Number of the newest message.
     last: u64,
@@ -36,6 +40,14 @@ struct State {
     reader: u64,
     has_reader: bool,
     is_over: bool,
+}
+
+#[derive(Debug)]
+struct Held {
+    number: u64,
+    message: Bytes,
+    /// What it takes of what the client may have; nothing if it had to be given all the same.
+    n_reserved: usize,
 }
 
 /// What a reader gets next.
@@ -69,6 +81,10 @@ impl Drop for Reader {
 }
 
 impl Stream {
+    pub(super) fn new(held: Reserved) -> Self {
+        Self { state: Mutex::default(), held, news: Notify::new(), room: Notify::new() }
+    }
+
     /// Adds a message; waits for room.
     pub(super) async fn push(&self, message: Bytes) {
         loop {
@@ -89,20 +105,38 @@ impl Stream {
         if state.is_over {
             return true;
         }
-        while state.n_bytes + message.len() > MAX_BYTES
-            && state.messages.front().is_some_and(|(n, _)| *n <= state.sent || !state.has_reader)
-        {
-            state.forget_oldest();
-        }
-        // One that is larger than all room goes alone.
-        if state.n_bytes > 0 && state.n_bytes + message.len() > MAX_BYTES {
-            return false;
-        }
+        let n_bytes = message.len();
+        let n_reserved = loop {
+            if state.n_bytes + n_bytes <= MAX_BYTES && self.held.take(n_bytes) {
+                break Some(n_bytes);
+            }
+            if state.oldest_is_over() {
+                self.forget_oldest(&mut state);
+                continue;
+            }
+            match (state.messages.is_empty(), state.has_reader) {
+                // One that is larger than all room goes alone.
+                (true, _) if self.held.take(n_bytes) => break Some(n_bytes),
+                (true, true) => break Some(0),
+                // The next reader is told that it has missed something.
+                (true, false) => break None,
+                (false, _) => return false,
+            }
+        };
         state.last += 1;
-        state.n_bytes += message.len();
-        let last = state.last;
-        state.messages.push_back((last, message.clone()));
+        let number = state.last;
+        if let Some(n_reserved) = n_reserved {
+            state.n_bytes += n_bytes;
+            state.messages.push_back(Held { number, message: message.clone(), n_reserved });
+        }
         true
+    }
+
+    fn forget_oldest(&self, state: &mut State) {
+        if let Some(oldest) = state.messages.pop_front() {
+            state.n_bytes -= oldest.message.len();
+            self.held.give_back_some(oldest.n_reserved);
+        }
     }
 
     /// Whether somebody reads it.
@@ -137,10 +171,10 @@ impl Stream {
 }
 
 impl State {
-    fn forget_oldest(&mut self) {
-        if let Some((_, message)) = self.messages.pop_front() {
-            self.n_bytes -= message.len();
-        }
+    /// It was sent, or nobody reads it.
+    fn oldest_is_over(&self) -> bool {
+        let oldest = self.messages.front();
+        oldest.is_some_and(|oldest| oldest.number <= self.sent || !self.has_reader)
     }
 }
 
@@ -163,7 +197,7 @@ impl Reader {
         if state.reader != self.id {
             return Some(Next::Over);
         }
-        let first = state.messages.front().map_or(state.last + 1, |(number, _)| *number);
+        let first = state.messages.front().map_or(state.last + 1, |oldest| oldest.number);
         // A cursor from another life of the connection is ahead of everything.
         if self.cursor.saturating_add(1) < first || self.cursor > state.last {
             self.cursor = first.saturating_sub(1);
@@ -172,15 +206,16 @@ impl Reader {
             }
         }
         let index = usize::try_from(self.cursor + 1 - first).ok()?;
-        let Some((number, message)) = state.messages.get(index).cloned() else {
+        let Some(Held { number, message, .. }) = state.messages.get(index) else {
             return state.is_over.then_some(Next::Over);
         };
+        let (number, message) = (*number, message.clone());
         self.cursor = number;
         state.sent = state.sent.max(number);
         while state.messages.len() > KEPT
-            && state.messages.front().is_some_and(|(n, _)| *n <= state.sent)
+            && state.messages.front().is_some_and(|oldest| oldest.number <= state.sent)
         {
-            state.forget_oldest();
+            self.stream.forget_oldest(&mut state);
         }
         drop(state);
         self.stream.room.notify_waiters();

@@ -80,6 +80,7 @@ pub(crate) async fn transcript(
     let limit = input::limit(wanted.limit, DEFAULT_LIMIT, MAX_LIMIT)?;
     let format = wanted.format.unwrap_or_default();
     let begin = wanted.after.unwrap_or_default();
+    let _taken = daemon.load.budget(&principal.name).take(MAX_PAGE_BYTES).await;
     let mut telling = Telling::new(format, record.id);
     let mut after = if telling.remembers() { Seq(0) } else { Seq(begin) };
     let (mut items, mut n_events, mut n_bytes) = (Vec::new(), 0, 0);

@@ -94,7 +94,8 @@ impl One {
         let record = self.record().await;
         let wanted = Wanted { cursor, format, until };
         let start = cursor.judge(record.epoch, record.head);
-        Reader::new(&self.daemon, &record, &wanted, start)
+        let budget = self.daemon.load.budget(&self.principal.name);
+        Reader::new(&self.daemon, &record, &wanted, start, budget)
     }
 
     pub(super) async fn stream(&self) -> Stream {

@@ -1,13 +1,13 @@
-//! What all who read take of the daemon's memory together.
+//! What all who read take of the daemon together.
 //!
-//! A reader that takes nothing costs one chunk, but a single event can be as large as an
-//! agent's longest line. Such pages are counted; when they are too much, those lose their
-//! connection at once whose readers keep them waiting, and not after the usual patience.
+//! Streams and exports have places. What is read for them is in memory until it was sent, so each
+//! client has a budget for it: one that reads much and slowly waits for itself alone.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::StatusCode;
+use store::ReadBudget;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::problem::Problem;
@@ -15,76 +15,96 @@ use crate::problem::Problem;
 /// Streams of events at a time. HTTP/2 has many on one connection, so the connections' limit
 /// does not bound them.
 const MAX_STREAMS: usize = 4096;
+/// Those of one client, so that none can keep all others out.
+const MAX_STREAMS_EACH: usize = 1024;
 /// Logs that are written out as files at a time; each holds a page of its log.
 const MAX_EXPORTS: usize = 8;
-/// Smaller pages are bounded by the number of streams.
-const LARGE_PAGE: usize = 1 << 20;
-/// Of large pages, over all streams.
-const MAX_HELD: usize = 256 << 20;
+/// Clients that are remembered though they read nothing.
+const MAX_IDLE_CLIENTS: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Load {
-    n_held: Arc<AtomicUsize>,
     streams: Arc<Semaphore>,
     exports: Arc<Semaphore>,
+    /// By the names of their tokens.
+    clients: Mutex<HashMap<String, Client>>,
+}
+
+#[derive(Debug, Clone)]
+struct Client {
+    streams: Arc<Semaphore>,
+    budget: ReadBudget,
 }
 
 impl Default for Load {
     fn default() -> Self {
         Self {
-            n_held: Arc::default(),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             exports: Arc::new(Semaphore::new(MAX_EXPORTS)),
+            clients: Mutex::default(),
         }
     }
 }
 
+/// A stream's place.
+#[derive(Debug)]
+pub(super) struct StreamPlace {
+    _of_client: OwnedSemaphorePermit,
+    _of_all: OwnedSemaphorePermit,
+}
+
 impl Load {
     /// A place for a stream of events.
-    pub(super) fn stream(&self) -> Result<Held, Problem> {
-        let place = self.streams.clone().try_acquire_owned();
-        let place = place.map_err(|_| full("too-many-streams", "too many streams are open"))?;
-        Ok(Held { n_all: self.n_held.clone(), n_bytes: 0, _place: place })
+    pub(super) fn stream(&self, client: &str) -> Result<StreamPlace, Problem> {
+        let of_client = self.client(client).streams.try_acquire_owned();
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let of_client = of_client.map_err(|_| too_many_streams(status))?;
+        let of_all = self.streams.clone().try_acquire_owned();
+        let of_all = of_all.map_err(|_| too_many_streams(StatusCode::SERVICE_UNAVAILABLE))?;
+        Ok(StreamPlace { _of_client: of_client, _of_all: of_all })
     }
 
     /// A place for a log that is written out.
     pub(crate) fn export(&self) -> Result<OwnedSemaphorePermit, Problem> {
         let place = self.exports.clone().try_acquire_owned();
-        place.map_err(|_| full("too-many-exports", "too many logs are being exported"))
+        place.map_err(|_| {
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            full(status, "too-many-exports", "too many logs are being exported")
+        })
+    }
+
+    /// What a client may have of logs in memory.
+    pub(crate) fn budget(&self, client: &str) -> ReadBudget {
+        self.client(client).budget
+    }
+
+    fn client(&self, name: &str) -> Client {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(name) {
+            return client.clone();
+        }
+        if clients.len() >= MAX_IDLE_CLIENTS {
+            clients.retain(|_, client| client.is_used());
+        }
+        let streams = Arc::new(Semaphore::new(MAX_STREAMS_EACH));
+        let client = Client { streams, budget: ReadBudget::default() };
+        clients.insert(name.to_owned(), client.clone());
+        client
     }
 }
 
-fn full(slug: &str, title: &str) -> Problem {
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, slug, title)
-        .retry_after(crate::limits::COME_BACK_SECONDS)
-}
-
-/// One stream's place, and what is held for its reader.
-#[derive(Debug)]
-pub(super) struct Held {
-    n_all: Arc<AtomicUsize>,
-    n_bytes: usize,
-    _place: OwnedSemaphorePermit,
-}
-
-impl Held {
-    /// The page that waits has `n_bytes`; none does with 0.
-    pub(super) fn set(&mut self, n_bytes: usize) {
-        let n_bytes = if n_bytes < LARGE_PAGE { 0 } else { n_bytes };
-        self.n_all.fetch_add(n_bytes, Ordering::Relaxed);
-        self.n_all.fetch_sub(std::mem::replace(&mut self.n_bytes, n_bytes), Ordering::Relaxed);
-    }
-
-    /// Whether this reader should not be waited for.
-    pub(super) fn is_too_much(&self) -> bool {
-        self.n_bytes > 0 && self.n_all.load(Ordering::Relaxed) > MAX_HELD
+impl Client {
+    fn is_used(&self) -> bool {
+        self.budget.is_shared() || Arc::strong_count(&self.streams) > 1
     }
 }
 
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.set(0);
-    }
+fn too_many_streams(status: StatusCode) -> Problem {
+    full(status, "too-many-streams", "too many streams are open")
+}
+
+fn full(status: StatusCode, slug: &str, title: &str) -> Problem {
+    Problem::new(status, slug, title).retry_after(crate::limits::COME_BACK_SECONDS)
 }
 
 #[cfg(test)]

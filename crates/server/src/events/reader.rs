@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use store::{SessionRecord, StoreError};
+use store::{ReadBudget, SessionRecord, StoreError, Taken};
 use wire::{Event, Kind, Seq, SessionId};
 
 use super::cursor::{Place, Reason, Start};
@@ -34,6 +34,9 @@ pub(super) struct Reader {
     heard: Seq,
     /// Read, and not heard yet.
     unheard: std::vec::IntoIter<Event>,
+    budget: ReadBudget,
+    /// What is in memory of it, and of the page that was last told.
+    taken: Option<Taken>,
     /// There was nothing more to read.
     is_at_end: bool,
     /// A recovery up to here belongs to the epoch that the reader knows.
@@ -55,6 +58,7 @@ impl Reader {
         record: &SessionRecord,
         wanted: &Wanted,
         start: Start,
+        budget: ReadBudget,
     ) -> Self {
         let told = match start {
             Start::After(place) => place,
@@ -70,6 +74,8 @@ impl Reader {
             heard: teller.listens_after(),
             teller,
             unheard: Vec::new().into_iter(),
+            budget,
+            taken: None,
             is_at_end: false,
             epoch_known_to: record.head,
             opening: Some(Opening { head: record.head, start }),
@@ -104,9 +110,13 @@ impl Reader {
         }
     }
 
-    /// Lets go of what was read ahead. It is in the log.
-    pub(super) fn let_go(&mut self) {
+    /// Lets go of what was read ahead, which is in the log; `n_bytes` of what was told are still
+    /// in memory.
+    pub(super) fn let_go(&mut self, n_bytes: usize) {
         self.unheard = Vec::new().into_iter();
+        if let Some(taken) = &mut self.taken {
+            taken.shrink_to(n_bytes);
+        }
         self.is_at_end = false;
     }
 
@@ -159,7 +169,7 @@ impl Reader {
         while page.len() < PAGE_BYTES && page.n_frames() < PAGE_FRAMES {
             let Some(event) = self.unheard.next() else { break };
             if event.kind == Kind::LogRecovered && event.seq > self.epoch_known_to {
-                self.let_go();
+                self.let_go(page.len());
                 return true;
             }
             self.teller.tell(&event, page);
@@ -192,6 +202,8 @@ impl Reader {
 
     /// Reads on, when there is more.
     async fn read(&mut self) -> Result<(), Ending> {
+        // All that was read has been told and taken.
+        self.taken = None;
         if self.is_at_end {
             if let Some(reason) = self.is_over().await? {
                 // Its end may have been written between the reading and the question.
@@ -207,9 +219,9 @@ impl Reader {
 
     async fn read_page(&mut self) -> Result<(), Ending> {
         let log = self.daemon.desk.log();
-        let events = log.read(self.session, self.heard, N_READ).await?;
-        self.is_at_end = events.len() < N_READ;
-        self.unheard = events.into_iter();
+        let reading = self.budget.read(&**log, self.session, self.heard, N_READ).await?;
+        self.is_at_end = reading.events.len() < N_READ;
+        (self.unheard, self.taken) = (reading.events.into_iter(), reading.taken);
         Ok(())
     }
 

@@ -90,10 +90,10 @@ impl Line {
                 page.remark("heartbeat", &serde_json::json!({}));
             }
             messages.extend(self.messages(&page));
-            self.stream.held.set(page.len());
+            self.stream.set_held(page.len());
             drop(page);
             let written = self.write(messages).await;
-            self.stream.held.set(0);
+            self.stream.set_held(0);
             match written {
                 Err(Gone) => return None,
                 Ok(Some(ending)) => {
@@ -155,7 +155,7 @@ impl Line {
                             continue;
                         }
                         match step {
-                            _ if step == Step::Evict || stream.held.is_too_much() => {
+                            _ if step == Step::Evict || stream.is_too_much() => {
                                 break Some(Ending::Evicted { resume_after: None });
                             }
                             Step::Rest => stream.rest(),

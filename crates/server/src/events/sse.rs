@@ -89,7 +89,7 @@ impl Outflow {
                 self.open.sent(n_bytes);
                 let chunk = self.rest.split_to(n_bytes);
                 if self.rest.is_empty() {
-                    self.stream.held.set(0);
+                    self.stream.set_held(0);
                 }
                 Some(Ok(pass.stamp(chunk)))
             }
@@ -106,7 +106,7 @@ impl Outflow {
         }
         self.last_id = page.last_id().or(self.last_id);
         self.rest = Bytes::from(page.into_text());
-        self.stream.held.set(self.rest.len());
+        self.stream.set_held(self.rest.len());
     }
 
     /// Waits until the reader has taken the chunk before, as long as we wait for readers.
@@ -126,7 +126,7 @@ impl Outflow {
                 }
                 ending = self.stream.cut() => return Err(ending),
                 step = patience.next() => match step {
-                    _ if step == Step::Evict || self.stream.held.is_too_much() => {
+                    _ if step == Step::Evict || self.stream.is_too_much() => {
                         self.stream.evict();
                         return Err(Ending::Evicted { resume_after: self.last_id });
                     }

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use serde_json::json;
+use store::ReadBudget;
 use tokio_util::sync::CancellationToken;
 
 use super::Pace;
 use super::ending::Ending;
 use super::lists::Lists;
-use super::load::Held;
+use super::load::StreamPlace;
 use super::page::Page;
 use super::reader::Reader;
 use crate::daemon::Daemon;
@@ -18,6 +19,9 @@ use crate::problem::Problem;
 
 /// Time for a last frame to be written to a client that takes nothing.
 pub(super) const GOODBYE: Duration = Duration::from_millis(250);
+
+/// Smaller ones are no reason to end a stream.
+const LARGE_PAGE: usize = 64 << 10;
 
 /// Where frames come from.
 #[derive(Debug)]
@@ -50,7 +54,10 @@ pub(super) struct Stream {
     pub(super) pace: Pace,
     metrics: Metrics,
     is_slow: bool,
-    pub(super) held: Held,
+    budget: ReadBudget,
+    /// Of the page that its reader has not taken yet.
+    n_held: usize,
+    _place: StreamPlace,
 }
 
 /// What comes next.
@@ -78,7 +85,9 @@ impl Stream {
             pace: daemon.settings.pace,
             metrics: daemon.metrics.clone(),
             is_slow: false,
-            held: daemon.load.stream()?,
+            budget: daemon.load.budget(&principal.name),
+            n_held: 0,
+            _place: daemon.load.stream(&principal.name)?,
         })
     }
 
@@ -116,8 +125,19 @@ impl Stream {
     /// The reader keeps us waiting: nothing is held for it meanwhile.
     pub(super) fn rest(&mut self) {
         if let Source::Log(reader) = &mut self.source {
-            reader.let_go();
+            reader.let_go(self.n_held);
         }
+    }
+
+    /// So much of a page waits for its reader.
+    pub(super) fn set_held(&mut self, n_bytes: usize) {
+        self.n_held = n_bytes;
+    }
+
+    /// Whether this reader should not be waited for: it has a large page, and others of the same
+    /// client wait for what it takes.
+    pub(super) fn is_too_much(&self) -> bool {
+        self.n_held > LARGE_PAGE && self.budget.is_short()
     }
 
     /// The next frame is a warning.

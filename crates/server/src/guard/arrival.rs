@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
@@ -89,13 +89,13 @@ impl Arrival {
     }
 }
 
-/// How many requests of a connection are being served, how many ever were, and whether
-/// somebody came in by it.
+/// How many requests of a connection are being served, how many ever were, and who came in by
+/// it.
 #[derive(Debug, Default)]
 pub struct Activity {
     n_now: AtomicUsize,
     n_ever: AtomicUsize,
-    is_known: AtomicBool,
+    client: OnceLock<String>,
     pub(super) share: Known,
     /// Who has the other end, if it is on this machine; looked up when it matters.
     pub(super) user: OnceLock<Option<u32>>,
@@ -108,13 +108,13 @@ impl Activity {
         Busy(self.clone())
     }
 
-    /// The one at the other end has shown who it is.
-    pub fn note_known(&self) {
-        self.is_known.store(true, Ordering::Relaxed);
+    /// The one at the other end has shown who it is, by the name of its token.
+    pub fn note_client(&self, name: &str) {
+        self.client.get_or_init(|| name.to_owned());
     }
 
-    pub fn is_known(&self) -> bool {
-        self.is_known.load(Ordering::Relaxed)
+    pub fn client(&self) -> Option<&str> {
+        self.client.get().map(String::as_str)
     }
 
     pub fn is_busy(&self) -> bool {

@@ -15,6 +15,11 @@ const FOR_PROGRAMS: [&str; 5] = ["v1", "api", "acp", "metrics", "healthz"];
 pub(super) const LOGIN: [&str; 4] =
     ["/v1/login", "/v1/login/challenge", "/v1/login/prove", "/v1/login/move"];
 
+/// Whether it may be its own token that somebody ends there.
+pub(super) fn is_about_access(path: &str) -> bool {
+    path == "/v1/logout" || path.starts_with("/v1/tokens")
+}
+
 #[derive(Debug, Clone)]
 pub struct Routes {
     open: Vec<(Method, String)>,

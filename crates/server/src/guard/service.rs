@@ -13,13 +13,16 @@ use axum::body::{Body, HttpBody};
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use tokio_util::sync::CancellationToken;
 use tower::{Service, ServiceExt};
 
 use super::answer;
 use super::arrival::Busy;
 use super::shares::Shares;
 use super::tail::{Tail, overdue};
-use super::{Admitted, Arrival, Decision, Guard, LoginCookies, content, credentials, headers};
+use super::{
+    Admitted, Arrival, Decision, Guard, LoginCookies, content, credentials, headers, routes,
+};
 use crate::limits::{Fault, HttpLimits, Metered, Terms};
 use crate::principal::Principal;
 use crate::problem::Problem;
@@ -109,7 +112,7 @@ impl Guarded {
             }
             Admitted::Anyone => None,
             Admitted::As(principal) => {
-                arrival.activity.note_known();
+                arrival.activity.note_client(&principal.name);
                 Some(principal)
             }
         };
@@ -168,6 +171,8 @@ impl Guarded {
         let keeping = principal.filter(|_| rule.max_bytes.is_none());
         let held = keeping.map(|one| Arc::new(self.guard.requests().reserve(&one.name)));
         let revoked = principal.filter(|one| !one.is_local).map(|one| one.revoked.clone());
+        // Whoever logs out, or revokes its own token, is told that it is done.
+        let may_end = revoked.clone().filter(|_| !routes::is_about_access(parts.uri.path()));
         let terms = Terms { max_bytes, held: held.clone(), revoked };
         let (body, fault) = Metered::wrap(body, terms, &self.limits);
         if principal.is_none() {
@@ -180,13 +185,25 @@ impl Guarded {
             // What it sends when it has become a WebSocket is kept with the rest.
             parts.extensions.insert(self.guard.requests().clone());
         }
-        let Ok(response) = self.router.oneshot(Request::from_parts(parts, body)).await;
+        let response = tokio::select! {
+            biased;
+            Ok(response) = self.router.oneshot(Request::from_parts(parts, body)) => response,
+            () = ended(may_end) => return Err(Problem::unauthorized()),
+        };
         drop(held);
         // Handlers see a body that broke off; the client is told why it was broken off.
         match fault.get() {
             Some(fault) if !response.status().is_success() => Err(fault.problem(max_bytes)),
             _ => Ok(response),
         }
+    }
+}
+
+/// Waits until a token is revoked; for ever without one.
+async fn ended(revoked: Option<CancellationToken>) {
+    match revoked {
+        Some(revoked) => revoked.cancelled().await,
+        None => std::future::pending().await,
     }
 }
 

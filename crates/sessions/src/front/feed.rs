@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use store::EventLog;
+use store::{EventLog, ReadBudget, Reading, Taken};
 use tokio::task::AbortHandle;
 use wire::{CallId, Event, Json, Kind, RpcError, RpcId, Seq, TurnId};
 
@@ -55,6 +55,7 @@ impl Prompts {
 pub(super) struct Feed {
     pub(super) client: Connection,
     pub(super) log: Arc<dyn EventLog>,
+    pub(super) budget: ReadBudget,
     pub(super) handle: SessionHandle,
     /// `None` for a client that only watches.
     pub(super) attachment: Option<Attachment>,
@@ -81,13 +82,16 @@ impl Feed {
         let log = self.log.clone();
         self.ask_again().await;
         loop {
-            let Ok(events) = log.read(self.handle.id(), self.cursor, PAGE).await else { break };
+            let reading = self.budget.read(&*log, self.handle.id(), self.cursor, PAGE).await;
+            let Ok(Reading { events, taken }) = reading else { break };
             for event in &events {
                 self.tell(event).await;
                 self.cursor = event.seq;
             }
             self.make_calls();
             if !events.is_empty() {
+                drop(events);
+                until_sent(taken, &self.client).await;
                 continue;
             }
             let over = match &*phase.borrow_and_update() {
@@ -294,6 +298,13 @@ impl Feed {
 
     fn named(&self, params: &Json) -> Json {
         renamed(params, self.alias.as_deref())
+    }
+}
+
+/// What is large counts until the client has taken it.
+pub(super) async fn until_sent(taken: Option<Taken>, client: &Connection) {
+    if taken.is_some() {
+        client.drained().await;
     }
 }
 

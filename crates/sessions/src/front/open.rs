@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::json;
-use store::{Filter, SessionRecord};
+use store::{Filter, Reading, SessionRecord};
 use wire::{Json, Message, RpcError, Seq, SessionId};
 
 use super::{Feed, Front, Open, feed, no_such_session, session_of};
@@ -147,18 +147,20 @@ impl Front {
         }
         let (mut after, mut updates) = (Seq(0), Vec::new());
         while after < record.head {
-            let read = self.yard.log.read(record.id, after, PAGE).await;
-            let events = read.map_err(OpenError::from)?;
+            let reading = self.budget.read(&*self.yard.log, record.id, after, PAGE).await;
+            let Reading { events, taken } = reading.map_err(OpenError::from)?;
             let Some(last) = events.last() else { break };
             after = last.seq;
             for event in events.iter().filter(|event| event.seq <= record.head) {
                 projection.project(event, &mut updates);
             }
+            drop(events);
             for params in updates.drain(..) {
                 let params = feed::renamed(&params, alias);
                 let sent = self.client.notify_in_turn("session/update", &params).await;
                 sent.map_err(RpcError::internal)?;
             }
+            feed::until_sent(taken, &self.client).await;
         }
         Ok(projection.into_terminals())
     }
@@ -186,6 +188,7 @@ impl Front {
         let feed = Feed {
             client: self.client.clone(),
             log: self.yard.log.clone(),
+            budget: self.budget.clone(),
             handle: handle.clone(),
             attachment,
             decider: self.decider(),

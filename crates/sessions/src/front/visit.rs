@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::Value;
-use store::SessionRecord;
+use store::{ReadBudget, SessionRecord};
 use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 use wire::{Json, Message, RpcError, Seq, codes};
 
 use super::{Front, Open, no_such_session, session_of};
@@ -50,6 +51,10 @@ pub struct Visitor {
     pub own_sessions: bool,
     /// Where its sessions may work; anywhere if there are none.
     pub roots: Vec<PathBuf>,
+    /// What may be in memory of the logs that it reads.
+    pub budget: ReadBudget,
+    /// Cancelled when it is not let in any more.
+    pub revoked: CancellationToken,
 }
 
 pub(super) struct Visit {

@@ -221,7 +221,7 @@ async fn serve_lines(
         task::spawn(async move {
             let peer = connection.peer();
             let Ok((stream, arrival)) = connection.secure().await else { return };
-            let known = |_: &Principal| arrival.activity.note_known();
+            let known = |one: &Principal| arrival.activity.note_client(&one.name);
             match guard.admit_local(&peer).inspect(known) {
                 Some(principal) => lines::serve_local(daemon, principal, None, stream).await,
                 None => {

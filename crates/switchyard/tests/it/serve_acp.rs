@@ -343,3 +343,25 @@ fn what_a_revoked_token_says_is_not_heard_once_it_is_revoked() {
     let _ = client.try_send_bytes(format!("{line}\n").as_bytes());
     assert!(client.rest().iter().all(|message| message["id"] != 7));
 }
+
+#[test]
+fn what_still_waits_of_a_revoked_token_is_not_done() {
+    let yard = yard();
+    let _daemon = Daemon::start_with(&yard, &["--agent", "demo", "--tcp", "127.0.0.1:0"]);
+    let run = |args: &[&str]| yard.command(args).output().unwrap();
+    let token = String::from_utf8(run(&["token", "add", "phone"]).stdout).unwrap();
+    let mut client = line_client(&yard, token.trim());
+    let params = json!({ "cwd": yard.work(), "mcpServers": [] });
+    let mut lines = String::new();
+    for id in 0..100 {
+        let line = json!({ "jsonrpc": "2.0", "id": id, "method": "session/new", "params": params });
+        lines.push_str(&format!("{line}\n"));
+    }
+    client.send_bytes(lines.as_bytes());
+    assert!(run(&["token", "revoke", "phone"]).status.success());
+    client.rest();
+    let listed = run(&["sessions", "list", "--json", "--limit", "200"]).stdout;
+    let listed = String::from_utf8(listed).unwrap();
+    let n_made = listed.matches("\"agent\"").count();
+    assert!(n_made < 100, "all were made: {listed}");
+}

@@ -3,6 +3,7 @@
 mod memory;
 mod network;
 mod own_files;
+mod readers;
 mod roles;
 mod rules;
 mod secrets;

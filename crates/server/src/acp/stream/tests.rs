@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 
 async fn filled(n: u64) -> Arc<Stream> {
-    let stream = Arc::new(Stream::default());
+    let stream = stream();
     for number in 1..=n {
         stream.push(Bytes::from(number.to_string())).await;
     }
@@ -12,6 +12,11 @@ async fn filled(n: u64) -> Arc<Stream> {
 
 fn message(number: u64) -> Next {
     Next::Message(number, Bytes::from(number.to_string()))
+}
+
+fn stream() -> Arc<Stream> {
+    let quota = Arc::new(crate::limits::ByteQuota::default());
+    Arc::new(Stream::new(quota.reserve("a")))
 }
 
 #[tokio::test]
@@ -59,7 +64,7 @@ async fn what_is_no_longer_kept_is_told_as_lost() {
 
 #[tokio::test]
 async fn a_slow_reader_makes_the_front_wait() {
-    let stream = Arc::new(Stream::default());
+    let stream = stream();
     let mut reader = stream.read(None).unwrap();
     let large = Bytes::from(vec![b'x'; MAX_BYTES / 2]);
     stream.push(large.clone()).await;
@@ -77,7 +82,7 @@ async fn a_slow_reader_makes_the_front_wait() {
 
 #[tokio::test]
 async fn what_nobody_reads_is_dropped_and_told() {
-    let stream = Arc::new(Stream::default());
+    let stream = stream();
     let large = Bytes::from(vec![b'x'; MAX_BYTES / 2]);
     for _ in 0..5 {
         stream.push(large.clone()).await;
@@ -89,7 +94,7 @@ async fn what_nobody_reads_is_dropped_and_told() {
 
 #[tokio::test]
 async fn a_reader_that_leaves_holds_nobody_up() {
-    let stream = Arc::new(Stream::default());
+    let stream = stream();
     let reader = stream.read(None).unwrap();
     stream.push(Bytes::from(vec![b'x'; MAX_BYTES])).await;
     let one_more = stream.push(Bytes::from_static(b"more"));
@@ -97,4 +102,23 @@ async fn a_reader_that_leaves_holds_nobody_up() {
     assert!(futures_util::poll!(&mut one_more).is_pending());
     drop(reader);
     tokio::time::timeout(soak::PATIENCE, one_more).await.unwrap();
+}
+
+#[tokio::test]
+async fn all_streams_of_a_client_share_what_they_may_hold() {
+    let quota = Arc::new(crate::limits::ByteQuota::default());
+    let streams: Vec<_> = (0..20).map(|_| Arc::new(Stream::new(quota.reserve("a")))).collect();
+    // Nobody reads them, so what has no room is dropped, and whoever comes is told.
+    for stream in &streams {
+        stream.push(Bytes::from(vec![b'x'; MAX_BYTES])).await;
+    }
+    let held: usize = streams.iter().map(|stream| stream.state().n_bytes).sum();
+    assert_eq!(held, 48 << 20);
+    let mut last = streams[19].read(None).unwrap();
+    assert_eq!(last.next().await, Next::Lost);
+    // To a reader one is given all the same.
+    streams[19].push(Bytes::from(vec![b'y'; MAX_BYTES])).await;
+    assert!(matches!(last.next().await, Next::Message(2, _)));
+    drop((last, streams));
+    assert!(quota.reserve("a").take(48 << 20), "all of it is given back");
 }

@@ -112,7 +112,17 @@ fn what_acp_does_not_have_is_not_passed_on_and_twins_are_refused() {
         "_meta": evil, "more": "EVIL",
     });
     client.result("session/prompt", &prompt);
-    for method in ["authenticate", "logout", "_ext/run", "claude/eval"] {
+    let settings = [
+        ("session/set_mode", "modeId"),
+        ("session/set_model", "modelId"),
+        ("session/set_config_option", "configId"),
+    ];
+    for (method, member) in settings {
+        let params = json!({ "sessionId": session, member: method, "_meta": evil, "x": "EVIL" });
+        client.ask(method, &params);
+        assert!(std::fs::read_to_string(&spy.heard).unwrap().contains(method), "{method}");
+    }
+    for method in ["session/foo", "authenticate", "logout", "_ext/run", "claude/eval"] {
         let refused = client.ask(method, &json!({ "methodId": "EVIL", "command": "EVIL" }));
         assert!(refused["error"].is_object(), "{method}: {refused}");
         let refused = client.ask(method, &json!({ "sessionId": session, "command": "EVIL" }));

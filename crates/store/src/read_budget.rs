@@ -1,0 +1,137 @@
+//! How much of logs one client's readers may have in memory at a time.
+//!
+//! A read has up to a MiB, or one event that can be much larger, and whoever sends it on to
+//! somebody slow has it for long. All that is read for one client takes from one budget: what has
+//! no room waits for its turn, and has nothing in memory meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wire::{Event, Seq, SessionId};
+
+use crate::{EventLog, StoreError};
+
+/// Less is not worth counting.
+const SMALL_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 48 << 20;
+/// What is read is there once more as it is told, and as it is sent.
+const COPIES: usize = 3;
+/// What is counted in.
+const KIB: usize = 1 << 10;
+
+/// A clone is the same budget.
+#[derive(Debug, Clone)]
+pub struct ReadBudget(Arc<Budget>);
+
+#[derive(Debug)]
+struct Budget {
+    /// In KiB.
+    free: Arc<Semaphore>,
+    n_waiting: AtomicUsize,
+}
+
+/// What a reader has taken; given back when it is dropped.
+#[derive(Debug)]
+pub struct Taken(OwnedSemaphorePermit);
+
+/// Events, and what they take of the budget while they are in memory: nothing if they are small.
+#[derive(Debug)]
+pub struct Reading {
+    pub events: Vec<Event>,
+    pub taken: Option<Taken>,
+}
+
+impl Default for ReadBudget {
+    fn default() -> Self {
+        let free = Arc::new(Semaphore::new(MAX_BYTES / KIB));
+        Self(Arc::new(Budget { free, n_waiting: AtomicUsize::new(0) }))
+    }
+}
+
+impl ReadBudget {
+    /// As [`EventLog::read`]. Dropping the future loses nothing.
+    pub async fn read(
+        &self,
+        log: &dyn EventLog,
+        session: SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Reading, StoreError> {
+        let events = log.read(session, after, limit).await?;
+        let n_bytes = weight(&events);
+        if n_bytes <= SMALL_BYTES {
+            return Ok(Reading { events, taken: None });
+        }
+        if let Ok(permit) = self.0.free.clone().try_acquire_many_owned(cost(n_bytes)) {
+            return Ok(Reading { events, taken: Some(Taken(permit)) });
+        }
+        drop(events);
+        let taken = Some(self.take(n_bytes).await);
+        let mut events = log.read(session, after, limit).await?;
+        // There may be more by now than was taken for.
+        while events.len() > 1 && weight(&events) > n_bytes {
+            events.pop();
+        }
+        Ok(Reading { events, taken })
+    }
+
+    /// Waits for its turn to have so much in memory; what is more than there is has all of it.
+    pub async fn take(&self, n_bytes: usize) -> Taken {
+        let _waiting = Waiting::new(&self.0.n_waiting);
+        loop {
+            // It is never closed.
+            if let Ok(permit) = self.0.free.clone().acquire_many_owned(cost(n_bytes)).await {
+                return Taken(permit);
+            }
+        }
+    }
+
+    /// Whether it has other owners.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
+    /// Whether somebody waits for what others have.
+    pub fn is_short(&self) -> bool {
+        self.0.n_waiting.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl Taken {
+    /// Keeps what `n_bytes` need.
+    pub fn shrink_to(&mut self, n_bytes: usize) {
+        let needed = usize::try_from(cost(n_bytes)).unwrap_or(usize::MAX);
+        let surplus = self.0.num_permits().saturating_sub(needed);
+        drop(self.0.split(surplus));
+    }
+}
+
+/// Counts whoever waits, until it does not.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(n_waiting: &'a AtomicUsize) -> Self {
+        n_waiting.fetch_add(1, Ordering::Relaxed);
+        Self(n_waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn weight(events: &[Event]) -> usize {
+    events.iter().map(|event| event.payload.as_str().len()).sum()
+}
+
+/// In KiB.
+fn cost(n_bytes: usize) -> u32 {
+    let n_bytes = n_bytes.saturating_mul(COPIES).min(MAX_BYTES);
+    u32::try_from(n_bytes.div_ceil(KIB)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;
