@@ -125,6 +125,14 @@ test.each(["pagehide", "pageshow", "offline", "online", "resume"])("whoever is t
   expect(other.heard.join()).not.toContain("secret");
 });
 
+test.each([400, 401, 403, 404])("a tab that was let in takes a %i of whoever answers for nothing", async (status) => {
+  new Daemon(SECRET);
+  await request("/v1/a");
+  forgetPass("pass0");
+  vi.stubGlobal("fetch", () => Promise.resolve(new Response("no such thing", { status })));
+  expect(await request("/v1/secret").catch(asProblem)).toMatchObject({ code: "impostor" });
+});
+
 test("a login that the daemon does not know any more is over", async () => {
   new Daemon(SECRET).isKnown = false;
   const shutOut = vi.fn();

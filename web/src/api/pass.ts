@@ -74,8 +74,10 @@ async function prove(secret: string): Promise<string> {
   const by = tabSecret === undefined ? "page" : "tab";
   const challenge = ask<Challenge>("/v1/login/challenge", { nonce: ours, by });
   const { nonce, proof, movedTo } = await challenge.catch((error: unknown) => {
-    // That this login is over is no proof; whoever has the address can say it.
-    if (tabSecret !== undefined && asProblem(error).status === 401) throw impostor();
+    // That there is no such login, or no such thing at all, is no proof; whoever has the address
+    // can say it.
+    const { status } = asProblem(error);
+    if (tabSecret !== undefined && status !== 429 && status >= 400 && status < 500) throw impostor();
     throw error;
   });
   if (movedTo !== undefined) return await comeOver(movedTo, { ours, nonce, proof });

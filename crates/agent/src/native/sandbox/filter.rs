@@ -31,6 +31,8 @@ pub(super) struct Closed {
     /// No connecting at all: to a socket in the file system is a way to have somebody outside do
     /// something, and only newer kernels tell which socket it is.
     pub(super) connecting: bool,
+    /// No sockets of this machine, where connecting to others must go on: pairs can be made.
+    pub(super) local: bool,
 }
 
 /// Refuses the calls to this process and all that come from it.
@@ -64,7 +66,7 @@ pub(super) fn program(closed: Closed) -> Result<BpfProgram, FilterError> {
     rules.extend(always.into_iter().map(|call| (call, Vec::new())));
     let mut of_sockets = Vec::new();
     if closed.network {
-        of_sockets.push(unless_local()?);
+        of_sockets.push(of_family(SeccompCmpOp::Ne)?);
     }
     if closed.connecting {
         of_sockets.push(for_datagrams()?);
@@ -73,6 +75,9 @@ pub(super) fn program(closed: Closed) -> Result<BpfProgram, FilterError> {
         for call in [libc::SYS_socket, libc::SYS_socketpair] {
             rules.insert(call, of_sockets.clone());
         }
+    }
+    if closed.local {
+        rules.entry(libc::SYS_socket).or_default().push(of_family(SeccompCmpOp::Eq)?);
     }
     if arch == TargetArch::x86_64 {
         let doubled: Vec<_> =
@@ -91,8 +96,8 @@ fn for_datagrams() -> Result<SeccompRule, BackendError> {
     SeccompRule::new(vec![SeccompCondition::new(1, SeccompCmpArgLen::Dword, is_kind, datagrams)?])
 }
 
-fn unless_local() -> Result<SeccompRule, BackendError> {
+/// Sockets of this machine, or all others.
+fn of_family(compared: SeccompCmpOp) -> Result<SeccompRule, BackendError> {
     let local = u64::from(libc::AF_UNIX.unsigned_abs());
-    let is_other = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, local)?;
-    SeccompRule::new(vec![is_other])
+    SeccompRule::new(vec![SeccompCondition::new(0, SeccompCmpArgLen::Dword, compared, local)?])
 }

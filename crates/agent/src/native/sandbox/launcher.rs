@@ -92,7 +92,7 @@ pub fn launcher_main(args: &[OsString]) -> ExitCode {
 pub(super) fn is_available() -> Result<(), String> {
     let needed = AccessFs::from_all(OLDEST);
     is_known(needed).map_err(|_| "this kernel has none, or one too old (before 6.2)".to_owned())?;
-    filter::program(Closed { network: true, connecting: true })
+    filter::program(Closed { network: true, connecting: true, local: false })
         .map(drop)
         .map_err(|error| error.to_string())
 }
@@ -195,8 +195,13 @@ impl Policy {
         if status.ruleset == RulesetStatus::NotEnforced || !status.no_new_privs {
             return Err(LaunchError::NotEnforced);
         }
-        let connecting = !self.network && !knows_sockets;
-        Ok(filter::install(Closed { network: !self.network, connecting })?)
+        // Without knowing which socket in the file system it is, none may be reached.
+        let closed = Closed {
+            network: !self.network,
+            connecting: !self.network && !knows_sockets,
+            local: self.network && !knows_sockets,
+        };
+        Ok(filter::install(closed)?)
     }
 }
 

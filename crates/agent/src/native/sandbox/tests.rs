@@ -256,6 +256,33 @@ async fn landlock_closes_every_kind_of_socket_and_services_behind_files() {
 }
 
 #[tokio::test]
+async fn with_a_network_services_behind_files_are_still_out_of_reach() {
+    let place = tempfile::tempdir().unwrap();
+    let socket = place.path().join("service");
+    let _service = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for (name, sandbox) in enforcers(Mode::Workspace { network: true }).await {
+        let stage = workspace(&sandbox);
+        let script = format!(
+            "import socket\n\
+             socket.socketpair(socket.AF_UNIX)\n\
+             socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+             try:\n\
+             \x20   socket.socket(socket.AF_UNIX).connect('{}'); print('service')\n\
+             except OSError: pass\n\
+             print('end')\n",
+            socket.display()
+        );
+        std::fs::write(stage.cwd().join("src/try.py"), script).unwrap();
+        let finished = run_line(&stage, "python3 src/try.py").await;
+        if finished.end == End::Code(127) {
+            println!("SKIPPED: no python3");
+            continue;
+        }
+        assert_eq!(finished.text, "end\n", "{name}");
+    }
+}
+
+#[tokio::test]
 async fn the_directory_that_a_model_chose_widens_nothing() {
     for (name, sandbox) in enforcers(HELD).await {
         let stage = workspace(&sandbox);
