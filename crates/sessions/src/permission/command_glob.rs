@@ -103,6 +103,7 @@ mod tests {
             text: word.trim_start_matches('~').replace('@', &ANYTHING.to_string()),
             may_split: word == "@",
             is_optional: word.starts_with('~'),
+            ..Word::default()
         };
         FoundCommand { words: text.split(' ').map(word).collect() }
     }

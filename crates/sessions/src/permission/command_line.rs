@@ -202,17 +202,25 @@ impl Search {
         let depth = depth.checked_sub(1)?;
         match rest.get(n + 1) {
             // As some agents show it: the line without the quotes around it.
-            Some(_) if !is_line(line) => self.words(rest.get(n..).unwrap_or_default(), depth),
+            Some(_) if !is_changed(line) => self.words(rest.get(n..).unwrap_or_default(), depth),
+            _ if is_changed(line) => self.whole_line(line, depth),
             _ => self.line_in(line, depth),
         }
     }
 
-    /// A word that is a line; none if what it says is put together.
+    /// A word that may be a line.
     fn line_in(&mut self, word: &Word, depth: usize) -> Option<()> {
         match is_line(word) {
-            true if word.text.contains(ANYTHING) => None,
-            true => self.line(&word.text, depth),
+            true => self.whole_line(word, depth),
             false => self.words(std::slice::from_ref(word), depth),
+        }
+    }
+
+    /// A word that is a line; none if what it says is put together.
+    fn whole_line(&mut self, word: &Word, depth: usize) -> Option<()> {
+        match word.text.contains(ANYTHING) {
+            true => None,
+            false => self.line(&word.text, depth),
         }
     }
 
@@ -266,9 +274,12 @@ impl Search {
         }
         let depth = depth?;
         match program {
+            // Its actions, and what they run, may be one word to us.
+            "find" if rest.iter().any(|word| word.makes_options) => None,
             "find" => {
-                let is_action = |word: &Word| {
-                    FIND_ACTIONS.contains(&word.text.as_str()) || word.text.starts_with(ANYTHING)
+                let is_action = |word: &Word| match word.text.split_once(ANYTHING) {
+                    Some((start, _)) => FIND_ACTIONS.iter().any(|action| action.starts_with(start)),
+                    None => FIND_ACTIONS.contains(&word.text.as_str()),
                 };
                 let is_end = |word: &Word| [";", "+"].contains(&word.text.as_str());
                 let starts = (1..rest.len()).filter(|n| rest.get(n - 1).is_some_and(is_action));
@@ -379,7 +390,18 @@ fn with_names(words: &[Word], places: &[&str]) -> Vec<Word> {
 }
 
 fn is_line(word: &Word) -> bool {
-    word.text.contains(|c: char| c.is_whitespace() || ";&|()<>`$".contains(c))
+    word.text.contains(|c: char| c.is_whitespace() || ";&|()<>`$".contains(c)) || has_braces(word)
+}
+
+/// `{a,b}` or `{a..b}`, of which a shell may make more words than one.
+fn has_braces(word: &Word) -> bool {
+    let within = word.text.split_once('{').map(|(_, within)| within);
+    within.is_some_and(|within| within.contains(',') || within.contains(".."))
+}
+
+/// Whether a shell that reads it makes something else of it.
+fn is_changed(word: &Word) -> bool {
+    is_line(word) || word.text.contains(['\\', '\'', '"', '*', '?', '['])
 }
 
 /// Whether it has the flag among others: `-qc`.

@@ -43,6 +43,12 @@ const PUSHING: &[&str] = &[
     "a[1]=x git push",
     "echo git push | sh",
     "echo x | xargs -n1 git push",
+    "{git,push}",
+    "bash -c '{git,push}'",
+    "echo ${a['$(git push)']}",
+    "a=(['$(git push)']=1)",
+    "a['`git push`']=1",
+    "echo {a['$(git push)']}>f",
 ];
 const PIECES: &[&str] = &[
     "git",
@@ -124,6 +130,13 @@ const PIECES: &[&str] = &[
     "if ",
     "fi",
     "done",
+    "{git,push}",
+    "{a,b}",
+    "['",
+    "']",
+    "${a[",
+    "a=([",
+    "\\x24",
 ];
 
 fn is_pushed(shell: &str, line: &str, dir: &Path) -> bool {

@@ -8,6 +8,9 @@
 //! there are rather too many than too few.
 
 mod expansions;
+mod subscripts;
+
+use subscripts::Within;
 
 /// Stands for any text, or none. A line that has it itself says no more by that.
 pub(in super::super) const ANYTHING: char = '\u{10FFFF}';
@@ -39,6 +42,8 @@ pub(in super::super) struct Word {
     pub(in super::super) may_split: bool,
     /// It is an option, or may be the value of one; a command is the same without it.
     pub(in super::super) is_optional: bool,
+    /// Braces in it may make an option of it, and what stands behind that option.
+    pub(in super::super) makes_options: bool,
 }
 
 impl Word {
@@ -48,7 +53,7 @@ impl Word {
 
     /// Any number of words.
     pub(super) fn anything() -> Self {
-        Self { text: ANYTHING.to_string(), may_split: true, is_optional: false }
+        Self { text: ANYTHING.to_string(), may_split: true, ..Self::default() }
     }
 
     pub(in super::super) fn is_unknown(&self) -> bool {
@@ -167,6 +172,11 @@ impl Lexer<'_> {
         self.is_at("<(") || self.is_at(">(")
     }
 
+    /// What was read since that was the rest, as it stands.
+    fn since<'b>(&self, before: &'b str) -> &'b str {
+        before.get(..before.len() - self.rest.len()).unwrap_or_default()
+    }
+
     fn skip(&mut self, text: &str) -> bool {
         let is_there = self.is_at(text);
         for _ in text.chars().filter(|_| is_there) {
@@ -240,8 +250,7 @@ impl Lexer<'_> {
     fn word_or_descriptor(&mut self, line: &mut Pipeline) -> Option<()> {
         let before = self.rest;
         let word = self.word()?;
-        let written = before.get(..before.len() - self.rest.len()).unwrap_or_default();
-        let written = written.replace("\\\n", "");
+        let written = self.since(before).replace("\\\n", "");
         let is_redirected = matches!(self.peek(), Some('<' | '>'));
         let name = written.strip_prefix('{').and_then(|name| name.strip_suffix('}'));
         let is_number = written.chars().all(|c| c.is_ascii_digit());
@@ -270,7 +279,7 @@ impl Lexer<'_> {
         let before = self.rest;
         let target = self.word()?;
         if operator == "<<" {
-            let written = before.get(..before.len() - self.rest.len()).unwrap_or_default();
+            let written = self.since(before);
             // What ends it is not told, or not to every shell.
             let is_odd =
                 written.contains(['$', '`']) || target.text.contains([ANYTHING, '\n', '\t']);
@@ -330,7 +339,7 @@ impl Lexer<'_> {
 
     fn word(&mut self) -> Option<Word> {
         let mut word = Word::default();
-        let (mut in_braces, mut before) = (false, None);
+        let (whole, mut in_braces, mut before) = (self.rest, false, None);
         while let Some(c) = self.peek() {
             let is_last = |c| matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')');
             if self.is_at_process() {
@@ -369,11 +378,13 @@ impl Lexer<'_> {
                     true => word.text.push('/'),
                     false => word.unknown(Quotes::None),
                 },
+                '[' if is_name(&word.text) || in_braces && is_descriptor(self.since(whole)) => {
+                    self.inside(|lexer| lexer.subscript(Within::Word))?;
+                    word.unknown(Quotes::None);
+                }
                 '[' if self.rest.split(is_last).next().is_some_and(|rest| rest.contains(']')) => {
                     word.unknown(Quotes::None);
                 }
-                // `a[ 1 ]=x`, of which bash makes one word.
-                '[' if is_name(&word.text) => return None,
                 // `{a,b}` makes several words of one.
                 '{' if self.peek().is_some_and(|c| c != '}' && !is_last(c)) => {
                     word.unknown(Quotes::None);
@@ -386,6 +397,7 @@ impl Lexer<'_> {
                 word.text.truncate(n_before);
             }
         }
+        word.makes_options = in_braces && may_make_options(self.since(whole));
         Some(word)
     }
 
@@ -398,6 +410,11 @@ impl Lexer<'_> {
                 '#' => self.rest = self.rest.split_at(self.rest.find('\n')?).1,
                 ';' | '&' | '|' | '(' => return None,
                 '<' | '>' if !self.is_at_process() => return None,
+                '[' => {
+                    self.next();
+                    self.inside(|lexer| lexer.subscript(Within::Word))?;
+                    drop(self.word()?);
+                }
                 _ => drop(self.word()?),
             }
         }
@@ -431,6 +448,19 @@ impl Word {
         }
         self.may_split |= quotes == Quotes::None;
     }
+}
+
+/// Whether one of the words that braces make may begin with a dash.
+fn may_make_options(written: &str) -> bool {
+    let plain = written.replace(['\\', '\n', '\'', '"'], "");
+    plain.contains(['$', '`']) || ["{-", ",-", "}-"].iter().any(|start| plain.contains(start))
+}
+
+/// `{fd[`, of `{fd[0]}>file`.
+fn is_descriptor(written: &str) -> bool {
+    let written = written.replace("\\\n", "");
+    let name = written.strip_prefix('{').and_then(|name| name.strip_suffix('['));
+    name.is_some_and(is_name)
 }
 
 fn is_name(text: &str) -> bool {

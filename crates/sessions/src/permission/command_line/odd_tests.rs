@@ -75,3 +75,129 @@ fn what_only_the_shell_knows_may_be_an_option_or_a_home() {
     assert_left_alone("rm", &["docker rm x", "npm rm x", "docker compose rm"]);
     assert_found("rm", &["docker run image rm x", "uv run rm x", "npx rm x"]);
 }
+
+#[test]
+fn braces_that_make_several_words_hide_none() {
+    let lines = [
+        "{touch,m/16}",
+        "{/usr/bin/touch,F}",
+        "/usr/bin/{touch,F}",
+        "{\"touch\",F}",
+        "{touch,'F'}",
+        "{touch,{F,}}",
+        "{touch,F,}",
+        "{env,touch,F}",
+        "{env,-i,touch,F}",
+        "{nice,-n,5,touch,F}",
+        "{exec,touch,F}",
+        "{command,touch,F}",
+        "touc{h..h}",
+    ];
+    for line in lines {
+        let quoted = line.replace('\'', "'\\''");
+        let shown = [
+            line.to_owned(),
+            format!("bash -c '{quoted}'"),
+            format!("sh -c '{quoted}' x"),
+            format!("GIT_PAGER='{quoted}' git log"),
+            format!("git -c core.pager='{quoted}' log"),
+            format!("eval '{quoted}'"),
+            format!("su -c '{quoted}'"),
+            format!("trap '{quoted}' EXIT"),
+        ];
+        assert_found("touch", &shown.each_ref().map(String::as_str));
+    }
+    assert_found(
+        "touch",
+        &[
+            "find . -maxdepth 0 {-exec,touch,F,\\;}",
+            "find . -maxdepth 0 {\"-exec\",touch,F,\\;}",
+            "find . -maxdepth 0 {'',-e{xec,},touch,F,\\;}",
+            "find . -maxdepth 0 {$x,touch,F,\\;}",
+            "find . -maxdepth 0 -ex{e..e}c touch F \\;",
+            "find . -maxdepth 0 -e$x touch F \\;",
+        ],
+    );
+    assert_found("git push", &["bash -c '{git,push,ab}'", "{git,push,ab}"]);
+    assert_left_alone(
+        "touch",
+        &[
+            "cp a.{txt,bak}",
+            "mkdir -p src/{a,b}",
+            "ls *.{rs,toml}",
+            "bash -c 'cp a.{txt,bak}'",
+            "bash -lc 'mkdir -p src/{a,b} && ls *.{rs,toml}'",
+            "find {src,my-tests}/{a,b} -name '*.rs'",
+            "find src/{a,b} -type f -exec cat {} +",
+            "ssh host ls '/var/log/*.log'",
+            "git -c safe.directory='*' status",
+            "ls | xargs -I{} cp {} {}.bak",
+            "git stash show 'stash@{0}'",
+            "bash -c ls",
+            "bash -c 'a.sh' x",
+        ],
+    );
+}
+
+#[test]
+fn what_a_shell_takes_off_a_word_alone_hides_nothing() {
+    assert_found(
+        "touch",
+        &["bash -c 't\\ouch'", "bash -c \"t'ou'ch\"", "sh -c '/bin/touc?'", "sh -c '[t]ouch'"],
+    );
+    assert_found("git push", &["git $'pu\\x73h'", "git $'pu\\163h'", "git $'pu\\u0073h'"]);
+    assert_left_alone("git push", &["printf $'\\033[1m'", "echo $'\\x27' $'\\cx'"]);
+}
+
+#[test]
+fn quotes_in_a_subscript_hide_nothing() {
+    assert_found(
+        "touch F",
+        &[
+            "echo ${a['$(touch F)']}",
+            "echo ${a['`touch F`']}",
+            "echo ${a[$'\\x24(touch F)']}",
+            "echo ${a['$(touch F)']:-x}",
+            "echo ${a['$(touch F)']#x}",
+            "echo ${#a['$(touch F)']}",
+            "echo ${!a['$(touch F)']}",
+            "echo ${a[b[0]+'$(touch F)']}",
+            "echo ${a[${x:-'$(touch F)'}]}",
+            "echo \"${a['$(touch F)']}\"",
+            "echo ${x:-${a['$(touch F)']}}",
+            "[[ ${a['$(touch F)']} ]]",
+            "cat <<< ${a['$(touch F)']}",
+            "echo > ${a['$(touch F)']}",
+            "echo {a['$(touch F)']}>/dev/null",
+            "echo {a['`touch${IFS}F`']}>/dev/null",
+            "a['`touch${IFS}F`']=1",
+            "a['$(touch F)']=1",
+            "a=(['$(touch F)']=1)",
+            "a=(b ['$(touch F)']=1)",
+            "a=([ '$(touch F)' ]=1)",
+            "a+=(['$(touch F)']=1)",
+            "declare -a a=(['$(touch F)']=1)",
+            "a=([\"\\$(touch F)\"]=1)",
+            "a=([\\$\\(touch\\ F\\)]=1)",
+            "a=([$'\\044\\050touch F\\051']=1)",
+            "a=([ab]#x); touch F\n)",
+            "echo a[[x] ; touch F ; echo ]",
+            "test -v a['$(touch F)']",
+            "echo $(($'a[\\x24(touch F)]'))",
+            "echo $(($'a[\\444(touch F)]'))",
+        ],
+    );
+    assert_left_alone(
+        "touch",
+        &[
+            "echo ${m['key']} \"${m[\"$k\"]}\" ${m[\"a b\"]}",
+            "echo ${a[${#a[@]}-1]} ${a[i+1]} ${!m[@]} ${#a[*]}",
+            "declare -A m=([\"a b\"]=1 ['c']='$5' [d]=\"$x\")",
+            "echo ${x//[\\'\\\"]/} ${x#[\\']}",
+            "a[$i]=$(ls); a[0]='$x'",
+            "pip install foo[bar] 'foo[bar]'",
+            "python3 -c \"print(x['a'])\"",
+            "awk '{a[\"x\"]++} END {print a[\"x\"]}' f",
+        ],
+    );
+}

@@ -1,7 +1,11 @@
 //! What a shell puts in the place of a `$` and of backquotes: of which the commands are told, and of
 //! the rest that it is not known.
 
+use super::subscripts::Within;
 use super::{Lexer, PATHS, Quotes, Until, Word};
+
+/// What may make code of a text, if it is written as a number.
+const CODE: [u32; 4] = ['$' as u32, '`' as u32, '(' as u32, '[' as u32];
 
 impl Lexer<'_> {
     /// What follows a `$`.
@@ -62,11 +66,38 @@ impl Lexer<'_> {
                     'r' => word.text.push('\r'),
                     c @ ('\\' | '"' | '?') => word.text.push(c),
                     // Letters written as numbers.
-                    _ => word.unknown(Quotes::Double),
+                    c => {
+                        self.number(c)?;
+                        word.unknown(Quotes::Double);
+                    }
                 },
                 c => word.text.push(c),
             }
         }
+    }
+
+    /// What follows a backslash in `$'…'`, behind its first letter.
+    fn number(&mut self, first: char) -> Option<()> {
+        let (radix, n_digits, start) = match first {
+            '0'..='7' => (8, 2, first.to_digit(8)?),
+            'x' => (16, 2, 0),
+            'u' => (16, 4, 0),
+            'U' => (16, 8, 0),
+            // Any letter, with a key held down.
+            'c' => return self.raw().map(drop),
+            _ => return Some(()),
+        };
+        if self.rest.starts_with('{') {
+            return None;
+        }
+        let mut value: u32 = start;
+        for _ in 0..n_digits {
+            let digit = self.rest.chars().next().and_then(|c| c.to_digit(radix));
+            let Some(digit) = digit else { break };
+            value = value.wrapping_mul(radix).wrapping_add(digit);
+            self.raw();
+        }
+        (!CODE.contains(&value) && !CODE.contains(&(value & 0xff))).then_some(())
     }
 
     /// `$(…)`, `<(…)` or `>(…)`, at the parenthesis.
@@ -87,6 +118,16 @@ impl Lexer<'_> {
     /// `${…}`, behind the brace; commands may be in it.
     pub(super) fn parameter(&mut self, quotes: Quotes) -> Option<()> {
         let mut inner = Word::default();
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if matches!(self.peek(), Some('!' | '#')) {
+            self.next();
+        }
+        while self.peek().is_some_and(is_of_name) {
+            self.next();
+        }
+        if self.skip("[") {
+            self.inside(|lexer| lexer.subscript(Within::Parameter(quotes)))?;
+        }
         loop {
             match self.next()? {
                 '}' => return Some(()),
