@@ -10,10 +10,10 @@ mod programs;
 
 use lexer::{has_paths, lex};
 use programs::{
-    BUILD_TOOLS, EVALUATING_BUILTINS, FIND_ACTIONS, HISTORY_BUILTINS, KEYWORDS, LINE_RUNNERS,
-    LINE_VARIABLES, LINES_IN_OPTIONS, LONG_OPTIONS_OF_BASH, OPTIONS_OF_GIT, OPTIONS_OF_XARGS,
-    OTHER_SHELLS, RUN_SUBCOMMANDS, SCRIPT_RUNNERS, SHELLS, SOURCING_BUILTINS, STARTING_SHELLS,
-    STDIN_RUNNERS, SUBCOMMAND_RUNNERS, WRAPPERS, WRAPPERS_WITH_OPERAND,
+    BUILD_TOOLS, EVALUATING_BUILTINS, FIND_ACTIONS, KEYWORDS, LINE_RUNNERS, LINE_VARIABLES,
+    LINES_IN_OPTIONS, LONG_OPTIONS_OF_BASH, OPTIONS_OF_GIT, OPTIONS_OF_XARGS, OTHER_SHELLS,
+    RUN_SUBCOMMANDS, SCRIPT_RUNNERS, SHELLS, SOURCING_BUILTINS, STARTING_SHELLS, STDIN_RUNNERS,
+    SUBCOMMAND_RUNNERS, WRAPPERS, WRAPPERS_WITH_OPERAND,
 };
 
 pub(super) use lexer::{ANYTHING, Word};
@@ -92,7 +92,7 @@ impl Search {
         let n_before = words.iter().take_while(is_before).count();
         for (name, value) in words.iter().take(n_before).filter_map(setting) {
             // What it runs before anything else.
-            if name == "ENV" || name.starts_with("GIT_CONFIG_") {
+            if name == "ENV" || may_configure_git(name, &value.text) {
                 return None;
             }
             if LINE_VARIABLES.iter().any(|end| name.ends_with(end)) {
@@ -110,8 +110,10 @@ impl Search {
         let is_code = |word: &Word| word.text.contains("$(") || word.text.contains('`');
         let is_read = SOURCING_BUILTINS.contains(&program) && rest.iter().any(is_unseen_script)
             || EVALUATING_BUILTINS.contains(&program) && rest.iter().any(is_code)
-            || program == "set" && rest.iter().any(|word| word.text.contains('H'));
-        if is_read || OTHER_SHELLS.contains(&program) || HISTORY_BUILTINS.contains(&program) {
+            || EVALUATING_BUILTINS.contains(&program) && rest.iter().any(configures_git)
+            || program == "set" && rest.iter().any(|word| word.text.contains('H'))
+            || program == "history" && !rest.iter().all(is_number);
+        if is_read || OTHER_SHELLS.contains(&program) || program == "fc" {
             return None;
         }
         match program.strip_prefix("git-") {
@@ -264,6 +266,10 @@ impl Search {
             _ if program == "hash" && rest.iter().any(|word| is_flag(word, 'p')) => return None,
             _ => {}
         }
+        // It only says where it is.
+        if program == "command" && options_of(rest).any(|word| word.text.contains(['v', 'V'])) {
+            return Some(());
+        }
         let depth = depth.checked_sub(1);
         if LINE_RUNNERS.contains(&program) {
             self.lines_among(program, rest, depth?)?;
@@ -402,6 +408,38 @@ fn has_braces(word: &Word) -> bool {
 /// Whether a shell that reads it makes something else of it.
 fn is_changed(word: &Word) -> bool {
     is_line(word) || word.text.contains(['\\', '\'', '"', '*', '?', '['])
+}
+
+/// The options before all else.
+fn options_of(words: &[Word]) -> impl Iterator<Item = &Word> {
+    let is_option =
+        |word: &&Word| word.text.starts_with('-') && word.text != "--" && !word.may_split;
+    words.iter().take_while(is_option).filter(|word| !word.text.contains(ANYTHING))
+}
+
+fn is_number(word: &Word) -> bool {
+    word.text.chars().all(|c| c.is_ascii_digit())
+}
+
+/// Whether a variable may make git run something; that a directory of files is no repository,
+/// as the built-in agent has it, does not.
+fn may_configure_git(name: &str, value: &str) -> bool {
+    let Some(which) = name.strip_prefix("GIT_CONFIG_") else { return false };
+    let is_number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    let is_harmless = match which.split_once('_') {
+        None => which == "COUNT" && is_number(value),
+        Some(("KEY", number)) => is_number(number) && value == "safe.bareRepository",
+        Some(("VALUE", number)) => is_number(number) && value == "explicit",
+        Some(_) => false,
+    };
+    !is_harmless
+}
+
+/// Whether it sets such a variable for what comes after.
+fn configures_git(word: &Word) -> bool {
+    let name = word.text.split(['=', '+']).next().unwrap_or_default();
+    let value = word.text.split_once('=').map_or("", |(_, value)| value);
+    may_configure_git(name, value)
 }
 
 /// Whether it has the flag among others: `-qc`.

@@ -149,3 +149,6 @@ impl Judge {
 fn parse<'a, T: Deserialize<'a>>(params: &'a str) -> Result<T, RpcError> {
     serde_json::from_str(params).map_err(RpcError::invalid_params)
 }
+
+#[cfg(test)]
+mod tests;

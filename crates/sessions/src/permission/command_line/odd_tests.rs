@@ -72,6 +72,18 @@ fn what_only_the_shell_knows_may_be_an_option_or_a_home() {
             "find \"$dir\" -name x",
         ],
     );
+    assert_left_alone(
+        "rm",
+        &[
+            "command -v rm",
+            "command -V rm",
+            "command -pv rm || echo none",
+            "history | tail",
+            "history 20",
+            "HISTTIMEFORMAT= history | grep cargo",
+        ],
+    );
+    assert_found("rm", &["command -p rm x", "command -- rm -v", "history -s rm x", "history $x"]);
     assert_left_alone("rm", &["docker rm x", "npm rm x", "docker compose rm"]);
     assert_found("rm", &["docker run image rm x", "uv run rm x", "npx rm x"]);
 }
@@ -200,4 +212,23 @@ fn quotes_in_a_subscript_hide_nothing() {
             "awk '{a[\"x\"]++} END {print a[\"x\"]}' f",
         ],
     );
+}
+
+#[test]
+fn what_the_built_in_agent_sets_for_git_changes_nothing() {
+    let set = "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.bareRepository GIT_CONFIG_VALUE_0=explicit";
+    assert_left_alone("touch", &[&format!("{set} bash -c ls")]);
+    assert_found("touch", &[&format!("{set} bash -c 'touch F'")]);
+    for (from, to) in [
+        ("safe.bareRepository", "core.sshCommand"),
+        ("safe.bareRepository", "alias.x"),
+        ("safe.bareRepository", "$x"),
+        ("explicit", "all"),
+        ("COUNT", "PARAMETERS"),
+        ("COUNT=1", "GLOBAL=f"),
+        ("KEY_0", "KEY_0_1"),
+    ] {
+        let line = format!("{} git x", set.replace(from, to));
+        assert_found("touch", &[&line, &format!("export {line}"), &format!("env {line}")]);
+    }
 }

@@ -155,8 +155,6 @@ pub(super) const EVALUATING_BUILTINS: &[&str] = &[
     "[", "[[", "declare", "export", "let", "local", "printf", "read", "readonly", "test",
     "typeset", "unset",
 ];
-/// They run what was run before.
-pub(super) const HISTORY_BUILTINS: &[&str] = &["fc", "history"];
 /// How variables end whose value others run.
 pub(super) const LINE_VARIABLES: &[&str] = &["ASKPASS", "COMMAND", "EDITOR", "PAGER"];
 /// Whatever they name is done, in any order.

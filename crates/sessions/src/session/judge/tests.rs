@@ -1,0 +1,45 @@
+//! What an agent does without asking is held to the rules, and to nothing else.
+
+use roots::Forbidden;
+use serde_json::json;
+
+use super::*;
+use crate::permission::Rules;
+
+fn judge(rules: &str, work: &Path) -> Judge {
+    let roots = Roots::open(&[work.to_owned()], &Forbidden::default()).unwrap();
+    Judge {
+        policy: Policy { rules: Rules::default(), mode: Mode::Auto },
+        rules: RuleBook::new(Rules::parse(rules).unwrap()),
+        agent: "an agent".into(),
+        roots: Arc::new(roots),
+    }
+}
+
+#[test]
+fn a_terminal_of_the_built_in_agent_runs_what_no_rule_denies() {
+    let dir = tempfile::tempdir().unwrap();
+    let judge = judge("[[rules]]\naction = \"deny\"\ncommands = [\"touch\"]", dir.path());
+    let is_allowed = |line: &str, key: &str, value: &str| {
+        let params = json!({
+            "sessionId": "s",
+            "command": "bash",
+            "args": ["-c", line],
+            "env": [
+                { "name": "GIT_CONFIG_COUNT", "value": "1" },
+                { "name": "GIT_CONFIG_KEY_0", "value": key },
+                { "name": "GIT_CONFIG_VALUE_0", "value": value },
+            ],
+        });
+        judge.request("terminal/create", &params.to_string()).is_ok()
+    };
+    let (key, value) = ("safe.bareRepository", "explicit");
+    assert!(is_allowed("ls", key, value));
+    assert!(is_allowed("mkdir -p src/{a,b}", key, value));
+    for line in ["touch F", "{touch,F}", "{env,-i,touch,F}", "echo ${a['$(touch F)']}"] {
+        assert!(!is_allowed(line, key, value), "{line}");
+    }
+    for (key, value) in [("core.sshCommand", "explicit"), ("alias.x", "!touch F"), (key, "all")] {
+        assert!(!is_allowed("ls", key, value), "{key}={value}");
+    }
+}
