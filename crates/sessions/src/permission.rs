@@ -191,4 +191,6 @@ impl PermissionOutcome {
 }
 
 #[cfg(test)]
+mod question_tests;
+#[cfg(test)]
 mod tests;

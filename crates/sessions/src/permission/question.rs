@@ -27,6 +27,10 @@ pub struct Question {
     /// Absolute, `..` and symbolic links resolved as far as the path exists.
     pub paths: Vec<PathBuf>,
     pub command: Option<String>,
+    /// It runs something, even if it does not say what, and whatever its kind.
+    pub is_run: bool,
+    /// Texts beside the command that may be commands.
+    pub lines: Vec<String>,
     pub options: Vec<PermissionOption>,
     /// The model asks the user something; no rule knows the answer.
     pub is_for_a_person: bool,
@@ -65,12 +69,19 @@ impl Question {
             kind,
             paths,
             command,
+            is_run,
+            lines,
+            directories,
             is_for_a_person,
             is_cut,
             is_edit,
             has_more_than_command,
         } = facts;
         let base = roots.first().cloned().unwrap_or_default();
+        let is_inside = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root));
+        let is_elsewhere = |path: &String| {
+            path.starts_with(['~', '$']) || !resolved(&base.join(path)).iter().all(is_inside)
+        };
         let mut paths: Vec<PathBuf> =
             paths.iter().flat_map(|path| resolved(&base.join(path))).collect();
         paths.sort();
@@ -81,13 +92,15 @@ impl Question {
             kind,
             paths,
             command,
+            is_run,
+            lines,
             options: params.options.iter().filter_map(read_option).collect(),
             is_for_a_person,
             roots: roots.to_vec(),
             is_forbidden: false,
             is_cut,
             is_edit,
-            has_more_than_command,
+            has_more_than_command: has_more_than_command || directories.iter().any(is_elsewhere),
         }
     }
 
@@ -106,7 +119,7 @@ impl Question {
 
     /// More than one way to say yes: a question to the user, not a grant.
     pub fn is_multiple_choice(&self) -> bool {
-        let is_about_an_act = self.command.is_some()
+        let is_about_an_act = self.runs_something()
             || !self.paths.is_empty()
             || ["edit", "delete", "move", "execute"].contains(&self.kind.as_str());
         !is_about_an_act
@@ -114,7 +127,12 @@ impl Question {
     }
 
     pub fn only_reads(&self) -> bool {
-        READING_KINDS.contains(&self.kind.as_str()) && self.command.is_none() && !self.is_edit
+        READING_KINDS.contains(&self.kind.as_str()) && !self.runs_something() && !self.is_edit
+    }
+
+    /// Whatever its kind.
+    pub(super) fn runs_something(&self) -> bool {
+        self.is_run || self.command.is_some()
     }
 
     /// Whether what is below a directory goes with it.
@@ -128,7 +146,7 @@ impl Question {
         let is_inside = |path: &PathBuf| self.roots.iter().any(|root| path.starts_with(root));
         let is_plain = |path: &PathBuf| !self.roots.iter().any(|r| roots::is_protected(r, path));
         self.kind == "edit"
-            && self.command.is_none()
+            && !self.runs_something()
             && !self.paths.is_empty()
             && self.paths.iter().all(|path| is_inside(path) && is_plain(path))
     }

@@ -89,6 +89,8 @@ struct Entry {
     agents: Option<Vec<String>>,
 }
 
+/// They say by themselves that something may be changed.
+const CHANGING_KINDS: [&str; 4] = ["edit", "delete", "move", "execute"];
 /// With any of these a command line is more than one plain command, or not what it seems.
 const SHELL_MAGIC: &[char] = &[
     ';', '&', '|', '<', '>', '`', '$', '(', ')', '{', '}', '[', ']', '\\', '\'', '"', '\n', '\r',
@@ -228,7 +230,10 @@ impl Rule {
         let kind = question.kind.as_str();
         let is_about = |one: &String| one == kind;
         match self.action {
-            Action::Allow => kinds.iter().any(is_about),
+            Action::Allow => {
+                let is_more = question.is_edit && !CHANGING_KINDS.contains(&kind);
+                kinds.iter().any(is_about) && (!is_more || kinds.iter().any(|one| one == "edit"))
+            }
             // One that says nothing of its kind may be any.
             Action::Ask | Action::Deny => {
                 let is_edit = question.is_edit || question.takes_along();
@@ -239,11 +244,13 @@ impl Rule {
 
     /// Whether it is about commands or paths, and the question is about one that it does not name.
     fn cannot_tell(&self, question: &Question) -> bool {
-        let names_no_command = question.kind == "execute" && question.command.is_none();
+        let runs = question.kind == "execute" || question.is_run;
+        let names_no_command = runs && question.command.is_none();
         let changes = question.takes_along() || question.kind == "edit";
         let names_no_path = changes && question.paths.is_empty() && question.command.is_none();
-        let is_hidden =
-            self.commands.is_some() && names_no_command || self.paths.is_some() && names_no_path;
+        let is_hidden = self.commands.is_some() && names_no_command
+            || self.paths.is_some() && names_no_path
+            || self.commands.as_ref().is_some_and(|globs| is_among_lines(globs, question));
         let is_of_agent =
             self.agents.as_ref().is_none_or(|agents| agents.contains(&question.agent));
         self.action == Action::Deny && is_hidden && is_of_agent && self.applies_to_kind(question)
@@ -274,11 +281,7 @@ impl Rule {
                     && !command.contains(SHELL_MAGIC)
                     && is_it(command.trim())
             }
-            Action::Ask | Action::Deny => {
-                let may_be = |one: &FoundCommand| globs.iter().any(|glob| glob.may_match(one));
-                let found = commands_in(command);
-                is_it(command.trim()) || found.is_none_or(|found| found.iter().any(may_be))
-            }
+            Action::Ask | Action::Deny => is_it(command.trim()) || may_run(globs, command),
         }
     }
 
@@ -288,7 +291,27 @@ impl Rule {
         let names_commands = self.commands.is_some()
             || self.kinds.as_ref().is_some_and(|kinds| kinds.iter().any(|kind| kind == "execute"));
         let is_narrowed = self.kinds.is_some() || self.paths.is_some();
-        self.action == Action::Allow && is_narrowed && !names_commands && question.command.is_some()
+        self.action == Action::Allow && is_narrowed && !names_commands && question.runs_something()
+    }
+}
+
+/// Whether a line may run what a pattern means.
+fn may_run(globs: &[CommandGlob], line: &str) -> bool {
+    let may_be = |one: &FoundCommand| globs.iter().any(|glob| glob.may_match(one));
+    commands_in(line).is_none_or(|found| found.iter().any(may_be))
+}
+
+/// Whether a text that may be a command, and need not be one, may run what a pattern means.
+fn is_among_lines(globs: &[CommandGlob], question: &Question) -> bool {
+    let is_told = |line: &String| commands_in(line).is_some();
+    let mut lines = question.lines.iter();
+    match question.kind.as_str() {
+        "execute" => lines.any(|line| may_run(globs, line)),
+        // What is no line of a shell is no command of theirs.
+        "other" | "" if !question.runs_something() => {
+            lines.any(|line| is_told(line) && may_run(globs, line))
+        }
+        _ => false,
     }
 }
 

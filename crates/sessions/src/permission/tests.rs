@@ -13,12 +13,12 @@ fn options() -> Value {
     ])
 }
 
-fn question(call: &Value) -> Question {
+pub(super) fn question(call: &Value) -> Question {
     let params = json!({"sessionId": "s", "toolCall": call, "options": options()});
     Question::read(&params.to_string(), None, "claude", &[PathBuf::from("/home/me/repo")])
 }
 
-fn judge(rules: &str, mode: Mode, call: &Value) -> &'static str {
+pub(super) fn judge(rules: &str, mode: Mode, call: &Value) -> &'static str {
     let rules = Rules::parse(rules).unwrap();
     match (Policy { rules, mode }).judge(&question(call)) {
         Verdict::Allow(_) => "allow",
@@ -101,63 +101,6 @@ fn a_pattern_that_means_our_own_directories_is_about_them() {
         json!({"kind": "read", "rawInput": {"path": format!(" '{state}' ")}}),
     ] {
         assert!(is_denied(&call), "{call}");
-    }
-}
-
-#[test]
-fn what_a_rule_would_deny_is_not_allowed_because_it_is_not_named() {
-    let pushing = "[[rules]]\naction = \"deny\"\ncommands = [\"git push*\"]";
-    let secret = "[[rules]]\naction = \"deny\"\nkinds = [\"edit\"]\npaths = [\"secret/**\"]";
-    let path = "/home/me/repo/secret/a";
-    for (rules, call, answer) in [
-        (pushing, json!({"kind": "execute", "title": "`git push`"}), "ask"),
-        (
-            pushing,
-            json!({"kind": "execute", "rawInput": {"cmd": "ls", "command": "git push"}}),
-            "deny",
-        ),
-        (pushing, json!({"kind": "execute", "rawInput": {"command": "git\0 push"}}), "deny"),
-        (pushing, json!({"kind": "read", "rawInput": {"path": "x"}}), "allow"),
-        (secret, json!({"kind": "edit"}), "ask"),
-        (secret, json!({"kind": "other", "content": [{"type": "diff", "path": path}]}), "deny"),
-        (secret, json!({"locations": [{"path": path}]}), "deny"),
-        (secret, json!({"kind": "delete", "rawInput": {"path": "secret"}}), "deny"),
-        (secret, json!({"kind": "move", "rawInput": {"path": "."}}), "deny"),
-        (secret, json!({"kind": "delete", "rawInput": {"path": "other"}}), "allow"),
-        (secret, json!({"kind": "read", "rawInput": {"path": path}}), "allow"),
-    ] {
-        assert_eq!(judge(rules, Mode::Auto, &call), answer, "{call}");
-    }
-}
-
-#[test]
-fn a_rule_allows_a_command_only_if_it_is_nothing_else() {
-    let rules = "[[rules]]\naction = \"allow\"\ncommands = [\"cargo test*\"]";
-    for (input, kind, answer) in [
-        (json!({"command": "cargo test -p x"}), "execute", "allow"),
-        (json!({"command": ["cargo", "test"]}), "execute", "allow"),
-        (json!({"command": "cargo test", "cmd": "rm -rf /"}), "execute", "ask"),
-        (json!({"command": "cargo test", "env": {"RUSTC_WRAPPER": "x"}}), "execute", "ask"),
-        (json!({"command": "cargo test", "input": {"command": "evil"}}), "execute", "ask"),
-        (json!({"command": "cargo test", "path": "/etc/passwd"}), "delete", "ask"),
-        (json!({"command": "cargo test", "path": "/etc/passwd"}), "execute", "ask"),
-        (json!({"command": "cargo test", "description": "x", "timeout": 5}), "execute", "allow"),
-        (json!({"command": "cargo test", "dangerouslyDisableSandbox": true}), "execute", "ask"),
-        (json!({"command": "cargo test", "args": "; rm -rf x"}), "execute", "ask"),
-        (json!({"command": ["cargo", "test", {"x": 1}]}), "execute", "ask"),
-    ] {
-        let call = json!({"kind": kind, "rawInput": input});
-        assert_eq!(judge(rules, Mode::Ask, &call), answer, "{call}");
-    }
-}
-
-#[test]
-fn what_only_says_that_it_reads_is_not_read_only() {
-    for call in [
-        json!({"kind": "read", "content": [{"type": "diff", "path": "a", "newText": "x"}]}),
-        json!({"kind": "read", "rawInput": {"path": "a", "new_string": "x"}}),
-    ] {
-        assert_eq!(judge("", Mode::ReadOnly, &call), "deny", "{call}");
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
 
+mod change;
 mod command;
 mod named;
 
@@ -35,9 +36,6 @@ const PATH_MEMBERS: [&str; 22] = [
     "from",
     "to",
 ];
-/// Members by which a tool's input says that a text is put into the place of another.
-const EDITING_MEMBERS: [&str; 6] =
-    ["old_string", "new_string", "oldText", "newText", "old_str", "new_str"];
 /// Members that say where other paths begin.
 const BASE_MEMBERS: [&str; 7] =
     ["cwd", "workdir", "working_directory", "workingDirectory", "base", "root", "directory"];
@@ -55,6 +53,12 @@ pub struct ToolFacts {
     /// As the agent wrote them.
     pub paths: Vec<String>,
     pub command: Option<String>,
+    /// It runs something, even if it does not say what, and whatever its kind.
+    pub is_run: bool,
+    /// Texts beside the command that may be commands, a line or several each.
+    pub lines: Vec<String>,
+    /// Where its command runs, as the agent wrote it.
+    pub directories: Vec<String>,
     /// The model asks the user something.
     pub is_for_a_person: bool,
     /// It names more paths than are looked at.
@@ -77,8 +81,8 @@ impl ToolFacts {
         }
         let input = &call["rawInput"];
         let content = || call["content"].as_array().into_iter().flatten();
-        self.is_edit |= content().any(|part| part["type"] == "diff")
-            || EDITING_MEMBERS.iter().any(|member| input[*member].is_string());
+        self.is_edit |= content().any(|part| part["type"] == "diff") || change::is_shown(input);
+        self.is_run |= content().any(|part| part["type"] == "terminal");
         let located = call["locations"].as_array().into_iter().flatten().map(|at| &at["path"]);
         let shown = content().flat_map(|part| {
             let inner = &part["content"];
@@ -99,10 +103,24 @@ impl ToolFacts {
             }
             self.note(path, false);
         }
-        if let Some(command) = command::command(input, &self.kind) {
-            self.command = Some(command);
-            self.has_more_than_command |= !command::is_all(input);
+        self.learn_command(input);
+    }
+
+    fn learn_command(&mut self, input: &Value) {
+        let new = |lines: Vec<String>, known: &[String]| -> Vec<String> {
+            lines.into_iter().filter(|line| !known.contains(line)).collect()
+        };
+        self.lines.extend(new(command::lines(input, &self.kind), &self.lines));
+        let Some(command) = command::command(input, &self.kind) else { return };
+        self.is_run = true;
+        if command.trim().is_empty() {
+            // Which one it was before may no longer be it.
+            self.has_more_than_command |= self.command.is_some();
+            return;
         }
+        self.command = Some(command);
+        self.has_more_than_command |= !command::is_all(input);
+        self.directories.extend(new(command::directories(input), &self.directories));
     }
 
     fn note(&mut self, path: String, is_other: bool) {
@@ -112,8 +130,9 @@ impl ToolFacts {
     }
 
     fn n_bytes(&self) -> usize {
-        let paths: usize = self.paths.iter().map(String::len).sum();
-        self.title.len() + self.kind.len() + paths + self.command.as_ref().map_or(0, String::len)
+        let lists = [&self.paths, &self.lines, &self.directories];
+        let listed: usize = lists.into_iter().flatten().map(String::len).sum();
+        self.title.len() + self.kind.len() + listed + self.command.as_ref().map_or(0, String::len)
     }
 }
 

@@ -2,13 +2,15 @@
 
 use serde_json::Value;
 
+use super::named::expanded;
 use crate::shell;
 
 /// Members that hold one, in small letters and without what joins words.
-const MEMBERS: [&str; 11] = [
+const MEMBERS: [&str; 12] = [
     "argv",
     "bash",
     "cmd",
+    "cmdline",
     "command",
     "commandline",
     "commands",
@@ -21,14 +23,20 @@ const MEMBERS: [&str; 11] = [
 /// Members that hold what follows a program.
 const ARGUMENTS: [&str; 7] =
     ["args", "arguments", "cmdargs", "commandargs", "parameters", "params", "subcommand"];
-/// Members beside a command that change nothing about what it does, but for where.
+/// Members that may hold one, of a tool that says nothing else of it.
+const MAYBE: [&str; 4] = ["code", "exec", "line", "run"];
+/// Beside a command, what a tool runs may stand in these as well.
+const MAYBE_IF_RUN: [&str; 4] = ["input", "query", "stdin", "text"];
+/// Without one, here.
+const MAYBE_WITHOUT: [&str; 2] = ["args", "arguments"];
+/// Members that say where a command runs.
+const DIRECTORIES: [&str; 6] =
+    ["cwd", "dir", "directory", "dirpath", "workdir", "workingdirectory"];
+/// Members beside a command that change nothing about what it does; where is told by others.
 const HARMLESS: &[&str] = &[
     "background",
     "callid",
-    "cwd",
     "description",
-    "directory",
-    "dirpath",
     "explanation",
     "id",
     "isbackground",
@@ -49,8 +57,6 @@ const HARMLESS: &[&str] = &[
     "toolcallid",
     "turnid",
     "type",
-    "workdir",
-    "workingdirectory",
     "yieldtimems",
 ];
 const ENVIRONMENTS: [&str; 3] = ["env", "environment", "envs"];
@@ -66,11 +72,56 @@ pub(super) fn is_all(input: &Value) -> bool {
     };
     let is_fine = |(name, value): (&String, &Value)| {
         let name = plain(name);
-        HARMLESS.contains(&name.as_str()) || MEMBERS.contains(&name.as_str()) && is_text(value)
+        let is_one_of = |names: &[&str]| names.contains(&name.as_str());
+        is_one_of(HARMLESS)
+            || is_one_of(&MEMBERS) && is_text(value)
+            || is_one_of(&DIRECTORIES) && (value.is_string() || value.is_null())
     };
     match input {
         Value::Object(members) => members.iter().all(is_fine),
         other => is_text(other),
+    }
+}
+
+/// Where it says that its command runs.
+pub(super) fn directories(input: &Value) -> Vec<String> {
+    let members = input.as_object().into_iter().flatten();
+    let members = members.filter(|(name, _)| DIRECTORIES.contains(&plain(name).as_str()));
+    members.filter_map(|(_, value)| value.as_str().map(expanded)).collect()
+}
+
+/// Texts that may be commands, though nothing says so.
+pub(super) fn lines(input: &Value, kind: &str) -> Vec<String> {
+    let names: Vec<&str> = match kind {
+        "execute" => MAYBE.iter().chain(&MAYBE_IF_RUN).copied().collect(),
+        "other" | "" => MAYBE.iter().chain(&MAYBE_WITHOUT).copied().collect(),
+        _ => return Vec::new(),
+    };
+    let mut found = Vec::new();
+    maybe(input, &names, MAX_DEPTH, &mut found);
+    found
+}
+
+fn maybe(input: &Value, names: &[&str], depth: usize, found: &mut Vec<String>) {
+    let Some(depth) = depth.checked_sub(1) else { return };
+    match input {
+        Value::String(text) => inner(text).iter().for_each(|one| maybe(one, names, depth, found)),
+        Value::Array(values) => values.iter().for_each(|one| maybe(one, names, depth, found)),
+        Value::Object(members) => {
+            for (name, value) in members {
+                let is_one = names.contains(&plain(name).as_str());
+                match value {
+                    Value::String(text) if is_one && inner(text).is_none() => {
+                        found.push(text.clone());
+                    }
+                    Value::Array(words) if is_one && words.iter().all(Value::is_string) => {
+                        found.extend(argv(value));
+                    }
+                    other => maybe(other, names, depth, found),
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -130,12 +181,12 @@ fn look(input: &Value, depth: usize, found: &mut Vec<String>) {
                     Vec::new()
                 }
                 Value::String(text) => vec![text.clone()],
-                other => argv(other).into_iter().collect(),
+                other => argv(other),
             };
             let whole = |line: String| [before.clone(), Some(line), args.clone()];
-            let joined =
+            let parts =
                 |parts: [Option<String>; 3]| parts.into_iter().flatten().collect::<Vec<_>>();
-            found.extend(lines.into_iter().map(|line| joined(whole(line)).join(" ")));
+            found.extend(lines.into_iter().map(|line| parts(whole(line)).join(" ")));
         }
     }
 }
@@ -157,13 +208,23 @@ fn named(value: &Value) -> Value {
 fn argument(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if inner(text).is_none() => Some(text.clone()),
-        other => argv(other),
+        other => joined(other),
     }
 }
 
-fn argv(value: &Value) -> Option<String> {
+fn joined(value: &Value) -> Option<String> {
     let words = value.as_array()?;
-    (!words.is_empty()).then(|| shell::joined(words.iter().filter_map(Value::as_str)))
+    let texts = words.iter().filter_map(Value::as_str);
+    let is_blank = texts.clone().all(|text| text.trim().is_empty());
+    (!words.is_empty()).then(|| if is_blank { String::new() } else { shell::joined(texts) })
+}
+
+/// The words of one command; if the first is no program, they are lines as well.
+fn argv(value: &Value) -> Vec<String> {
+    let words = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+    let is_line = words.clone().next().is_some_and(|first| first.contains(char::is_whitespace));
+    let lines = words.filter(|_| is_line).map(str::to_owned);
+    joined(value).into_iter().chain(lines).collect()
 }
 
 /// `A=1 B=2`
@@ -226,6 +287,9 @@ mod tests {
             json!({ "tool_input": { "command": "git push" } }),
             json!({ "action": { "type": "exec", "command": ["git", "push"] } }),
             json!({ "commands": [{ "command": "git push" }] }),
+            json!({ "command": ["git push"] }),
+            json!(["cd x", "git push"]),
+            json!({ "cmdline": "git push" }),
         ] {
             let found = command(&input, "execute").unwrap_or_default();
             assert!(found.lines().any(|line| line.trim() == "git push"), "{input}: {found}");

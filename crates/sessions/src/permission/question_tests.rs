@@ -1,0 +1,150 @@
+//! What a question says in whatever shape, and what it does not say, is no way around a rule.
+
+use serde_json::json;
+
+use super::tests::{judge, question};
+use super::*;
+
+#[test]
+fn what_a_rule_would_deny_is_not_allowed_because_it_is_not_named() {
+    let pushing = "[[rules]]\naction = \"deny\"\ncommands = [\"git push*\"]";
+    let secret = "[[rules]]\naction = \"deny\"\nkinds = [\"edit\"]\npaths = [\"secret/**\"]";
+    let path = "/home/me/repo/secret/a";
+    for (rules, call, answer) in [
+        (pushing, json!({"kind": "execute", "title": "`git push`"}), "ask"),
+        (
+            pushing,
+            json!({"kind": "execute", "rawInput": {"cmd": "ls", "command": "git push"}}),
+            "deny",
+        ),
+        (pushing, json!({"kind": "execute", "rawInput": {"command": "git\0 push"}}), "deny"),
+        (pushing, json!({"kind": "execute", "rawInput": {"command": ""}}), "ask"),
+        (pushing, json!({"kind": "execute", "rawInput": {"command": " \t\n"}}), "ask"),
+        (pushing, json!({"kind": "execute", "rawInput": {"command": ["", " "]}}), "ask"),
+        (pushing, json!({"kind": "read", "content": [{"type": "terminal"}]}), "ask"),
+        (pushing, json!({"kind": "execute", "rawInput": {"command": ["git push origin"]}}), "deny"),
+        (pushing, json!({"kind": "other", "rawInput": {"query": "git push"}}), "allow"),
+        (pushing, json!({"kind": "search", "rawInput": {"text": "git push"}}), "allow"),
+        (pushing, json!({"kind": "other", "rawInput": {"code": "it's (python)"}}), "allow"),
+        (pushing, json!({"kind": "other", "rawInput": {"run": "tests", "line": 5}}), "allow"),
+        (pushing, json!({"kind": "other", "rawInput": {"args": ["git", "push"]}}), "ask"),
+        (pushing, json!({"kind": "other", "rawInput": {"in": {"run": "git push"}}}), "ask"),
+        (
+            pushing,
+            json!({"kind": "execute", "rawInput": {"command": "grep", "args": ["git push"]}}),
+            "allow",
+        ),
+        (
+            pushing,
+            json!({"kind": "execute", "rawInput": {"command": "ls", "description": "git push"}}),
+            "allow",
+        ),
+        (pushing, json!({"kind": "read", "rawInput": {"path": "x"}}), "allow"),
+        (secret, json!({"kind": "edit"}), "ask"),
+        (secret, json!({"kind": "other", "content": [{"type": "diff", "path": path}]}), "deny"),
+        (secret, json!({"locations": [{"path": path}]}), "deny"),
+        (secret, json!({"kind": "delete", "rawInput": {"path": "secret"}}), "deny"),
+        (secret, json!({"kind": "move", "rawInput": {"path": "."}}), "deny"),
+        (secret, json!({"kind": "delete", "rawInput": {"path": "other"}}), "allow"),
+        (secret, json!({"kind": "read", "rawInput": {"path": path}}), "allow"),
+    ] {
+        assert_eq!(judge(rules, Mode::Auto, &call), answer, "{call}");
+    }
+}
+
+#[test]
+fn a_second_command_beside_the_first_is_not_passed_over() {
+    let rules = "[[rules]]\naction = \"deny\"\ncommands = [\"git push*\"]";
+    for (member, answer) in [
+        ("cmdline", "deny"),
+        ("script", "deny"),
+        // `ls cd x && git push`
+        ("args", "deny"),
+        ("code", "ask"),
+        ("line", "ask"),
+        ("exec", "ask"),
+        ("run", "ask"),
+        ("input", "ask"),
+        ("text", "ask"),
+        ("query", "ask"),
+    ] {
+        let mut call = json!({"kind": "execute", "rawInput": {"command": "ls"}});
+        call["rawInput"][member] = json!("cd x && git push");
+        assert_eq!(judge(rules, Mode::Auto, &call), answer, "{call}");
+    }
+}
+
+#[test]
+fn a_rule_allows_a_command_in_the_directories_of_the_session_alone() {
+    let rules = "[[rules]]\naction = \"allow\"\ncommands = [\"cargo test*\"]";
+    for member in ["cwd", "workdir", "working_directory", "workingDirectory", "dir", "directory"] {
+        for (directory, answer) in [
+            ("/home/me/repo", "allow"),
+            ("/home/me/repo/crates/x", "allow"),
+            ("crates/x", "allow"),
+            (".", "allow"),
+            ("/tmp/evil", "ask"),
+            ("/home/me/repository", "ask"),
+            ("../evil", "ask"),
+            ("~", "ask"),
+            ("~/x", "ask"),
+        ] {
+            let mut call = json!({"kind": "execute", "rawInput": {"command": "cargo test"}});
+            call["rawInput"][member] = json!(directory);
+            assert_eq!(judge(rules, Mode::Ask, &call), answer, "{call}");
+        }
+    }
+}
+
+#[test]
+fn a_rule_allows_a_command_only_if_it_is_nothing_else() {
+    let rules = "[[rules]]\naction = \"allow\"\ncommands = [\"cargo test*\"]";
+    for (input, kind, answer) in [
+        (json!({"command": "cargo test -p x"}), "execute", "allow"),
+        (json!({"command": ["cargo", "test"]}), "execute", "allow"),
+        (json!({"command": "cargo test", "cmd": "rm -rf /"}), "execute", "ask"),
+        (json!({"command": "cargo test", "env": {"RUSTC_WRAPPER": "x"}}), "execute", "ask"),
+        (json!({"command": "cargo test", "input": {"command": "evil"}}), "execute", "ask"),
+        (json!({"command": "cargo test", "path": "/etc/passwd"}), "delete", "ask"),
+        (json!({"command": "cargo test", "path": "/etc/passwd"}), "execute", "ask"),
+        (json!({"command": "cargo test", "description": "x", "timeout": 5}), "execute", "allow"),
+        (json!({"command": "cargo test", "dangerouslyDisableSandbox": true}), "execute", "ask"),
+        (json!({"command": "cargo test", "args": "; rm -rf x"}), "execute", "ask"),
+        (json!({"command": ["cargo", "test", {"x": 1}]}), "execute", "ask"),
+    ] {
+        let call = json!({"kind": kind, "rawInput": input});
+        assert_eq!(judge(rules, Mode::Ask, &call), answer, "{call}");
+    }
+}
+
+#[test]
+fn what_only_says_that_it_reads_is_not_read_only() {
+    let allowing = |kinds: &str| format!("[[rules]]\naction = \"allow\"\nkinds = [{kinds}]");
+    let reading = allowing(r#""read", "search", "think""#);
+    for (more, call) in [
+        ("edit", json!({"content": [{"type": "diff", "path": "a", "newText": "x"}]})),
+        ("edit", json!({"rawInput": {"path": "a", "new_string": "x"}})),
+        ("edit", json!({"rawInput": {"path": "a", "content": "x"}})),
+        ("edit", json!({"rawInput": {"patch": "*** Begin Patch\n*** Add File: a\n+x\n"}})),
+        ("execute", json!({"content": [{"type": "terminal", "terminalId": "t"}]})),
+        ("execute", json!({"rawInput": {"command": "ls"}})),
+        ("execute", json!({"rawInput": {"command": ""}})),
+    ] {
+        for kind in ["read", "search", "think"] {
+            let mut call = call.clone();
+            call["kind"] = json!(kind);
+            assert_eq!(judge("", Mode::ReadOnly, &call), "deny", "{call}");
+            assert_eq!(judge("", Mode::AcceptEdits, &call), "ask", "{call}");
+            assert_eq!(judge(&reading, Mode::Ask, &call), "ask", "{call}");
+            let both = allowing(&format!("\"{kind}\", \"{more}\""));
+            assert_eq!(judge(&both, Mode::Ask, &call), "allow", "{call}");
+        }
+    }
+    let read = json!({"kind": "read", "rawInput": {"path": "a", "limit": 5}});
+    assert_eq!(judge(&reading, Mode::Ask, &read), "allow");
+    let policy = Policy { rules: Rules::approve_reads(), mode: Mode::Ask };
+    let edit = json!({"kind": "read", "content": [{"type": "diff", "path": "a"}]});
+    assert_eq!(policy.judge(&question(&edit)), Verdict::Ask);
+    let delete = json!({"kind": "delete", "content": [{"type": "diff", "path": "a"}]});
+    assert_eq!(judge(&allowing("\"delete\""), Mode::Ask, &delete), "allow");
+}
