@@ -297,6 +297,7 @@ impl Search {
             }
             "xargs" => {
                 self.words(&behind_xargs(rest), depth)?;
+                self.at_each_start(program, rest, depth)?;
                 // An option may have a value or not.
                 let is_known =
                     |n: &usize| rest.get(*n).is_some_and(|word| !may_be_any_program(word));

@@ -232,3 +232,19 @@ fn what_the_built_in_agent_sets_for_git_changes_nothing() {
         assert_found("touch", &[&line, &format!("export {line}"), &format!("env {line}")]);
     }
 }
+
+#[test]
+fn braces_behind_a_wrapper_hide_nothing() {
+    assert_found(
+        "git push*",
+        &[
+            "xargs -rn 1 {git,push}",
+            "nice -n 5 {git,push}",
+            "sudo -u me {git,push}",
+            "timeout 5 {git,push}",
+            "env A=1 {git,push,x}",
+            "stdbuf -oL {git,push}",
+            "xargs -I{} {git,push}",
+        ],
+    );
+}
