@@ -30,6 +30,8 @@ mod writer;
 #[derive(Debug, Clone)]
 pub struct ConnectionLimits {
     pub max_line_bytes: usize,
+    /// A message with more is not read: whoever waits for it is told so.
+    pub max_values: usize,
     /// A peer that takes no byte for this long while we have something to say is stalled.
     pub write_stall: Duration,
 }
@@ -190,12 +192,7 @@ impl Connection {
         });
         let stall = writer::Stall { after: limits.write_stall, patience };
         task::spawn(writer::run(writer, lines, stall, closing, stalled));
-        task::spawn(reader::run(
-            reader,
-            limits.max_line_bytes,
-            Arc::downgrade(&shared),
-            batches_in,
-        ));
+        task::spawn(reader::run(reader, limits.clone(), Arc::downgrade(&shared), batches_in));
         (Self { shared }, Inbox { batches })
     }
 

@@ -79,8 +79,11 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let limits =
-        ConnectionLimits { max_line_bytes: runtime.max_line_bytes, write_stall: WRITE_STALL };
+    let limits = ConnectionLimits {
+        max_line_bytes: runtime.max_line_bytes,
+        max_values: wire::limits::WORKER_VALUES,
+        write_stall: WRITE_STALL,
+    };
     let (connection, mut inbox) = Connection::open(reader, writer, &limits);
     let mut adapter = Adapter {
         runtime: Arc::new(runtime),

@@ -40,11 +40,8 @@ use feed::Feed;
 use visit::Visit;
 pub use visit::Visitor;
 
-/// Refuses what others could read in another way than we do, or only with much memory.
+/// Refuses what others could read in another way than we do.
 fn check(message: &Message) -> Result<(), RpcError> {
-    if wire::has_too_many_values(message.line()) {
-        return Err(RpcError::invalid_params("there are too many values in it"));
-    }
     match wire::has_twins(&message.body_json()) {
         true => Err(RpcError::invalid_params("a member occurs twice")),
         false => Ok(()),

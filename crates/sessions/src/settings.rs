@@ -78,13 +78,21 @@ impl Default for Settings {
 
 impl Settings {
     pub(crate) fn worker_connection(&self) -> ConnectionLimits {
-        ConnectionLimits { max_line_bytes: self.worker_line_bytes, write_stall: self.write_stall }
+        ConnectionLimits {
+            max_line_bytes: self.worker_line_bytes,
+            max_values: wire::limits::WORKER_VALUES,
+            write_stall: self.write_stall,
+        }
     }
 
     pub(crate) fn client_connection(&self) -> ConnectionLimits {
         /// An editor may be stopped in a debugger, or busy; the log does not mind waiting.
         const WRITE_STALL: Duration = Duration::from_secs(600);
-        ConnectionLimits { max_line_bytes: self.client_line_bytes, write_stall: WRITE_STALL }
+        ConnectionLimits {
+            max_line_bytes: self.client_line_bytes,
+            max_values: wire::limits::CLIENT_VALUES,
+            write_stall: WRITE_STALL,
+        }
     }
 }
 

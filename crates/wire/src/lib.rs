@@ -16,6 +16,7 @@ mod screen;
 mod splice;
 mod tool_kind;
 mod twins;
+mod values;
 
 pub mod limits;
 
@@ -30,7 +31,8 @@ pub use rpc::{RpcError, RpcId, codes, error_line, notification_line, request_lin
 pub use screen::{fenced, last_screen};
 pub use splice::{remove_member, set_member};
 pub use tool_kind::ToolKind;
-pub use twins::{has_too_many_values, has_twins, text_has_twins};
+pub use twins::{has_twins, text_has_twins};
+pub use values::{has_more_values, has_too_many_values};
 
 // What is fuzzed names the crate from outside, and is tried in its tests, too.
 #[cfg(test)]

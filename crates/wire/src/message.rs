@@ -41,6 +41,8 @@ pub enum MessageError {
     NotJson(String),
     #[error("nested deeper than {NESTING}")]
     TooDeep,
+    #[error("there are too many values in it")]
+    TooManyValues,
     #[error("not a JSON-RPC message: {why}")]
     Invalid { id: Option<RpcId>, why: String },
 }
@@ -51,6 +53,7 @@ impl MessageError {
         let (id, code) = match self {
             Self::NotJson(_) => (None, codes::PARSE),
             Self::TooDeep => (None, codes::INVALID_REQUEST),
+            Self::TooManyValues => (None, codes::INVALID_PARAMS),
             Self::Invalid { id, .. } => (id.clone(), codes::INVALID_REQUEST),
         };
         (id.unwrap_or_else(RpcId::null), RpcError::new(code, self.to_string()))

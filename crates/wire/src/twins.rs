@@ -10,24 +10,6 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 
 use crate::Json;
 
-/// Values in one message: a tree of them takes many times its text.
-const MAX_VALUES: usize = 200_000;
-
-/// Whether a text that may be JSON has more values than anybody means to send.
-pub fn has_too_many_values(text: &[u8]) -> bool {
-    let (mut n_values, mut is_string, mut is_escaped) = (0_usize, false, false);
-    for byte in text {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if is_string => is_escaped = true,
-            b'"' => is_string = !is_string,
-            b'[' | b'{' | b',' if !is_string => n_values += 1,
-            _ => {}
-        }
-    }
-    n_values > MAX_VALUES
-}
-
 /// Whether any object in `json`, at any depth, has a member twice.
 pub fn has_twins(json: &Json) -> bool {
     text_has_twins(json.as_str())

@@ -27,8 +27,11 @@ use super::session::{Begun, Limits, Session};
 use super::slash;
 
 /// As hosts of agents allow.
-const CONNECTION: ConnectionLimits =
-    ConnectionLimits { max_line_bytes: 64 << 20, write_stall: Duration::from_secs(60) };
+const CONNECTION: ConnectionLimits = ConnectionLimits {
+    max_line_bytes: 64 << 20,
+    max_values: wire::limits::WORKER_VALUES,
+    write_stall: Duration::from_secs(60),
+};
 /// Time to end what sessions started, after the client has gone.
 const GOODBYE: Duration = Duration::from_secs(5);
 /// More sessions at once are refused.

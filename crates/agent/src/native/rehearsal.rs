@@ -66,7 +66,11 @@ impl Rehearsal {
         let mut settings = Settings::new(stage_program(), vec!["__keeper".into()]);
         settings.cgroups = false;
         change(&mut settings);
-        let limits = ConnectionLimits { max_line_bytes: 1 << 20, write_stall: PATIENCE };
+        let limits = ConnectionLimits {
+            max_line_bytes: 1 << 20,
+            max_values: wire::limits::WORKER_VALUES,
+            write_stall: PATIENCE,
+        };
         let (connection, peer, inbox) = connected(&limits);
         let client = Arc::new(Played::default());
         task::spawn(play(peer, inbox, Arc::clone(&client)));

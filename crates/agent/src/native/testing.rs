@@ -200,6 +200,7 @@ pub(super) fn connected(limits: &ConnectionLimits) -> (Connection, Connection, I
 fn connect(fake: &FakeClient, can: Abilities) -> Client {
     let limits = ConnectionLimits {
         max_line_bytes: 64 << 20,
+        max_values: wire::limits::WORKER_VALUES,
         write_stall: std::time::Duration::from_secs(60),
     };
     let (connection, their_connection, mut their_inbox) = connected(&limits);

@@ -5,20 +5,20 @@ use std::sync::Weak;
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
-use wire::{LineSplitter, Message, MessageKind, RpcError};
+use wire::{LineSplitter, Message, MessageError, MessageKind, RpcError};
 
-use super::{Incoming, Outcome, Reply, Shared, Waiter};
+use super::{ConnectionLimits, Incoming, Outcome, Reply, Shared, Waiter};
 
 /// Read at once: what a pipe holds by default, so a flood comes in large batches.
 const READ_BYTES: usize = 64 << 10;
 
 pub(super) async fn run<R: AsyncRead + Unpin>(
     mut reader: R,
-    max_line_bytes: usize,
+    limits: ConnectionLimits,
     shared: Weak<Shared>,
     batches: mpsc::Sender<Vec<Incoming>>,
 ) {
-    let mut lines = LineSplitter::new(max_line_bytes);
+    let mut lines = LineSplitter::new(limits.max_line_bytes);
     loop {
         lines.buffer().reserve(READ_BYTES);
         let read = tokio::select! {
@@ -29,10 +29,10 @@ pub(super) async fn run<R: AsyncRead + Unpin>(
         let is_end = matches!(read, Ok(0) | Err(_));
         let mut batch = Vec::new();
         while let Some(line) = lines.next_line() {
-            read_line(line, &shared, &mut batch);
+            read_line(line, limits.max_values, &shared, &mut batch);
         }
         if is_end && let Some(line) = lines.finish() {
-            read_line(line, &shared, &mut batch);
+            read_line(line, limits.max_values, &shared, &mut batch);
         }
         if !batch.is_empty() && batches.send(batch).await.is_err() {
             break;
@@ -51,6 +51,7 @@ pub(super) async fn run<R: AsyncRead + Unpin>(
 
 fn read_line(
     line: Result<Bytes, wire::LineError>,
+    max_values: usize,
     shared: &Weak<Shared>,
     batch: &mut Vec<Incoming>,
 ) {
@@ -64,7 +65,11 @@ fn read_line(
             return batch.push(Incoming::BadLine(error));
         }
     };
-    let message = match Message::parse(line.clone()) {
+    let parsed = match wire::has_more_values(&line, max_values) {
+        true => Err(MessageError::TooManyValues),
+        false => Message::parse(line.clone()),
+    };
+    let message = match parsed {
         Ok(message) => message,
         Err(error) => {
             let is_answered = salvage(&line, error.to_rpc().1, shared, batch);

@@ -4,8 +4,11 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex}
 
 use super::*;
 
-const LIMITS: ConnectionLimits =
-    ConnectionLimits { max_line_bytes: 10_000, write_stall: Duration::from_millis(50) };
+const LIMITS: ConnectionLimits = ConnectionLimits {
+    max_line_bytes: 10_000,
+    max_values: 1000,
+    write_stall: Duration::from_millis(50),
+};
 
 /// A connection and the other end of its pipes.
 fn connect(
@@ -180,4 +183,36 @@ async fn bad_lines_are_reported_between_good_ones() {
         }));
     }
     assert_eq!(seen, ["bad message", "a", "not utf-8", "too long", "b"]);
+}
+
+#[tokio::test]
+async fn a_message_of_too_many_values_is_not_read_and_whoever_waits_is_told() {
+    let (connection, mut inbox, mut peer, mut peer_out) = connect(1 << 16);
+    let values = format!("[{}1]", "1,".repeat(LIMITS.max_values));
+    let call = tokio::spawn(async move { connection.call("m", &json("{}")).await });
+    peer.next_line().await.unwrap();
+
+    let request = format!(r#"{{"id":"a","method":"m","params":{values}}}"#);
+    peer_out.write_all(format!("{request}\n").as_bytes()).await.unwrap();
+    let refused = one(&mut inbox).await;
+    assert!(matches!(refused, Incoming::BadMessage { is_answered: true, .. }), "{refused:?}");
+    let refusal = peer.next_line().await.unwrap().unwrap();
+    assert!(refusal.contains(r#""id":"a""#) && refusal.contains("-32602"), "{refusal}");
+
+    let told = format!(r#"{{"method":"n","params":{values}}}"#);
+    peer_out.write_all(format!("{told}\n").as_bytes()).await.unwrap();
+    let Incoming::BadMessage { error, line, is_answered: false } = one(&mut inbox).await else {
+        panic!()
+    };
+    assert_eq!(error, MessageError::TooManyValues);
+    assert!(line.len() < 1000, "{}", line.len());
+
+    let answer = format!(r#"{{"id":1,"result":{values}}}"#);
+    peer_out.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+    let mut batch = inbox.next().await.unwrap();
+    assert!(matches!(batch.pop(), Some(Incoming::BadMessage { is_answered: true, .. })));
+    let Some(Incoming::Reply(reply)) = batch.pop() else { panic!("{batch:?}") };
+    reply.settle();
+    let failed = call.await.unwrap().unwrap_err();
+    assert!(failed.to_string().contains("too many values"), "{failed}");
 }

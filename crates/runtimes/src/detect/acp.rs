@@ -41,7 +41,11 @@ pub(super) async fn ask(call: Call<'_>) -> Result<Offer, Trouble> {
         Err(_) => return Err(Trouble::TimedOut),
     };
     let Some(stdin) = worker.stdin else { return Err(Trouble::Other("no stdin".into())) };
-    let limits = ConnectionLimits { max_line_bytes: MAX_LINE_BYTES, write_stall: WRITE_STALL };
+    let limits = ConnectionLimits {
+        max_line_bytes: MAX_LINE_BYTES,
+        max_values: wire::limits::WORKER_VALUES,
+        write_stall: WRITE_STALL,
+    };
     let (connection, inbox) = Connection::open(worker.stdout, stdin, &limits);
     let pump = task::spawn(pump(connection.clone(), inbox));
     let cwd = dir.path().to_string_lossy().into_owned();

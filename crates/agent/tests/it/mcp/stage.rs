@@ -107,7 +107,8 @@ pub(crate) fn scene(cwd: &Path) -> Scene {
     // Nobody is told anything in these tests.
     drop(theirs);
     let (reader, writer) = tokio::io::split(ours);
-    let limits = ConnectionLimits { max_line_bytes: 1024, write_stall: PATIENCE };
+    let limits =
+        ConnectionLimits { max_line_bytes: 1024, max_values: 1024, write_stall: PATIENCE };
     let (connection, _inbox) = Connection::open(reader, writer, &limits);
     Scene {
         session: Arc::new(SceneOfSession {

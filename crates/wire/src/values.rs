@@ -1,0 +1,62 @@
+//! How many values a message has: a tree of them takes many times its text, so they are counted
+//! before anything is read into one.
+
+use crate::limits::CLIENT_VALUES;
+
+/// Whether what a client sent has more values than anybody means to send.
+pub fn has_too_many_values(text: &[u8]) -> bool {
+    has_more_values(text, CLIENT_VALUES)
+}
+
+/// Whether a text that may be JSON has more than `max` values. A text that is too short for that
+/// is not looked at.
+pub fn has_more_values(text: &[u8], max: usize) -> bool {
+    if text.len() <= max {
+        return false;
+    }
+    let (mut n_values, mut is_string, mut is_escaped) = (0_usize, false, false);
+    for byte in text {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_string => is_escaped = true,
+            b'"' => is_string = !is_string,
+            b'[' | b'{' | b',' if !is_string => {
+                n_values += 1;
+                if n_values > max {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    //! Values are counted, and what looks like them in text is not.
+
+    use super::*;
+
+    #[test]
+    fn one_more_than_may_be_is_too_many() {
+        let list = |n: usize| format!("[{}1]", "1,".repeat(n - 1));
+        for max in [CLIENT_VALUES, 10] {
+            assert!(!has_more_values(list(max).as_bytes(), max), "{max}");
+            assert!(has_more_values(list(max + 1).as_bytes(), max), "{max}");
+        }
+        assert!(!has_too_many_values(list(CLIENT_VALUES).as_bytes()));
+        assert!(has_too_many_values(list(CLIENT_VALUES + 1).as_bytes()));
+        let objects = format!("[{}]", r#"{"a":{}},"#.repeat(10));
+        assert!(
+            has_more_values(objects.as_bytes(), 30) && !has_more_values(objects.as_bytes(), 31)
+        );
+    }
+
+    #[test]
+    fn text_is_no_values_however_it_is_written() {
+        for text in [r#"",,,,[[[{{{""#, r#""\",,,,,,,,\\""#, r#"["\\\",,,,,,",",,,,"]"#] {
+            assert!(!has_more_values(text.as_bytes(), 2), "{text}");
+        }
+    }
+}
