@@ -38,8 +38,9 @@ pub struct ConnectionLimits {
 
 /// Lines that may wait for a peer that is slow to read.
 const OUTBOX_LINES: usize = 256;
-/// Bytes that may wait; a single larger line is let through alone.
-const OUTBOX_BYTES: usize = 4 << 20;
+/// Bytes that may wait, be it in the middle of being written. A larger line has a place of its
+/// own, of which there is one.
+const OUTBOX_BYTES: usize = 8 << 20;
 /// Batches that wait between the reader and its consumer; a batch may be one huge line.
 const INBOX_BATCHES: usize = 1;
 
@@ -108,6 +109,7 @@ pub struct Connection {
 struct Shared {
     outbox: mpsc::Sender<Line>,
     outbox_bytes: Arc<Semaphore>,
+    outbox_large: Arc<Semaphore>,
     calls: Mutex<Calls>,
     closing: CancellationToken,
     stalled: CancellationToken,
@@ -185,6 +187,7 @@ impl Connection {
         let shared = Arc::new(Shared {
             outbox,
             outbox_bytes: Arc::new(Semaphore::new(OUTBOX_BYTES)),
+            outbox_large: Arc::new(Semaphore::new(1)),
             calls: Mutex::default(),
             closing: closing.clone(),
             stalled: stalled.clone(),
@@ -202,7 +205,7 @@ impl Connection {
         let (sender, receiver) = oneshot::channel();
         let id = self.enlist(Waiter::Direct(sender))?;
         let mut given_up = GiveUp { connection: self, id: Some(id) };
-        self.send(&wire::request_line(&RpcId::number(id), method, params.as_str())).await?;
+        self.send(wire::request_line(&RpcId::number(id), method, params.as_str())).await?;
         let outcome = receiver.await.map_err(|_| CallError::Closed);
         given_up.id = None;
         Ok(outcome??)
@@ -234,15 +237,15 @@ impl Connection {
 
     /// As [`notify`](Self::notify), but waits for room: for a stream that must not be cut.
     pub async fn notify_in_turn(&self, method: &str, params: &Json) -> Result<(), CallError> {
-        self.send(&wire::notification_line(method, params.as_str())).await
+        self.send(wire::notification_line(method, params.as_str())).await
     }
 
     /// Answers a request of the peer. A second answer to the same request is not sent.
     pub async fn respond(&self, id: &RpcId, outcome: Outcome) -> Result<(), CallError> {
-        match self.response_line(id, outcome) {
-            Some(line) => self.send(&line).await,
-            None => Ok(()),
-        }
+        let Some(line) = self.response_line(id, outcome) else { return Ok(()) };
+        // A peer that does not read its answers has no more of them made than it may ask for.
+        let _unread = Unread::count(&self.shared);
+        self.send(line).await
     }
 
     /// As [`respond`](Self::respond), but never waits.
@@ -264,7 +267,7 @@ impl Connection {
     /// Reports a line that could not be read to the peer that sent it.
     pub async fn respond_to_bad(&self, error: &MessageError) -> Result<(), CallError> {
         let (id, error) = error.to_rpc();
-        self.send(&wire::error_line(&id, &error)).await
+        self.send(wire::error_line(&id, &error)).await
     }
 
     /// Until the peer has taken what is queued, or the connection closes.
@@ -295,15 +298,13 @@ impl Connection {
         self.calls().is_closed
     }
 
-    async fn send(&self, line: &str) -> Result<(), CallError> {
-        // A line larger than the whole allowance takes all of it and goes alone.
-        let n_permits = u32::try_from(line.len().min(OUTBOX_BYTES)).unwrap_or(u32::MAX);
+    async fn send(&self, line: String) -> Result<(), CallError> {
+        let (places, n_places) = self.shared.places(&line);
         let permit = tokio::select! {
-            permit = self.shared.outbox_bytes.clone().acquire_many_owned(n_permits) => permit,
+            permit = places.acquire_many_owned(n_places) => permit,
             () = self.shared.closing.cancelled() => return Err(CallError::Closed),
         };
-        let permit = permit.map_err(|_| CallError::Closed)?;
-        let line = Line { bytes: Bytes::copy_from_slice(line.as_bytes()), _permit: permit };
+        let line = Line { bytes: line.into(), _permit: permit.map_err(|_| CallError::Closed)? };
         tokio::select! {
             sent = self.shared.outbox.send(line) => sent.map_err(|_| CallError::Closed),
             () = self.shared.closing.cancelled() => Err(CallError::Closed),
@@ -331,9 +332,17 @@ impl Connection {
 }
 
 impl Shared {
+    /// Where a line waits, and how much of that it takes.
+    fn places(&self, line: &str) -> (Arc<Semaphore>, u32) {
+        match u32::try_from(line.len()) {
+            Ok(n_bytes) if line.len() <= OUTBOX_BYTES => (self.outbox_bytes.clone(), n_bytes),
+            _ => (self.outbox_large.clone(), 1),
+        }
+    }
+
     fn try_send(&self, line: String) -> Result<(), CallError> {
-        let n_permits = u32::try_from(line.len().min(OUTBOX_BYTES)).unwrap_or(u32::MAX);
-        let permit = self.outbox_bytes.clone().try_acquire_many_owned(n_permits);
+        let (places, n_places) = self.places(&line);
+        let permit = places.try_acquire_many_owned(n_places);
         let line = Line { bytes: line.into(), _permit: permit.map_err(|_| CallError::Full)? };
         self.outbox.try_send(line).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => CallError::Full,
@@ -344,6 +353,22 @@ impl Shared {
     fn calls(&self) -> std::sync::MutexGuard<'_, Calls> {
         // Nothing that can panic runs under the lock, so a poisoned one is still sound.
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts an answer that waits for room in the outbox.
+struct Unread<'a>(&'a Shared);
+
+impl<'a> Unread<'a> {
+    fn count(shared: &'a Shared) -> Self {
+        shared.calls().open.n_unread += 1;
+        Self(shared)
+    }
+}
+
+impl Drop for Unread<'_> {
+    fn drop(&mut self) {
+        self.0.calls().open.n_unread -= 1;
     }
 }
 

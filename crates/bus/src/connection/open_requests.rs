@@ -16,13 +16,15 @@ const MAX_OPEN_BYTES: usize = 32 << 20;
 pub(super) struct OpenRequests {
     by_id: HashMap<RpcId, usize>,
     n_bytes: usize,
+    /// Answers that the peer does not take. It may ask again under their ids, once it has them.
+    pub(super) n_unread: usize,
 }
 
 impl OpenRequests {
     /// Notes one. A second request under an id that is still open could not be answered
     /// unambiguously.
     pub(super) fn add(&mut self, id: RpcId, n_bytes: usize) -> Result<(), &'static str> {
-        let is_full = self.by_id.len() >= MAX_OPEN_REQUESTS
+        let is_full = self.by_id.len() + self.n_unread >= MAX_OPEN_REQUESTS
             || self.n_bytes > 0 && self.n_bytes + n_bytes > MAX_OPEN_BYTES;
         match self.by_id.entry(id) {
             Entry::Occupied(_) => Err("a request with this id is still open"),
@@ -64,5 +66,10 @@ mod tests {
             open.add(id(n), 1).unwrap();
         }
         open.add(id(0), 1).unwrap_err();
+        assert!(open.remove(&id(3)));
+        open.n_unread = 1;
+        open.add(id(0), 1).unwrap_err();
+        open.n_unread = 0;
+        open.add(id(0), 1).unwrap();
     }
 }

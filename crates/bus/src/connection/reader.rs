@@ -120,7 +120,7 @@ fn beginning(line: &[u8]) -> String {
 /// Notes that the peer waits for an answer, or refuses to.
 fn open_request(message: Message, shared: &Shared) -> Option<Incoming> {
     let id = message.id();
-    let opened = shared.calls().open.add(id.clone(), message.body().len());
+    let opened = shared.calls().open.add(id.clone(), message.line().len());
     match opened {
         Ok(()) => Some(Incoming::Request(message)),
         Err(refusal) => {

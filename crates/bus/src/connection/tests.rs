@@ -149,6 +149,55 @@ async fn a_peer_that_was_stopped_is_waited_for_and_nothing_is_lost() {
 }
 
 #[tokio::test]
+async fn what_a_peer_does_not_read_is_bounded_while_it_is_being_written() {
+    let (connection, _inbox, mut peer, _peer_out) = connect(1 << 16);
+    connection.set_patient(true);
+    let part = Json::of(&"x".repeat(OUTBOX_BYTES / 8));
+    let large = Json::of(&"x".repeat(2 * OUTBOX_BYTES));
+
+    let mut n_parts = 0;
+    while connection.notify("m", &part).is_ok() {
+        n_parts += 1;
+        tokio::task::yield_now().await;
+    }
+    assert!(n_parts < 8, "{n_parts}");
+    connection.notify("large", &large).unwrap();
+    tokio::task::yield_now().await;
+    assert!(matches!(connection.notify("m", &large), Err(CallError::Full)));
+
+    for _ in 0..n_parts {
+        assert!(peer.next_line().await.unwrap().unwrap().contains("\"m\""));
+    }
+    assert!(peer.next_line().await.unwrap().unwrap().contains("\"large\""));
+    connection.notify_in_turn("m", &large).await.unwrap();
+    assert!(peer.next_line().await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn answers_that_the_peer_does_not_take_count_as_open_requests() {
+    let (connection, mut inbox, mut peer, mut peer_out) = connect(1 << 16);
+    connection.set_patient(true);
+    let large = Json::of(&"x".repeat(2 * OUTBOX_BYTES));
+    let mut answering = Vec::new();
+    for n in 0..3 {
+        peer_out.write_all(format!("{{\"id\":{n},\"method\":\"m\"}}\n").as_bytes()).await.unwrap();
+        let Incoming::Request(request) = one(&mut inbox).await else { panic!() };
+        let (connection, large) = (connection.clone(), large.clone());
+        answering.push(tokio::spawn(async move {
+            connection.respond(&request.id(), Ok(large)).await.unwrap();
+        }));
+    }
+    while connection.calls().open.n_unread < 2 {
+        tokio::task::yield_now().await;
+    }
+    for answer in answering {
+        peer.next_line().await.unwrap();
+        answer.await.unwrap();
+    }
+    assert_eq!(connection.calls().open.n_unread, 0);
+}
+
+#[tokio::test]
 async fn a_peer_that_is_gone_answers_nothing() {
     let (connection, mut inbox, mut peer, peer_out) = connect(1 << 16);
     let asking = connection.clone();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -33,7 +33,7 @@ pub(super) async fn run<W: AsyncWrite + Unpin>(
 ) {
     let mut batch = Vec::with_capacity(BATCH_LINES);
     // Outlives an interrupted write, so that a line is never cut in two.
-    let mut bytes = BytesMut::new();
+    let mut bytes = Bytes::new();
     loop {
         let n_lines = tokio::select! {
             biased;
@@ -43,10 +43,11 @@ pub(super) async fn run<W: AsyncWrite + Unpin>(
         if n_lines == 0 {
             break;
         }
-        join(&mut batch, &mut bytes);
+        bytes = joined(&batch);
         tokio::select! {
             written = write_all(&mut writer, &mut bytes, &stall) => match written {
-                Written::All => {}
+                // Now there is room for others.
+                Written::All => batch.clear(),
                 Written::Stalled => {
                     stalled.cancel();
                     break;
@@ -59,22 +60,29 @@ pub(super) async fn run<W: AsyncWrite + Unpin>(
     // Senders that wait for room are told at once; what is queued gets one last chance.
     closing.cancel();
     lines.close();
+    batch.clear();
     while let Ok(line) = lines.try_recv() {
         batch.push(line);
     }
-    join(&mut batch, &mut bytes);
     if !stalled.is_cancelled() {
         let last = Stall { after: FLUSH_ON_CLOSE, patience: Arc::default() };
-        write_all(&mut writer, &mut bytes, &last).await;
+        if let Written::All = write_all(&mut writer, &mut bytes, &last).await {
+            write_all(&mut writer, &mut joined(&batch), &last).await;
+        }
     }
     let _ = tokio::time::timeout(FLUSH_ON_CLOSE, writer.shutdown()).await;
 }
 
-fn join(batch: &mut Vec<Line>, bytes: &mut BytesMut) {
-    bytes.reserve(batch.iter().map(|line| line.bytes.len()).sum());
-    for line in batch.drain(..) {
+/// A single line, which may be large, is not copied.
+fn joined(batch: &[Line]) -> Bytes {
+    if let [line] = batch {
+        return line.bytes.clone();
+    }
+    let mut bytes = BytesMut::with_capacity(batch.iter().map(|line| line.bytes.len()).sum());
+    for line in batch {
         bytes.extend_from_slice(&line.bytes);
     }
+    bytes.freeze()
 }
 
 enum Written {
@@ -87,7 +95,7 @@ enum Written {
 
 async fn write_all<W: AsyncWrite + Unpin>(
     writer: &mut W,
-    bytes: &mut BytesMut,
+    bytes: &mut Bytes,
     stall: &Stall,
 ) -> Written {
     loop {

@@ -46,6 +46,11 @@ pub struct Question {
     pub has_more_than_command: bool,
 }
 
+/// Options that are offered, and what they may hold: nobody could choose among more. Where there
+/// are more there is none, as what is left out might have the id of another.
+const MAX_OPTIONS: usize = 100;
+const MAX_OPTION_BYTES: usize = 64 << 10;
+
 const READING_KINDS: [&str; 3] = ["read", "search", "think"];
 
 #[derive(Deserialize, Default)]
@@ -94,7 +99,7 @@ impl Question {
             command,
             is_run,
             lines,
-            options: params.options.iter().filter_map(read_option).collect(),
+            options: read_options(&params.options),
             is_for_a_person,
             roots: roots.to_vec(),
             is_forbidden: false,
@@ -115,6 +120,12 @@ impl Question {
         };
         self.is_forbidden = self.paths.iter().any(is_touched);
         self
+    }
+
+    /// What an answer needs to know of it, after it has been judged.
+    #[must_use]
+    pub(crate) fn options_alone(self) -> Self {
+        Self { options: self.options, ..Self::default() }
     }
 
     /// More than one way to say yes: a question to the user, not a grant.
@@ -170,6 +181,17 @@ fn pattern_reaches(pattern: &Path, own: &Path, takes_along: bool) -> bool {
         }
     }
     takes_along || names.next().is_none()
+}
+
+fn read_options(options: &[Value]) -> Vec<PermissionOption> {
+    if options.len() > MAX_OPTIONS {
+        return Vec::new();
+    }
+    let options: Vec<_> = options.iter().filter_map(read_option).collect();
+    let n_bytes =
+        |option: &PermissionOption| option.id.len() + option.name.len() + option.kind.len();
+    let is_short = options.iter().map(n_bytes).sum::<usize>() <= MAX_OPTION_BYTES;
+    if is_short { options } else { Vec::new() }
 }
 
 fn read_option(option: &Value) -> Option<PermissionOption> {

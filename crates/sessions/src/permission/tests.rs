@@ -355,3 +355,21 @@ fn relative_patterns_are_below_the_directories_of_the_session_that_asks() {
     }
     assert!(!asked("/elsewhere/.env", "/srv/one"));
 }
+
+#[test]
+fn where_too_many_options_are_offered_none_is_chosen() {
+    let asked = |options: &Value| {
+        let params = json!({"sessionId": "s", "toolCall": {"kind": "read"}, "options": options});
+        Question::read(&params.to_string(), None, "claude", &[])
+    };
+    let named = |n: usize| json!({"optionId": n.to_string(), "name": "Yes", "kind": "allow_once"});
+    let many = |n: usize| Value::Array((0..n).map(named).collect());
+    assert_eq!(asked(&many(100)).options.len(), 100);
+    let long = json!([{"optionId": "x".repeat(1 << 20), "name": "Yes", "kind": "allow_once"}]);
+    for options in [many(101), long] {
+        let question = asked(&options);
+        assert!(question.options.is_empty());
+        assert!(PermissionOutcome::allow_once(&question).is_none());
+        assert!(matches!(PermissionOutcome::reject(&question), PermissionOutcome::Cancelled));
+    }
+}

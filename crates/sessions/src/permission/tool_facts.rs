@@ -42,6 +42,13 @@ const BASE_MEMBERS: [&str; 7] =
 /// Members with several paths.
 const LIST_MEMBERS: [&str; 4] = ["files", "paths", "file_paths", "filePaths"];
 
+/// Paths of one call that are looked at, and what they may hold: an agent that names more is not
+/// allowed the call.
+const MAX_PATHS: usize = 1024;
+const MAX_PATH_BYTES: usize = 1 << 20;
+/// What a path takes beside its text.
+const TEXT_OVERHEAD: usize = 48;
+
 /// Calls of one turn that are remembered, and what they hold in all.
 const MAX_CALLS: usize = 512;
 const MAX_BYTES: usize = 4 << 20;
@@ -96,12 +103,15 @@ impl ToolFacts {
         self.is_cut |= named.is_cut;
         let bases: Vec<&str> =
             BASE_MEMBERS.iter().filter_map(|member| input[*member].as_str()).collect();
+        let bases: Vec<String> = bases.into_iter().map(named::expanded).collect();
         for path in told.into_iter().chain(named.paths.iter().map(String::as_str)) {
             let path = named::expanded(path);
-            for base in &bases {
-                self.note(named::expanded(base) + "/" + &path, path.starts_with('/'));
+            let bases = bases.iter().filter(|_| !path.starts_with('/'));
+            let based = bases.map(|base| format!("{base}/{path}"));
+            if !based.chain([path.clone()]).all(|path| self.note(path)) {
+                self.is_cut = true;
+                break;
             }
-            self.note(path, false);
         }
         self.learn_command(input);
     }
@@ -123,16 +133,24 @@ impl ToolFacts {
         self.directories.extend(new(command::directories(input), &self.directories));
     }
 
-    fn note(&mut self, path: String, is_other: bool) {
-        if !is_other && !self.paths.contains(&path) {
+    /// Whether there was room for it.
+    fn note(&mut self, path: String) -> bool {
+        if self.paths.contains(&path) {
+            return true;
+        }
+        let n_bytes: usize = self.paths.iter().map(String::len).sum();
+        let has_room = self.paths.len() < MAX_PATHS && n_bytes + path.len() <= MAX_PATH_BYTES;
+        if has_room {
             self.paths.push(path);
         }
+        has_room
     }
 
     fn n_bytes(&self) -> usize {
         let lists = [&self.paths, &self.lines, &self.directories];
-        let listed: usize = lists.into_iter().flatten().map(String::len).sum();
-        self.title.len() + self.kind.len() + listed + self.command.as_ref().map_or(0, String::len)
+        let listed = lists.into_iter().flatten().map(|text| text.len() + TEXT_OVERHEAD);
+        let command = self.command.as_ref().map_or(0, String::len);
+        self.title.len() + self.kind.len() + listed.sum::<usize>() + command
     }
 }
 
@@ -186,6 +204,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_call_that_names_too_many_paths_is_cut() {
+        let places = |n: usize| (0..n).map(|n| json!({ "path": format!("/{n}") })).collect();
+        let facts_of = |call: Value| {
+            let mut facts = ToolFacts::default();
+            facts.learn(&call);
+            (facts.is_cut, facts.paths.len())
+        };
+        let locations = |n: usize| json!({ "locations": Value::Array(places(n)) });
+        assert_eq!(facts_of(locations(MAX_PATHS)), (false, MAX_PATHS));
+        assert_eq!(facts_of(locations(MAX_PATHS + 1)), (true, MAX_PATHS));
+        let same = json!({ "locations": vec![json!({ "path": "/a" }); 2 * MAX_PATHS] });
+        assert_eq!(facts_of(same), (false, 1));
+        // Each of them would be as long as what it is below.
+        let base = "x".repeat(MAX_PATH_BYTES / 2);
+        let below = json!({ "rawInput": { "cwd": base, "paths": ["a", "b", "c"] } });
+        assert_eq!(facts_of(below), (true, 2));
+    }
 
     #[test]
     fn many_large_calls_are_not_kept() {

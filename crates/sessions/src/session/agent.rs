@@ -189,6 +189,7 @@ impl Actor {
         let (services, connection) = (services.clone(), linkage.host.connection().clone());
         let turn = self.current_turn();
         task::spawn(async move {
+            let _place = services.place(message.method()).await;
             let outcome = services.serve(message.method(), message.body(), turn).await;
             let _ = connection.respond(&message.id(), outcome).await;
         });

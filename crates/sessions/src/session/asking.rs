@@ -49,6 +49,7 @@ impl Actor {
             }
             Asks::Elicitation => (Kind::ElicitationRequested, Brief::of_form(&params)),
         };
+        let asks = asks.judged();
         let drafts = vec![self.raw_draft(kind, Json::trusted(payload))];
         self.append(drafts, Changes::default()).await?;
         let asked_at = Instant::now();

@@ -101,6 +101,15 @@ impl Questions {
 }
 
 impl Asks {
+    /// Without what only whoever judged it wanted to know; it may wait for long.
+    pub(super) fn judged(self) -> Self {
+        match self {
+            Self::Permission(question) => Self::Permission(question.options_alone()),
+            Self::Limit(question) => Self::Limit(question.options_alone()),
+            Self::Elicitation => Self::Elicitation,
+        }
+    }
+
     fn settle(&self, answer: &Answer) -> Option<Settled> {
         match (self, answer) {
             (Self::Permission(_), Answer::Permission(None)) => {

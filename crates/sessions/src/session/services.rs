@@ -1,4 +1,7 @@
 //! Files and terminals that Switchyard serves to the agent itself.
+//!
+//! Always true: of what may be large, only a few are in work, and their places are taken until
+//! the answers are on their way. An agent that asks and does not read fills no memory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,14 +10,20 @@ use super::judge::Judge;
 use roots::{Forbidden, Place, Roots};
 use serde::Deserialize;
 use serde_json::json;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wire::{Json, RpcError, TurnId, codes};
 
 use crate::settings::{Settings, WorkerSetup};
 use crate::terminals::{Stopped, Telling, Terminals};
 
-/// Requests of one agent that are served at once. Waiting for a command counts too.
-const MAX_AT_ONCE: usize = 64;
+/// Requests that are served at once; others wait. What a command printed is six times as long in
+/// JSON when it is zeros.
+const MAX_AT_ONCE: usize = 4;
+/// Files that are read at once: they may be much larger.
+const MAX_READING: usize = 1;
+/// What a command may be told, its environment included: more than a process can be started with.
+const MAX_COMMAND_BYTES: usize = 4 << 20;
+const MAX_COMMAND_VALUES: usize = 20_000;
 
 #[derive(Debug)]
 pub(super) struct Services {
@@ -23,7 +32,14 @@ pub(super) struct Services {
     own_dir: Option<PathBuf>,
     terminals: Terminals,
     judge: Arc<Judge>,
-    slots: Arc<Semaphore>,
+    serving: Arc<Semaphore>,
+    reading: Arc<Semaphore>,
+}
+
+/// Held from before a request is served until its answer is in the outbox.
+#[derive(Debug)]
+pub(super) struct Served {
+    _place: OwnedSemaphorePermit,
 }
 
 #[derive(Deserialize)]
@@ -49,12 +65,25 @@ impl Services {
     ) -> Self {
         let terminals =
             Terminals::new(setup, settings.max_terminals, settings.terminal_output_bytes);
-        let slots = Arc::new(Semaphore::new(MAX_AT_ONCE));
-        Self { roots, own_dir, terminals, judge, slots }
+        let serving = Arc::new(Semaphore::new(MAX_AT_ONCE));
+        let reading = Arc::new(Semaphore::new(MAX_READING));
+        Self { roots, own_dir, terminals, judge, serving, reading }
     }
 
     pub(super) fn serves(method: &str) -> bool {
         method.starts_with("fs/") || method.starts_with("terminal/")
+    }
+
+    /// Waits for a place to serve a request in. None is needed for what waits for a command or
+    /// ends one: that holds nothing large, and must not wait for what does.
+    pub(super) async fn place(&self, method: &str) -> Option<Served> {
+        let places = match method {
+            "terminal/wait_for_exit" | "terminal/kill" | "terminal/release" => return None,
+            "fs/read_text_file" => &self.reading,
+            _ => &self.serving,
+        };
+        let place = places.clone().acquire_owned().await.ok();
+        place.map(|place| Served { _place: place })
     }
 
     /// Answers a request that the agent made in `turn`.
@@ -64,12 +93,12 @@ impl Services {
         params: &str,
         turn: Option<TurnId>,
     ) -> Result<Json, RpcError> {
-        let Ok(_slot) = self.slots.try_acquire() else {
-            return Err(RpcError::internal(format_args!("{MAX_AT_ONCE} requests are in work")));
-        };
         match method {
             "fs/read_text_file" => self.read(params).await,
             "fs/write_text_file" => self.write(params).await,
+            "terminal/create" if is_too_long(params) => {
+                Err(RpcError::invalid_params("the command is too long"))
+            }
             "terminal/create" => {
                 self.judge.request(method, params)?;
                 self.terminals.serve(method, params, &self.roots, turn).await
@@ -136,6 +165,11 @@ impl Services {
     }
 }
 
+fn is_too_long(command: &str) -> bool {
+    command.len() > MAX_COMMAND_BYTES
+        || wire::has_more_values(command.as_bytes(), MAX_COMMAND_VALUES)
+}
+
 async fn located(roots: &Arc<Roots>, path: String) -> Result<Place, RpcError> {
     let roots = roots.clone();
     off_the_runtime(move || roots.resolve_absolute(&path).map_err(explain)).await
@@ -193,6 +227,41 @@ mod tests {
             cgroups: false,
         };
         Services::new(roots, None, setup, &Settings::default(), Arc::new(judge))
+    }
+
+    #[tokio::test]
+    async fn a_place_is_taken_until_it_is_given_back_and_nobody_waits_for_it_to_end_something() {
+        let dir = tempfile::tempdir().unwrap();
+        let services = services(&dir.path().canonicalize().unwrap());
+        let left = || (services.reading.available_permits(), services.serving.available_permits());
+        let all = left();
+        let read = services.place("fs/read_text_file").await;
+        assert_eq!(left(), (0, MAX_AT_ONCE));
+        let mut served = Vec::new();
+        for method in ["terminal/output", "terminal/create", "fs/write_text_file", "fs/other"] {
+            served.push(services.place(method).await);
+        }
+        assert_eq!(left(), (0, 0));
+        for method in ["terminal/wait_for_exit", "terminal/kill", "terminal/release"] {
+            assert!(services.place(method).await.is_none(), "{method}");
+        }
+        drop((read, served));
+        assert_eq!(left(), all);
+    }
+
+    #[tokio::test]
+    async fn a_command_that_is_too_long_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let services = services(&dir.path().canonicalize().unwrap());
+        let long = "x".repeat(MAX_COMMAND_BYTES);
+        for create in [
+            json!({ "command": "true", "args": vec!["a"; MAX_COMMAND_VALUES] }),
+            json!({ "command": "true", "env": [{ "name": "A", "value": long }] }),
+        ] {
+            let refused = services.serve("terminal/create", &create.to_string(), None).await;
+            let refusal = refused.unwrap_err().to_string();
+            assert!(refusal.contains("the command is too long"), "{refusal}");
+        }
     }
 
     #[tokio::test]
