@@ -32,15 +32,17 @@ pub struct ConnectionLimits {
     pub max_line_bytes: usize,
     /// A message with more is not read: whoever waits for it is told so.
     pub max_values: usize,
+    /// Bytes that may wait for the peer, be it in the middle of being written. A larger line has a
+    /// place of its own, of which there is one.
+    pub outbox_bytes: usize,
     /// A peer that takes no byte for this long while we have something to say is stalled.
     pub write_stall: Duration,
 }
 
 /// Lines that may wait for a peer that is slow to read.
 const OUTBOX_LINES: usize = 256;
-/// Bytes that may wait, be it in the middle of being written. A larger line has a place of its
-/// own, of which there is one.
-const OUTBOX_BYTES: usize = 8 << 20;
+/// What is usual for [`ConnectionLimits::outbox_bytes`].
+pub const OUTBOX_BYTES: usize = 8 << 20;
 /// Batches that wait between the reader and its consumer; a batch may be one huge line.
 const INBOX_BATCHES: usize = 1;
 
@@ -110,6 +112,7 @@ struct Shared {
     outbox: mpsc::Sender<Line>,
     outbox_bytes: Arc<Semaphore>,
     outbox_large: Arc<Semaphore>,
+    max_outbox: usize,
     calls: Mutex<Calls>,
     closing: CancellationToken,
     stalled: CancellationToken,
@@ -186,8 +189,9 @@ impl Connection {
         let patience = Arc::<Patience>::default();
         let shared = Arc::new(Shared {
             outbox,
-            outbox_bytes: Arc::new(Semaphore::new(OUTBOX_BYTES)),
+            outbox_bytes: Arc::new(Semaphore::new(limits.outbox_bytes)),
             outbox_large: Arc::new(Semaphore::new(1)),
+            max_outbox: limits.outbox_bytes,
             calls: Mutex::default(),
             closing: closing.clone(),
             stalled: stalled.clone(),
@@ -272,9 +276,13 @@ impl Connection {
 
     /// Until the peer has taken what is queued, or the connection closes.
     pub async fn drained(&self) {
-        let all = u32::try_from(OUTBOX_BYTES).unwrap_or(u32::MAX);
+        let all = u32::try_from(self.shared.max_outbox).unwrap_or(u32::MAX);
+        let taken = async {
+            let _all = self.shared.outbox_bytes.acquire_many(all).await;
+            let _large = self.shared.outbox_large.acquire().await;
+        };
         tokio::select! {
-            _ = self.shared.outbox_bytes.acquire_many(all) => {}
+            () = taken => {}
             () = self.shared.closing.cancelled() => {}
         }
     }
@@ -335,7 +343,7 @@ impl Shared {
     /// Where a line waits, and how much of that it takes.
     fn places(&self, line: &str) -> (Arc<Semaphore>, u32) {
         match u32::try_from(line.len()) {
-            Ok(n_bytes) if line.len() <= OUTBOX_BYTES => (self.outbox_bytes.clone(), n_bytes),
+            Ok(n_bytes) if line.len() <= self.max_outbox => (self.outbox_bytes.clone(), n_bytes),
             _ => (self.outbox_large.clone(), 1),
         }
     }

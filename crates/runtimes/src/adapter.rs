@@ -82,6 +82,7 @@ where
     let limits = ConnectionLimits {
         max_line_bytes: runtime.max_line_bytes,
         max_values: wire::limits::WORKER_VALUES,
+        outbox_bytes: bus::connection::OUTBOX_BYTES,
         write_stall: WRITE_STALL,
     };
     let (connection, mut inbox) = Connection::open(reader, writer, &limits);

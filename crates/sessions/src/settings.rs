@@ -81,6 +81,7 @@ impl Settings {
         ConnectionLimits {
             max_line_bytes: self.worker_line_bytes,
             max_values: wire::limits::WORKER_VALUES,
+            outbox_bytes: bus::connection::OUTBOX_BYTES,
             write_stall: self.write_stall,
         }
     }
@@ -88,9 +89,12 @@ impl Settings {
     pub(crate) fn client_connection(&self) -> ConnectionLimits {
         /// An editor may be stopped in a debugger, or busy; the log does not mind waiting.
         const WRITE_STALL: Duration = Duration::from_secs(600);
+        /// There may be many that read nothing.
+        const OUTBOX: usize = 512 << 10;
         ConnectionLimits {
             max_line_bytes: self.client_line_bytes,
             max_values: wire::limits::CLIENT_VALUES,
+            outbox_bytes: OUTBOX,
             write_stall: WRITE_STALL,
         }
     }

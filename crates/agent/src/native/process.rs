@@ -30,6 +30,7 @@ use super::slash;
 const CONNECTION: ConnectionLimits = ConnectionLimits {
     max_line_bytes: 64 << 20,
     max_values: wire::limits::WORKER_VALUES,
+    outbox_bytes: bus::connection::OUTBOX_BYTES,
     write_stall: Duration::from_secs(60),
 };
 /// Time to end what sessions started, after the client has gone.

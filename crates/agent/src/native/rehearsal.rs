@@ -69,6 +69,7 @@ impl Rehearsal {
         let limits = ConnectionLimits {
             max_line_bytes: 1 << 20,
             max_values: wire::limits::WORKER_VALUES,
+            outbox_bytes: bus::connection::OUTBOX_BYTES,
             write_stall: PATIENCE,
         };
         let (connection, peer, inbox) = connected(&limits);

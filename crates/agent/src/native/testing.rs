@@ -201,6 +201,7 @@ fn connect(fake: &FakeClient, can: Abilities) -> Client {
     let limits = ConnectionLimits {
         max_line_bytes: 64 << 20,
         max_values: wire::limits::WORKER_VALUES,
+        outbox_bytes: bus::connection::OUTBOX_BYTES,
         write_stall: std::time::Duration::from_secs(60),
     };
     let (connection, their_connection, mut their_inbox) = connected(&limits);

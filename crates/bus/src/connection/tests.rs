@@ -7,6 +7,7 @@ use super::*;
 const LIMITS: ConnectionLimits = ConnectionLimits {
     max_line_bytes: 10_000,
     max_values: 1000,
+    outbox_bytes: OUTBOX_BYTES,
     write_stall: Duration::from_millis(50),
 };
 

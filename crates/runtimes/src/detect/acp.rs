@@ -44,6 +44,7 @@ pub(super) async fn ask(call: Call<'_>) -> Result<Offer, Trouble> {
     let limits = ConnectionLimits {
         max_line_bytes: MAX_LINE_BYTES,
         max_values: wire::limits::WORKER_VALUES,
+        outbox_bytes: bus::connection::OUTBOX_BYTES,
         write_stall: WRITE_STALL,
     };
     let (connection, inbox) = Connection::open(worker.stdout, stdin, &limits);

@@ -108,7 +108,7 @@ pub(crate) fn scene(cwd: &Path) -> Scene {
     drop(theirs);
     let (reader, writer) = tokio::io::split(ours);
     let limits =
-        ConnectionLimits { max_line_bytes: 1024, max_values: 1024, write_stall: PATIENCE };
+        ConnectionLimits { max_line_bytes: 1024, max_values: 1024, outbox_bytes: bus::connection::OUTBOX_BYTES, write_stall: PATIENCE };
     let (connection, _inbox) = Connection::open(reader, writer, &limits);
     Scene {
         session: Arc::new(SceneOfSession {
