@@ -51,7 +51,7 @@ pub use kernel::{
     PortSender, Setup, Token, WorkerPicture,
 };
 pub use launch::{Launch, SpawnError, StderrKind, StdinKind};
-pub use process_calls::give_large_memory_back;
+pub use process_calls::{give_free_memory_back, give_large_memory_back};
 pub use procs::{is_below_keeper, resident_bytes};
 pub use stderr::{StderrLine, StderrLines};
 pub use sweep::{Swept, SweptWorker, sweep};

@@ -45,6 +45,16 @@ pub fn give_large_memory_back() {
     }
 }
 
+/// Has the C library hand back what is free between blocks that are in use. Takes some
+/// milliseconds, for which others that allocate may have to wait.
+pub fn give_free_memory_back() {
+    // SAFETY: it takes a number, and may be called by any thread at any time.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0)
+    };
+}
+
 /// Blocks of this size are mapped one by one.
 #[cfg(target_env = "gnu")]
 const LARGE_BYTES: libc::c_int = 256 << 10;

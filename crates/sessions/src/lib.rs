@@ -13,6 +13,7 @@ pub mod front;
 pub mod host;
 pub mod link;
 mod listed;
+mod memory;
 pub mod news;
 pub mod observer;
 pub mod open;

@@ -11,10 +11,10 @@ use super::question::{Asks, permission};
 use super::services::Services;
 use super::{Client, ClientCall, params_for_client};
 use crate::host::{FromAgent, last_lines};
-use crate::mint;
 use crate::observer::ToolCall;
 use crate::permission::{PermissionOutcome, Question, ToolFacts, Verdict};
 use crate::trouble::Trouble;
+use crate::{memory, mint};
 use bus::connection::Outcome;
 
 /// Lines that are no messages are told one by one up to here, in each turn.
@@ -36,6 +36,9 @@ impl Actor {
         }
         tracing::trace!(session = %self.id, n_messages = batch.len(), "heard from the agent");
         self.still_at_work();
+        if memory::is_large(&batch) {
+            memory::give_back_soon();
+        }
         let (at, turn) = (mint::now(), self.current_turn());
         let mut drafts = Vec::with_capacity(batch.len());
         let mut changes = Changes::default();

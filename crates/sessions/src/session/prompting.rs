@@ -10,11 +10,11 @@ use super::actor::{Actor, Halt, LinkState};
 use super::turns::NotQueued;
 use super::{NewPrompt, Received, SessionError};
 use crate::details::{LastEnd, prompt_text};
-use crate::mint;
 use crate::observer::{Prompted, TurnWatch, Watched};
 use crate::permission::Decider;
 use crate::trouble::Trouble;
 use crate::yard::draft;
+use crate::{memory, mint};
 
 /// A prompt is made safe against a power cut a moment after it was sent: the disk would
 /// otherwise be busy with it just when the first words of the answer are to be logged.
@@ -190,6 +190,7 @@ impl Actor {
         turn: TurnId,
         payload: &impl serde::Serialize,
     ) -> Result<(), Halt> {
+        memory::give_back_soon();
         self.unpause().await?;
         self.cancel_questions().await?;
         self.count_time();

@@ -100,10 +100,18 @@ async fn attack(way: &str, count: usize, bytes: usize) -> (Api, String) {
     api.prompt(&id, "go").await;
     let ended = api.until_idle(&id).await;
     assert_eq!(ended["lastTurn"]["stopReason"], "end_turn", "{way}: {ended:#}");
-    let now = proc::memory(api.daemon.pid()).unwrap();
-    let added = now.resident_kib.saturating_sub(idle);
-    assert!(added < MAX_ADDED_KIB, "{way}: {added} KiB added; the most was {}", now.peak_kib);
-    (api, id)
+    // What is free is handed back a moment later.
+    let deadline = std::time::Instant::now() + soak::PATIENCE;
+    loop {
+        let now = proc::memory(api.daemon.pid()).unwrap();
+        let added = now.resident_kib.saturating_sub(idle);
+        if added < MAX_ADDED_KIB {
+            return (api, id);
+        }
+        let is_late = std::time::Instant::now() >= deadline;
+        assert!(!is_late, "{way}: {added} KiB added; the most was {}", now.peak_kib);
+        testkit::process::pause_between_polls().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -141,8 +149,9 @@ async fn small_attack(way: &str, count: usize, bytes: usize) -> (Api, String) {
 async fn a_message_of_too_many_values_is_refused_and_the_session_goes_on() {
     for (way, n_values) in [("places", 1_000_000), ("inputs", 3_000_000), ("settings", 150_000)] {
         let (api, id) = small_attack(way, 1, n_values).await;
-        let events = api.get(&format!("/v1/sessions/{id}/events")).await.is(200).body.to_string();
-        assert!(events.contains("there are too many values in it"), "{way}");
+        let events = api.events(&id).await;
+        let told = serde_json::Value::Array(events).to_string();
+        assert!(told.contains("there are too many values in it"), "{way}");
     }
     for (way, n_values) in [("ask_places", 2_000_000), ("ask_words", 8_000_000)] {
         small_attack(way, 1, n_values).await;

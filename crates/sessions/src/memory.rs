@@ -1,0 +1,53 @@
+//! Hands memory back to the system after something large, or many small things, passed through.
+//!
+//! A message of many values leaves holes between what stays, and the C library keeps them: a
+//! daemon that holds nothing any more would look as if it did.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::host::FromAgent;
+
+/// What an agent says at once that is worth looking for memory afterwards.
+const LARGE_BYTES: usize = 1 << 20;
+/// Others have then done with it too, and what comes in a row is dealt with once.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// There is one heap in a process.
+static IS_UNDER_WAY: AtomicBool = AtomicBool::new(false);
+
+/// Also when the task is dropped with its runtime.
+struct UnderWay;
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        IS_UNDER_WAY.store(false, Ordering::Relaxed);
+    }
+}
+
+pub(crate) fn is_large(batch: &[FromAgent]) -> bool {
+    batch.iter().map(n_bytes).sum::<usize>() >= LARGE_BYTES
+}
+
+pub(crate) fn give_back_soon() {
+    if IS_UNDER_WAY.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let under_way = UnderWay;
+    task::spawn(async move {
+        tokio::time::sleep(PAUSE).await;
+        drop(under_way);
+        let _ = tokio::task::spawn_blocking(bus::give_free_memory_back).await;
+    });
+}
+
+fn n_bytes(message: &FromAgent) -> usize {
+    match message {
+        FromAgent::Update { payload, .. } => payload.as_str().len(),
+        FromAgent::Request(message) | FromAgent::Notification(message) => message.line().len(),
+        FromAgent::Answer { outcome, .. } => {
+            outcome.as_ref().map_or(0, |answer| answer.as_str().len())
+        }
+        FromAgent::Stderr(_) | FromAgent::Garbage(_) => 0,
+    }
+}
