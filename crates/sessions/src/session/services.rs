@@ -21,6 +21,8 @@ use crate::terminals::{Stopped, Telling, Terminals};
 const MAX_AT_ONCE: usize = 4;
 /// Files that are read at once: they may be much larger.
 const MAX_READING: usize = 1;
+/// Of a text, as it is in JSON. A larger file can be read in parts.
+const MAX_ANSWER_BYTES: usize = 16 << 20;
 /// What a command may be told, its environment included: more than a process can be started with.
 const MAX_COMMAND_BYTES: usize = 4 << 20;
 const MAX_COMMAND_VALUES: usize = 20_000;
@@ -149,7 +151,15 @@ impl Services {
             };
         let place = located(&roots, path).await?;
         self.judge.reading(place.real())?;
-        let read = move || roots.read_text(&place, line, limit).map_err(explain);
+        let read = move || {
+            let text = roots.read_text(&place, line, limit).map_err(explain)?;
+            match json_bytes(&text) {
+                0..=MAX_ANSWER_BYTES => Ok(text),
+                _ => Err(RpcError::invalid_params(format_args!(
+                    "more than {MAX_ANSWER_BYTES} bytes; hint: read a part, with `line` and `limit`"
+                ))),
+            }
+        };
         Ok(Json::of(&json!({ "content": off_the_runtime(read).await? })))
     }
 
@@ -163,6 +173,16 @@ impl Services {
         off_the_runtime(write).await?;
         Ok(Json::trusted("{}"))
     }
+}
+
+/// How long a text is in JSON at most.
+fn json_bytes(text: &str) -> usize {
+    let n_bytes = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
+        0..=0x1f => 6,
+        _ => 1,
+    };
+    text.bytes().map(n_bytes).sum()
 }
 
 fn is_too_long(command: &str) -> bool {
@@ -247,6 +267,29 @@ mod tests {
         }
         drop((read, served));
         assert_eq!(left(), all);
+    }
+
+    #[tokio::test]
+    async fn a_text_is_read_as_far_as_it_fits_into_an_answer() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap().join("text");
+        let services = services(path.parent().unwrap());
+        let read = async |text: &str, limit: Option<u64>| {
+            std::fs::write(&path, text).unwrap();
+            let params = json!({ "path": path, "line": limit, "limit": limit }).to_string();
+            services.serve("fs/read_text_file", &params, None).await
+        };
+        let fits = "x".repeat(MAX_ANSWER_BYTES);
+        assert!(read(&fits, None).await.is_ok());
+        let zeros = "\0".repeat(MAX_ANSWER_BYTES / 6 + 1);
+        for text in [fits.clone() + "x", zeros] {
+            let refusal = read(&text, None).await.unwrap_err().to_string();
+            assert!(refusal.contains("read a part"), "{refusal}");
+            assert!(read(&format!("short\n{text}"), Some(1)).await.is_ok());
+        }
+        for text in ["\"\\\n\r\t", "\u{1}\u{1f}", "\u{e9}\u{2028}a/"] {
+            assert_eq!(json_bytes(text) + 2, Json::of(&text).as_str().len(), "{text:?}");
+        }
     }
 
     #[tokio::test]
