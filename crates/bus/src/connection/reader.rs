@@ -65,9 +65,10 @@ fn read_line(
             return batch.push(Incoming::BadLine(error));
         }
     };
-    let parsed = match wire::has_more_values(&line, max_values) {
-        true => Err(MessageError::TooManyValues),
-        false => Message::parse(line.clone()),
+    // A message is a slice of its line; nothing of its body has been read so far.
+    let parsed = match Message::parse(line.clone()) {
+        Ok(_) if wire::has_more_values(&line, max_values) => Err(MessageError::TooManyValues),
+        parsed => parsed,
     };
     let message = match parsed {
         Ok(message) => message,
