@@ -352,12 +352,11 @@ fn what_still_waits_of_a_revoked_token_is_not_done() {
     let token = String::from_utf8(run(&["token", "add", "phone"]).stdout).unwrap();
     let mut client = line_client(&yard, token.trim());
     let params = json!({ "cwd": yard.work(), "mcpServers": [] });
-    let mut lines = String::new();
-    for id in 0..100 {
-        let line = json!({ "jsonrpc": "2.0", "id": id, "method": "session/new", "params": params });
-        lines.push_str(&format!("{line}\n"));
-    }
-    client.send_bytes(lines.as_bytes());
+    let line = |id| {
+        let new = json!({ "jsonrpc": "2.0", "id": id, "method": "session/new", "params": params });
+        format!("{new}\n")
+    };
+    client.send_bytes((0..100).map(line).collect::<String>().as_bytes());
     assert!(run(&["token", "revoke", "phone"]).status.success());
     client.rest();
     let listed = run(&["sessions", "list", "--json", "--limit", "200"]).stdout;

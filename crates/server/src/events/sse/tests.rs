@@ -8,8 +8,6 @@ use crate::events::desk_of_one::{One, PACE};
 
 type Chunks = axum::body::BodyDataStream;
 
-/// More than readers may have waiting for them together.
-
 /// More than one page, so that there is always a next chunk.
 async fn flood(one: &One) {
     let draft = Draft {
