@@ -10,10 +10,13 @@ use crate::host::FromAgent;
 
 /// What an agent says at once that is worth looking for memory afterwards.
 const LARGE_BYTES: usize = 1 << 20;
-/// Others have then done with it too, and what comes in a row is dealt with once.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Then most of it is done with, and what comes in a row is dealt with once.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// And then also what took its time.
+const SECOND_PAUSE: Duration = Duration::from_secs(10);
 
-/// There is one heap in a process.
+/// Something has passed since somebody last began to look. There is one heap in a process.
+static IS_WANTED: AtomicBool = AtomicBool::new(false);
 static IS_UNDER_WAY: AtomicBool = AtomicBool::new(false);
 
 /// Also when the task is dropped with its runtime.
@@ -30,14 +33,19 @@ pub(crate) fn is_large(batch: &[FromAgent]) -> bool {
 }
 
 pub(crate) fn give_back_soon() {
+    IS_WANTED.store(true, Ordering::Relaxed);
     if IS_UNDER_WAY.swap(true, Ordering::Relaxed) {
         return;
     }
     let under_way = UnderWay;
     task::spawn(async move {
-        tokio::time::sleep(PAUSE).await;
+        while IS_WANTED.swap(false, Ordering::Relaxed) {
+            for pause in [FIRST_PAUSE, SECOND_PAUSE] {
+                tokio::time::sleep(pause).await;
+                let _ = tokio::task::spawn_blocking(bus::give_free_memory_back).await;
+            }
+        }
         drop(under_way);
-        let _ = tokio::task::spawn_blocking(bus::give_free_memory_back).await;
     });
 }
 

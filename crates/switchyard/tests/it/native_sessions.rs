@@ -134,7 +134,9 @@ async fn a_process_that_is_killed_in_mid_turn_loses_nothing_and_says_what_was_in
         assert_eq!(turn.text(), "I see");
         let chat = stage.model.last_chat();
         assert_eq!(chat.roles(), ["system", "user", "assistant", "tool", "user"], "{way:?}");
-        assert!(chat.tool_results()[0].contains("interrupted"), "{:?}", chat.tool_results());
+        // Its keeper may end the command before it ends the agent, which then says so.
+        let result = chat.tool_results()[0].clone();
+        assert!(result.contains("interrupted") || result.contains("Killed by"), "{result}");
         judge(client).await;
     }
 }
