@@ -55,6 +55,7 @@ fn workspace_in(dir: tempfile::TempDir, sandbox: &Sandbox) -> Rehearsal {
 }
 
 async fn run_line(stage: &Rehearsal, line: &str) -> Finished {
+    let _none_ends = services::SERVICES.read().await;
     let order =
         Order { line: line.into(), cwd: stage.cwd().to_path_buf(), timeout: soak::PATIENCE };
     run(&stage.scene, order).await.unwrap()
@@ -224,65 +225,6 @@ async fn there_is_no_network_unless_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn landlock_closes_every_kind_of_socket_and_services_behind_files() {
-    let place = tempfile::tempdir().unwrap();
-    let socket = place.path().join("service");
-    let _service = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    for (name, sandbox) in enforcers(HELD).await.into_iter().filter(|(name, _)| *name == "Landlock")
-    {
-        let stage = workspace(&sandbox);
-        let script = format!(
-            "import socket\n\
-             for family in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, socket.AF_PACKET):\n\
-             \x20   for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW):\n\
-             \x20       try:\n\
-             \x20           socket.socket(family, kind); print('open', family, kind)\n\
-             \x20       except PermissionError: pass\n\
-             socket.socketpair(socket.AF_UNIX)\n\
-             try:\n\
-             \x20   socket.socket(socket.AF_UNIX).connect('{}'); print('service')\n\
-             except PermissionError: pass\n\
-             print('end')\n",
-            socket.display()
-        );
-        std::fs::write(stage.cwd().join("src/try.py"), script).unwrap();
-        let finished = run_line(&stage, "python3 src/try.py").await;
-        if finished.end == End::Code(127) {
-            println!("SKIPPED: no python3");
-            continue;
-        }
-        assert_eq!(finished.text, "end\n", "{name}");
-    }
-}
-
-#[tokio::test]
-async fn with_a_network_services_behind_files_are_still_out_of_reach() {
-    let place = tempfile::tempdir().unwrap();
-    let socket = place.path().join("service");
-    let _service = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    for (name, sandbox) in enforcers(Mode::Workspace { network: true }).await {
-        let stage = workspace(&sandbox);
-        let script = format!(
-            "import socket\n\
-             socket.socketpair(socket.AF_UNIX)\n\
-             socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
-             try:\n\
-             \x20   socket.socket(socket.AF_UNIX).connect('{}'); print('service')\n\
-             except OSError: pass\n\
-             print('end')\n",
-            socket.display()
-        );
-        std::fs::write(stage.cwd().join("src/try.py"), script).unwrap();
-        let finished = run_line(&stage, "python3 src/try.py").await;
-        if finished.end == End::Code(127) {
-            println!("SKIPPED: no python3");
-            continue;
-        }
-        assert_eq!(finished.text, "end\n", "{name}");
-    }
-}
-
-#[tokio::test]
 async fn the_directory_that_a_model_chose_widens_nothing() {
     for (name, sandbox) in enforcers(HELD).await {
         let stage = workspace(&sandbox);
@@ -438,36 +380,6 @@ async fn git_works_beside_what_is_held_in() {
 }
 
 #[tokio::test]
-async fn services_behind_files_and_what_is_hidden_cannot_be_reached() {
-    let place = tempfile::tempdir_in("/var/tmp").unwrap();
-    let socket = place.path().join("service");
-    let _service = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    let hidden = tempfile::tempdir_in("/var/tmp").unwrap();
-    std::fs::write(hidden.path().join("token"), "secret").unwrap();
-    for (name, sandbox) in enforcers(HELD).await {
-        let hiding = Forbidden::new([hidden.path().to_owned()]);
-        let stage = workspace(&sandbox.hiding(&hiding));
-        let script = format!(
-            "import socket\n\
-             try:\n\
-             \x20   socket.socket(socket.AF_UNIX).connect('{}'); print('service')\n\
-             except OSError: print('closed')\n",
-            socket.display()
-        );
-        std::fs::write(stage.cwd().join("src/try.py"), script).unwrap();
-        let finished = run_line(&stage, "python3 src/try.py").await;
-        if finished.end == End::Code(127) {
-            println!("SKIPPED: no python3");
-            continue;
-        }
-        assert_eq!(finished.text, "closed\n", "{name}");
-        let line = format!("cat {}/token; ls {0}; grep -r secret {0}", hidden.path().display());
-        let finished = run_line(&stage, &line).await;
-        assert!(!finished.text.contains("secret\n"), "{name}: {}", finished.text);
-    }
-}
-
-#[tokio::test]
 async fn root_keeps_only_what_it_needs_for_files() {
     for (name, sandbox) in enforcers(HELD).await {
         let stage = workspace(&sandbox);
@@ -483,3 +395,4 @@ async fn root_keeps_only_what_it_needs_for_files() {
 }
 
 mod hidden;
+mod services;
