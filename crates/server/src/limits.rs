@@ -15,6 +15,9 @@ pub use patience::Patience;
 pub use quota::{ByteQuota, Reserved};
 pub use steady::Steady;
 
+/// Of the places of a listener one client may have a quarter, if others want some.
+pub(crate) const CLIENT_PART: usize = 4;
+
 /// When a client that was told that there is no room may ask again.
 pub(crate) const COME_BACK_SECONDS: u64 = 5;
 

@@ -7,7 +7,7 @@
 mod accept;
 mod bind;
 mod connection;
-mod crowd;
+mod open_connections;
 mod stream;
 mod unix;
 

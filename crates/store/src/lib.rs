@@ -24,7 +24,7 @@ pub use decisions::{Decision, DecisionFilter, DecisionPlace};
 pub use error::StoreError;
 pub use log::EventLog;
 pub use memory::MemoryLog;
-pub use read_budget::{ReadBudget, Reading, Taken};
+pub use read_budget::{ReadBudget, ReadPermit, Reading};
 pub use record::{
     Appended, Batch, Changes, Damage, Durability, Filter, NewSession, PageStart, Prune,
     SessionRecord, Usage,

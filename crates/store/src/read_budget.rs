@@ -33,13 +33,13 @@ struct Budget {
 
 /// What a reader has taken; given back when it is dropped.
 #[derive(Debug)]
-pub struct Taken(OwnedSemaphorePermit);
+pub struct ReadPermit(OwnedSemaphorePermit);
 
 /// Events, and what they take of the budget while they are in memory: nothing if they are small.
 #[derive(Debug)]
 pub struct Reading {
     pub events: Vec<Event>,
-    pub taken: Option<Taken>,
+    pub taken: Option<ReadPermit>,
 }
 
 impl Default for ReadBudget {
@@ -60,11 +60,11 @@ impl ReadBudget {
     ) -> Result<Reading, StoreError> {
         let events = log.read(session, after, limit).await?;
         let n_bytes = weight(&events);
-        if n_bytes <= SMALL_BYTES {
+        if !Self::is_large(n_bytes) {
             return Ok(Reading { events, taken: None });
         }
         if let Ok(permit) = self.0.free.clone().try_acquire_many_owned(cost(n_bytes)) {
-            return Ok(Reading { events, taken: Some(Taken(permit)) });
+            return Ok(Reading { events, taken: Some(ReadPermit(permit)) });
         }
         drop(events);
         let taken = Some(self.take(n_bytes).await);
@@ -77,12 +77,12 @@ impl ReadBudget {
     }
 
     /// Waits for its turn to have so much in memory; what is more than there is has all of it.
-    pub async fn take(&self, n_bytes: usize) -> Taken {
+    pub async fn take(&self, n_bytes: usize) -> ReadPermit {
         let _waiting = Waiting::new(&self.0.n_waiting);
         loop {
             // It is never closed.
             if let Ok(permit) = self.0.free.clone().acquire_many_owned(cost(n_bytes)).await {
-                return Taken(permit);
+                return ReadPermit(permit);
             }
         }
     }
@@ -92,13 +92,18 @@ impl ReadBudget {
         Arc::strong_count(&self.0) > 1
     }
 
+    /// Whether so much is counted.
+    pub fn is_large(n_bytes: usize) -> bool {
+        n_bytes > SMALL_BYTES
+    }
+
     /// Whether somebody waits for what others have.
     pub fn is_short(&self) -> bool {
         self.0.n_waiting.load(Ordering::Relaxed) > 0
     }
 }
 
-impl Taken {
+impl ReadPermit {
     /// Keeps what `n_bytes` need.
     pub fn shrink_to(&mut self, n_bytes: usize) {
         let needed = usize::try_from(cost(n_bytes)).unwrap_or(usize::MAX);

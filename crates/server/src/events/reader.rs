@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use store::{ReadBudget, SessionRecord, StoreError, Taken};
+use store::{ReadBudget, ReadPermit, SessionRecord, StoreError};
 use wire::{Event, Kind, Seq, SessionId};
 
 use super::cursor::{Place, Reason, Start};
@@ -36,7 +36,7 @@ pub(super) struct Reader {
     unheard: std::vec::IntoIter<Event>,
     budget: ReadBudget,
     /// What is in memory of it, and of the page that was last told.
-    taken: Option<Taken>,
+    taken: Option<ReadPermit>,
     /// There was nothing more to read.
     is_at_end: bool,
     /// A recovery up to here belongs to the epoch that the reader knows.

@@ -20,9 +20,6 @@ use crate::problem::Problem;
 /// Time for a last frame to be written to a client that takes nothing.
 pub(super) const GOODBYE: Duration = Duration::from_millis(250);
 
-/// Smaller ones are no reason to end a stream.
-const LARGE_PAGE: usize = 64 << 10;
-
 /// Where frames come from.
 #[derive(Debug)]
 pub(super) enum Source {
@@ -137,7 +134,7 @@ impl Stream {
     /// Whether this reader should not be waited for: it has a large page, and others of the same
     /// client wait for what it takes.
     pub(super) fn is_too_much(&self) -> bool {
-        self.n_held > LARGE_PAGE && self.budget.is_short()
+        ReadBudget::is_large(self.n_held) && self.budget.is_short()
     }
 
     /// The next frame is a warning.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use axum::http::StatusCode;
 
-use crate::limits::COME_BACK_SECONDS;
+use crate::limits::{CLIENT_PART, COME_BACK_SECONDS};
 use crate::principal::Principal;
 use crate::problem::Problem;
 
@@ -43,7 +43,7 @@ pub(crate) type Known = Mutex<Weak<Share>>;
 impl Shares {
     pub(super) fn new(max_connections: usize) -> Self {
         Self {
-            max_each: (max_connections / 4).max(LEAST_SHARE),
+            max_each: (max_connections / CLIENT_PART).max(LEAST_SHARE),
             max_all: max_connections - max_connections / 8,
             taken: Mutex::default(),
         }

@@ -1,7 +1,7 @@
 //! Who comes in: one connection after the other, as many at a time as there are places.
 //!
 //! HTTP and the line protocols take their connections from here, so the limits on them are
-//! the same everywhere. Where there is no place left, somebody makes way ([`Crowd`]), so that
+//! the same everywhere. Where there is no place left, somebody makes way ([`OpenConnections`]), so that
 //! nobody can keep out those who may come in.
 
 use std::io;
@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::bind::{Bound, Socket, UnixKind};
-use super::crowd::Crowd;
+use super::open_connections::OpenConnections;
 use super::stream::Stream;
 use crate::guard::{Activity, Arrival, Peer};
 use crate::limits::{HttpLimits, Steady};
@@ -46,7 +46,7 @@ pub struct Listener {
     bound: Bound,
     limits: HttpLimits,
     places: Arc<Semaphore>,
-    crowd: Crowd,
+    open: OpenConnections,
     /// Cancelled to cut everybody off.
     abort: CancellationToken,
     refusal: Option<&'static [u8]>,
@@ -74,8 +74,8 @@ enum Raw {
 impl Listener {
     pub fn new(bound: Bound, limits: HttpLimits) -> Self {
         let places = Arc::new(Semaphore::new(limits.max_connections.min(Semaphore::MAX_PERMITS)));
-        let crowd = Crowd::new(limits.max_connections);
-        Self { bound, limits, places, crowd, abort: CancellationToken::new(), refusal: None }
+        let open = OpenConnections::new(limits.max_connections);
+        Self { bound, limits, places, open, abort: CancellationToken::new(), refusal: None }
     }
 
     /// Tells those for whom there is no place so, in HTTP.
@@ -100,7 +100,7 @@ impl Listener {
                 Some(place) => {
                     let cut = self.abort.child_token();
                     let activity = Arc::<Activity>::default();
-                    self.crowd.add(cut.clone(), &activity);
+                    self.open.add(cut.clone(), &activity);
                     let (tls, limits) = (self.bound.tls.clone(), self.limits.clone());
                     return Connection { raw, peer, local, tls, place, cut, activity, limits };
                 }
@@ -118,7 +118,7 @@ impl Listener {
         if let Ok(place) = self.places.clone().try_acquire_owned() {
             return Some(place);
         }
-        self.crowd.next_to_go()?.cancel();
+        self.open.to_evict()?.cancel();
         let place = self.places.clone().acquire_owned();
         tokio::time::timeout(MAKES_WAY_WITHIN, place).await.ok()?.ok()
     }

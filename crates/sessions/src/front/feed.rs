@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use store::{EventLog, ReadBudget, Reading, Taken};
+use store::{EventLog, ReadBudget, ReadPermit, Reading};
 use tokio::task::AbortHandle;
 use wire::{CallId, Event, Json, Kind, RpcError, RpcId, Seq, TurnId};
 
@@ -302,7 +302,7 @@ impl Feed {
 }
 
 /// What is large counts until the client has taken it.
-pub(super) async fn until_sent(taken: Option<Taken>, client: &Connection) {
+pub(super) async fn until_sent(taken: Option<ReadPermit>, client: &Connection) {
     if taken.is_some() {
         client.drained().await;
     }

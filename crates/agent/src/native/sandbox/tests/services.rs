@@ -32,6 +32,17 @@ impl Service {
     }
 }
 
+/// What a script prints; none where there is nothing to run it.
+async fn python(stage: &Rehearsal, script: &str) -> Option<String> {
+    std::fs::write(stage.cwd().join("src/try.py"), script).unwrap();
+    let finished = run_line(stage, "python3 src/try.py").await;
+    if finished.end == End::Code(127) {
+        println!("SKIPPED: no python3");
+        return None;
+    }
+    Some(finished.text)
+}
+
 #[tokio::test]
 async fn landlock_closes_every_kind_of_socket_and_services_behind_files() {
     let service = Service::new();
@@ -52,13 +63,8 @@ async fn landlock_closes_every_kind_of_socket_and_services_behind_files() {
              print('end')\n",
             service.path().display()
         );
-        std::fs::write(stage.cwd().join("src/try.py"), script).unwrap();
-        let finished = run_line(&stage, "python3 src/try.py").await;
-        if finished.end == End::Code(127) {
-            println!("SKIPPED: no python3");
-            continue;
-        }
-        assert_eq!(finished.text, "end\n", "{name}");
+        let Some(said) = python(&stage, &script).await else { continue };
+        assert_eq!(said, "end\n", "{name}");
     }
     service.end().await;
 }
@@ -78,13 +84,8 @@ async fn with_a_network_services_behind_files_are_still_out_of_reach() {
              print('end')\n",
             service.path().display()
         );
-        std::fs::write(stage.cwd().join("src/try.py"), script).unwrap();
-        let finished = run_line(&stage, "python3 src/try.py").await;
-        if finished.end == End::Code(127) {
-            println!("SKIPPED: no python3");
-            continue;
-        }
-        assert_eq!(finished.text, "end\n", "{name}");
+        let Some(said) = python(&stage, &script).await else { continue };
+        assert_eq!(said, "end\n", "{name}");
     }
     service.end().await;
 }
@@ -104,13 +105,8 @@ async fn services_behind_files_and_what_is_hidden_cannot_be_reached() {
              except OSError: print('closed')\n",
             service.path().display()
         );
-        std::fs::write(stage.cwd().join("src/try.py"), script).unwrap();
-        let finished = run_line(&stage, "python3 src/try.py").await;
-        if finished.end == End::Code(127) {
-            println!("SKIPPED: no python3");
-            continue;
-        }
-        assert_eq!(finished.text, "closed\n", "{name}");
+        let Some(said) = python(&stage, &script).await else { continue };
+        assert_eq!(said, "closed\n", "{name}");
         let line = format!("cat {}/token; ls {0}; grep -r secret {0}", hidden.path().display());
         let finished = run_line(&stage, &line).await;
         assert!(!finished.text.contains("secret\n"), "{name}: {}", finished.text);
