@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::fstat;
 
@@ -18,11 +18,15 @@ use crate::resolve_path;
 
 /// Some directories, with all that is in them. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Forbidden(Arc<Lists>);
+pub struct Forbidden {
+    lists: Arc<Lists>,
+    /// Every session looks anew, and all of them share what was found.
+    latest: Arc<Mutex<Arc<Lists>>>,
+}
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Lists {
-    named: Named,
+    named: Arc<Named>,
     /// Without links, also of directories that are not there yet.
     paths: Vec<PathBuf>,
     /// Of those that are there.
@@ -32,7 +36,7 @@ struct Lists {
 }
 
 /// Which directories they are.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Named {
     pub directories: Vec<PathBuf>,
     /// Directories with a link to each of some more, which may become more in time.
@@ -49,6 +53,62 @@ impl Forbidden {
     }
 
     pub fn named(named: Named) -> Self {
+        let lists = Arc::new(Lists::new(Arc::new(named)));
+        Self { latest: Arc::new(Mutex::new(lists.clone())), lists }
+    }
+
+    /// The same with those that have been noted since.
+    #[must_use]
+    pub fn renewed(&self) -> Self {
+        let found = Lists::new(self.lists.named.clone());
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        if **latest != found {
+            *latest = Arc::new(found);
+        }
+        Self { lists: latest.clone(), latest: self.latest.clone() }
+    }
+
+    /// Without links in them.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.lists.paths
+    }
+
+    /// Whether `path` is one of them, or below one. Links in it are followed as far as it exists.
+    pub fn covers(&self, path: &Path) -> bool {
+        let real = resolve_path(path);
+        let is_one = |id: Id| self.lists.ids.contains(&id);
+        self.names(&real) || !self.is_open(&real) && real.ancestors().filter_map(id_of).any(is_one)
+    }
+
+    /// Whether one of them is below `path`, which holds no links.
+    pub fn is_below(&self, path: &Path) -> bool {
+        self.lists.paths.iter().any(|one| one.starts_with(path))
+    }
+
+    /// [`Self::covers`] by the name alone, of a path that holds no links.
+    pub(crate) fn names(&self, real: &Path) -> bool {
+        self.lists.paths.iter().any(|path| real.starts_with(path)) && !self.is_open(real)
+    }
+
+    fn is_open(&self, real: &Path) -> bool {
+        self.lists.open.iter().any(|path| real.starts_with(path))
+    }
+
+    /// An error, if the open directory is one of them.
+    pub(crate) fn check(&self, directory: impl AsFd) -> io::Result<()> {
+        if self.lists.ids.is_empty() {
+            return Ok(());
+        }
+        let stat = fstat(directory)?;
+        match self.lists.ids.contains(&(stat.st_dev, stat.st_ino)) {
+            true => Err(io::Error::new(io::ErrorKind::PermissionDenied, FORBIDDEN)),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Lists {
+    fn new(named: Arc<Named>) -> Self {
         let noted = named.noted_in.iter().flat_map(|dir| noted(dir));
         let all = named.directories.iter().cloned().chain(noted);
         let mut paths: Vec<PathBuf> = all.map(|path| resolve_path(&path)).collect();
@@ -57,51 +117,7 @@ impl Forbidden {
         let ids = paths.iter().filter_map(id_of).collect();
         let open = named.open.iter().flat_map(|name| paths.iter().map(move |dir| dir.join(name)));
         let open = open.map(|path| resolve_path(&path)).collect();
-        Self(Arc::new(Lists { named, paths, ids, open }))
-    }
-
-    /// The same with those that have been noted since.
-    #[must_use]
-    pub fn renewed(&self) -> Self {
-        Self::named(self.0.named.clone())
-    }
-
-    /// Without links in them.
-    pub fn paths(&self) -> &[PathBuf] {
-        &self.0.paths
-    }
-
-    /// Whether `path` is one of them, or below one. Links in it are followed as far as it exists.
-    pub fn covers(&self, path: &Path) -> bool {
-        let real = resolve_path(path);
-        let is_one = |id: Id| self.0.ids.contains(&id);
-        self.names(&real) || !self.is_open(&real) && real.ancestors().filter_map(id_of).any(is_one)
-    }
-
-    /// Whether one of them is below `path`, which holds no links.
-    pub fn is_below(&self, path: &Path) -> bool {
-        self.0.paths.iter().any(|one| one.starts_with(path))
-    }
-
-    /// [`Self::covers`] by the name alone, of a path that holds no links.
-    pub(crate) fn names(&self, real: &Path) -> bool {
-        self.0.paths.iter().any(|path| real.starts_with(path)) && !self.is_open(real)
-    }
-
-    fn is_open(&self, real: &Path) -> bool {
-        self.0.open.iter().any(|path| real.starts_with(path))
-    }
-
-    /// An error, if the open directory is one of them.
-    pub(crate) fn check(&self, directory: impl AsFd) -> io::Result<()> {
-        if self.0.ids.is_empty() {
-            return Ok(());
-        }
-        let stat = fstat(directory)?;
-        match self.0.ids.contains(&(stat.st_dev, stat.st_ino)) {
-            true => Err(io::Error::new(io::ErrorKind::PermissionDenied, FORBIDDEN)),
-            false => Ok(()),
-        }
+        Self { paths, ids, open, named }
     }
 }
 

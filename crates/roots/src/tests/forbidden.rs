@@ -144,3 +144,20 @@ fn a_link_that_flips_never_leads_into_it() {
         assert!(n_read > 0);
     });
 }
+
+#[test]
+fn sessions_share_what_was_found_as_long_as_nothing_changes() {
+    let home = home();
+    let (notes, other) = (home.path.join("notes"), home.path.join("work"));
+    let forbidden = Forbidden::named(Named {
+        directories: vec![home.state.clone()],
+        noted_in: vec![notes.clone()],
+        ..Named::default()
+    });
+    assert!(std::ptr::eq(forbidden.paths(), forbidden.renewed().paths()));
+    std::fs::create_dir(&notes).unwrap();
+    symlink(&other, notes.join("other")).unwrap();
+    let renewed = forbidden.renewed();
+    assert!(renewed.covers(&other) && !forbidden.covers(&other));
+    assert!(std::ptr::eq(renewed.paths(), forbidden.renewed().paths()));
+}
