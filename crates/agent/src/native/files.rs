@@ -97,6 +97,7 @@ impl Files {
     /// The text of a file; none where there is none.
     pub(super) async fn read(&self, place: &Place) -> Result<Option<Text>, ToolError> {
         let shown = self.shown(place);
+        self.check_denied(Deed::Read, place.path()).await?;
         let on_disk = match self.look(place).await? {
             None => None,
             Some(facts) if facts.kind == Kind::File => {
@@ -113,7 +114,6 @@ impl Files {
         if let Some(bytes) = &on_disk
             && text::is_binary(bytes)
         {
-            self.check_denied(Deed::Read, place.path()).await?;
             let n_bytes = bytes.len();
             return Err(ToolError::new(format_args!(
                 "`{shown}` is a binary file of {n_bytes} bytes, not text"

@@ -84,8 +84,6 @@ pub fn own_client_capabilities(can_ask_user: bool) -> Json {
         "fs": { "readTextFile": true, "writeTextFile": true },
         "terminal": true,
         "session": { "configOptions": { "boolean": {} }, "notices": {}, "compaction": {} },
-        // Rules may deny what an agent does by itself: it can tell first (`_switchyard/check`).
-        "_meta": { "switchyard": { "checks": true } },
     });
     if can_ask_user {
         capabilities["elicitation"] = json!({ "form": {} });

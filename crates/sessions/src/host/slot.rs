@@ -50,7 +50,7 @@ pub enum HostError {
 }
 
 impl HostSlot {
-    /// `initialize` is sent as it is to every process that is started here.
+    /// `initialize` is sent to every process that is started here.
     pub fn new(
         command: AgentCommand,
         setup: WorkerSetup,
@@ -58,13 +58,7 @@ impl HostSlot {
         initialize: Json,
     ) -> Self {
         let closing = CancellationToken::new();
-        let initialize = match command.manners.no_client_reads {
-            true => {
-                let path = ["clientCapabilities", "fs", "readTextFile"];
-                wire::set_member(&initialize, &path, &Json::trusted("false")).unwrap_or(initialize)
-            }
-            false => initialize,
-        };
+        let initialize = introduction(&initialize, &command).unwrap_or(initialize);
         Self {
             command,
             setup,
@@ -207,4 +201,16 @@ impl HostSlot {
             host.stop(|_| {}).await;
         }
     }
+}
+
+/// What a client says about itself, with what we change about that: rules may deny what an agent
+/// does by itself, so every agent can tell first, whoever its client is.
+fn introduction(initialize: &Json, command: &AgentCommand) -> Result<Json, wire::NotJson> {
+    let checks = ["clientCapabilities", "_meta", "switchyard", "checks"];
+    let initialize = wire::set_member(initialize, &checks, &Json::trusted("true"))?;
+    if !command.manners.no_client_reads {
+        return Ok(initialize);
+    }
+    let reads = ["clientCapabilities", "fs", "readTextFile"];
+    wire::set_member(&initialize, &reads, &Json::trusted("false"))
 }

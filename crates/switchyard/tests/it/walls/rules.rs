@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 use testkit::model_server::calls;
+use testkit::sdk_client::Manners;
 
 use super::{does, session};
-use crate::native::Stage;
+use crate::native::{Stage, Way, judge};
 use crate::serve_rest::{Api, EXE};
 
 fn rules(stage: &Stage, text: &str) {
@@ -122,6 +123,48 @@ async fn moves_and_deletes_are_judged_as_such() {
     assert_eq!(stage.read("ci/deploy.yml"), "deploy\n");
     assert_eq!(stage.read("a.txt"), "a\n");
     assert!(!stage.work().join("ci/evil.yml").exists());
+}
+
+/// `switchyard acp` for an editor, where no daemon runs.
+#[tokio::test]
+async fn an_editor_with_or_without_files_and_terminals_is_held_too() {
+    let denying = "[[rules]]\naction = \"deny\"\ncommands = [\"rm *\"]\n\
+                   [[rules]]\naction = \"deny\"\npaths = [\"secret/**\"]\n";
+    for has_all in [false, true] {
+        let stage = Stage::new().await;
+        rules(&stage, denying);
+        stage.put("secret/key.pem", "s3cret\n");
+        let tries = [
+            ("bash", json!({ "command": "rm secret/key.pem" })),
+            ("read", json!({ "path": "secret/key.pem" })),
+            ("write", json!({ "path": "secret/key.pem", "content": "x" })),
+            ("grep", json!({ "pattern": "s3cret", "path": "secret" })),
+        ];
+        for one in &tries {
+            stage.model.answer(calls([one.clone()]));
+        }
+        stage.model.answer("done");
+        let (client, session) = match has_all {
+            false => stage.bare(Way::Acp).await,
+            true => {
+                let client = stage.client(Way::Acp, Manners::default()).await;
+                let session = client.new_session(stage.work()).await.unwrap().session_id;
+                (client, session)
+            }
+        };
+        client.set_mode(&session, "auto").await.unwrap();
+        client.prompt(&session, "go").await.unwrap();
+        let results = stage.model.last_chat().tool_results();
+        assert_eq!(results.len(), tries.len());
+        for (one, result) in tries.iter().zip(&results) {
+            assert!(!result.contains("s3cret\n"), "{has_all} {one:?}: {result}");
+            let is_told =
+                ["denied by rule", "may not be read"].iter().any(|by| result.contains(by));
+            assert!(is_told, "{has_all} {one:?}: {result}");
+        }
+        assert_eq!(stage.read("secret/key.pem"), "s3cret\n");
+        judge(client).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
