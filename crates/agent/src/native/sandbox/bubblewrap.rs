@@ -24,6 +24,8 @@ const SOCKETS: &str = "/run";
 const KEPT_OF_RUN: [&str; 2] = ["/run/current-system", "/run/wrappers"];
 /// Where some systems keep the addresses of name servers.
 const NAME_SERVERS: &str = "/run/systemd/resolve";
+/// What a command does not see of the system, but for roots in it.
+const COVERED: [&str; 3] = [SOCKETS, "/tmp", "/dev"];
 /// Root without these cannot work on files of others, such as a mounted workspace. None of them
 /// undoes a mount.
 const CAPABILITIES_OF_ROOT: [&str; 3] = ["CAP_DAC_OVERRIDE", "CAP_CHOWN", "CAP_FOWNER"];
@@ -120,11 +122,11 @@ impl View<'_> {
         let all = |paths: &[PathBuf], shown: Shown| -> Vec<(PathBuf, Shown)> {
             paths.iter().map(|path| (path.clone(), shown)).collect()
         };
-        let is_seen = |path: &&PathBuf| {
-            !sockets::COVERED.iter().any(|dir| path.starts_with(dir))
+        let is_seen = |path: &Path| {
+            !COVERED.iter().any(|dir| path.starts_with(dir))
                 || self.roots.iter().any(|root| path.starts_with(root))
         };
-        let hidden: Vec<PathBuf> = self.hidden.iter().filter(is_seen).cloned().collect();
+        let hidden = self.hidden.iter().filter(|path| is_seen(path)).cloned();
         // A root may be in what is hidden, and is shown with all that is in it.
         let is_shown_in = |dir: &Path, path: &Path| {
             self.roots.iter().any(|root| root.starts_with(dir) && path.starts_with(root))
@@ -133,8 +135,7 @@ impl View<'_> {
             self.hidden.iter().any(|dir| path.starts_with(dir) && !is_shown_in(dir, path))
         };
         // A configuration that was named is hidden as a file.
-        let (dirs, files): (Vec<PathBuf>, Vec<PathBuf>) =
-            hidden.into_iter().partition(|path| path.is_dir());
+        let (dirs, files): (Vec<PathBuf>, Vec<PathBuf>) = hidden.partition(|path| path.is_dir());
         let shown = [
             all(self.roots, Shown::Writable),
             // A directory with something mounted in it can be moved away with it; one that is
@@ -146,7 +147,7 @@ impl View<'_> {
         // Nothing is mounted again in what is hidden.
         let shown = shown.concat().into_iter().filter(|(path, _)| !is_hidden(path));
         let covered = [
-            all(&sockets::listening(self.hidden), Shown::Nothing),
+            all(&sockets::listening(|path| is_seen(path) && !is_hidden(path)), Shown::Nothing),
             all(&files, Shown::Nothing),
             all(&dirs, Shown::Empty),
         ];

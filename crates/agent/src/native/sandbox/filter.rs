@@ -31,7 +31,8 @@ pub(super) struct Closed {
     /// No connecting at all: to a socket in the file system is a way to have somebody outside do
     /// something, and only newer kernels tell which socket it is.
     pub(super) connecting: bool,
-    /// No sockets of this machine, where connecting to others must go on: pairs can be made.
+    /// No sockets of this machine, where connecting to others must go on: pairs can be made, but
+    /// for datagrams.
     pub(super) local: bool,
 }
 
@@ -64,20 +65,22 @@ pub(super) fn program(closed: Closed) -> Result<BpfProgram, FilterError> {
         always.push(libc::SYS_connect);
     }
     rules.extend(always.into_iter().map(|call| (call, Vec::new())));
-    let mut of_sockets = Vec::new();
+    let (mut sockets, mut pairs) = (Vec::new(), Vec::new());
     if closed.network {
-        of_sockets.push(of_family(SeccompCmpOp::Ne)?);
+        sockets.push(of_family(SeccompCmpOp::Ne)?);
+        pairs.push(of_family(SeccompCmpOp::Ne)?);
     }
-    if closed.connecting {
-        of_sockets.push(for_datagrams()?);
-    }
-    if !of_sockets.is_empty() {
-        for call in [libc::SYS_socket, libc::SYS_socketpair] {
-            rules.insert(call, of_sockets.clone());
-        }
+    if closed.connecting || closed.local {
+        sockets.extend(local_datagrams()?);
+        pairs.extend(local_datagrams()?);
     }
     if closed.local {
-        rules.entry(libc::SYS_socket).or_default().push(of_family(SeccompCmpOp::Eq)?);
+        sockets.push(of_family(SeccompCmpOp::Eq)?);
+    }
+    for (call, refused) in [(libc::SYS_socket, sockets), (libc::SYS_socketpair, pairs)] {
+        if !refused.is_empty() {
+            rules.insert(call, refused);
+        }
     }
     if arch == TargetArch::x86_64 {
         let doubled: Vec<_> =
@@ -88,16 +91,25 @@ pub(super) fn program(closed: Closed) -> Result<BpfProgram, FilterError> {
     Ok(filter.try_into()?)
 }
 
-/// A datagram names where it goes, so that it takes no connecting.
-fn for_datagrams() -> Result<SeccompRule, BackendError> {
+/// A datagram names where it goes, so that it takes no connecting, and goes there from one of a
+/// pair too. Of this machine's sockets the raw ones are for datagrams.
+fn local_datagrams() -> Result<Vec<SeccompRule>, BackendError> {
     const KINDS: u64 = 0xf;
-    let datagrams = u64::from(libc::SOCK_DGRAM.unsigned_abs());
-    let is_kind = SeccompCmpOp::MaskedEq(KINDS);
-    SeccompRule::new(vec![SeccompCondition::new(1, SeccompCmpArgLen::Dword, is_kind, datagrams)?])
+    let of_kind = |kind: libc::c_int| {
+        let compared = SeccompCmpOp::MaskedEq(KINDS);
+        let kind = u64::from(kind.unsigned_abs());
+        let is_kind = SeccompCondition::new(1, SeccompCmpArgLen::Dword, compared, kind)?;
+        SeccompRule::new(vec![family(SeccompCmpOp::Eq)?, is_kind])
+    };
+    [libc::SOCK_DGRAM, libc::SOCK_RAW].into_iter().map(of_kind).collect()
 }
 
 /// Sockets of this machine, or all others.
 fn of_family(compared: SeccompCmpOp) -> Result<SeccompRule, BackendError> {
+    SeccompRule::new(vec![family(compared)?])
+}
+
+fn family(compared: SeccompCmpOp) -> Result<SeccompCondition, BackendError> {
     let local = u64::from(libc::AF_UNIX.unsigned_abs());
-    SeccompRule::new(vec![SeccompCondition::new(0, SeccompCmpArgLen::Dword, compared, local)?])
+    SeccompCondition::new(0, SeccompCmpArgLen::Dword, compared, local)
 }
