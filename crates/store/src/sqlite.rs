@@ -146,6 +146,7 @@ impl SqliteLog {
             is_sync_broken: Arc::clone(&self.is_sync_broken),
             // A process that died may have left some.
             has_doomed: true,
+            has_remains: false,
             checkpointer: nudges,
             wal_bytes: 0,
         };

@@ -45,7 +45,7 @@ const TABLES: [&str; 8] = [
 ];
 
 /// Transactions are short; whoever holds the lock this long is stuck.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// At 64 MiB of WAL the writer itself copies what the checkpointer has left. Small enough
 /// to be read again after a crash in a moment.
@@ -60,6 +60,8 @@ pub(super) fn open_writer(path: &Path) -> Outcome<Connection> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     connection.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
+    // What was deleted is not to be found in the file either.
+    connection.pragma_update(None, "secure_delete", true)?;
     ensure_tables(&mut connection, path)?;
     Ok(connection)
 }

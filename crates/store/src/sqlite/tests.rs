@@ -246,6 +246,29 @@ async fn deleted_events_are_swept_also_after_a_restart() {
 }
 
 #[tokio::test]
+async fn what_was_deleted_is_not_in_the_files_either() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(&dir);
+    let holds = |text: &str| {
+        let files = dir.path().read_dir().unwrap().flatten();
+        let mut texts = files.filter_map(|file| std::fs::read(file.path()).ok());
+        texts.any(|bytes| String::from_utf8_lossy(&bytes).contains(text))
+    };
+    for name in ["a", "b"] {
+        log.create(new(name)).await.unwrap();
+        let payload = Json::of(&format!("secret of {name}"));
+        let draft = Draft { at: Millis(2), turn: None, kind: Kind::TurnStarted, payload };
+        log.append(Batch::new(id(name), vec![draft])).await.unwrap();
+    }
+    assert!(holds("secret of a") && holds("secret of b"));
+    log.delete(id("a")).await.unwrap();
+    while holds("secret of a") {
+        tokio::task::yield_now().await;
+    }
+    assert!(holds("secret of b"));
+}
+
+#[tokio::test]
 async fn after_a_refused_sync_the_log_is_written_anew_before_it_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let log = open(&dir);

@@ -8,13 +8,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::fault::{Fault, Outcome};
 use super::files::Files;
-use super::schema::SEQ_BITS;
+use super::schema::{BUSY_TIMEOUT, SEQ_BITS};
 use super::step::{Effect, Step};
 use crate::heads::Heads;
 use crate::wake::Wakes;
@@ -87,6 +88,8 @@ pub(super) struct Writer {
     /// Set by the syncer when the disk refused a sync.
     pub(super) is_sync_broken: Arc<AtomicBool>,
     pub(super) has_doomed: bool,
+    /// The WAL may still hold what was removed from the database.
+    pub(super) has_remains: bool,
     pub(super) checkpointer: mpsc::Sender<()>,
     /// Written since the checkpointer was nudged, roughly.
     pub(super) wal_bytes: usize,
@@ -205,16 +208,22 @@ impl Writer {
         Ok(())
     }
 
-    /// Removes a portion of the events of one deleted session.
+    /// Removes a portion of the events of one deleted session; after the last one also from the
+    /// WAL.
     fn sweep(&mut self) {
-        match sweep_once(&mut self.connection) {
-            Ok(is_more) => self.has_doomed = is_more,
-            Err(fault) => {
-                // The next deletion or the next start tries again.
-                self.has_doomed = false;
-                let error = fault.at(&self.files.database);
-                tracing::warn!(%error, "events of a deleted session are left for later");
+        let swept = sweep_once(&mut self.connection).and_then(|is_more| {
+            self.has_remains |= is_more;
+            self.has_doomed = is_more;
+            if self.has_remains && !is_more {
+                self.has_remains = !empty_wal(&self.connection)?;
             }
+            Ok(())
+        });
+        if let Err(fault) = swept {
+            // The next deletion or the next start tries again.
+            self.has_doomed = false;
+            let error = fault.at(&self.files.database);
+            tracing::warn!(%error, "events of a deleted session are left for later");
         }
     }
 }
@@ -240,4 +249,14 @@ fn sweep_once(connection: &mut Connection) -> Outcome<bool> {
     }
     tx.commit()?;
     Ok(true)
+}
+
+/// Copies all of the WAL into the database and empties it. Not while somebody reads: nobody is
+/// waited for.
+fn empty_wal(connection: &Connection) -> Outcome<bool> {
+    connection.busy_timeout(Duration::ZERO)?;
+    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+    let is_busy = connection.query_row(sql, [], |row| row.get::<_, bool>(0));
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    Ok(!is_busy?)
 }
