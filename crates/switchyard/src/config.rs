@@ -5,6 +5,7 @@
 //! works in: a repository must not be able to change what runs.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -32,8 +33,8 @@ pub(crate) struct Config {
     pub(crate) file: File,
     /// Who is told what happens in sessions.
     pub(crate) observers: Observers,
-    /// The file as it was written.
-    pub(crate) written: toml::Table,
+    /// The file as it was written; none if there is none.
+    pub(crate) written: Option<toml::Table>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -133,34 +134,37 @@ impl Default for Workers {
 
 /// Reads the configuration once more. A pipe was read already: nothing in it is not what it
 /// said, and nobody may come to write to it.
-pub(crate) fn load_again(path: &Path) -> Result<Config> {
+pub(crate) fn load_again(config: &Config) -> Result<Config> {
     use std::os::unix::fs::FileTypeExt as _;
+    let path = &config.home.config;
     if std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
         bail!("cannot read {} again: it is a pipe", path.display());
     }
-    load(Some(path), true)
+    load_at(Some(path), config.written.is_none())
 }
 
-/// Reads the configuration. A file that is named must be there, unless it `may_be_missing`.
-pub(crate) fn load(path: Option<&Path>, may_be_missing: bool) -> Result<Config> {
+/// Reads the configuration. A file that is named must be there.
+pub(crate) fn load(path: Option<&Path>) -> Result<Config> {
+    load_at(path, path.is_none())
+}
+
+fn load_at(path: Option<&Path>, may_be_missing: bool) -> Result<Config> {
     let mut home = Home::find()?;
     if let Some(path) = path {
-        path.clone_into(&mut home.config);
+        // Agents read it again, where they work: a file of that name there is another one.
+        home.config = std::path::absolute(path)?;
     }
     // One that is still to be made is noted by whoever makes it.
     home.note();
-    let mut written = toml::Table::new();
+    let mut written = None;
     let file = match std::fs::read_to_string(&home.config) {
         Ok(text) => {
             let cannot = || format!("cannot use {}", home.config.display());
             let file = toml::from_str(&text).with_context(cannot)?;
-            written = toml::from_str(&text).with_context(cannot)?;
+            written = Some(toml::from_str(&text).with_context(cannot)?);
             file
         }
-        Err(error)
-            if error.kind() == std::io::ErrorKind::NotFound
-                && (path.is_none() || may_be_missing) =>
-        {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && may_be_missing => {
             File::default()
         }
         Err(error) => {
@@ -175,6 +179,15 @@ pub(crate) fn load(path: Option<&Path>, may_be_missing: bool) -> Result<Config> 
 }
 
 impl Config {
+    /// How agents of ours are told of the file. It has to be there for them if it is here: what
+    /// holds them in may stand in it.
+    pub(crate) fn to_args(&self) -> Vec<OsString> {
+        match &self.written {
+            Some(_) => vec!["--config".into(), self.home.config.clone().into()],
+            None => Vec::new(),
+        }
+    }
+
     pub(crate) fn settings(&self) -> Settings {
         let mut settings = Settings {
             observers: self.observers.clone(),

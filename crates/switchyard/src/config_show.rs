@@ -69,7 +69,9 @@ pub(crate) fn show(config: &Config) -> String {
     text.push_str(&config.file.log.show());
     text.push_str(&config.file.traces.show());
     for name in ["serve", "warm", "native"] {
-        if let Some(toml::Value::Table(table)) = config.written.get(name) {
+        if let Some(toml::Value::Table(table)) =
+            config.written.as_ref().and_then(|written| written.get(name))
+        {
             show_table(&mut text, name, table);
         }
     }

@@ -1,5 +1,6 @@
 //! `switchyard daemon …`: the daemon in the background.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead as _, Read as _, Seek as _, SeekFrom};
@@ -57,9 +58,10 @@ async fn start(config: &Config) -> Result<ExitCode, Failure> {
         .with_context(|| format!("cannot write {}", path.display()))?;
     let begin = log.metadata().map_or(0, |about| about.len());
     let mut child = Command::new(world::own_exe())
-        .args(global_words())
+        .args(without_config(global_words()))
+        .args(config.to_args())
         .arg("serve")
-        .args(words)
+        .args(without_config(words))
         .arg("--detached")
         .args(own_log(config, &path))
         .stdin(Stdio::null())
@@ -88,6 +90,18 @@ async fn start(config: &Config) -> Result<ExitCode, Failure> {
                 .hint(format!("{} tells more", path.display())))
         }
     }
+}
+
+/// The daemon is not started where we are, so that it is told the whole path instead.
+fn without_config(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut is_value = false;
+    let mut rest: Vec<_> = words.into_iter().collect();
+    rest.retain(|word| {
+        let is_flag = !is_value && word == "--config";
+        let is_both = word.as_encoded_bytes().starts_with(b"--config=");
+        !(std::mem::replace(&mut is_value, is_flag) || is_flag || is_both)
+    });
+    rest
 }
 
 /// `--config FILE` and `-v`, which stand before the verb.

@@ -65,8 +65,8 @@ pub(crate) async fn agent_command(
         return Ok(command(name.to_owned(), own_program()?, args));
     }
     if name == NATIVE {
-        let file = config.home.config.clone().into();
-        let mut args = vec![NATIVE_VERB.into(), "--config".into(), file];
+        let mut args = vec![NATIVE_VERB.into()];
+        args.extend(config.to_args());
         args.extend(["--state".into(), config.home.state.clone().into()]);
         for dir in config.home.forbidden().paths() {
             args.extend(["--forbid".into(), dir.into()]);
@@ -133,8 +133,6 @@ async fn named(
     let mut args: Vec<OsString> = vec![
         ADAPTER_VERB.into(),
         name.clone().into(),
-        "--config".into(),
-        config.home.config.clone().into(),
         "--program".into(),
         ready.program.into(),
         "--form".into(),
@@ -146,6 +144,7 @@ async fn named(
         "--scratch".into(),
         config.home.run.join("scratch").into(),
     ];
+    args.extend(config.to_args());
     if let Some(version) = &ready.version {
         args.extend(["--cli-version".into(), version.into()]);
     }

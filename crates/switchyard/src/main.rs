@@ -115,11 +115,9 @@ async fn dispatch(
     logging: &Logging,
     inherited: Result<Inherited, ActivationError>,
 ) -> Result<ExitCode, Failure> {
-    let is_adapter = matches!(cli.verb, Verb::Adapter(_) | Verb::NativeAgent(_));
     // `--config` of the bus is its own file, as with stdio Bus.
     let is_bus = matches!(cli.verb, Verb::Bus(_));
-    // Whoever started an adapter has read the file, if there is one.
-    let mut config = config::load(cli.config.as_deref().filter(|_| !is_bus), is_adapter)?;
+    let mut config = config::load(cli.config.as_deref().filter(|_| !is_bus))?;
     let service = match (&cli.verb, cli.log_file) {
         (Verb::Serve(_), path) => {
             let inherited = inherited.map_err(anyhow::Error::from)?;

@@ -191,7 +191,7 @@ fn reload(
     service: &Service,
     announcing: &mut Announcing,
 ) -> anyhow::Result<()> {
-    let new = config::load_again(&config.home.config)?;
+    let new = config::load_again(config)?;
     let said = |failure: Failure| anyhow::anyhow!(failure.to_string());
     let (rules, webhook) = (new.rules_file(), announce::checked(&new).map_err(said)?);
     rules.as_ref().map(RulesFile::load).transpose()?;

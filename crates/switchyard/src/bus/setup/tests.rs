@@ -14,12 +14,7 @@ fn parse(text: &str) -> BusFile {
 fn config(dir: &Path) -> Config {
     let home =
         Home { config: dir.join("switchyard.toml"), state: dir.into(), run: dir.join("run") };
-    Config {
-        home,
-        file: File::default(),
-        observers: Observers::default(),
-        written: toml::Table::new(),
-    }
+    Config { home, file: File::default(), observers: Observers::default(), written: None }
 }
 
 async fn launched(text: &str) -> Result<Launch, Problem> {

@@ -17,12 +17,7 @@ fn config(dir: &Path) -> Config {
         state: dir.join("state"),
         run: dir.join("run"),
     };
-    Config {
-        home,
-        file: File::default(),
-        observers: Observers::default(),
-        written: toml::Table::new(),
-    }
+    Config { home, file: File::default(), observers: Observers::default(), written: None }
 }
 
 #[test]

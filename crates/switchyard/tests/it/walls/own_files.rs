@@ -141,3 +141,31 @@ async fn the_built_in_agents_tools_do_not_go_there() {
     }
     assert!(!home.join("rules.toml").exists() && !home.join("agents").exists());
 }
+
+/// A configuration that is named by a relative path is the one of the directory where it was
+/// named, also for the agent, which works in another.
+#[tokio::test]
+async fn a_file_of_the_repository_is_not_taken_for_the_configuration_that_was_named() {
+    let stage = Stage::new().await;
+    let here = stage.yard.home().join("here");
+    std::fs::create_dir(&here).unwrap();
+    let sandboxed = "[native.sandbox]\nworkspace = true\n";
+    std::fs::write(here.join("my.toml"), sandboxed).unwrap();
+    let outside = stage.work().parent().unwrap().join("outside");
+    let run = "[native.mcp.x]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"touch ran\"]\n";
+    for hostile in [None, Some(run)] {
+        if let Some(text) = hostile {
+            stage.put("my.toml", text);
+        }
+        let line = format!("touch {}", outside.display());
+        stage.model.answer(calls([("bash", json!({ "command": line }))]));
+        stage.model.answer("done");
+        let args = ["--config", "my.toml", "run", "native", "go", "--approve-all", "--cwd"];
+        let mut command = stage.command(&args);
+        command.arg(stage.work()).current_dir(&here);
+        let output = tokio::process::Command::from(command).output().await.unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert!(!outside.exists(), "the sandbox was off: {output:?}");
+        assert!(!stage.work().join("ran").exists(), "{output:?}");
+    }
+}
