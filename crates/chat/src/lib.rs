@@ -46,8 +46,8 @@ pub struct Wanted {
     pub cwd: PathBuf,
     /// What new sessions get beside agent, directory and environment, as the API names it.
     pub order: serde_json::Map<String, serde_json::Value>,
-    /// The environment of the agents of new sessions.
-    pub env: BTreeMap<String, String>,
+    /// The environment of the agents of new sessions; none if that is not ours to choose.
+    pub env: Option<BTreeMap<String, String>>,
     /// Where what was typed is kept.
     pub history: PathBuf,
     pub has_color: bool,

@@ -15,6 +15,7 @@ use crate::outcome::{ERROR, Failure};
 use crate::reach::Daemon;
 use crate::signals::Signals;
 use crate::spinner::Spinner;
+use crate::worker::is_worker;
 use crate::{terminal, world};
 
 #[derive(Deserialize)]
@@ -104,12 +105,17 @@ fn wishes(args: &RunArgs) -> Value {
 /// ready for an environment.
 const OF_THE_SHELL: [&str; 5] = ["_", "OLDPWD", "PWD", "SHLVL", "WINDOWID"];
 
-/// The agent sees what this shell has set, not what the daemon was started with.
-pub(crate) fn environment() -> BTreeMap<String, String> {
+/// The agent sees what this shell has set, not what the daemon was started with; an agent that
+/// starts another cannot choose that.
+pub(crate) fn environment() -> Option<BTreeMap<String, String>> {
+    if is_worker() {
+        return None;
+    }
     let all = std::env::vars_os();
-    all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| !name.starts_with("SWITCHYARD_") && !OF_THE_SHELL.contains(&&**name))
-        .collect()
+    let texts =
+        all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let is_meant = |name: &str| !name.starts_with("SWITCHYARD_") && !OF_THE_SHELL.contains(&name);
+    Some(texts.filter(|(name, _)| is_meant(name)).collect())
 }
 
 async fn upload(args: &RunArgs, daemon: &Daemon, id: SessionId) -> Result<Vec<String>, Failure> {

@@ -125,6 +125,18 @@ async fn an_agent_deletes_nothing_and_allows_nothing_by_the_command_line() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_uses_another_by_the_command_line() {
+    let scene = Scene::start().await;
+    let (exe, home) = (scene.api.yard.exe().display(), scene.api.yard.home().display());
+    let line = format!("run env SWITCHYARD_HOME={home} {exe} run demo hello");
+    let said = does(&scene.api, &scene.agent, &line).await;
+    assert!(!said.contains("daemon's own user"), "{said}");
+    let list = scene.api.get("/v1/sessions").await.is(200).body["sessions"].clone();
+    let made = list.as_array().unwrap().iter().find(|one| one["madeBy"] == "worker");
+    assert!(made.is_some(), "{said}: {list:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_that_cancels_is_recorded_as_what_it_is() {
     let scene = Scene::start().await;
     let other = session(&scene.api, json!({})).await;
