@@ -117,7 +117,7 @@ impl Lists {
         let ids = paths.iter().filter_map(id_of).collect();
         let open = named.open.iter().flat_map(|name| paths.iter().map(move |dir| dir.join(name)));
         let open = open.map(|path| resolve_path(&path)).collect();
-        Self { paths, ids, open, named }
+        Self { named, paths, ids, open }
     }
 }
 
