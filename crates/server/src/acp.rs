@@ -81,6 +81,7 @@ fn visitor(daemon: &Daemon, principal: &Principal, agent: Option<String>, way: &
         may_run_commands: principal.is_local,
         is_worker: principal.is_worker,
         own_sessions: principal.own_sessions,
+        since: principal.since,
         roots: match principal.is_local {
             true => Vec::new(),
             false => daemon.settings.roots.clone(),

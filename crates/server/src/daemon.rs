@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use sessions::desk::{Desk, Order};
-use sessions::details::Details;
 use sessions::permission::Mode;
 use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
@@ -104,8 +103,7 @@ impl Daemon {
         let missing = || Problem::not_found(format!("there is no session `{}`", shown(id)));
         let parsed = SessionId::parse(id).map_err(|_| missing())?;
         let record = self.desk.record(parsed).await.map_err(|_| missing())?;
-        let is_own = || Details::read(&record).made_by.as_deref() == Some(&*principal.name);
-        match !principal.own_sessions || is_own() {
+        match principal.sees(&record) {
             true => Ok(record),
             false => Err(missing()),
         }

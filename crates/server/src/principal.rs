@@ -1,7 +1,10 @@
 //! Who is on the other end of a connection, and what that one may do.
 
+use sessions::details::is_made_by;
 use sessions::options::Wishes;
+use store::SessionRecord;
 use tokio_util::sync::CancellationToken;
+use wire::Millis;
 
 use crate::problem::Problem;
 
@@ -37,6 +40,8 @@ pub struct Principal {
     pub role: Role,
     /// Sees only the sessions that it made itself.
     pub own_sessions: bool,
+    /// Since when it has its name: another may have had it before.
+    pub since: Millis,
     /// The daemon's own user, on the private socket: may name commands.
     pub is_local: bool,
     /// Not a person, but something that an agent of ours has started.
@@ -52,6 +57,7 @@ impl Principal {
             name: "local".to_owned(),
             role: Role::Admin,
             own_sessions: false,
+            since: Millis(0),
             is_local: true,
             is_worker: false,
             revoked: CancellationToken::new(),
@@ -66,6 +72,7 @@ impl Principal {
             name: "worker".to_owned(),
             role: Role::Operator,
             own_sessions: true,
+            since: Millis(0),
             is_local: false,
             is_worker: true,
             revoked: CancellationToken::new(),
@@ -86,6 +93,11 @@ impl Principal {
             true => Err(Problem::forbidden("an agent cannot choose a mode that may allow more")),
             false => Ok(()),
         }
+    }
+
+    /// Whether it sees a session.
+    pub(crate) fn sees(&self, record: &SessionRecord) -> bool {
+        !self.own_sessions || is_made_by(record, &self.name, self.since)
     }
 
     pub fn may(&self, role: Role) -> bool {

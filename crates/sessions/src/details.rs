@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use wire::{Json, TurnId};
+use store::SessionRecord;
+use wire::{Json, Millis, TurnId};
 
 use crate::budget::Budget;
 use crate::options::Wishes;
@@ -200,6 +201,11 @@ impl Details {
         let setting = Setting { method: method.to_owned(), params: params.clone() };
         self.settings.insert(format!("{method} {config_id}"), setting);
     }
+}
+
+/// Whether whoever has this `name` made a session. One who had it before `since` was another.
+pub fn is_made_by(record: &SessionRecord, name: &str, since: Millis) -> bool {
+    record.created >= since && Details::read(record).made_by.as_deref() == Some(name)
 }
 
 /// The text blocks of a prompt, joined.

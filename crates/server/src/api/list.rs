@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use sessions::details::Details;
 use store::{Filter, PageStart, SessionRecord};
 use utoipa::{IntoParams, ToSchema};
 
@@ -14,7 +13,6 @@ use super::document::Refused;
 use super::input::{self, Params};
 use super::session::{Session, SessionStatus};
 use crate::daemon::Daemon;
-use crate::principal::Principal;
 use crate::problem::Problem;
 
 const DEFAULT_LIMIT: usize = 50;
@@ -79,7 +77,7 @@ pub(crate) async fn list(
                 return Ok(page(sessions, before));
             }
             before = Some(PageStart::of(&record));
-            if !sees(&principal, &record) || !has_words(&record, words.as_deref()) {
+            if !principal.sees(&record) || !has_words(&record, words.as_deref()) {
                 continue;
             }
             let session = Session::of(&daemon, record);
@@ -103,11 +101,6 @@ fn page(sessions: Vec<Session>, next: Option<PageStart>) -> Json<SessionPage> {
 
 fn read_cursor(cursor: &str) -> Result<PageStart, Problem> {
     PageStart::parse(cursor).ok_or_else(|| Problem::bad_request("this cursor is none of ours"))
-}
-
-pub(super) fn sees(principal: &Principal, record: &SessionRecord) -> bool {
-    let is_own = || Details::read(record).made_by.as_deref() == Some(&*principal.name);
-    !principal.own_sessions || is_own()
 }
 
 fn has_words(record: &SessionRecord, words: Option<&str>) -> bool {

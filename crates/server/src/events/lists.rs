@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use serde_json::json;
 use sessions::desk::Status;
-use sessions::details::Details;
 use store::{Filter, SessionRecord, StoreError};
 use wire::{Seq, SessionId};
 
@@ -97,8 +96,7 @@ impl Lists {
     }
 
     fn may_see(&self, record: &SessionRecord) -> bool {
-        let name = &*self.principal.name;
-        !self.principal.own_sessions || Details::read(record).made_by.as_deref() == Some(name)
+        self.principal.sees(record)
     }
 }
 

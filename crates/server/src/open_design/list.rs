@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use sessions::details::Details;
 use store::{Filter, PageStart, SessionRecord};
 use wire::{Millis, SessionId};
 
@@ -98,9 +97,7 @@ pub(super) async fn list(
         filter.cwd = Some(path.to_string_lossy().into_owned());
     }
     let fits = |record: &SessionRecord| {
-        let is_seen = !principal.own_sessions
-            || Details::read(record).made_by.as_deref() == Some(&*principal.name);
-        is_seen
+        principal.sees(record)
             && ConversationNote::read(record).is_some_and(|note| {
                 let is_of = conversation.as_ref().is_none_or(|id| note.conversation_id == *id);
                 is_of && (project.is_none() || note.project_id == project)

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use wire::Millis;
 
 use super::{BROWSER, Sum};
 use crate::principal::Role;
@@ -15,6 +16,9 @@ pub(super) struct Record {
     pub(super) role: Role,
     #[serde(with = "time")]
     pub(super) created: Timestamp,
+    /// When the name was given; a new secret does not change that. None in older tables.
+    #[serde(default, with = "some_time", skip_serializing_if = "Option::is_none")]
+    pub(super) since: Option<Timestamp>,
     #[serde(default, with = "some_time", skip_serializing_if = "Option::is_none")]
     pub(super) expires: Option<Timestamp>,
     #[serde(default)]
@@ -58,6 +62,10 @@ impl Record {
         self.expires.is_some_and(|expires| expires <= now)
     }
 
+    pub(super) fn since(&self) -> Millis {
+        Millis(self.since.map_or(0, Timestamp::as_millisecond))
+    }
+
     pub(super) fn is_browser(&self) -> bool {
         self.name.starts_with(BROWSER)
     }
@@ -67,6 +75,7 @@ impl Record {
     pub(super) fn lets_in_alike(&self, other: &Self) -> bool {
         self.digest == other.digest
             && self.name == other.name
+            && self.since == other.since
             && self.role == other.role
             && self.own_sessions == other.own_sessions
             && self.browser == other.browser

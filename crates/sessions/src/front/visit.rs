@@ -14,11 +14,11 @@ use serde_json::Value;
 use store::{ReadBudget, SessionRecord};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
-use wire::{Json, Message, RpcError, Seq, codes};
+use wire::{Json, Message, Millis, RpcError, Seq, codes};
 
 use super::{Front, Open, no_such_session, session_of};
 use crate::desk::{Desk, DeskError, Order};
-use crate::details::Details;
+use crate::details::is_made_by;
 use crate::host::Host;
 use crate::open::{Opened, Terms};
 use crate::options::Wishes;
@@ -50,6 +50,8 @@ pub struct Visitor {
     /// It sees only the sessions that it made.
     pub own_sessions: bool,
     /// Where its sessions may work; anywhere if there are none.
+    /// Since when it has its name.
+    pub since: Millis,
     pub roots: Vec<PathBuf>,
     /// What may be in memory of the logs that it reads.
     pub budget: ReadBudget,
@@ -115,8 +117,8 @@ impl Visit {
     }
 
     pub(super) fn sees(&self, record: &SessionRecord) -> bool {
-        !self.visitor.own_sessions
-            || Details::read(record).made_by.as_deref() == Some(&*self.visitor.by)
+        let Visitor { own_sessions, by, since, .. } = &self.visitor;
+        !own_sessions || is_made_by(record, by, *since)
     }
 
     /// Refuses observers.

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-use tokio_util::sync::CancellationToken;
-
 use super::{ProjectError, Projects};
 use crate::principal::{Principal, Role};
 
@@ -13,8 +11,7 @@ fn own_sessions(name: &str) -> Principal {
         role: Role::Operator,
         own_sessions: true,
         is_local: false,
-        is_worker: false,
-        revoked: CancellationToken::new(),
+        ..Principal::local()
     }
 }
 
