@@ -18,7 +18,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use roots::Forbidden;
 use store::{EventLog, SessionRecord, StoreError};
-use tokio::sync::{OnceCell, mpsc};
+use tokio::sync::{OnceCell, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use wire::{Json, SessionId};
 
@@ -52,9 +52,13 @@ pub struct Desk {
     seats: Mutex<HashMap<SessionId, Arc<Seat>>>,
     present: Arc<Mutex<HashMap<SessionId, usize>>>,
     introductions: Mutex<Introductions>,
+    /// Forks that are made at a time: each has a part of a log in memory.
+    forks: Semaphore,
     /// No session is made or woken any more.
     stopping: CancellationToken,
 }
+
+const MAX_FORKS: usize = 2;
 
 /// What agents answered to `initialize`, and when.
 type Introductions = HashMap<(Option<String>, Vec<OsString>), (Json, Instant)>;
@@ -172,6 +176,7 @@ impl Desk {
             seats: Mutex::default(),
             present: Arc::default(),
             introductions: Mutex::default(),
+            forks: Semaphore::new(MAX_FORKS),
             stopping: CancellationToken::new(),
         })
     }

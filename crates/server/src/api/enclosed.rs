@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sessions::host::AgentCapabilities;
 use sessions::session::SessionHandle;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use wire::SessionId;
 
 use crate::attachments::Attachment;
@@ -24,14 +25,23 @@ const MAX_IMAGE_BYTES: u64 = 8 << 20;
 /// What goes into one prompt; the rest is linked to.
 const MAX_TOTAL_BYTES: u64 = 16 << 20;
 
-pub(super) async fn blocks(
+/// A prompt's attachments, and the place that they take until the prompt is in the log.
+pub(super) struct Enclosed {
+    pub(super) blocks: Vec<Value>,
+    pub(super) place: Option<SemaphorePermit<'static>>,
+}
+
+/// Prompts whose attachments are in memory at a time.
+static PLACES: Semaphore = Semaphore::const_new(2);
+
+pub(super) async fn enclosed(
     daemon: &Daemon,
     session: SessionId,
     ids: &[String],
-) -> Result<Vec<Value>, Problem> {
+) -> Result<Enclosed, Problem> {
     let mut blocks = Vec::new();
     if ids.is_empty() {
-        return Ok(blocks);
+        return Ok(Enclosed { blocks, place: None });
     }
     let files = &daemon.memory.attachments;
     let mut opened = Vec::new();
@@ -46,6 +56,7 @@ pub(super) async fn blocks(
         })?);
     }
     let takes = capabilities(daemon, session).await?;
+    let place = PLACES.acquire().await.ok();
     let mut n_left = MAX_TOTAL_BYTES;
     for (attachment, file) in opened {
         let path = files.path(session, &attachment);
@@ -76,7 +87,7 @@ pub(super) async fn blocks(
         };
         blocks.push(block);
     }
-    Ok(blocks)
+    Ok(Enclosed { blocks, place })
 }
 
 /// What the agent takes; it is started if need be.

@@ -89,7 +89,8 @@ pub(crate) async fn prompt(
             false => Err(super::other_request()),
         };
     }
-    blocks.extend(super::enclosed::blocks(&daemon, record.id, &prompt.attachments).await?);
+    let enclosed = super::enclosed::enclosed(&daemon, record.id, &prompt.attachments).await?;
+    blocks.extend(enclosed.blocks);
     if blocks.is_empty() {
         return Err(Problem::bad_request("`prompt` is empty"));
     }
@@ -108,6 +109,7 @@ pub(crate) async fn prompt(
         }
     };
     let received = daemon.desk.with(record.id, prompting).await?;
+    drop(enclosed.place);
     Ok(accepted(turn, received == Received::Known))
 }
 

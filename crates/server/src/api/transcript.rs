@@ -9,7 +9,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
-use store::EventLog;
+use store::{EventLog, ReadBudget, ReadPermit};
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::{IntoParams, ToSchema};
 use wire::{Seq, SessionId};
@@ -142,6 +142,8 @@ pub(crate) async fn export(
     let name = format!("attachment; filename=\"switchyard-{}.{ending}\"", record.id);
     let reading = Reading {
         _place: daemon.load.export()?,
+        budget: daemon.load.budget(&principal.name),
+        taken: None,
         log: daemon.desk.log().clone(),
         session: record.id,
         after: Seq(0),
@@ -159,6 +161,9 @@ pub(crate) async fn export(
 /// A log on its way out; at most one page of it is in memory.
 struct Reading {
     _place: OwnedSemaphorePermit,
+    budget: ReadBudget,
+    /// Of the page that was last handed out.
+    taken: Option<ReadPermit>,
     log: Arc<dyn EventLog>,
     session: SessionId,
     after: Seq,
@@ -177,7 +182,10 @@ impl Reading {
     async fn page(&mut self) -> Result<Option<String>, store::StoreError> {
         let mut page = String::new();
         while page.is_empty() && self.after < self.until {
-            let events = self.log.read(self.session, self.after, PAGE).await?;
+            self.taken = None;
+            let read = self.budget.read(&*self.log, self.session, self.after, PAGE).await?;
+            let events = read.events;
+            self.taken = read.taken;
             let Some(last) = events.last() else { break };
             self.after = last.seq;
             for event in events.iter().filter(|event| event.seq <= self.until) {

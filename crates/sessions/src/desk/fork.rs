@@ -42,6 +42,7 @@ impl Desk {
         made_by: Option<String>,
     ) -> Result<SessionId, DeskError> {
         self.check_open()?;
+        let _place = self.forks.acquire().await;
         let parent = self.record(id).await?;
         let cut = self.whole_turns(id, up_to.unwrap_or(parent.head)).await?;
         let fork = mint::session_id();

@@ -191,7 +191,19 @@ fn remote_server(server: &Value) -> Result<Value, DeskError> {
             "the `url` of an MCP server of a network client begins with http:// or https://"
                 .to_owned(),
         )),
-        Ok(remote) => Ok(json!(remote)),
+        Ok(remote) => {
+            let headers = remote.headers.iter().flat_map(|header| [&header.name, &header.value]);
+            let mut texts = headers.chain([&remote.name, &remote.url]);
+            match texts.all(|text| is_plain(text)) && !remote.url.contains(' ') {
+                true => Ok(json!(remote)),
+                false => Err(DeskError::Refused(
+                    "the name, `url` and `headers` of an MCP server of a network client hold no \
+                     control characters and none of $ { } `, and do not begin with !: agents \
+                     read variables, files and commands into that (in a `url`, $ can be %24)"
+                        .to_owned(),
+                )),
+            }
+        }
         Err(error) => Err(DeskError::Refused(format!(
             "an MCP server of a network client has `type` (http or sse), `name`, `url` and \
              `headers`; those that are commands are for the daemon's own user only: {error}"
@@ -205,22 +217,31 @@ fn is_web_address(url: &str) -> bool {
     ["http", "https"].iter().any(|one| scheme.eq_ignore_ascii_case(one))
 }
 
+/// Whether no agent reads anything else into a text.
+fn is_plain(text: &str) -> bool {
+    let is_odd = |c: char| c.is_control() || matches!(c, '$' | '{' | '}' | '`');
+    !text.starts_with('!') && !text.contains(is_odd)
+}
+
 /// The real path of an existing directory, which must lie below one of `roots`.
 fn real_dir(dir: &Path, roots: &[PathBuf]) -> Result<PathBuf, DeskError> {
     let bad = |why: String| DeskError::BadOrder(format!("cannot work in {}: {why}", dir.display()));
     if !dir.is_absolute() {
         return Err(bad("this is not an absolute path".to_owned()));
     }
-    let real = dir.canonicalize().map_err(|error| bad(error.to_string()))?;
-    if !real.is_dir() {
-        return Err(bad("this is no directory".to_owned()));
-    }
+    let found = dir.canonicalize();
+    // What is outside is told nothing about, not even whether it is there.
+    let real = found.as_ref().map_or_else(|_| roots::resolve_path(dir), PathBuf::clone);
     let is_inside = |root: &PathBuf| root.canonicalize().is_ok_and(|root| real.starts_with(root));
     if !roots.is_empty() && !roots.iter().any(is_inside) {
         return Err(DeskError::Refused(format!(
             "{} is not inside the directories that the daemon may use",
             dir.display()
         )));
+    }
+    let real = found.map_err(|error| bad(error.to_string()))?;
+    if !real.is_dir() {
+        return Err(bad("this is no directory".to_owned()));
     }
     Ok(real)
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use store::{Batch, Changes, Durability};
-use wire::{Draft, Json, Kind, TurnId};
+use wire::{Draft, Json, Kind, Seq, TurnId};
 
 use super::actor::{Actor, Halt, LinkState};
 use super::turns::NotQueued;
@@ -23,12 +23,29 @@ const SYNC_AFTER: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) struct Prompt {
     params: Json,
+    /// Where its content is in the log, if it is not here.
+    logged_at: Option<Seq>,
     pub(super) text: String,
     pub(super) watch: Watched<dyn TurnWatch>,
 }
 
-/// What prompts that wait may weigh together; a single one may be as large as a line.
-const MAX_QUEUED_BYTES: usize = 32 << 20;
+/// Larger prompts do not wait in memory: they are in the log already.
+const MAX_KEPT_BYTES: usize = 64 << 10;
+
+impl Prompt {
+    /// Leaves the content to the log, which has it at `seq`.
+    fn put_aside(&mut self, seq: Seq) {
+        if self.params.as_str().len() <= MAX_KEPT_BYTES {
+            return;
+        }
+        let without = wire::set_member(&self.params, &["prompt"], &Json::trusted("[]"));
+        // Params that are no object are no prompt, and were refused.
+        let Ok(params) = without else { return };
+        (self.params, self.logged_at) = (params, Some(seq));
+        self.text.truncate(self.text.floor_char_boundary(MAX_KEPT_BYTES));
+        self.text.shrink_to_fit();
+    }
+}
 
 impl Actor {
     /// Logs a prompt and starts or queues it.
@@ -47,10 +64,6 @@ impl Actor {
         }
         if let Err(full) = self.turns.check_room(turn) {
             return Ok(Err(full.into()));
-        }
-        let waiting = self.turns.weight(|prompt| prompt.params.as_str().len());
-        if waiting > 0 && waiting + params.as_str().len() > MAX_QUEUED_BYTES {
-            return Ok(Err(NotQueued::QueueTooLarge(waiting).into()));
         }
         if let Some(reached) = self.details.budget.refusal() {
             return Ok(Err(SessionError::LimitReached(Box::new(reached))));
@@ -78,7 +91,7 @@ impl Actor {
         // There is room; it was checked before anything was logged.
         let prompted = Prompted { session: self.id, turn, agent: &self.agent, params: &params };
         let watch = self.yard.settings.observers.prompt(&prompted);
-        let _ = self.turns.enqueue(turn, Prompt { params, text, watch });
+        let _ = self.turns.enqueue(turn, Prompt { params, logged_at: None, text, watch });
         let is_linked = matches!(self.link, LinkState::Linked { .. });
         let is_next = self.turns.queued().next() == Some(turn);
         let may_start =
@@ -86,7 +99,13 @@ impl Actor {
         match (is_linked && is_next && may_start).then(|| self.turns.start_next()).flatten() {
             // One commit for both, because the agent waits for it.
             Some((turn, prompt)) => self.begin(turn, prompt, vec![received], changes).await?,
-            None => self.append(vec![received], changes).await?,
+            None => {
+                self.append(vec![received], changes).await?;
+                let logged_at = self.head;
+                if let Some(last) = self.turns.last_queued() {
+                    last.put_aside(logged_at);
+                }
+            }
         }
         Ok(Ok(Received::New))
     }
@@ -114,8 +133,24 @@ impl Actor {
             }
             LinkState::Linked { .. } => {}
         }
-        let Some((turn, prompt)) = self.turns.start_next() else { return Ok(()) };
+        let Some((turn, mut prompt)) = self.turns.start_next() else { return Ok(()) };
+        if let Some(seq) = prompt.logged_at {
+            prompt.params = self.with_content(&prompt.params, seq).await?;
+        }
         self.begin(turn, prompt, Vec::new(), Changes::default()).await
+    }
+
+    /// The params of a prompt whose content is in the log at `seq`.
+    async fn with_content(&self, params: &Json, seq: Seq) -> Result<Json, Halt> {
+        #[derive(serde::Deserialize)]
+        struct Received {
+            prompt: Json,
+        }
+        let events = self.yard.log.read(self.id, Seq(seq.0 - 1), 1).await?;
+        let received = events.first().and_then(|event| event.payload.read::<Received>().ok());
+        let with = received
+            .and_then(|received| wire::set_member(params, &["prompt"], &received.prompt).ok());
+        with.ok_or_else(|| Halt(format!("the prompt at {} is not in the log", seq.0)))
     }
 
     /// Sends a prompt to the agent, once its start is logged behind `drafts`.

@@ -27,8 +27,6 @@ pub(crate) struct Running {
 pub enum NotQueued {
     #[error("{0} prompts are waiting already")]
     QueueFull(usize),
-    #[error("the prompts that wait already take {0} bytes: let them start first")]
-    QueueTooLarge(usize),
     #[error("a prompt with this turn id exists already")]
     DuplicateTurn,
     #[error("another prompt was sent under this request id")]
@@ -59,9 +57,8 @@ impl<P> Turns<P> {
         self.queue.iter().map(shown).collect()
     }
 
-    /// What those that wait weigh together.
-    pub(crate) fn weight(&self, of: impl Fn(&P) -> usize) -> usize {
-        self.queue.iter().map(|(_, prompt)| of(prompt)).sum()
+    pub(crate) fn last_queued(&mut self) -> Option<&mut P> {
+        self.queue.back_mut().map(|(_, prompt)| prompt)
     }
 
     /// Accepts a prompt behind those that wait already. Whether there is room is asked

@@ -2,6 +2,8 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use testkit::proc;
+use testkit::process::until;
 
 use super::{Api, of_kind, text};
 
@@ -73,18 +75,21 @@ async fn a_full_queue_says_so() {
 }
 
 #[tokio::test]
-async fn prompts_that_wait_weigh_only_so_much_together() {
+async fn large_prompts_that_wait_are_not_in_memory() {
+    const MAX_ADDED_KIB: u64 = 50 << 10;
     let api = Api::start().await;
     let session = api.session().await;
     api.prompt(&session, "slow 1000000 10").await;
     until_running(&api, &session).await;
+    let resident = || proc::memory(api.daemon.pid()).unwrap().resident_kib;
+    let before = resident();
     let path = format!("/v1/sessions/{session}/prompt");
     let large = json!({ "prompt": format!("echo {}", "x".repeat(12 << 20)) });
-
-    api.post(&path, &large).await.is(202);
-    api.post(&path, &large).await.is(202);
-    api.post(&path, &large).await.refused(503, "queue-full");
-    api.post(&path, &json!({ "prompt": "echo small" })).await.is(202);
+    for _ in 0..8 {
+        api.post(&path, &large).await.is(202);
+    }
+    let is_given_back = until(soak::PATIENCE, || resident() < before + MAX_ADDED_KIB).await;
+    assert!(is_given_back, "{} KiB more", resident() - before);
 }
 
 #[tokio::test]
