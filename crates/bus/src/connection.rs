@@ -21,6 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use wire::{Json, LineError, Message, MessageError, RpcError, RpcId};
 
+use crate::quota::Reserved;
 use open_requests::OpenRequests;
 
 mod open_requests;
@@ -183,6 +184,21 @@ impl Connection {
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
+        Self::open_with_quota(reader, writer, limits, None)
+    }
+
+    /// Large messages of the peer count in `quota` until they are dropped; one that has no room
+    /// there ends the connection.
+    pub fn open_with_quota<R, W>(
+        reader: R,
+        writer: W,
+        limits: &ConnectionLimits,
+        quota: Option<Arc<Reserved>>,
+    ) -> (Self, Inbox)
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
         let (outbox, lines) = mpsc::channel(OUTBOX_LINES);
         let (batches_in, batches) = mpsc::channel(INBOX_BATCHES);
         let (closing, stalled) = (CancellationToken::new(), CancellationToken::new());
@@ -199,7 +215,9 @@ impl Connection {
         });
         let stall = writer::Stall { after: limits.write_stall, patience };
         task::spawn(writer::run(writer, lines, stall, closing, stalled));
-        task::spawn(reader::run(reader, limits.clone(), Arc::downgrade(&shared), batches_in));
+        let heard =
+            reader::Reader { limits: limits.clone(), quota, shared: Arc::downgrade(&shared) };
+        task::spawn(heard.run(reader, batches_in));
         (Self { shared }, Inbox { batches })
     }
 

@@ -34,6 +34,7 @@ mod pipes;
 mod process_calls;
 mod procs;
 mod program;
+pub mod quota;
 mod record;
 mod spawn;
 mod stderr;

@@ -87,6 +87,8 @@ fn visitor(daemon: &Daemon, principal: &Principal, agent: Option<String>, way: &
             false => daemon.settings.roots.clone(),
         },
         budget: daemon.load.budget(&principal.name),
+        quota: (!principal.is_local).then(|| daemon.load.hold_messages(&principal.name)),
+        places: daemon.load.requests(&principal.name),
         revoked: principal.revoked.clone(),
     }
 }

@@ -5,14 +5,13 @@
 
 mod body;
 mod patience;
-mod quota;
 mod steady;
 
 use std::time::Duration;
 
 pub use body::{Fault, Metered, Terms};
+pub use bus::quota::{ByteQuota, Reserved};
 pub use patience::Patience;
-pub use quota::{ByteQuota, Reserved};
 pub use steady::Steady;
 
 /// Of the places of a listener one client may have a quarter, if others want some.

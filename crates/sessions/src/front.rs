@@ -12,6 +12,7 @@ mod introduction;
 mod leaving;
 mod list;
 mod open;
+mod request_places;
 mod stray;
 mod visit;
 
@@ -37,6 +38,7 @@ use crate::{listed, mint};
 use bus::connection::{CallError, Connection, Incoming, Outcome};
 
 use feed::Feed;
+pub use request_places::RequestPlaces;
 use visit::Visit;
 pub use visit::Visitor;
 
@@ -70,11 +72,14 @@ pub async fn serve<R, W>(
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let (client, mut inbox) = Connection::open(reader, writer, &yard.settings.client_connection());
-    let budget = match &setup {
-        FrontSetup::Own { .. } => ReadBudget::default(),
-        FrontSetup::Desk { visitor, .. } => visitor.budget.clone(),
+    let (budget, quota, places) = match &setup {
+        FrontSetup::Own { .. } => (ReadBudget::default(), None, RequestPlaces::default()),
+        FrontSetup::Desk { visitor, .. } => {
+            (visitor.budget.clone(), visitor.quota.clone(), visitor.places.clone())
+        }
     };
+    let limits = yard.settings.client_connection();
+    let (client, mut inbox) = Connection::open_with_quota(reader, writer, &limits, quota);
     let (own, visit) = match setup {
         FrontSetup::Own { agent, policy } => (Some(Own { agent, policy }), None),
         FrontSetup::Desk { desk, visitor } => (None, Some(Visit::new(desk, visitor))),
@@ -84,6 +89,7 @@ pub async fn serve<R, W>(
         own,
         visit,
         budget,
+        places,
         initialized: OnceLock::new(),
         client,
         slot: OnceLock::new(),
@@ -105,7 +111,12 @@ pub async fn serve<R, W>(
             if front.is_revoked() {
                 break;
             }
-            front.handle(incoming).await;
+            // It may wait for a client that does not read.
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = front.handle(incoming) => {}
+            }
         }
     }
     front.shut_down().await;
@@ -123,6 +134,7 @@ struct Front {
     own: Option<Own>,
     visit: Option<Visit>,
     budget: ReadBudget,
+    places: RequestPlaces,
     client: Connection,
     /// Whether the client offers to read and write files; set by `initialize`.
     initialized: OnceLock<bool>,
@@ -177,7 +189,7 @@ impl Front {
         if message.method() == "initialize" {
             // Noted at once, so that a client that does not wait for the answer is served.
             return match self.prepare(&message) {
-                Ok(()) => self.spawn(id, Self::initialize, message),
+                Ok(()) => self.spawn(id, Self::initialize, message).await,
                 Err(error) => self.respond(&id, Err(error)).await,
             };
         }
@@ -190,13 +202,13 @@ impl Front {
             "$/ping" => self.respond(&id, Ok(Json::trusted("{}"))).await,
             // Prompts keep the order in which they came, so they are not run on the side.
             "session/prompt" => self.prompt(message).await,
-            "session/new" => self.spawn(id, Self::new_session, message),
-            "session/load" => self.spawn(id, Self::load_session, message),
-            "session/resume" => self.spawn(id, Self::resume_session, message),
-            "session/list" => self.spawn(id, Self::list_sessions, message),
-            "session/close" => self.spawn(id, Self::close_session, message),
-            "session/delete" => self.spawn(id, Self::delete_session, message),
-            _ => self.spawn(id, Self::pass, message),
+            "session/new" => self.spawn(id, Self::new_session, message).await,
+            "session/load" => self.spawn(id, Self::load_session, message).await,
+            "session/resume" => self.spawn(id, Self::resume_session, message).await,
+            "session/list" => self.spawn(id, Self::list_sessions, message).await,
+            "session/close" => self.spawn(id, Self::close_session, message).await,
+            "session/delete" => self.spawn(id, Self::delete_session, message).await,
+            _ => self.spawn(id, Self::pass, message).await,
         }
     }
 
@@ -218,17 +230,27 @@ impl Front {
         }
     }
 
-    /// Runs a request on the side and answers it.
-    fn spawn<F>(self: &Arc<Self>, id: RpcId, serve: fn(Arc<Self>, Message) -> F, message: Message)
-    where
+    /// Runs a request on the side and answers it. Its place is taken until the answer was: a
+    /// client that does not read has no more of them made.
+    async fn spawn<F>(
+        self: &Arc<Self>,
+        id: RpcId,
+        serve: fn(Arc<Self>, Message) -> F,
+        message: Message,
+    ) where
         F: Future<Output = Outcome> + Send + 'static,
     {
+        let place = tokio::select! {
+            place = self.places.take() => place,
+            () = self.client.stalled() => return,
+        };
         let front = self.clone();
         let request = id.clone();
         let task = self.requests.spawn(task::boxed(async move {
             let outcome = serve(front.clone(), message).await;
             front.running().remove(&request);
             front.respond(&request, outcome).await;
+            drop(place);
         }));
         self.running().insert(id, task.abort_handle());
         // It may have finished before it was noted.
@@ -376,11 +398,11 @@ impl Front {
     /// What agents have beside ACP may be a way to run anything, and what is about no session is
     /// about the process, in which others may have sessions as well.
     fn passed_on(&self, method: &str, params: Json, is_scoped: bool) -> Result<Json, RpcError> {
-        match listed::of_method(method) {
-            _ if self.is_local() => Ok(params),
-            Some(names) if is_scoped => Ok(listed::members(&params, names)),
-            _ => Err(RpcError::method_not_found(method)),
+        if self.is_local() {
+            return Ok(params);
         }
+        let listed = is_scoped.then(|| listed::of_request(method, &params)).flatten();
+        listed.unwrap_or_else(|| Err(RpcError::method_not_found(method)))
     }
 
     /// The running agent; started again if it died.

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use wire::Json;
+use wire::{Json, RpcError};
 
-/// Of `_meta`: what is about us, and about traces.
-const OF_META: [&str; 4] = ["switchyard", "traceparent", "tracestate", "baggage"];
+/// Of `_meta`: what is about traces, if it is a string.
+const OF_META: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
 /// Of `session/prompt`.
 pub(crate) const OF_PROMPT: &[&str] = &["sessionId", "prompt", "messageId"];
@@ -22,17 +22,30 @@ const OF_METHODS: [(&str, &[&str]); 5] = [
     ("session/fork", &["sessionId"]),
 ];
 
-/// The members of a method that may go on; none if the method itself may not.
-pub(crate) fn of_method(method: &str) -> Option<&'static [&'static str]> {
-    OF_METHODS.iter().find(|(name, _)| *name == method).map(|(_, members)| *members)
+/// What of a request for the agent of a session may go on; none if the method itself may not.
+pub(crate) fn of_request(method: &str, params: &Json) -> Option<Result<Json, RpcError>> {
+    let (_, names) = OF_METHODS.iter().find(|(name, _)| *name == method)?;
+    let is_nested = |value: &Json| value.as_str().starts_with(['{', '[']);
+    let nested = only(params, names).into_iter().find(|(_, value)| is_nested(value));
+    Some(match nested {
+        Some((name, _)) => {
+            Err(RpcError::invalid_params(format!("`{name}` is neither text nor yes or no")))
+        }
+        None => Ok(members(params, names)),
+    })
 }
 
 /// The members of these names as they are, and what is listed of `_meta`.
 pub(crate) fn members(params: &Json, names: &[&str]) -> Json {
     let mut kept = only(params, names);
-    let meta = only(params, &["_meta"]).remove("_meta");
-    let meta = meta.map(|meta| only(&meta, &OF_META)).filter(|meta| !meta.is_empty());
-    kept.extend(meta.map(|meta| ("_meta".to_owned(), Json::of(&meta))));
+    let mut meta = match only(params, &["_meta"]).remove("_meta") {
+        Some(meta) => only(&meta, &OF_META),
+        None => BTreeMap::new(),
+    };
+    meta.retain(|_, value| value.as_str().starts_with('"'));
+    if !meta.is_empty() {
+        kept.insert("_meta".to_owned(), Json::of(&meta));
+    }
     Json::of(&kept)
 }
 
@@ -48,7 +61,7 @@ mod tests {
 
     use wire::Json;
 
-    use super::members;
+    use super::{members, of_request};
 
     #[test]
     fn only_what_is_listed_goes_on() {
@@ -56,8 +69,25 @@ mod tests {
             r#"{"prompt":[ 1.0 ],"x":1,"_meta":{"claudeCode":{},"traceparent":"t"},"cwd":2}"#;
         let kept = members(&Json::trusted(said), &["prompt"]);
         assert_eq!(kept.as_str(), r#"{"_meta":{"traceparent":"t"},"prompt":[ 1.0 ]}"#);
-        for said in [r#"{"_meta":{"claudeCode":{}}}"#, r#"{"_meta":7}"#, "[]"] {
-            assert_eq!(members(&Json::trusted(said), &[]).as_str(), "{}");
+        let meta =
+            [r#"{"claudeCode":{}}"#, r#"{"traceparent":{}}"#, r#"{"switchyard":{"a":1}}"#, "7"];
+        let said = meta.map(|meta| format!(r#"{{"_meta":{meta}}}"#));
+        for said in said.iter().map(String::as_str).chain(["[]"]) {
+            assert_eq!(members(&Json::trusted(said), &[]).as_str(), "{}", "{said}");
+        }
+    }
+
+    #[test]
+    fn what_a_setting_is_set_to_has_no_members() {
+        let of = |method, params: &str| of_request(method, &Json::trusted(params));
+        assert!(of("session/foo", "{}").is_none());
+        let asked = r#"{"configId":"a","more":{},"sessionId":"s","value":true}"#;
+        let passed = of("session/set_config_option", asked).unwrap().unwrap();
+        assert_eq!(passed.as_str(), r#"{"configId":"a","sessionId":"s","value":true}"#);
+        for value in ["{}", "[1]"] {
+            let asked = format!(r#"{{"sessionId":"s","modeId":{value}}}"#);
+            let refused = of("session/set_mode", &asked).unwrap().unwrap_err();
+            assert!(refused.message.contains("`modeId`"), "{}", refused.message);
         }
     }
 }

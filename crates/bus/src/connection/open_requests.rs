@@ -10,6 +10,8 @@ const MAX_OPEN_REQUESTS: usize = 1024;
 /// Bytes of them, which whoever deals with them may have to hold; a single larger one is let
 /// through alone.
 const MAX_OPEN_BYTES: usize = 32 << 20;
+/// An id is kept by everybody who deals with the request, and is in its answer.
+const MAX_ID_BYTES: usize = 1024;
 
 /// With their sizes.
 #[derive(Debug, Default)]
@@ -26,6 +28,9 @@ impl OpenRequests {
     pub(super) fn add(&mut self, id: RpcId, n_bytes: usize) -> Result<(), &'static str> {
         let is_full = self.by_id.len() + self.n_unread >= MAX_OPEN_REQUESTS
             || self.n_bytes > 0 && self.n_bytes + n_bytes > MAX_OPEN_BYTES;
+        if id.as_str().len() > MAX_ID_BYTES {
+            return Err("its id is too long");
+        }
         match self.by_id.entry(id) {
             Entry::Occupied(_) => Err("a request with this id is still open"),
             Entry::Vacant(_) if is_full => Err("too many requests are open"),
@@ -71,5 +76,9 @@ mod tests {
         open.add(id(0), 1).unwrap_err();
         open.n_unread = 0;
         open.add(id(0), 1).unwrap();
+        assert!(open.remove(&id(0)));
+        let asked = format!(r#"{{"id":"{}","method":"m"}}"#, "x".repeat(MAX_ID_BYTES));
+        let long = wire::Message::parse(asked.into()).unwrap().id();
+        open.add(long, 1).unwrap_err();
     }
 }

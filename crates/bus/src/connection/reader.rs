@@ -1,95 +1,117 @@
 //! The half of a connection that listens.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
-use wire::{LineSplitter, Message, MessageError, MessageKind, RpcError};
+use wire::{LineSplitter, Message, MessageError, MessageKind, RpcError, RpcId};
 
 use super::{ConnectionLimits, Incoming, Outcome, Reply, Shared, Waiter};
+use crate::quota::Reserved;
 
 /// Read at once: what a pipe holds by default, so a flood comes in large batches.
 const READ_BYTES: usize = 64 << 10;
 
-pub(super) async fn run<R: AsyncRead + Unpin>(
-    mut reader: R,
-    limits: ConnectionLimits,
-    shared: Weak<Shared>,
-    batches: mpsc::Sender<Vec<Incoming>>,
-) {
-    let mut lines = LineSplitter::new(limits.max_line_bytes);
-    loop {
-        lines.buffer().reserve(READ_BYTES);
-        let read = tokio::select! {
-            read = reader.read_buf(lines.buffer()) => read,
-            // Nobody listens any more.
-            () = batches.closed() => break,
-        };
-        let is_end = matches!(read, Ok(0) | Err(_));
-        let mut batch = Vec::new();
-        while let Some(line) = lines.next_line() {
-            read_line(line, limits.max_values, &shared, &mut batch);
-        }
-        if is_end && let Some(line) = lines.finish() {
-            read_line(line, limits.max_values, &shared, &mut batch);
-        }
-        if !batch.is_empty() && batches.send(batch).await.is_err() {
-            break;
-        }
-        if is_end {
-            break;
-        }
-    }
-    if let Some(shared) = shared.upgrade() {
-        let mut calls = shared.calls();
-        calls.is_closed = true;
-        // Dropping the waiters tells them that no answer will come.
-        calls.waiting.clear();
-    }
+pub(super) struct Reader {
+    pub(super) limits: ConnectionLimits,
+    /// Where large lines count, if anywhere.
+    pub(super) quota: Option<Arc<Reserved>>,
+    pub(super) shared: Weak<Shared>,
 }
 
-fn read_line(
-    line: Result<Bytes, wire::LineError>,
-    max_values: usize,
-    shared: &Weak<Shared>,
-    batch: &mut Vec<Incoming>,
-) {
-    let line = match line {
-        Ok(line) => line,
-        Err(error) => {
-            if let wire::LineError::NotUtf8 { line } = &error {
-                let why = RpcError::invalid_request(&error);
-                salvage(line, why, shared, batch);
+impl Reader {
+    pub(super) async fn run<R: AsyncRead + Unpin>(
+        self,
+        mut reader: R,
+        batches: mpsc::Sender<Vec<Incoming>>,
+    ) {
+        let mut lines = LineSplitter::new(self.limits.max_line_bytes);
+        loop {
+            lines.buffer().reserve(READ_BYTES);
+            let read = tokio::select! {
+                read = reader.read_buf(lines.buffer()) => read,
+                // Nobody listens any more.
+                () = batches.closed() => break,
+            };
+            let is_end = matches!(read, Ok(0) | Err(_));
+            let mut batch = Vec::new();
+            while let Some(line) = lines.next_line() {
+                self.read_line(line, &mut batch);
             }
-            return batch.push(Incoming::BadLine(error));
+            if is_end && let Some(line) = lines.finish() {
+                self.read_line(line, &mut batch);
+            }
+            if !batch.is_empty() && batches.send(batch).await.is_err() {
+                break;
+            }
+            if is_end {
+                break;
+            }
         }
-    };
-    // A message is a slice of its line; nothing of its body has been read so far.
-    let parsed = match Message::parse(line.clone()) {
-        Ok(_) if wire::has_more_values(&line, max_values) => Err(MessageError::TooManyValues),
-        parsed => parsed,
-    };
-    let message = match parsed {
-        Ok(message) => message,
-        Err(error) => {
-            let is_answered = salvage(&line, error.to_rpc().1, shared, batch);
-            return batch.push(Incoming::BadMessage { error, line: beginning(&line), is_answered });
+        if let Some(shared) = self.shared.upgrade() {
+            let mut calls = shared.calls();
+            calls.is_closed = true;
+            // Dropping the waiters tells them that no answer will come.
+            calls.waiting.clear();
         }
-    };
-    match message.kind() {
-        MessageKind::Notification => batch.push(Incoming::Notification(message)),
-        MessageKind::Request => {
-            batch.extend(shared.upgrade().and_then(|shared| open_request(message, &shared)));
+    }
+
+    fn read_line(&self, line: Result<Bytes, wire::LineError>, batch: &mut Vec<Incoming>) {
+        let shared = &self.shared;
+        let line = match line {
+            Ok(line) => line,
+            Err(error) => {
+                if let wire::LineError::NotUtf8 { line } = &error {
+                    let why = RpcError::invalid_request(&error);
+                    salvage(line, why, shared, batch);
+                }
+                return batch.push(Incoming::BadLine(error));
+            }
+        };
+        let line = match &self.quota {
+            Some(quota) if line.len() > READ_BYTES => match quota.hold(line) {
+                Some(line) => line,
+                None => return self.end("too much is sent at once"),
+            },
+            _ => line,
+        };
+        // A message is a slice of its line; nothing of its body has been read so far.
+        let parsed = match Message::parse(line.clone()) {
+            Ok(_) if wire::has_more_values(&line, self.limits.max_values) => {
+                Err(MessageError::TooManyValues)
+            }
+            parsed => parsed,
+        };
+        let message = match parsed {
+            Ok(message) => message,
+            Err(error) => {
+                let is_answered = salvage(&line, error.to_rpc().1, shared, batch);
+                let line = beginning(&line);
+                return batch.push(Incoming::BadMessage { error, line, is_answered });
+            }
+        };
+        match message.kind() {
+            MessageKind::Notification => batch.push(Incoming::Notification(message)),
+            MessageKind::Request => {
+                batch.extend(shared.upgrade().and_then(|shared| open_request(message, &shared)));
+            }
+            MessageKind::Response => {
+                let outcome = Ok(message.body_json());
+                batch.push(settle(message, outcome, shared));
+            }
+            MessageKind::Error => {
+                let outcome = Err(message.error());
+                batch.push(settle(message, outcome, shared));
+            }
         }
-        MessageKind::Response => {
-            let outcome = Ok(message.body_json());
-            batch.push(settle(message, outcome, shared));
-        }
-        MessageKind::Error => {
-            let outcome = Err(message.error());
-            batch.push(settle(message, outcome, shared));
-        }
+    }
+
+    /// Nothing more is heard of this peer, which is told why.
+    fn end(&self, why: &str) {
+        let Some(shared) = self.shared.upgrade() else { return };
+        let _ = shared.try_send(wire::error_line(&RpcId::null(), &RpcError::invalid_request(why)));
+        shared.closing.cancel();
     }
 }
 

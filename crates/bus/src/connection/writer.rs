@@ -47,7 +47,11 @@ pub(super) async fn run<W: AsyncWrite + Unpin>(
         tokio::select! {
             written = write_all(&mut writer, &mut bytes, &stall) => match written {
                 // Now there is room for others.
-                Written::All => batch.clear(),
+                Written::All => {
+                    batch.clear();
+                    // It keeps all of a line of which nothing is left.
+                    bytes = Bytes::new();
+                }
                 Written::Stalled => {
                     stalled.cancel();
                     break;

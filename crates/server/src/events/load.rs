@@ -7,9 +7,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::StatusCode;
+use sessions::front::RequestPlaces;
 use store::ReadBudget;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::limits::{ByteQuota, Reserved};
 use crate::problem::Problem;
 
 /// Streams of events at a time. HTTP/2 has many on one connection, so the connections' limit
@@ -26,6 +28,8 @@ const MAX_IDLE_CLIENTS: usize = 256;
 pub(crate) struct Load {
     streams: Arc<Semaphore>,
     exports: Arc<Semaphore>,
+    /// Large messages of ACP until they were dealt with.
+    messages: Arc<ByteQuota>,
     /// By the names of their tokens.
     clients: Mutex<HashMap<String, Client>>,
 }
@@ -33,6 +37,7 @@ pub(crate) struct Load {
 #[derive(Debug, Clone)]
 struct Client {
     streams: Arc<Semaphore>,
+    requests: RequestPlaces,
     budget: ReadBudget,
 }
 
@@ -41,6 +46,7 @@ impl Default for Load {
         Self {
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             exports: Arc::new(Semaphore::new(MAX_EXPORTS)),
+            messages: Arc::default(),
             clients: Mutex::default(),
         }
     }
@@ -78,6 +84,16 @@ impl Load {
         self.client(client).budget
     }
 
+    /// Places for the requests of ACP that a client has open.
+    pub(crate) fn requests(&self, client: &str) -> RequestPlaces {
+        self.client(client).requests
+    }
+
+    /// Where large messages of a client count until they were dealt with.
+    pub(crate) fn hold_messages(&self, client: &str) -> Arc<Reserved> {
+        Arc::new(self.messages.reserve(client))
+    }
+
     fn client(&self, name: &str) -> Client {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(name) {
@@ -87,7 +103,8 @@ impl Load {
             clients.retain(|_, client| client.is_used());
         }
         let streams = Arc::new(Semaphore::new(MAX_STREAMS_EACH));
-        let client = Client { streams, budget: ReadBudget::default() };
+        let requests = RequestPlaces::default();
+        let client = Client { streams, requests, budget: ReadBudget::default() };
         clients.insert(name.to_owned(), client.clone());
         client
     }
@@ -95,7 +112,7 @@ impl Load {
 
 impl Client {
     fn is_used(&self) -> bool {
-        self.budget.is_shared() || Arc::strong_count(&self.streams) > 1
+        self.budget.is_shared() || self.requests.is_shared() || Arc::strong_count(&self.streams) > 1
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use wire::{Json, Message, Millis, RpcError, Seq, codes};
 
-use super::{Front, Open, no_such_session, session_of};
+use super::{Front, Open, RequestPlaces, no_such_session, session_of};
 use crate::desk::{Desk, DeskError, Order};
 use crate::details::is_made_by;
 use crate::host::Host;
@@ -25,6 +25,7 @@ use crate::options::Wishes;
 use crate::permission::Mode;
 use crate::trouble::Trouble;
 use bus::connection::Outcome;
+use bus::quota::Reserved;
 
 /// An agent's answer to `initialize` is believed for this long.
 const KNOWN_FOR: Duration = Duration::from_secs(600);
@@ -49,12 +50,16 @@ pub struct Visitor {
     pub is_worker: bool,
     /// It sees only the sessions that it made.
     pub own_sessions: bool,
-    /// Where its sessions may work; anywhere if there are none.
     /// Since when it has its name.
     pub since: Millis,
+    /// Where its sessions may work; anywhere if there are none.
     pub roots: Vec<PathBuf>,
     /// What may be in memory of the logs that it reads.
     pub budget: ReadBudget,
+    /// What may be in memory of large messages of its; none if nobody counts.
+    pub quota: Option<Arc<Reserved>>,
+    /// Places for its requests that are served on the side.
+    pub places: RequestPlaces,
     /// Cancelled when it is not let in any more.
     pub revoked: CancellationToken,
 }

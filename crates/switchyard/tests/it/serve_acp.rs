@@ -24,7 +24,7 @@ fn endpoint(daemon: &Daemon, scheme: &str) -> String {
 }
 
 /// The ACP address that the daemon wrote down for others.
-fn tcp(yard: &Yard) -> SocketAddr {
+pub(crate) fn tcp(yard: &Yard) -> SocketAddr {
     let text = std::fs::read_to_string(yard.home().join("run/daemon.json")).unwrap();
     let whereabouts: Value = serde_json::from_str(&text).unwrap();
     whereabouts["tcp"][0].as_str().unwrap().parse().unwrap()

@@ -44,7 +44,27 @@ async fn servers_that_are_commands_are_refused_in_every_disguise() {
         let order = api.request(Method::POST, "/v1/sessions").json(&new).bearer_auth(&guest);
         assert_eq!(api.send(order).await.status, 403, "{url}");
     }
-    let remote = json!({ "name": "x", "type": "http", "url": "http://127.0.0.1:9", "headers": [] });
+    // Agents read variables and files into these.
+    let into = ["${HOME}", "$HOME", "{env:HOME}", "{file:/etc/passwd}", "`id`", "a\r\nb: c", "!id"];
+    let server = |name: &str, url: &str, header: &str, value: &str| {
+        let headers = json!([{ "name": header, "value": value }]);
+        json!({ "name": name, "type": "http", "url": url, "headers": headers })
+    };
+    let servers = into.map(|text| {
+        let url = format!("http://127.0.0.1:9/{text}");
+        let mut all = vec![server(text, "http://x", "a", "b"), server("x", "http://x", text, "b")];
+        all.push(server("x", "http://x", "a", text));
+        if !text.starts_with('!') {
+            all.push(server("x", &url, "a", "b"));
+        }
+        all
+    });
+    for server in servers.concat() {
+        let new = json!({ "agent": "demo", "cwd": api.yard.work(), "mcpServers": [server] });
+        let order = api.request(Method::POST, "/v1/sessions").json(&new).bearer_auth(&guest);
+        assert_eq!(api.send(order).await.status, 403, "{new}");
+    }
+    let remote = server("x", "http://127.0.0.1:9/a?b=%24c", "Authorization", "Bearer a.b+c/d==");
     let new = json!({ "agent": "demo", "cwd": api.yard.work(), "mcpServers": [remote] });
     let order = api.request(Method::POST, "/v1/sessions").json(&new).bearer_auth(&guest);
     api.send(order).await.is(201);
@@ -87,9 +107,7 @@ fn visit(yard: &Yard, says: &str) -> (Daemon, Spy, LineClient) {
     let spy = Spy::at(&dir, "spy", says);
     std::fs::write(yard.home().join("switchyard.toml"), definition(&dir.join("spy"))).unwrap();
     let daemon = Daemon::start_with(yard, &["--agent", "spy", "--tcp", "127.0.0.1:0"]);
-    let told = std::fs::read_to_string(yard.home().join("run/daemon.json")).unwrap();
-    let told: Value = serde_json::from_str(&told).unwrap();
-    let mut client = LineClient::tcp(told["tcp"][0].as_str().unwrap().parse().unwrap());
+    let mut client = LineClient::tcp(crate::serve_acp::tcp(yard));
     client.result("switchyard/hello", &json!({ "token": daemon.token().unwrap() }));
     client.result("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }));
     (daemon, spy, client)
@@ -158,4 +176,70 @@ fn an_agent_does_not_speak_in_our_name() {
         }
     }
     assert!(seen.contains("ITSELF") && !seen.contains("FORGED"), "{seen}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_with_the_name_of_another_has_nothing_of_it() {
+    let api = Api::start().await;
+    let role = json!({ "name": "guest", "role": "operator", "ownSessions": true });
+    let first = token(&api, role.clone()).await;
+    let new = json!({ "agent": "demo", "cwd": api.yard.work() });
+    let make =
+        |token: &str| api.request(Method::POST, "/v1/sessions").json(&new).bearer_auth(token);
+    let made = api.send(make(&first)).await.is(201);
+    let id = made.body["id"].as_str().unwrap();
+    let rotated = api.post("/v1/tokens/guest/rotate", &json!({})).await.is(200);
+    let rotated = rotated.body["token"].as_str().unwrap().to_owned();
+    let path = format!("/v1/sessions/{id}");
+    let seen_by = async |token: &str| {
+        let of_one = api.send(api.request(Method::GET, &path).bearer_auth(token)).await.status;
+        let list = api.request(Method::GET, "/v1/sessions").bearer_auth(token);
+        let listed = api.send(list).await.body["sessions"].as_array().unwrap().len();
+        (of_one.as_u16(), listed)
+    };
+    assert_eq!(seen_by(&rotated).await, (200, 1), "a new secret is the same client");
+    api.delete("/v1/tokens/guest").await.is(204);
+    let second = token(&api, role).await;
+    assert_eq!(seen_by(&second).await, (404, 0));
+    api.send(make(&second)).await.is(201);
+    assert_eq!(seen_by(&second).await, (404, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_outside_of_the_roots_is_not_told_about() {
+    let yard = switchyard(EXE);
+    let config = format!("[serve]\nroots = [\"{}\"]\n", yard.work().display());
+    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
+    let api = Api::start_in(yard).await;
+    let at = async |cwd: &str| {
+        let answer = api.post("/v1/sessions", &json!({ "agent": "demo", "cwd": cwd })).await;
+        (answer.status.as_u16(), answer.body["detail"].to_string().replace(cwd, ""))
+    };
+    let inside = api.yard.work().join("no/such");
+    assert_eq!(at(&inside.display().to_string()).await.0, 400);
+    let missing = at("/etc/no/such").await;
+    assert_eq!(missing.0, 403, "{missing:?}");
+    for there in ["/etc", "/etc/passwd", "/etc/passwd/x"] {
+        assert_eq!(at(there).await, missing, "{there}");
+    }
+}
+
+/// A large prompt that has to wait is not kept in memory, and comes out of the log whole.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_prompt_that_waited_reaches_the_agent_as_it_was() {
+    let yard = switchyard(EXE);
+    let dir = yard.work().join("spy");
+    let spy = Spy::at(&dir, "spy", "");
+    std::fs::write(yard.home().join("switchyard.toml"), definition(&dir.join("spy"))).unwrap();
+    let api = Api::start_in(yard).await;
+    let new = json!({ "agent": "spy", "cwd": api.yard.work(), "startsLater": true });
+    let made = api.post("/v1/sessions", &new).await.is(201);
+    let id = made.body["id"].as_str().unwrap().to_owned();
+    let text = format!("begin {} \u{e4} end", "x".repeat(300_000));
+    api.prompt(&id, &text).await;
+    api.until_idle(&id).await;
+    let heard = std::fs::read_to_string(&spy.heard).unwrap();
+    let prompted = heard.lines().find(|line| line.contains("session/prompt")).unwrap();
+    let prompted: Value = serde_json::from_str(prompted).unwrap();
+    assert_eq!(prompted["params"]["prompt"], json!([{ "type": "text", "text": text }]));
 }

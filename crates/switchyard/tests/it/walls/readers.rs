@@ -9,6 +9,7 @@ use testkit::line_client::LineClient;
 use testkit::proc;
 
 use super::session;
+use crate::serve_acp::tcp;
 use crate::serve_rest::{Api, EXE};
 
 /// What one client may add while it reads nothing: its part, with what lies around it.
@@ -69,12 +70,9 @@ async fn streams_and_pages_that_nobody_reads_share_what_a_client_may_hold() {
 async fn replays_that_nobody_reads_share_what_a_client_may_hold() {
     let (api, id) = with_large_log().await;
     let before = proc::memory(api.daemon.pid()).unwrap().resident_kib;
-    let told = std::fs::read_to_string(api.yard.home().join("run/daemon.json")).unwrap();
-    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-    let address = told["tcp"][0].as_str().unwrap().parse().unwrap();
     let mut unread = Vec::new();
     for _ in 0..40 {
-        let mut client = LineClient::tcp(address);
+        let mut client = LineClient::tcp(tcp(&api.yard));
         client.result("switchyard/hello", &json!({ "token": api.daemon.token().unwrap() }));
         client.result("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }));
         let params = json!({ "sessionId": id, "cwd": api.yard.work(), "mcpServers": [] });
@@ -87,4 +85,55 @@ async fn replays_that_nobody_reads_share_what_a_client_may_hold() {
     let mut last = unread.pop().unwrap();
     drop(unread);
     assert!(last.answer_to(&json!(1))["result"].is_object());
+}
+
+/// Each connection sends what it can until the daemon takes no more, and reads nothing.
+fn send_unread(stream: &TcpStream, lines: &[String]) {
+    let mut stream = stream;
+    stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    for line in lines {
+        if stream.write_all(line.as_bytes()).is_err() {
+            break;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_that_nobody_reads_are_not_made() {
+    let yard = testkit::process::switchyard(EXE);
+    let config = "[serve]\nagent = \"demo\"\ntcp = [\"127.0.0.1:0\"]\n";
+    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
+    let api = Api::start_in(yard).await;
+    let before = proc::memory(api.daemon.pid()).unwrap().resident_kib;
+    let token = api.daemon.token().unwrap();
+    let asked = |id: &str, method: &str, params: serde_json::Value| {
+        let asked = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        format!("{asked}\n")
+    };
+    let hello = [
+        asked("a", "switchyard/hello", json!({ "token": token })),
+        asked("b", "initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} })),
+    ];
+    let long_ids: Vec<String> = (0..15)
+        .map(|n| asked(&format!("{n}{}", "x".repeat(3 << 20)), "no/such", json!({})))
+        .collect();
+    // Answers that fill what waits for the client, then what has to wait for them.
+    let many = (0..3000).map(|n| asked(&format!("{n}{}", "x".repeat(900)), "$/ping", json!({})));
+    let large = (0..2).map(|n| asked(&format!("l{n}"), "no/such", json!("x".repeat(15 << 20))));
+    let full: Vec<String> = many.chain(large).collect();
+    let mut unread = Vec::new();
+    for lines in [&long_ids, &full] {
+        for _ in 0..12 {
+            let stream = TcpStream::connect(tcp(&api.yard)).unwrap();
+            send_unread(&stream, &hello);
+            send_unread(&stream, lines);
+            unread.push(stream);
+        }
+        let added = most_added(&api, before).await;
+        assert!(added < MAX_ADDED_KIB, "{added} KiB");
+    }
+    drop(unread);
+    let mut client = LineClient::tcp(tcp(&api.yard));
+    client.result("switchyard/hello", &json!({ "token": token }));
+    client.result("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }));
 }

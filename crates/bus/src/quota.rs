@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
+
 /// Two prompts of the largest kind, and some more.
 const MAX_EACH: usize = 48 << 20;
 const MAX_ALL: usize = 128 << 20;
@@ -73,6 +75,12 @@ impl Reserved {
         self.book(n_bytes, self.quota.take(&self.name, n_bytes, true))
     }
 
+    /// The same bytes, which count until the last part of them is dropped; none if there is no
+    /// room.
+    pub fn hold(self: &Arc<Self>, bytes: Bytes) -> Option<Bytes> {
+        self.take(bytes.len()).then(|| Bytes::from_owner(Held { bytes, reserved: self.clone() }))
+    }
+
     fn book(&self, n_bytes: usize, has_room: bool) -> bool {
         self.n_bytes.fetch_add(if has_room { n_bytes } else { 0 }, Ordering::Relaxed);
         has_room
@@ -92,6 +100,24 @@ impl Reserved {
     /// All of it, as if nothing had been taken.
     pub fn give_back(&self) {
         self.quota.give_back(&self.name, self.n_bytes.swap(0, Ordering::Relaxed));
+    }
+}
+
+/// What is held, until it is dropped.
+struct Held {
+    bytes: Bytes,
+    reserved: Arc<Reserved>,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.reserved.give_back_some(self.bytes.len());
     }
 }
 
@@ -128,6 +154,14 @@ mod tests {
         let (large, another) = (quota.reserve("a"), quota.reserve("a"));
         assert!(large.take_whole(2 * MAX_ALL) && !another.take_whole(1));
         drop((large, another));
+        let reserved = Arc::new(quota.reserve("a"));
+        let held = reserved.hold(Bytes::from(vec![b'x'; MAX_EACH - 1])).unwrap();
+        let part = held.slice(7..9);
+        assert!(reserved.hold(Bytes::from_static(b"xx")).is_none());
+        drop(held);
+        assert_eq!((reserved.n_bytes(), &*part), (MAX_EACH - 1, &b"xx"[..]));
+        drop(part);
+        assert_eq!(reserved.n_bytes(), 0);
         let taken = quota.taken.lock().unwrap();
         assert!(taken.all == 0 && taken.by_name.is_empty(), "{taken:?}");
     }
