@@ -5,15 +5,15 @@
 //! `env`, `sudo` …), with [`ANYTHING`] for what only the shell will know. It errs on the side of
 //! more. What a script, an alias or a program does is not seen.
 
+mod around;
 mod lexer;
+mod options;
 mod programs;
 
 use lexer::{has_paths, lex};
 use programs::{
-    BUILD_TOOLS, EVALUATING_BUILTINS, FIND_ACTIONS, KEYWORDS, LINE_RUNNERS, LINE_VARIABLES,
-    LINES_IN_OPTIONS, LONG_OPTIONS_OF_BASH, OPTIONS_OF_GIT, OPTIONS_OF_XARGS, OTHER_SHELLS,
-    RUN_SUBCOMMANDS, SCRIPT_RUNNERS, SHELLS, SOURCING_BUILTINS, STARTING_SHELLS, STDIN_RUNNERS,
-    SUBCOMMAND_RUNNERS, WRAPPERS, WRAPPERS_WITH_OPERAND,
+    BUILD_TOOLS, EVALUATING_BUILTINS, KEYWORDS, LINE_VARIABLES, LINES_IN_OPTIONS,
+    LONG_OPTIONS_OF_BASH, OPTIONS_OF_GIT, OTHER_SHELLS, SHELLS, SOURCING_BUILTINS, STDIN_RUNNERS,
 };
 
 pub(super) use lexer::{ANYTHING, Word};
@@ -249,105 +249,6 @@ impl Search {
             _ => Some(()),
         }
     }
-
-    fn around(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
-        // It takes its argument apart by rules of its own.
-        let is_split = |word: &Word| {
-            let flags = word.text.strip_prefix('-').filter(|flags| !flags.starts_with('-'));
-            flags.is_some_and(|flags| flags.contains('S')) || word.text.starts_with("--s")
-        };
-        if program == "env" && rest.iter().any(is_split) {
-            return None;
-        }
-        let has_command = |word: &Word| word.text.starts_with("--c") || is_flag(word, 'c');
-        let n_plain = rest.iter().filter(|word| !word.text.starts_with('-')).count();
-        match STARTING_SHELLS.iter().find(|(name, _)| *name == program) {
-            Some((_, needed)) if n_plain < *needed && !rest.iter().any(has_command) => return None,
-            _ if program == "hash" && rest.iter().any(|word| is_flag(word, 'p')) => return None,
-            _ => {}
-        }
-        // It only says where it is.
-        if program == "command" && options_of(rest).any(|word| word.text.contains(['v', 'V'])) {
-            return Some(());
-        }
-        let depth = depth.checked_sub(1);
-        if LINE_RUNNERS.contains(&program) {
-            self.lines_among(program, rest, depth?)?;
-        }
-        let is_loader = program.starts_with("ld-linux") || program.starts_with("ld-musl");
-        if !WRAPPERS.contains(&program) && !LINE_RUNNERS.contains(&program) && !is_loader {
-            return Some(());
-        }
-        let depth = depth?;
-        match program {
-            // Its actions, and what they run, may be one word to us.
-            "find" if rest.iter().any(|word| word.makes_options) => None,
-            "find" => {
-                let is_action = |word: &Word| match word.text.split_once(ANYTHING) {
-                    Some((start, _)) => FIND_ACTIONS.iter().any(|action| action.starts_with(start)),
-                    None => FIND_ACTIONS.contains(&word.text.as_str()),
-                };
-                let is_end = |word: &Word| [";", "+"].contains(&word.text.as_str());
-                let starts = (1..rest.len()).filter(|n| rest.get(n - 1).is_some_and(is_action));
-                let behind = |start| {
-                    let words = rest.get(start..).unwrap_or_default().split(is_end).next();
-                    with_names(words.unwrap_or_default(), &["{}"])
-                };
-                starts.map(behind).try_for_each(|words| self.words(&words, depth))
-            }
-            "xargs" => {
-                self.words(&behind_xargs(rest), depth)?;
-                self.at_each_start(program, rest, depth)?;
-                // An option may have a value or not.
-                let is_known =
-                    |n: &usize| rest.get(*n).is_some_and(|word| !may_be_any_program(word));
-                let starts = (0..rest.len()).filter(is_known);
-                let behind = |n| [rest.get(n..).unwrap_or_default(), &[Word::anything()]].concat();
-                starts.map(behind).try_for_each(|words| self.words(&words, depth))
-            }
-            "parallel" => {
-                let is_command = |word: &&Word| !word.text.starts_with(":::");
-                let command: Vec<_> = rest.iter().take_while(is_command).cloned().collect();
-                self.at_each_start(program, &with_names(&command, &["{}"]), depth)?;
-                let words = [command.as_slice(), &[Word::anything()]].concat();
-                self.at_each_start(program, &with_names(&words, &["{}"]), depth)
-            }
-            _ => self.at_each_start(program, rest, depth),
-        }
-    }
-
-    /// Where the command begins behind options and their values is not told. What is not known may
-    /// be it as long as nothing before it is more likely to be.
-    fn at_each_start(&mut self, program: &str, words: &[Word], depth: usize) -> Option<()> {
-        let mut is_awaited = !LINES_IN_OPTIONS.contains(&program);
-        let mut is_begun = !SUBCOMMAND_RUNNERS.contains(&program);
-        for n in 0..words.len() {
-            let behind = words.get(n..).unwrap_or_default();
-            let Some(word) = behind.first() else { continue };
-            if !is_begun {
-                let is_script = word.text == "run" && SCRIPT_RUNNERS.contains(&program);
-                is_begun = RUN_SUBCOMMANDS.contains(&word.text.as_str()) && !is_script;
-                continue;
-            }
-            if word.text.starts_with('-') {
-                continue;
-            }
-            if may_be_any_program(word) {
-                if is_awaited {
-                    return None;
-                }
-                continue;
-            }
-            self.words(behind, depth)?;
-            let before = n.checked_sub(1).and_then(|n| words.get(n));
-            is_awaited = is_setting(&word.text)
-                || before.is_some_and(|before| before.text.starts_with('-'))
-                || word.text.starts_with(|c: char| c.is_ascii_digit())
-                || ["run", "exec"].contains(&word.text.as_str())
-                || n == 0 && WRAPPERS_WITH_OPERAND.contains(&program);
-        }
-        Some(())
-    }
 }
 
 fn program_of(word: &str) -> &str {
@@ -364,36 +265,6 @@ fn with_options_marked(program: &str, rest: &[Word]) -> Vec<Word> {
         Word { is_optional, ..word.clone() }
     };
     rest.iter().map(mark).collect()
-}
-
-/// The command that `xargs` runs with the names that it reads.
-fn behind_xargs(rest: &[Word]) -> Vec<Word> {
-    let (mut n, mut places) = (0, vec!["{}"]);
-    while let Some(option) = rest.get(n).map(|word| &word.text).filter(|one| one.starts_with('-')) {
-        let value = rest.get(n + 1).map(|word| word.text.as_str());
-        let has_value = OPTIONS_OF_XARGS.contains(&option.as_str());
-        places.extend(value.filter(|_| option == "-I"));
-        places.extend(option.strip_prefix("-I").or(option.strip_prefix("-i")));
-        places.extend(option.split_once('=').map(|(_, place)| place));
-        n += if has_value { 2 } else { 1 };
-    }
-    let mut words = with_names(rest.get(n..).unwrap_or_default(), &places);
-    if !words.is_empty() {
-        words.push(Word::anything());
-    }
-    words
-}
-
-/// The words of a command with names in place of what stands for them.
-fn with_names(words: &[Word], places: &[&str]) -> Vec<Word> {
-    let named = |word: &Word| {
-        let mut text = word.text.clone();
-        for place in places.iter().filter(|place| !place.is_empty()) {
-            text = text.replace(place, &ANYTHING.to_string());
-        }
-        Word { text, ..word.clone() }
-    };
-    words.iter().map(named).collect()
 }
 
 fn is_line(word: &Word) -> bool {
@@ -448,11 +319,6 @@ fn is_flag(word: &Word, flag: char) -> bool {
     word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(flag)
 }
 
-/// Which program it would be is not to be seen.
-fn may_be_any_program(word: &Word) -> bool {
-    word.is_unknown() || word.may_split && !is_setting(&word.text)
-}
-
 /// What a shell would read there is not in the line.
 fn is_unseen_script(word: &Word) -> bool {
     let name = program_of(&word.text);
@@ -482,3 +348,5 @@ mod bash_tests;
 mod odd_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wrapper_tests;

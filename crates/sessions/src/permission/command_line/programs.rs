@@ -17,6 +17,7 @@ pub(super) const WRAPPERS: &[&str] = &[
     "bunx",
     "busybox",
     "bwrap",
+    "capsh",
     "catchsegv",
     "chroot",
     "choom",
@@ -34,6 +35,8 @@ pub(super) const WRAPPERS: &[&str] = &[
     "exec",
     "fakeroot",
     "faketime",
+    "fd",
+    "fdfind",
     "find",
     "firejail",
     "flock",
@@ -42,6 +45,7 @@ pub(super) const WRAPPERS: &[&str] = &[
     "hatch",
     "i386",
     "ionice",
+    "ip",
     "jobs",
     "kubectl",
     "ld.so",
@@ -71,6 +75,7 @@ pub(super) const WRAPPERS: &[&str] = &[
     "proot",
     "proxychains",
     "rlwrap",
+    "run0",
     "runuser",
     "setarch",
     "setpriv",
@@ -105,6 +110,7 @@ pub(super) const LINE_RUNNERS: &[&str] = &[
     "eval",
     "flock",
     "mapfile",
+    "newgrp",
     "nix-shell",
     "parallel",
     "readarray",
@@ -123,8 +129,9 @@ pub(super) const LINE_RUNNERS: &[&str] = &[
 pub(super) const LINES_IN_OPTIONS: &[&str] =
     &["compgen", "complete", "mapfile", "readarray", "screen", "split", "ssh", "tmux"];
 /// They have a file, a directory or a number before the command.
-pub(super) const WRAPPERS_WITH_OPERAND: &[&str] =
-    &["chroot", "chrt", "faketime", "flock", "runuser", "setarch", "su", "taskset", "timeout"];
+pub(super) const WRAPPERS_WITH_OPERAND: &[&str] = &[
+    "chroot", "chrt", "faketime", "flock", "ip", "runuser", "setarch", "su", "taskset", "timeout",
+];
 /// They have the command behind a command of their own that runs others.
 pub(super) const SUBCOMMAND_RUNNERS: &[&str] = &[
     "asdf", "bun", "bundle", "conda", "direnv", "docker", "doppler", "hatch", "kubectl", "mamba",
@@ -132,23 +139,34 @@ pub(super) const SUBCOMMAND_RUNNERS: &[&str] = &[
     "yarn",
 ];
 /// That command.
-pub(super) const RUN_SUBCOMMANDS: &[&str] = &["--", "develop", "dlx", "exec", "run", "shell", "x"];
+pub(super) const RUN_SUBCOMMANDS: &[&str] =
+    &["--", "develop", "dlx", "exec", "run", "shell", "unshare", "x"];
 /// Their `run` runs a script of the project.
 pub(super) const SCRIPT_RUNNERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
 /// Options of bash that are long behind one dash, too, and have a value.
 pub(super) const LONG_OPTIONS_OF_BASH: &[&str] = &["rcfile", "init-file"];
 /// They run what comes in, somewhere or some time.
 pub(super) const STDIN_RUNNERS: &[&str] = &["at", "batch", "parallel", "ssh"];
-/// They start a shell if they have fewer words than so many.
-pub(super) const STARTING_SHELLS: &[(&str, usize)] = &[
-    ("chroot", 2),
-    ("login", 9),
-    ("newgrp", 9),
-    ("nsenter", 1),
-    ("runuser", 9),
-    ("script", 9),
-    ("su", 9),
-    ("unshare", 1),
+/// They start a shell if they have fewer words than so many, or no line behind `-c`.
+pub(super) const STARTING_SHELLS: &[(&str, Option<usize>)] = &[
+    ("firejail", Some(1)),
+    ("login", Some(9)),
+    ("newgrp", None),
+    ("runuser", None),
+    ("script", None),
+    ("sg", Some(2)),
+    ("su", None),
+];
+/// Commands of a program that start a shell, if nothing says what else to run.
+pub(super) const SHELL_SUBCOMMANDS: &[(&str, &str)] = &[
+    ("guix", "environment"),
+    ("guix", "shell"),
+    ("hatch", "shell"),
+    ("nix", "develop"),
+    ("nix", "shell"),
+    ("pipenv", "shell"),
+    ("podman", "unshare"),
+    ("poetry", "shell"),
 ];
 /// Builtins that look for code in what they are told.
 pub(super) const EVALUATING_BUILTINS: &[&str] = &[

@@ -1,0 +1,257 @@
+//! What programs that run others run.
+//!
+//! In: such a program, and the words behind it. The command among them is looked into as if it
+//! stood alone; where it begins is told by [`options`], or else it may begin at each word.
+
+use super::options::may_start_shell;
+use super::programs::{
+    FIND_ACTIONS, LINE_RUNNERS, LINES_IN_OPTIONS, OPTIONS_OF_XARGS, RUN_SUBCOMMANDS,
+    SCRIPT_RUNNERS, SHELL_SUBCOMMANDS, STARTING_SHELLS, SUBCOMMAND_RUNNERS, WRAPPERS,
+    WRAPPERS_WITH_OPERAND,
+};
+use super::{ANYTHING, Search, Word, is_flag, is_setting, options_of};
+
+impl Search {
+    pub(super) fn around(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
+        // It takes its argument apart by rules of its own.
+        let is_split = |word: &Word| {
+            let flags = word.text.strip_prefix('-').filter(|flags| !flags.starts_with('-'));
+            flags.is_some_and(|flags| flags.contains('S')) || word.text.starts_with("--s")
+        };
+        if program == "env" && rest.iter().any(is_split) {
+            return None;
+        }
+        if starts_shell(program, rest) || may_start_shell(program, rest) {
+            return None;
+        }
+        if program == "hash" && rest.iter().any(|word| is_flag(word, 'p')) {
+            return None;
+        }
+        // It only says where it is.
+        if program == "command" && options_of(rest).any(|word| word.text.contains(['v', 'V'])) {
+            return Some(());
+        }
+        let depth = depth.checked_sub(1);
+        if LINE_RUNNERS.contains(&program) {
+            self.lines_among(program, rest, depth?)?;
+        }
+        let is_loader = program.starts_with("ld-linux") || program.starts_with("ld-musl");
+        if !WRAPPERS.contains(&program) && !LINE_RUNNERS.contains(&program) && !is_loader {
+            return Some(());
+        }
+        let depth = depth?;
+        match program {
+            // Its actions, and what they run, may be one word to us.
+            "find" if rest.iter().any(|word| word.makes_options) => None,
+            "find" => {
+                let is_action = |word: &Word| match word.text.split_once(ANYTHING) {
+                    Some((start, _)) => FIND_ACTIONS.iter().any(|action| action.starts_with(start)),
+                    None => FIND_ACTIONS.contains(&word.text.as_str()),
+                };
+                let is_end = |word: &Word| [";", "+"].contains(&word.text.as_str());
+                let starts = (1..rest.len()).filter(|n| rest.get(n - 1).is_some_and(is_action));
+                let behind = |start| {
+                    let words = rest.get(start..).unwrap_or_default().split(is_end).next();
+                    with_names(words.unwrap_or_default(), &["{}"])
+                };
+                starts.map(behind).try_for_each(|words| self.words(&words, depth))
+            }
+            "xargs" => {
+                self.words(&behind_xargs(rest), depth)?;
+                self.at_each_start(program, rest, depth)?;
+                // An option may have a value or not.
+                let is_known =
+                    |n: &usize| rest.get(*n).is_some_and(|word| !may_be_any_program(word));
+                let starts = (0..rest.len()).filter(is_known);
+                let behind = |n| [rest.get(n..).unwrap_or_default(), &[Word::anything()]].concat();
+                starts.map(behind).try_for_each(|words| self.words(&words, depth))
+            }
+            "capsh" => self.capsh(rest, depth),
+            "fd" | "fdfind" => self.fd(rest, depth),
+            // `ip netns exec NAME command`, or shorter
+            "ip" => {
+                let is_exec = |word: &Word| {
+                    let start = word.text.split(ANYTHING).next().unwrap_or_default();
+                    "exec".starts_with(start) && !word.text.is_empty()
+                };
+                let at = rest.iter().position(is_exec).map_or(rest.len(), |at| at + 1);
+                self.at_each_start(program, rest.get(at..).unwrap_or_default(), depth)
+            }
+            "parallel" => {
+                let is_command = |word: &&Word| !word.text.starts_with(":::");
+                let command: Vec<_> = rest.iter().take_while(is_command).cloned().collect();
+                self.at_each_start(program, &with_names(&command, &["{}"]), depth)?;
+                let words = [command.as_slice(), &[Word::anything()]].concat();
+                self.at_each_start(program, &with_names(&words, &["{}"]), depth)
+            }
+            "strace" => {
+                self.strace_output(rest, depth)?;
+                self.at_each_start(program, rest, depth)
+            }
+            _ => self.at_each_start(program, rest, depth),
+        }
+    }
+
+    /// Behind `--` are words for a shell.
+    fn capsh(&mut self, rest: &[Word], depth: usize) -> Option<()> {
+        let at = rest.iter().position(|word| word.text == "--").unwrap_or(rest.len());
+        // Another shell, itself once more, or what is not known.
+        let is_plain = |word: &Word| {
+            word.text.starts_with("--")
+                && !word.text.starts_with("--shell")
+                && !word.text.contains(ANYTHING)
+        };
+        if !rest.iter().take(at).all(is_plain) {
+            return None;
+        }
+        match rest.get(at + 1..) {
+            Some(behind) => self.shell(behind, depth),
+            None => Some(()),
+        }
+    }
+
+    /// Behind `-x` is a command for each file, or one for all of them.
+    fn fd(&mut self, rest: &[Word], depth: usize) -> Option<()> {
+        for (n, word) in rest.iter().enumerate() {
+            let attached = match word.text.strip_prefix("--exec") {
+                Some(long) => long.split_once('=').map_or("", |(_, command)| command),
+                None => match word.text.split_once(['x', 'X']) {
+                    Some((_, attached)) if is_flag(word, 'x') || is_flag(word, 'X') => attached,
+                    _ if word.makes_options => return None,
+                    _ => continue,
+                },
+            };
+            let attached =
+                Word { text: attached.trim_start_matches('=').to_owned(), ..word.clone() };
+            let behind = rest.get(n + 1..).unwrap_or_default();
+            let behind = behind.split(|word| word.text == ";").next().unwrap_or_default();
+            let attached = Some(attached).filter(|word| !word.text.is_empty());
+            let command: Vec<Word> = attached.into_iter().chain(behind.iter().cloned()).collect();
+            let command = [command.as_slice(), &[Word::anything()]].concat();
+            self.words(&with_names(&command, &["{}", "{/}", "{//}", "{.}", "{/.}"]), depth)?;
+        }
+        Some(())
+    }
+
+    /// `-o '|command'`
+    fn strace_output(&mut self, rest: &[Word], depth: usize) -> Option<()> {
+        for (n, word) in rest.iter().enumerate() {
+            let attached = match word.text.starts_with("--o") {
+                true => word.text.split_once('='),
+                false if is_flag(word, 'o') => word.text.split_once('o'),
+                false => continue,
+            };
+            let attached = attached.map(|(_, output)| output).filter(|output| !output.is_empty());
+            let next = rest.get(n + 1).map(|word| word.text.as_str());
+            let Some(output) = attached.or(next) else { continue };
+            if output.starts_with(ANYTHING) {
+                return None;
+            }
+            if let Some(line) = output.strip_prefix(['|', '!']) {
+                self.line_in(&Word::plain(line), depth)?;
+            }
+        }
+        Some(())
+    }
+
+    /// Where the command begins behind options and their values is not told. What is not known may
+    /// be it as long as nothing before it is more likely to be.
+    pub(super) fn at_each_start(
+        &mut self,
+        program: &str,
+        words: &[Word],
+        depth: usize,
+    ) -> Option<()> {
+        let mut is_awaited = !LINES_IN_OPTIONS.contains(&program);
+        let mut is_begun = !SUBCOMMAND_RUNNERS.contains(&program);
+        for n in 0..words.len() {
+            let behind = words.get(n..).unwrap_or_default();
+            let Some(word) = behind.first() else { continue };
+            if !is_begun {
+                let is_script = word.text == "run" && SCRIPT_RUNNERS.contains(&program);
+                is_begun = RUN_SUBCOMMANDS.contains(&word.text.as_str()) && !is_script;
+                continue;
+            }
+            if word.text.starts_with('-') {
+                continue;
+            }
+            if may_be_any_program(word) {
+                if is_awaited {
+                    return None;
+                }
+                continue;
+            }
+            self.words(behind, depth)?;
+            let before = n.checked_sub(1).and_then(|n| words.get(n));
+            is_awaited = is_setting(&word.text)
+                || before.is_some_and(|before| before.text.starts_with('-'))
+                || word.text.starts_with(|c: char| c.is_ascii_digit())
+                || ["run", "exec"].contains(&word.text.as_str())
+                || n == 0 && WRAPPERS_WITH_OPERAND.contains(&program);
+        }
+        Some(())
+    }
+}
+
+/// Whether a program without options of interest becomes a shell that runs what comes in.
+fn starts_shell(program: &str, rest: &[Word]) -> bool {
+    let has_command = |word: &Word| word.text.starts_with("--c") || is_flag(word, 'c');
+    let n_plain = rest.iter().filter(|word| !word.text.starts_with('-')).count();
+    match STARTING_SHELLS.iter().find(|(name, _)| *name == program) {
+        Some((_, Some(needed))) => n_plain < *needed,
+        Some((_, None)) => !rest.iter().any(has_command),
+        None if program == "nix-shell" => !rest.iter().any(announces_command),
+        None if program == "systemd-run" => {
+            rest.iter().any(|word| is_flag(word, 'S') || word.text.starts_with("--sh"))
+        }
+        None => {
+            let is_shell = |word: &Word| SHELL_SUBCOMMANDS.contains(&(program, word.text.as_str()));
+            let Some(at) = rest.iter().position(is_shell) else { return false };
+            let is_command = |word: &Word| match program {
+                "podman" => !word.text.starts_with('-'),
+                _ => announces_command(word),
+            };
+            !rest.iter().skip(at + 1).any(is_command)
+        }
+    }
+}
+
+/// Behind it a command stands.
+fn announces_command(word: &Word) -> bool {
+    ["--", "-c", "--command", "--run"].contains(&word.text.as_str())
+}
+
+/// The command that `xargs` runs with the names that it reads.
+fn behind_xargs(rest: &[Word]) -> Vec<Word> {
+    let (mut n, mut places) = (0, vec!["{}"]);
+    while let Some(option) = rest.get(n).map(|word| &word.text).filter(|one| one.starts_with('-')) {
+        let value = rest.get(n + 1).map(|word| word.text.as_str());
+        let has_value = OPTIONS_OF_XARGS.contains(&option.as_str());
+        places.extend(value.filter(|_| option == "-I"));
+        places.extend(option.strip_prefix("-I").or(option.strip_prefix("-i")));
+        places.extend(option.split_once('=').map(|(_, place)| place));
+        n += if has_value { 2 } else { 1 };
+    }
+    let mut words = with_names(rest.get(n..).unwrap_or_default(), &places);
+    if !words.is_empty() {
+        words.push(Word::anything());
+    }
+    words
+}
+
+/// The words of a command with names in place of what stands for them.
+fn with_names(words: &[Word], places: &[&str]) -> Vec<Word> {
+    let named = |word: &Word| {
+        let mut text = word.text.clone();
+        for place in places.iter().filter(|place| !place.is_empty()) {
+            text = text.replace(place, &ANYTHING.to_string());
+        }
+        Word { text, ..word.clone() }
+    };
+    words.iter().map(named).collect()
+}
+
+/// Which program it would be is not to be seen.
+fn may_be_any_program(word: &Word) -> bool {
+    word.is_unknown() || word.may_split && !is_setting(&word.text)
+}
