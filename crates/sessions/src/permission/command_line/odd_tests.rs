@@ -89,6 +89,23 @@ fn what_only_the_shell_knows_may_be_an_option_or_a_home() {
 }
 
 #[test]
+fn quotes_around_several_words_do_not_make_one_of_them() {
+    assert_found(
+        "git push*",
+        &[
+            "a=(. push); git -C \"${a[@]}\"",
+            "x='a[@]'; git -C \"${!x}\"",
+            "set -- . push; git -C \"${x:-$@}\"",
+            "set -- . push; git -C \"${x:-${@}}\"",
+        ],
+    );
+    assert_left_alone(
+        "git push*",
+        &["ls \"${a[@]}\"", "git commit \"${a[@]}\"", "git -C \"${a[0]}\" status"],
+    );
+}
+
+#[test]
 fn braces_that_make_several_words_hide_none() {
     let lines = [
         "{touch,m/16}",

@@ -18,8 +18,11 @@ impl Lexer<'_> {
                     word.text.push('/');
                     return Some(());
                 }
+                let before = self.rest;
                 self.next();
                 self.inside(|lexer| lexer.parameter(quotes))?;
+                // `"${a[@]}"`, and `"${!x}"` if that is what `x` says.
+                word.may_split |= self.since(before).contains(['@', '!']);
             }
             Some('\'') if quotes == Quotes::None => {
                 self.next();
