@@ -3,7 +3,7 @@
 //! In: such a program, and the words behind it. The command among them is looked into as if it
 //! stood alone; where it begins is told by [`options`], or else it may begin at each word.
 
-use super::options::may_start_shell;
+use super::options::{Behind, behind_options, may_start_shell};
 use super::programs::{
     FIND_ACTIONS, LINE_RUNNERS, LINES_IN_OPTIONS, OPTIONS_OF_XARGS, RUN_SUBCOMMANDS,
     SCRIPT_RUNNERS, SHELL_SUBCOMMANDS, STARTING_SHELLS, SUBCOMMAND_RUNNERS, WRAPPERS,
@@ -88,7 +88,11 @@ impl Search {
                 self.strace_output(rest, depth)?;
                 self.at_each_start(program, rest, depth)
             }
-            _ => self.at_each_start(program, rest, depth),
+            _ => match behind_options(program, rest) {
+                Behind::Command(n) => self.words(rest.get(n..).unwrap_or_default(), depth),
+                Behind::Nothing => Some(()),
+                Behind::Unclear => self.at_each_start(program, rest, depth),
+            },
         }
     }
 

@@ -49,6 +49,10 @@ const PUSHING: &[&str] = &[
     "a=(['$(git push)']=1)",
     "a['`git push`']=1",
     "echo {a['$(git push)']}>f",
+    "env -u A -C . B=1 git push",
+    "timeout -s KILL 5 nice -n 5 git push",
+    "set -- A git push; env -u \"$@\"",
+    "exec -a ls git push",
 ];
 const PIECES: &[&str] = &[
     "git",
@@ -137,6 +141,20 @@ const PIECES: &[&str] = &[
     "${a[",
     "a=([",
     "\\x24",
+    "timeout ",
+    "5 ",
+    "nice ",
+    "-u ",
+    "-- ",
+    "A=1 ",
+    "--",
+    "-i ",
+    "-k ",
+    "-p ",
+    "\"$@\" ",
+    "\"${a[@]}\" ",
+    "exec ",
+    "ls ",
 ];
 
 fn is_pushed(shell: &str, line: &str, dir: &Path) -> bool {
@@ -165,7 +183,7 @@ fn place() -> tempfile::TempDir {
     fs::create_dir_all(dir.path().join("work")).unwrap();
     fs::write(bin.join("git"), GIT).unwrap();
     fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
-    for program in ["bash", "sh", "env", "xargs", "cat"] {
+    for program in ["bash", "sh", "env", "xargs", "cat", "nice", "timeout"] {
         let found = ["/bin", "/usr/bin"].map(|bin| Path::new(bin).join(program));
         let found = found.iter().find(|path| path.exists());
         symlink(found.expect(program), bin.join(program)).unwrap();

@@ -14,7 +14,7 @@ pub(super) enum Behind {
     Unclear,
 }
 
-/// The options of a program, short ones as letters.
+/// The options of a program: short ones as letters, long ones with blanks between.
 #[derive(Debug, Clone, Copy)]
 struct Options {
     programs: &'static [&'static str],
@@ -25,9 +25,9 @@ struct Options {
     /// With one in the same word, or none.
     attached: &'static str,
     /// Without a value, or with one behind `=`.
-    long_flags: &'static [&'static str],
+    long_flags: &'static str,
     /// With a value, behind `=` or in the next word.
-    long_valued: &'static [&'static str],
+    long_valued: &'static str,
     before: Before,
     shell: Shell,
 }
@@ -39,14 +39,20 @@ enum Before {
     /// A word before all options.
     First,
     Operand,
+    /// An operand that begins with a digit.
+    Number,
     Settings,
+    /// A command of the program itself, before all options.
+    Subcommand(&'static str),
 }
 
 /// When a program becomes a shell that runs what comes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shell {
+    Never,
+    /// If it is told no command.
     Always,
-    /// With one of these flags.
+    /// If it is told none, with one of these flags.
     With(&'static str, &'static [&'static str]),
 }
 
@@ -55,19 +61,20 @@ const NONE: Options = Options {
     flags: "",
     valued: "",
     attached: "",
-    long_flags: &[],
-    long_valued: &[],
+    long_flags: "",
+    long_valued: "",
     before: Before::Nothing,
-    shell: Shell::Always,
+    shell: Shell::Never,
 };
+const STARTING: Options = Options { shell: Shell::Always, ..NONE };
 
 const KNOWN: &[Options] = &[
     Options {
         programs: &["chroot"],
-        long_flags: &["skip-chdir"],
-        long_valued: &["groups", "userspec"],
+        long_flags: "skip-chdir",
+        long_valued: "groups userspec",
         before: Before::Operand,
-        ..NONE
+        ..STARTING
     },
     Options {
         programs: &["doas"],
@@ -80,102 +87,55 @@ const KNOWN: &[Options] = &[
         programs: &["fakeroot"],
         flags: "u",
         valued: "bfils",
-        long_flags: &["unknown-is-real"],
-        long_valued: &["faked", "fd-base", "lib"],
-        ..NONE
+        long_flags: "unknown-is-real",
+        long_valued: "faked fd-base lib",
+        ..STARTING
     },
     Options {
         programs: &["nsenter"],
         flags: "aFZ",
         valued: "GStW",
         attached: "CTUimnpruw",
-        long_flags: &[
-            "all",
-            "cgroup",
-            "follow-context",
-            "ipc",
-            "mount",
-            "net",
-            "no-fork",
-            "pid",
-            "preserve-credentials",
-            "root",
-            "time",
-            "user",
-            "uts",
-            "wd",
-        ],
-        long_valued: &["setgid", "setuid", "target", "wdns"],
-        ..NONE
+        long_flags: "all cgroup follow-context ipc mount net no-fork pid preserve-credentials root \
+            time user uts wd",
+        long_valued: "setgid setuid target wdns",
+        ..STARTING
     },
     Options {
         programs: &["pkexec"],
-        long_flags: &["disable-internal-agent", "keep-cwd"],
-        long_valued: &["user"],
-        ..NONE
+        long_flags: "disable-internal-agent keep-cwd",
+        long_valued: "user",
+        ..STARTING
     },
-    Options { programs: &["proot"], flags: "0", valued: "Rbikmrvw", ..NONE },
+    Options { programs: &["proot"], flags: "0", valued: "Rbikmrvw", ..STARTING },
     Options {
         programs: &["run0"],
         valued: "Dgu",
-        long_flags: &["no-ask-password", "pipe", "pty", "slice-inherit"],
-        long_valued: &[
-            "background",
-            "chdir",
-            "description",
-            "group",
-            "machine",
-            "nice",
-            "property",
-            "setenv",
-            "slice",
-            "unit",
-            "user",
-        ],
-        ..NONE
+        long_flags: "no-ask-password pipe pty slice-inherit",
+        long_valued: "background chdir description group machine nice property setenv slice unit \
+            user",
+        ..STARTING
     },
     Options {
         programs: &["setarch"],
         flags: "3BFILRSTXZv",
         long_flags: FLAGS_OF_SETARCH,
         before: Before::First,
-        ..NONE
+        ..STARTING
     },
     Options {
         programs: &["i386", "linux32", "linux64", "uname26", "x86_64"],
         flags: "3BFILRSTXZv",
         long_flags: FLAGS_OF_SETARCH,
-        ..NONE
+        ..STARTING
     },
     Options {
         programs: &["sudo"],
         flags: "ABEHNPSbikns",
         valued: "CDRTgprtu",
-        long_flags: &[
-            "askpass",
-            "background",
-            "bell",
-            "login",
-            "no-update",
-            "non-interactive",
-            "preserve-env",
-            "preserve-groups",
-            "reset-timestamp",
-            "set-home",
-            "shell",
-            "stdin",
-        ],
-        long_valued: &[
-            "chdir",
-            "chroot",
-            "close-from",
-            "command-timeout",
-            "group",
-            "prompt",
-            "role",
-            "type",
-            "user",
-        ],
+        long_flags: "askpass background bell login no-update non-interactive preserve-env \
+            preserve-groups reset-timestamp set-home shell stdin",
+        long_valued: "chdir chroot close-from command-timeout group prompt role type user",
         before: Before::Settings,
         shell: Shell::With("is", &["--login", "--shell"]),
         ..NONE
@@ -184,55 +144,64 @@ const KNOWN: &[Options] = &[
         programs: &["unshare"],
         flags: "CTUcfimnpru",
         valued: "GRSw",
-        long_flags: &[
-            "cgroup",
-            "fork",
-            "ipc",
-            "keep-caps",
-            "kill-child",
-            "map-auto",
-            "map-current-user",
-            "map-root-user",
-            "mount",
-            "mount-proc",
-            "net",
-            "pid",
-            "time",
-            "user",
-            "uts",
-        ],
-        long_valued: &[
-            "boottime",
-            "map-group",
-            "map-groups",
-            "map-user",
-            "map-users",
-            "monotonic",
-            "propagation",
-            "root",
-            "setgid",
-            "setgroups",
-            "setuid",
-            "wd",
-        ],
+        long_flags: "cgroup fork ipc keep-caps kill-child map-auto map-current-user map-root-user \
+            mount mount-proc net pid time user uts",
+        long_valued: "boottime map-group map-groups map-user map-users monotonic propagation root \
+            setgid setgroups setuid wd",
+        ..STARTING
+    },
+    Options { programs: &["builtin", "nohup", "npx", "uvx"], ..NONE },
+    Options { programs: &["asdf", "bundle"], before: Before::Subcommand("exec"), ..NONE },
+    Options {
+        programs: &["pdm", "pipenv", "poetry", "uv"],
+        before: Before::Subcommand("run"),
+        ..NONE
+    },
+    Options { programs: &["command"], flags: "p", ..NONE },
+    Options {
+        programs: &["env"],
+        flags: "0iv",
+        valued: "Cu",
+        long_flags: "block-signal debug default-signal ignore-environment ignore-signal \
+            list-signal-handling null",
+        long_valued: "chdir unset",
+        before: Before::Settings,
+        ..NONE
+    },
+    Options { programs: &["exec"], flags: "cl", valued: "a", ..NONE },
+    Options {
+        programs: &["ionice"],
+        flags: "t",
+        valued: "cn",
+        long_flags: "ignore",
+        long_valued: "class classdata",
+        ..NONE
+    },
+    Options { programs: &["nice"], valued: "n", long_valued: "adjustment", ..NONE },
+    Options { programs: &["setsid"], flags: "cfw", long_flags: "ctty fork wait", ..NONE },
+    Options { programs: &["stdbuf"], valued: "eio", long_valued: "error input output", ..NONE },
+    // The program; the word of bash that is called so has `-p` alone.
+    Options {
+        programs: &["time"],
+        flags: "apqv",
+        valued: "fo",
+        long_flags: "append portability quiet verbose",
+        long_valued: "format output",
+        ..NONE
+    },
+    Options {
+        programs: &["timeout"],
+        flags: "v",
+        valued: "ks",
+        long_flags: "foreground preserve-status verbose",
+        long_valued: "kill-after signal",
+        before: Before::Number,
         ..NONE
     },
 ];
-const FLAGS_OF_SETARCH: &[&str] = &[
-    "32bit",
-    "3gb",
-    "4gb",
-    "addr-compat-layout",
-    "addr-no-randomize",
-    "fdpic-funcptrs",
-    "mmap-page-zero",
-    "read-implies-exec",
-    "short-inode",
-    "sticky-timeouts",
-    "uname-2.6",
-    "verbose",
-    "whole-seconds",
-];
+const FLAGS_OF_SETARCH: &str = "32bit 3gb 4gb addr-compat-layout addr-no-randomize \
+    fdpic-funcptrs mmap-page-zero read-implies-exec short-inode sticky-timeouts uname-2.6 verbose \
+    whole-seconds";
 
 /// Where the command of a program begins.
 pub(super) fn behind_options(program: &str, rest: &[Word]) -> Behind {
@@ -246,6 +215,7 @@ pub(super) fn may_start_shell(program: &str, rest: &[Word]) -> bool {
     let Some(options) = of(program) else { return false };
     let behind = behind_options(program, rest);
     match (options.shell, behind) {
+        (Shell::Never, _) => false,
         (Shell::Always, behind) => !matches!(behind, Behind::Command(_)),
         (Shell::With(letters, long), Behind::Command(n)) => {
             let asks = |word: &Word| asks_for_shell(word, letters, long);
@@ -308,9 +278,10 @@ impl Options {
             Some((name, _)) => (name, true),
             None => (option, false),
         };
-        match self.long_valued.contains(&name) {
+        let is_among = |names: &str| names.split(' ').any(|one| one == name);
+        match is_among(self.long_valued) {
             true => Some(if has_value { 1 } else { 2 }),
-            false => self.long_flags.contains(&name).then_some(1),
+            false => is_among(self.long_flags).then_some(1),
         }
     }
 
@@ -339,21 +310,35 @@ impl Options {
     /// The command behind the options.
     fn command(&self, rest: &[Word], start: usize) -> Behind {
         let is_ended = start > 0 && rest.get(start - 1).is_some_and(|word| word.text == "--");
-        let n = match self.before {
-            Before::Nothing | Before::First => start,
-            Before::Operand => match rest.get(start) {
-                Some(word) if !is_plain(word) => return Behind::Unclear,
-                Some(_) => start + 1,
-                None => return Behind::Nothing,
-            },
-            Before::Settings => {
+        let n = match (self.before, rest.get(start)) {
+            (Before::Nothing | Before::First, _) => start,
+            (_, None) => return Behind::Nothing,
+            (_, Some(word)) if !is_plain(word) => return Behind::Unclear,
+            (Before::Operand, Some(_)) => start + 1,
+            // Some take a number as the value of an option instead.
+            (Before::Number, Some(word)) => {
+                match word.text.starts_with(|c: char| c.is_ascii_digit()) {
+                    true => start + 1,
+                    false => return Behind::Unclear,
+                }
+            }
+            (Before::Subcommand(name), Some(word)) => {
+                let is_option = |word: &Word| word.text.starts_with('-');
+                match word.text == name && start == 0 && !rest.get(1).is_some_and(is_option) {
+                    true => 1,
+                    false => return Behind::Unclear,
+                }
+            }
+            (Before::Settings, Some(_)) => {
                 let is_one = |word: &&Word| !word.may_split && is_setting(&word.text);
                 start + rest.iter().skip(start).take_while(is_one).count()
             }
         };
         let Some(word) = rest.get(n) else { return Behind::Nothing };
-        let is_odd = self.before == Before::Settings
-            && (word.text.contains('=') || n > start && (is_ended || word.text.starts_with('-')));
+        // Some take options there as well; others have no variables behind `--`.
+        let is_odd = word.text.starts_with('-')
+            || self.before == Before::Settings
+                && (word.text.contains('=') || n > start && is_ended);
         let begins_at = if self.before == Before::Settings { start } else { n };
         match is_odd || !is_plain(word) {
             true => Behind::Unclear,
