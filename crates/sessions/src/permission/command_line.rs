@@ -103,6 +103,10 @@ impl Search {
             return Some(());
         };
         let program = program_of(&first.text);
+        // A directory, or nothing at all: what stands there cannot be run.
+        if program.is_empty() && !first.may_split {
+            return Some(());
+        }
         // Any program may be there; `=git` is one to zsh.
         if first.may_split || program.contains(ANYTHING) || program.starts_with('=') {
             return None;

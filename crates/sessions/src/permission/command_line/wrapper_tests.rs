@@ -253,3 +253,34 @@ fn what_a_command_behind_others_takes_is_no_command() {
         ],
     );
 }
+
+#[test]
+fn a_directory_or_nothing_is_no_program() {
+    assert_left_alone(
+        "rm",
+        &[
+            "grep -rl foo . | xargs sed -i 's/foo/bar/'",
+            "ls | xargs cp -t dst/",
+            "git ls-files | xargs perl -pi -e 's/a/b/'",
+            "ls | xargs grep -c ''",
+            "ls | xargs -I{} cp -r {} dst/{}/",
+            "sudo -h host ls dst/",
+        ],
+    );
+    assert_found(
+        "rm",
+        &[
+            "xargs env",
+            "xargs sh -c",
+            "xargs -I{} {}",
+            "xargs -I{} /bin/{}",
+            "xargs -I/ bin/",
+            "xargs -I '' ''rm",
+            "xargs '' rm",
+            "xargs d/ rm",
+            "$x/ y",
+            "x='rm '; ${x}d/",
+            "find . -exec /bin/{} x ';'",
+        ],
+    );
+}
