@@ -5,9 +5,9 @@
 
 use super::options::{Behind, behind_options, may_start_shell};
 use super::programs::{
-    FIND_ACTIONS, LINE_RUNNERS, LINES_IN_OPTIONS, OPTIONS_OF_XARGS, RUN_SUBCOMMANDS,
-    SCRIPT_RUNNERS, SHELL_SUBCOMMANDS, STARTING_SHELLS, SUBCOMMAND_RUNNERS, WRAPPERS,
-    WRAPPERS_WITH_OPERAND,
+    FIND_ACTIONS, LETTERS_OF_XARGS, LINE_RUNNERS, LINES_IN_OPTIONS, OPTIONS_OF_XARGS,
+    RUN_SUBCOMMANDS, SCRIPT_RUNNERS, SHELL_SUBCOMMANDS, STARTING_SHELLS, SUBCOMMAND_RUNNERS,
+    WRAPPERS, WRAPPERS_WITH_OPERAND,
 };
 use super::{ANYTHING, Search, Word, is_flag, is_setting, options_of};
 
@@ -57,7 +57,7 @@ impl Search {
                 starts.map(behind).try_for_each(|words| self.words(&words, depth))
             }
             "xargs" => {
-                self.words(&behind_xargs(rest), depth)?;
+                self.words(&behind_xargs(rest)?, depth)?;
                 self.at_each_start(program, rest, depth)?;
                 // An option may have a value or not.
                 let is_known =
@@ -225,22 +225,33 @@ fn announces_command(word: &Word) -> bool {
     ["--", "-c", "--command", "--run"].contains(&word.text.as_str())
 }
 
-/// The command that `xargs` runs with the names that it reads.
-fn behind_xargs(rest: &[Word]) -> Vec<Word> {
+/// The command that `xargs` runs with the names that it reads; none if what stands for them is not
+/// known.
+fn behind_xargs(rest: &[Word]) -> Option<Vec<Word>> {
     let (mut n, mut places) = (0, vec!["{}"]);
     while let Some(option) = rest.get(n).map(|word| &word.text).filter(|one| one.starts_with('-')) {
-        let value = rest.get(n + 1).map(|word| word.text.as_str());
-        let has_value = OPTIONS_OF_XARGS.contains(&option.as_str());
-        places.extend(value.filter(|_| option == "-I"));
-        places.extend(option.strip_prefix("-I").or(option.strip_prefix("-i")));
-        places.extend(option.split_once('=').map(|(_, place)| place));
-        n += if has_value { 2 } else { 1 };
+        n += 1;
+        let next = rest.get(n).map(|word| word.text.as_str());
+        if option.starts_with("--") {
+            places.extend(option.split_once('=').map(|(_, place)| place));
+            n += usize::from(OPTIONS_OF_XARGS.contains(&option.as_str()));
+            continue;
+        }
+        let is_last = |c: char| LETTERS_OF_XARGS.contains(c) || c == 'i';
+        let Some((at, letter)) = option.char_indices().find(|(_, c)| is_last(*c)) else { continue };
+        let attached = option.get(at + 1..).filter(|value| !value.is_empty());
+        let value = attached.or(next.filter(|_| letter != 'i'));
+        n += usize::from(attached.is_none() && letter != 'i');
+        places.extend(value.filter(|_| ['I', 'J', 'i'].contains(&letter)));
+    }
+    if places.iter().any(|place| place.contains(ANYTHING)) {
+        return None;
     }
     let mut words = with_names(rest.get(n..).unwrap_or_default(), &places);
     if !words.is_empty() {
         words.push(Word::anything());
     }
-    words
+    Some(words)
 }
 
 /// The words of a command with names in place of what stands for them.

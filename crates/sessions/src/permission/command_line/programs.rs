@@ -193,19 +193,14 @@ pub(super) const OPTIONS_OF_GIT: &[&str] = &[
 ];
 /// What `xargs` takes before its command, with a value behind it.
 pub(super) const OPTIONS_OF_XARGS: &[&str] = &[
-    "-a",
-    "-d",
-    "-E",
-    "-I",
-    "-L",
-    "-n",
-    "-P",
-    "-s",
     "--arg-file",
     "--delimiter",
     "--max-args",
     "--max-chars",
     "--max-procs",
+    "--process-slot-var",
 ];
+/// The same of one letter, which others may stand before.
+pub(super) const LETTERS_OF_XARGS: &str = "EIJLPRSadns";
 /// Behind these `find` has a command.
 pub(super) const FIND_ACTIONS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];

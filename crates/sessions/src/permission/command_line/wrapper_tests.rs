@@ -284,3 +284,24 @@ fn a_directory_or_nothing_is_no_program() {
         ],
     );
 }
+
+#[test]
+fn what_xargs_puts_names_for_is_seen_however_it_is_told() {
+    assert_found(
+        "rm",
+        &[
+            "echo rm | xargs -0I % % x",
+            "echo rm | xargs -0I% % x",
+            "echo rm | xargs -ti% % x",
+            "echo rm | xargs -n 1 -rI / bin/ x",
+            "echo rm | xargs -J % % x",
+            "echo rm | xargs --repl=% % x",
+            "echo rm | xargs --replace {} x",
+            "echo rm | xargs -I \"$p\" % x",
+            "echo rm | xargs -I\"$p\" % x",
+            "echo rm | xargs -I $p % x",
+            "echo rm | xargs \"$o\" % % x",
+        ],
+    );
+    assert_left_alone("rm", &["ls | xargs -0I % cp % d", "ls | xargs -d '\\n' -r ls"]);
+}
