@@ -6,8 +6,8 @@
 use super::options::{Behind, behind_options, may_start_shell};
 use super::programs::{
     FIND_ACTIONS, LETTERS_OF_XARGS, LINE_RUNNERS, LINES_IN_OPTIONS, OPTIONS_OF_XARGS,
-    RUN_SUBCOMMANDS, SCRIPT_RUNNERS, SHELL_SUBCOMMANDS, STARTING_SHELLS, SUBCOMMAND_RUNNERS,
-    WRAPPERS, WRAPPERS_WITH_OPERAND,
+    RUN_SUBCOMMANDS, SCRIPT_COMMANDS, SCRIPT_RUNNERS, SHELL_SUBCOMMANDS, STARTING_SHELLS,
+    SUBCOMMAND_RUNNERS, WRAPPERS, WRAPPERS_WITH_OPERAND,
 };
 use super::{ANYTHING, Search, Word, is_flag, is_setting, options_of};
 
@@ -166,6 +166,14 @@ impl Search {
         words: &[Word],
         depth: usize,
     ) -> Option<()> {
+        // Whatever stands behind its name is for the script.
+        let is_script = |word: &Word| SCRIPT_COMMANDS.contains(&word.text.as_str());
+        if program != "bun"
+            && SCRIPT_RUNNERS.contains(&program)
+            && words.first().is_some_and(is_script)
+        {
+            return Some(());
+        }
         let mut is_awaited = !LINES_IN_OPTIONS.contains(&program);
         let mut is_begun = !SUBCOMMAND_RUNNERS.contains(&program);
         for n in 0..words.len() {

@@ -143,6 +143,8 @@ pub(super) const RUN_SUBCOMMANDS: &[&str] =
     &["--", "develop", "dlx", "exec", "run", "shell", "unshare", "x"];
 /// Their `run` runs a script of the project.
 pub(super) const SCRIPT_RUNNERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
+/// Commands of theirs that run a script and nothing else; those of bun may run programs, too.
+pub(super) const SCRIPT_COMMANDS: &[&str] = &["run", "start", "test"];
 /// Options of bash that are long behind one dash, too, and have a value.
 pub(super) const LONG_OPTIONS_OF_BASH: &[&str] = &["rcfile", "init-file"];
 /// They run what comes in, somewhere or some time.

@@ -305,3 +305,31 @@ fn what_xargs_puts_names_for_is_seen_however_it_is_told() {
     );
     assert_left_alone("rm", &["ls | xargs -0I % cp % d", "ls | xargs -d '\\n' -r ls"]);
 }
+
+#[test]
+fn what_a_script_of_a_project_takes_is_no_command() {
+    assert_left_alone(
+        "rm",
+        &[
+            "ls | xargs npm test --",
+            "timeout 5 npm test -- --grep \"$x\"",
+            "npm run build -- \"$x\"",
+            "yarn test -- rm",
+            "pnpm start -- \"$x\"",
+        ],
+    );
+    assert_found(
+        "rm",
+        &[
+            "npm exec -- rm x",
+            "npm x -- rm x",
+            "npm -- exec rm x",
+            "npm --prefix test exec rm x",
+            "npm \"$x\" -- rm x",
+            "npm $x test -- rm x",
+            "xargs npm exec --",
+            "pnpm dlx rm x",
+            "docker run -- rm x",
+        ],
+    );
+}
