@@ -179,6 +179,14 @@ impl Search {
         for n in 0..words.len() {
             let behind = words.get(n..).unwrap_or_default();
             let Some(word) = behind.first() else { continue };
+            if !is_begun && n == 0 && word.text.starts_with(ANYTHING) {
+                // It may be that which runs others, and what it runs.
+                is_begun = true;
+                if word.may_split {
+                    return None;
+                }
+                continue;
+            }
             if !is_begun {
                 let is_script = word.text == "run" && SCRIPT_RUNNERS.contains(&program);
                 is_begun = RUN_SUBCOMMANDS.contains(&word.text.as_str()) && !is_script;

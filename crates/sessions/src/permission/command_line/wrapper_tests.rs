@@ -333,3 +333,27 @@ fn what_a_script_of_a_project_takes_is_no_command() {
         ],
     );
 }
+
+#[test]
+fn which_command_of_a_program_it_is_may_not_be_known() {
+    assert_found(
+        "rm",
+        &[
+            "echo exec rm x | xargs npm",
+            "x=exec; npm $x rm y",
+            "x=exec; npm \"$x\" rm y",
+            "x='run image rm'; docker $x",
+            "poetry \"$x\" rm y",
+        ],
+    );
+    assert_left_alone(
+        "rm",
+        &[
+            "npm run $SCRIPT",
+            "docker build -t $TAG .",
+            "npm \"$x\"",
+            "docker logs $c",
+            "yarn \"$x\" a",
+        ],
+    );
+}
