@@ -32,9 +32,13 @@ pub(super) struct FoundCommand {
 /// `None` if the line is too long, too deep or too odd to tell.
 pub(super) fn commands_in(line: &str) -> Option<Vec<FoundCommand>> {
     let has_paths = has_paths(line);
-    let mut search = Search { found: Vec::new(), bytes_left: MAX_BYTES, has_paths };
+    let mut search =
+        Search { found: Vec::new(), bytes_left: MAX_BYTES, has_paths, joins_tests: false };
     search.line(line, MAX_DEPTH)?;
-    Some(search.found)
+    // With another name for something, `[[` may be there to dash.
+    let has_names =
+        search.found.iter().filter_map(|one| one.words.first()).any(|word| word.text == "alias");
+    (!search.joins_tests || !has_names).then_some(search.found)
 }
 
 struct Search {
@@ -42,12 +46,15 @@ struct Search {
     bytes_left: usize,
     /// Nothing in the line sets a variable.
     has_paths: bool,
+    /// What stands behind `&&` in a `[[` was passed over.
+    joins_tests: bool,
 }
 
 impl Search {
     fn line(&mut self, line: &str, depth: usize) -> Option<()> {
         self.spend(line.len())?;
         let lexed = lex(line, self.has_paths)?;
+        self.joins_tests |= lexed.joins_tests;
         for words in &lexed.commands {
             self.words(words, depth)?;
         }

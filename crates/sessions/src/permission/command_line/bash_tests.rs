@@ -53,6 +53,12 @@ const PUSHING: &[&str] = &[
     "timeout -s KILL 5 nice -n 5 git push",
     "set -- A git push; env -u \"$@\"",
     "exec -a ls git push",
+    "[[ a && b ]] && git push",
+    "[[ a && b ]] || git push",
+    "true || [[ a && git push ]]",
+    "! [[ a && git push ]]",
+    "f() [[ a && git push ]]",
+    "alias [[=true\n[[ a && git push ]]",
 ];
 const PIECES: &[&str] = &[
     "git",
@@ -155,6 +161,12 @@ const PIECES: &[&str] = &[
     "\"${a[@]}\" ",
     "exec ",
     "ls ",
+    " && ",
+    " || ",
+    "! ",
+    "[[ a && ",
+    "f() ",
+    "true ",
 ];
 
 fn is_pushed(shell: &str, line: &str, dir: &Path) -> bool {

@@ -8,8 +8,10 @@
 //! there are rather too many than too few.
 
 mod expansions;
+mod pipeline;
 mod subscripts;
 
+use pipeline::{Pipeline, Place};
 use subscripts::Within;
 
 /// Stands for any text, or none. A line that has it itself says no more by that.
@@ -69,6 +71,8 @@ pub(super) struct Lexed {
     pub(super) lines: Vec<String>,
     /// Here-documents, which may be commands to whoever reads them.
     pub(super) documents: Vec<String>,
+    /// It was taken for granted that dash has no `[[`.
+    pub(super) joins_tests: bool,
 }
 
 /// `None` if it is no whole line, or one that cannot be told.
@@ -106,24 +110,6 @@ struct HereDocument {
     /// With quotes around its delimiter it is as it stands.
     is_expanded: bool,
     may_be_indented: bool,
-}
-
-/// The commands between two separators that end more than a pipe.
-#[derive(Debug, Default)]
-struct Pipeline {
-    ended: Vec<Vec<Word>>,
-    words: Vec<Word>,
-    /// Where in the words dash, but not bash, begins another command.
-    starts: Vec<usize>,
-}
-
-impl Pipeline {
-    fn end(&mut self) {
-        let words = std::mem::take(&mut self.words);
-        let starts = std::mem::take(&mut self.starts);
-        self.ended.extend(starts.iter().filter_map(|at| Some(words.get(*at..)?.to_vec())));
-        self.ended.push(words);
-    }
 }
 
 #[derive(Debug, Default)]
@@ -200,6 +186,9 @@ impl Lexer<'_> {
                 '\n' => {
                     self.next();
                     self.end(&mut line);
+                    if line.place == Place::Within {
+                        line.place = Place::Start;
+                    }
                     self.here_documents()?;
                 }
                 ' ' | '\t' => drop(self.next()),
@@ -208,6 +197,7 @@ impl Lexer<'_> {
                     self.next();
                     self.end(&mut line);
                     self.inside(|lexer| lexer.commands(Until::Parenthesis))?;
+                    line.place = Place::Continued;
                 }
                 ')' => {
                     self.next();
@@ -216,19 +206,27 @@ impl Lexer<'_> {
                     }
                     // What stands before it are patterns of `case`.
                     line = Pipeline::default();
+                    line.place = Place::Continued;
                 }
-                '<' | '>' if !self.is_at_process() => self.redirection()?,
+                '<' | '>' if !self.is_at_process() => {
+                    line.place = Place::Within;
+                    self.redirection()?;
+                }
                 '&' if self.is_at("&>") => {
+                    line.place = Place::Within;
                     line.starts.push(line.words.len());
                     self.redirection()?;
                 }
+                '&' if line.is_in_test() && self.skip("&&") => self.found.joins_tests = true,
                 '|' => {
                     self.next();
                     line.end();
+                    line.place = Place::Continued;
                 }
                 ';' | '&' => {
                     self.next();
                     self.end(&mut line);
+                    line.place = Place::Start;
                 }
                 _ => self.word_or_descriptor(&mut line)?,
             }
@@ -255,10 +253,13 @@ impl Lexer<'_> {
         let name = written.strip_prefix('{').and_then(|name| name.strip_suffix('}'));
         let is_number = written.chars().all(|c| c.is_ascii_digit());
         match written.as_str() {
-            written if RESERVED_WORDS.contains(&written) => self.end(line),
+            written if RESERVED_WORDS.contains(&written) => {
+                self.end(line);
+                line.reserved(written);
+            }
             // `2>file`, `{fd}>file`
             _ if is_redirected && (is_number || name.is_some_and(is_name)) => {}
-            _ => line.words.push(word),
+            written => line.push(word, written),
         }
         Some(())
     }
@@ -317,6 +318,7 @@ impl Lexer<'_> {
                 self.found.commands.append(&mut inner.found.commands);
                 self.found.lines.append(&mut inner.found.lines);
                 self.found.documents.append(&mut inner.found.documents);
+                self.found.joins_tests |= inner.found.joins_tests;
             }
             self.found.documents.push(text);
         }

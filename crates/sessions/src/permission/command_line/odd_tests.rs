@@ -89,6 +89,73 @@ fn what_only_the_shell_knows_may_be_an_option_or_a_home() {
 }
 
 #[test]
+fn what_one_test_of_bash_joins_is_no_command() {
+    assert_left_alone(
+        "rm",
+        &[
+            "[[ -n \"$a\" && \"$b\" != c ]]",
+            "[[ $a -gt 3 && $b -lt 4 ]]",
+            "[[ -n $a && -n $b && $c == d ]] && ls",
+            "[[ a && rm ]]",
+            "if [[ -f x && \"$b\" == c ]]; then ls; elif [[ a && $b ]]; then :; fi",
+            "for x in a b; do [[ -n \"$x\" && \"$x\" != c ]] && echo \"$x\"; done",
+            "while [[ $n -lt 3 && $m -lt 4 ]]\ndo ls\ndone",
+            "ls\n[[ a && $b ]] || exit 1",
+            "ls && [[ a && $b ]]",
+            "f() { [[ a && $b ]]; }",
+            "x=$([[ a && $b ]] && echo c)",
+            "true || { [[ a && $b ]]; }",
+            "(cd x; ls); [[ a && $b ]]",
+        ],
+    );
+    let joined = [
+        // To dash there is no `[[`, and what it runs next rests on that.
+        "! [[ a && CODE ]]",
+        "true || [[ a && CODE ]]",
+        "true ||\n[[ a && CODE ]]",
+        "true || # x\n\n[[ a && CODE ]]",
+        "! true | [[ a && CODE ]]",
+        "! true |\n[[ a && CODE ]]",
+        "f() [[ a && CODE ]]",
+        "f()\n[[ a && CODE ]]",
+        "echo then [[ a && CODE ]]",
+        "echo x { [[ a && CODE ]]",
+        "true || echo do [[ a && CODE ]]",
+        "[[ a &>f && CODE ]]",
+        "[[ a & true && CODE ]]",
+        "[[ a || true && CODE ]]",
+        "[[ a || CODE ]]",
+        "[[ a | true && CODE ]]",
+        "[[ a; true && CODE ]]",
+        "[[ a\ntrue && CODE ]]",
+        "alias [[=true\n[[ a && CODE ]]",
+        "al''ias [[=true\n[[ a && CODE ]]",
+        "alias [[=true\ncat <<A\n$([[ a && CODE ]])\nA",
+        "time [[ a && CODE ]]",
+        "x=1 [[ a && CODE ]]",
+        ">f [[ a && CODE ]]",
+        "'[[' a && CODE ]]",
+        // To bash it is over.
+        "[[ a ]] && CODE",
+        "[[ a ]]&&CODE",
+        "[[ a ]\\\n] && CODE",
+        "[[ a && b ]] && CODE",
+        "[[ a && b ]] || CODE",
+        "[[ a && b ]]; CODE",
+        "[[ a && $(CODE) ]]",
+        "[[ a && `CODE` ]]",
+        "[[ a && -n \"$(CODE)\" ]]",
+        "[[ a && b == <(CODE) ]]",
+        "[[ a && (b || CODE) ]]",
+        "[[ a && -v 'x[$(CODE)]' ]]",
+    ];
+    for code in ["rm x", "$y x", "\"$y\" == x"] {
+        let lines = joined.map(|line| line.replace("CODE", code));
+        assert_found("rm", &lines.each_ref().map(String::as_str));
+    }
+}
+
+#[test]
 fn quotes_around_several_words_do_not_make_one_of_them() {
     assert_found(
         "git push*",

@@ -1,0 +1,58 @@
+//! The commands between two separators that end more than a pipe, as they are read.
+//!
+//! Of bash's `[[ a && b ]]` the `&&` joins no commands. To dash it does, but there is no `[[` to
+//! dash, so that what stands behind the `&&` is not run; unless what comes before the `[[` turns
+//! that into a success. So it is known of the `[[` what comes before.
+
+use super::Word;
+
+#[derive(Debug, Default)]
+pub(super) struct Pipeline {
+    pub(super) ended: Vec<Vec<Word>>,
+    pub(super) words: Vec<Word>,
+    /// Where in the words dash, but not bash, begins another command.
+    pub(super) starts: Vec<usize>,
+    pub(super) place: Place,
+    /// It begins with `[[`, and nothing before that changes whether it succeeds.
+    is_test: bool,
+}
+
+/// Where the next word stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A command begins.
+    #[default]
+    Start,
+    /// A command begins that belongs to what comes before: behind `|`, `||` or `f()`, also in the
+    /// lines below.
+    Continued,
+    Within,
+}
+
+impl Pipeline {
+    pub(super) fn end(&mut self) {
+        let words = std::mem::take(&mut self.words);
+        let starts = std::mem::take(&mut self.starts);
+        self.ended.extend(starts.iter().filter_map(|at| Some(words.get(*at..)?.to_vec())));
+        self.ended.push(words);
+        self.is_test = false;
+    }
+
+    /// Notes a word behind which a command may begin; behind others it is one like them.
+    pub(super) fn reserved(&mut self, written: &str) {
+        let is_one = self.place != Place::Within && written != "}";
+        self.place = if is_one { Place::Start } else { Place::Within };
+    }
+
+    pub(super) fn push(&mut self, word: Word, written: &str) {
+        self.is_test |= self.place == Place::Start && self.words.is_empty() && written == "[[";
+        self.place = Place::Within;
+        self.words.push(word);
+    }
+
+    /// Whether `&&` is a part of a test here.
+    pub(super) fn is_in_test(&self) -> bool {
+        let may_be_over = self.words.iter().any(|word| word.text == "]]");
+        self.is_test && self.ended.is_empty() && self.starts.is_empty() && !may_be_over
+    }
+}
