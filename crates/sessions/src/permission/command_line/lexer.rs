@@ -32,6 +32,8 @@ const ODD: [&str; 9] = [
 ];
 /// Quotes and substitutions in each other.
 const MAX_DEPTH: usize = 32;
+/// Commands that may begin within one, each of which is looked at to its end.
+const MAX_STARTS: usize = 64;
 /// Variables that hold one path, unless a line does something to variables.
 const PATHS: [&str; 2] = ["HOME", "PWD"];
 /// What may do that.
@@ -230,6 +232,9 @@ impl Lexer<'_> {
                 }
                 _ => self.word_or_descriptor(&mut line)?,
             }
+            if line.starts.len() > MAX_STARTS {
+                return None;
+            }
             // Where that parenthesis is not told from another.
             let is_case = line.words.first().is_some_and(|word| word.text == "case");
             if until == Until::Parenthesis && is_case {
@@ -253,10 +258,17 @@ impl Lexer<'_> {
         let name = written.strip_prefix('{').and_then(|name| name.strip_suffix('}'));
         let is_number = written.chars().all(|c| c.is_ascii_digit());
         match written.as_str() {
-            written if RESERVED_WORDS.contains(&written) => {
-                self.end(line);
-                line.reserved(written);
-            }
+            written if RESERVED_WORDS.contains(&written) => match line.place {
+                // One like the others, unless what comes before is a command of its own.
+                Place::Within => {
+                    line.push(word, written);
+                    line.starts.push(line.words.len());
+                }
+                Place::Start | Place::Continued => {
+                    self.end(line);
+                    line.place = if written == "}" { Place::Within } else { Place::Start };
+                }
+            },
             // `2>file`, `{fd}>file`
             _ if is_redirected && (is_number || name.is_some_and(is_name)) => {}
             written => line.push(word, written),

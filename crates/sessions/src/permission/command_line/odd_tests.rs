@@ -89,6 +89,25 @@ fn what_only_the_shell_knows_may_be_an_option_or_a_home() {
 }
 
 #[test]
+fn reserved_words_among_others_hide_nothing() {
+    assert_found(
+        "git push*",
+        &[
+            "git -C do push",
+            "git -C { push",
+            "env -u then -C . B=1 git push",
+            "sudo -u if git -C } push",
+            "git -C then -C do push",
+            "{ ls; } then git push",
+            "for x do git push; done",
+        ],
+    );
+    assert_left_alone("git push*", &["echo if git log then", "git log then -- push"]);
+    let many = format!("a {} rm", "then ".repeat(1_000_000));
+    assert_found("git push*", &[&many, &many.replace("then", "&>f")]);
+}
+
+#[test]
 fn what_one_test_of_bash_joins_is_no_command() {
     assert_left_alone(
         "rm",

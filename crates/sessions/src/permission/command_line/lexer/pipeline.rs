@@ -10,7 +10,7 @@ use super::Word;
 pub(super) struct Pipeline {
     pub(super) ended: Vec<Vec<Word>>,
     pub(super) words: Vec<Word>,
-    /// Where in the words dash, but not bash, begins another command.
+    /// Where in the words another command may begin, to some shell.
     pub(super) starts: Vec<usize>,
     pub(super) place: Place,
     /// It begins with `[[`, and nothing before that changes whether it succeeds.
@@ -36,12 +36,6 @@ impl Pipeline {
         self.ended.extend(starts.iter().filter_map(|at| Some(words.get(*at..)?.to_vec())));
         self.ended.push(words);
         self.is_test = false;
-    }
-
-    /// Notes a word behind which a command may begin; behind others it is one like them.
-    pub(super) fn reserved(&mut self, written: &str) {
-        let is_one = self.place != Place::Within && written != "}";
-        self.place = if is_one { Place::Start } else { Place::Within };
     }
 
     pub(super) fn push(&mut self, word: Word, written: &str) {
