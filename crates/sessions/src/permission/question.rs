@@ -51,7 +51,7 @@ pub struct Question {
 const MAX_OPTIONS: usize = 100;
 const MAX_OPTION_BYTES: usize = 64 << 10;
 
-const READING_KINDS: [&str; 3] = ["read", "search", "think"];
+pub(super) const READING_KINDS: [&str; 3] = ["read", "search", "think"];
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
@@ -81,6 +81,7 @@ impl Question {
             is_cut,
             is_edit,
             has_more_than_command,
+            ..
         } = facts;
         let base = roots.first().cloned().unwrap_or_default();
         let is_inside = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root));

@@ -129,6 +129,10 @@ fn what_only_says_that_it_reads_is_not_read_only() {
         ("execute", json!({"content": [{"type": "terminal", "terminalId": "t"}]})),
         ("execute", json!({"rawInput": {"command": "ls"}})),
         ("execute", json!({"rawInput": {"command": ""}})),
+        ("execute", json!({"rawInput": {"code": "import os"}})),
+        ("execute", json!({"rawInput": {"input": {"Code": ["import os"]}}})),
+        ("execute", json!({"rawInput": "{\"code\":\"import os\"}"})),
+        ("edit", json!({"rawInput": {"edits": [{"a": 1}]}})),
     ] {
         for kind in ["read", "search", "think"] {
             let mut call = call.clone();
@@ -140,11 +144,43 @@ fn what_only_says_that_it_reads_is_not_read_only() {
             assert_eq!(judge(&both, Mode::Ask, &call), "allow", "{call}");
         }
     }
-    let read = json!({"kind": "read", "rawInput": {"path": "a", "limit": 5}});
-    assert_eq!(judge(&reading, Mode::Ask, &read), "allow");
+    for input in [
+        json!({"path": "a", "limit": 5}),
+        json!({"path": "a", "code": 5, "edits": []}),
+        json!({"path": "a", "code": "", "query": "code"}),
+    ] {
+        let read = json!({"kind": "read", "rawInput": input});
+        assert_eq!(judge(&reading, Mode::Ask, &read), "allow", "{read}");
+    }
+    // The kind is told later than the input.
+    let mut facts = ToolFacts::default();
+    facts.learn(&json!({"rawInput": {"code": "import os"}}));
+    facts.learn(&json!({"kind": "read"}));
+    assert!(facts.is_run);
     let policy = Policy { rules: Rules::approve_reads(), mode: Mode::Ask };
     let edit = json!({"kind": "read", "content": [{"type": "diff", "path": "a"}]});
     assert_eq!(policy.judge(&question(&edit)), Verdict::Ask);
     let delete = json!({"kind": "delete", "content": [{"type": "diff", "path": "a"}]});
     assert_eq!(judge(&allowing("\"delete\""), Mode::Ask, &delete), "allow");
+}
+
+#[test]
+fn several_paths_in_one_text_are_seen() {
+    let rules = "[[rules]]\naction = \"deny\"\npaths = [\"secret/**\"]";
+    for (paths, answer) in [
+        ("secret/x", "deny"),
+        ("a,secret/x", "deny"),
+        ("a, secret/x", "deny"),
+        ("a\nsecret/x", "deny"),
+        ("a:secret/x", "deny"),
+        ("['a','secret/x']", "deny"),
+        ("a,b", "allow"),
+    ] {
+        for member in ["paths", "files", "file_paths"] {
+            let call = json!({"kind": "read", "rawInput": {member: paths}});
+            assert_eq!(judge(rules, Mode::Auto, &call), answer, "{call}");
+        }
+    }
+    let edit = json!({"kind": "edit", "rawInput": {"paths": "a:/etc/x", "newText": "x"}});
+    assert_eq!(judge("", Mode::AcceptEdits, &edit), "ask");
 }

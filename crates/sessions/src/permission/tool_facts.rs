@@ -4,8 +4,11 @@
 //! Bounded: an agent chooses how much it says, and its calls are kept until the turn ends.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::iter;
 
 use serde_json::Value;
+
+use super::question::READING_KINDS;
 
 mod change;
 mod command;
@@ -41,6 +44,8 @@ const BASE_MEMBERS: [&str; 7] =
     ["cwd", "workdir", "working_directory", "workingDirectory", "base", "root", "directory"];
 /// Members with several paths.
 const LIST_MEMBERS: [&str; 4] = ["files", "paths", "file_paths", "filePaths"];
+/// What may stand between them, if they are one text.
+const SEPARATORS: &[char] = &[',', ';', ':', '|', ' ', '\t', '\n', '\r', '"', '\'', '[', ']'];
 
 /// Paths of one call that are looked at, and what they may hold: an agent that names more is not
 /// allowed the call.
@@ -62,6 +67,9 @@ pub struct ToolFacts {
     pub command: Option<String>,
     /// It runs something, even if it does not say what, and whatever its kind.
     pub is_run: bool,
+    /// It shows a program's text: what is run by a call that says it only reads, and else may be
+    /// what it writes.
+    has_code: bool,
     /// Texts beside the command that may be commands, a line or several each.
     pub lines: Vec<String>,
     /// Where its command runs, as the agent wrote it.
@@ -89,7 +97,9 @@ impl ToolFacts {
         let input = &call["rawInput"];
         let content = || call["content"].as_array().into_iter().flatten();
         self.is_edit |= content().any(|part| part["type"] == "diff") || change::is_shown(input);
-        self.is_run |= content().any(|part| part["type"] == "terminal");
+        self.has_code |= command::has_code(input);
+        let is_code_run = self.has_code && READING_KINDS.contains(&self.kind.as_str());
+        self.is_run |= is_code_run || content().any(|part| part["type"] == "terminal");
         let located = call["locations"].as_array().into_iter().flatten().map(|at| &at["path"]);
         let shown = content().flat_map(|part| {
             let inner = &part["content"];
@@ -97,8 +107,10 @@ impl ToolFacts {
         });
         let given = PATH_MEMBERS.iter().map(|member| &input[*member]);
         let listed = LIST_MEMBERS.iter().filter_map(|member| input[*member].as_array()).flatten();
-        let told = located.chain(shown).chain(given).chain(listed);
-        let told: Vec<&str> = told.filter_map(Value::as_str).collect();
+        let texts = LIST_MEMBERS.iter().filter_map(|member| input[*member].as_str());
+        let joined = texts.flat_map(|text| iter::once(text).chain(text.split(SEPARATORS)));
+        let told = located.chain(shown).chain(given).chain(listed).filter_map(Value::as_str);
+        let told: Vec<&str> = told.chain(joined.filter(|path| !path.is_empty())).collect();
         let named = named::paths(input);
         self.is_cut |= named.is_cut;
         let bases: Vec<&str> =

@@ -18,6 +18,8 @@ const WRITTEN: [&str; 8] = [
     "new_content",
     "newContent",
 ];
+/// Members that hold changes, of whatever shape.
+const CHANGES: [&str; 2] = ["edits", "replacements"];
 /// What lines begin with that only patches have.
 const IN_PATCHES: [&str; 5] =
     ["*** Begin Patch", "*** Update File: ", "*** Add File: ", "*** Delete File: ", "diff --git "];
@@ -42,10 +44,20 @@ fn is_in(value: &Value, depth: usize) -> bool {
             let has_text = |names: &[&str]| names.iter().any(|name| value[*name].is_string());
             let has_path =
                 has_text(&PATH_MEMBERS) || LIST_MEMBERS.iter().any(|name| value[*name].is_array());
-            has_text(&REPLACING)
+            CHANGES.iter().any(|name| is_some(&value[*name]))
+                || has_text(&REPLACING)
                 || has_path && has_text(&WRITTEN)
                 || members.values().any(|value| is_in(value, depth))
         }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn is_some(value: &Value) -> bool {
+    match value {
+        Value::Array(values) => !values.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        Value::String(text) => !text.is_empty(),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

@@ -102,6 +102,13 @@ pub(super) fn lines(input: &Value, kind: &str) -> Vec<String> {
     found
 }
 
+/// Whether a program's text is in it, in whatever language.
+pub(super) fn has_code(input: &Value) -> bool {
+    let mut found = Vec::new();
+    maybe(input, &["code"], MAX_DEPTH, &mut found);
+    found.iter().any(|text| !text.trim().is_empty())
+}
+
 fn maybe(input: &Value, names: &[&str], depth: usize, found: &mut Vec<String>) {
     let Some(depth) = depth.checked_sub(1) else { return };
     match input {
