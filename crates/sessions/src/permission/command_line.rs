@@ -59,7 +59,13 @@ impl Search {
             self.words(words, depth)?;
         }
         let depth = depth.checked_sub(1);
-        lexed.lines.iter().try_for_each(|line| self.line(line, depth?))?;
+        for line in &lexed.lines {
+            self.line(line, depth?)?;
+            // To dash they end at a parenthesis that none is open for, and are run up to there.
+            if line.contains(')') {
+                self.line(&format!("({line}"), depth?)?;
+            }
+        }
         // Most here-documents are no commands, and need not be lines of a shell.
         let reads = |words: &Vec<Word>| {
             words.iter().any(|word| STDIN_RUNNERS.contains(&program_of(&word.text)))

@@ -59,6 +59,7 @@ const PUSHING: &[&str] = &[
     "! [[ a && git push ]]",
     "f() [[ a && git push ]]",
     "alias [[=true\n[[ a && git push ]]",
+    "echo `git push) a`",
 ];
 const PIECES: &[&str] = &[
     "git",

@@ -108,6 +108,20 @@ fn reserved_words_among_others_hide_nothing() {
 }
 
 #[test]
+fn a_parenthesis_too_many_in_backquotes_hides_nothing() {
+    assert_found(
+        "git push*",
+        &[
+            "echo `git push)`",
+            "echo \"`git push)) x`\"",
+            "echo `ls; git push) x`",
+            "echo `case a in a) ls;; esac; git push)`",
+        ],
+    );
+    assert_left_alone("git push*", &["echo `ls $(pwd)` `(ls)`", "echo `git log)`"]);
+}
+
+#[test]
 fn what_one_test_of_bash_joins_is_no_command() {
     assert_left_alone(
         "rm",
