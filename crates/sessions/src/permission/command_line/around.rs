@@ -58,6 +58,9 @@ impl Search {
             }
             "xargs" => {
                 self.words(&behind_xargs(rest)?, depth)?;
+                if matches!(behind_options(program, rest), Behind::Command(_)) {
+                    return Some(());
+                }
                 self.at_each_start(program, rest, depth)?;
                 // An option may have a value or not.
                 let is_known =

@@ -198,6 +198,15 @@ const KNOWN: &[Options] = &[
         before: Before::Number,
         ..NONE
     },
+    Options {
+        programs: &["xargs"],
+        flags: "0oprtx",
+        valued: "EILPadns",
+        attached: "eil",
+        long_flags: "exit interactive no-run-if-empty null open-tty replace show-limits verbose",
+        long_valued: "arg-file delimiter max-args max-chars max-procs process-slot-var",
+        ..NONE
+    },
 ];
 const FLAGS_OF_SETARCH: &str = "32bit 3gb 4gb addr-compat-layout addr-no-randomize \
     fdpic-funcptrs mmap-page-zero read-implies-exec short-inode sticky-timeouts uname-2.6 verbose \

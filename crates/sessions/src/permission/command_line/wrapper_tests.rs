@@ -276,8 +276,8 @@ fn a_directory_or_nothing_is_no_program() {
             "xargs -I{} /bin/{}",
             "xargs -I/ bin/",
             "xargs -I '' ''rm",
-            "xargs '' rm",
-            "xargs d/ rm",
+            "xargs -R '' rm",
+            "xargs -R d/ rm",
             "$x/ y",
             "x='rm '; ${x}d/",
             "find . -exec /bin/{} x ';'",
@@ -354,6 +354,38 @@ fn which_command_of_a_program_it_is_may_not_be_known() {
             "npm \"$x\"",
             "docker logs $c",
             "yarn \"$x\" a",
+        ],
+    );
+}
+
+#[test]
+fn what_a_command_behind_xargs_takes_is_no_command() {
+    assert_left_alone(
+        "rm",
+        &[
+            "docker ps -q | xargs docker rm",
+            "ls | xargs -0 -rn 1 ls rm",
+            "ls | xargs -I{} git rm {}",
+            "ls | xargs --max-args=1 -P 4 git rm",
+        ],
+    );
+    assert_found(
+        "rm",
+        &[
+            "ls | xargs rm",
+            "ls | xargs -0 -rn 1 rm",
+            "ls | xargs -n1 -P4 rm",
+            "ls | xargs -i rm {}",
+            "ls | xargs -l rm",
+            "ls | xargs -e rm",
+            "ls | xargs --no-run rm",
+            "ls | xargs --max-a 1 rm",
+            "ls | xargs -R 1 rm",
+            "ls | xargs -a f -d , -- rm",
+            "ls | xargs -n $n rm",
+            "ls | xargs -n\"$n\" ls rm",
+            "ls | xargs sudo -u",
+            "ls | xargs ls rm | xargs rm",
         ],
     );
 }
