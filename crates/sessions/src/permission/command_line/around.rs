@@ -1,7 +1,7 @@
 //! What programs that run others run.
 //!
 //! In: such a program, and the words behind it. The command among them is looked into as if it
-//! stood alone; where it begins is told by [`options`], or else it may begin at each word.
+//! stood alone; where it begins is told by `options`, or else it may begin at each word.
 
 use super::options::{Behind, behind_options, may_start_shell};
 use super::programs::{
