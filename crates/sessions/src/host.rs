@@ -84,7 +84,12 @@ pub enum StartError {
     Refused(wire::RpcError),
     #[error("the agent speaks version {0} of ACP, Switchyard speaks version 1")]
     OtherVersion(String),
+    #[error("the agent's answer to `initialize` has {0} bytes, which no agent needs")]
+    TooLong(usize),
 }
+
+/// Every client is told it, and it is kept for those who come later.
+const MAX_INTRODUCTION_BYTES: usize = 1 << 20;
 
 fn said_part(said: &str) -> String {
     match said.trim() {
@@ -204,6 +209,10 @@ impl Host {
                 return Err(StartError::DiedEarly { exit, said: self.early_words() });
             }
         };
+        let n_bytes = initialized.as_str().len();
+        if n_bytes > MAX_INTRODUCTION_BYTES {
+            return Err(StartError::TooLong(n_bytes));
+        }
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Version {

@@ -208,6 +208,15 @@ fn an_agent_that_prints_usage_instead_of_acp_is_quoted() {
 }
 
 #[test]
+fn an_agent_that_introduces_itself_at_great_length_is_given_up() {
+    let script = r#"read -r line
+        long=$(head -c 2000000 /dev/zero | tr '\0' x)
+        printf '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"_meta":"%s"}}\n' "$long"
+        read -r line"#;
+    check(&["sh", "-c", script], 1, &["`initialize` has 2000"]);
+}
+
+#[test]
 fn an_agent_that_says_nothing_is_given_up() {
     let yard = configured("[waits]\ninitialize = '2s'\n");
     check_in(&yard, &["sleep", "300"], 3, &["did not answer `initialize`", "2s", "hint:"]);
