@@ -3,6 +3,7 @@
 //! Always true: nothing is asked of a client that did not say that it can do it; a client that
 //! is gone is an error like any other.
 
+use std::path::Path;
 use std::time::Duration;
 
 use bus::connection::{CallError, Connection};
@@ -119,6 +120,12 @@ impl Client {
             Err(CallError::Refused(error)) if error.is_denied() => Ok(Some(error.message)),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether no rule of the client is against reading a file, by any of its names.
+    pub async fn may_read(&self, names: &[&Path]) -> bool {
+        let paths: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
+        matches!(self.denial(json!({ "kind": "read", "paths": paths })).await, Ok(None))
     }
 
     pub async fn write_text(&self, path: &str, content: &str) -> Result<(), CallError> {

@@ -1,11 +1,14 @@
 //! What a model is told before anything else: what it is, where it is, and what the project
 //! wants of it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use roots::Owners;
+use roots::{Forbidden, Owners};
 
+use super::client::Client;
 use super::options::Mode;
 
 /// Files that tell an agent about a project; of one directory, the first that is there.
@@ -43,6 +46,20 @@ pub struct Instructions {
     pub session_prompt: Option<String>,
     /// The user's own instructions for all projects.
     pub user_file: Option<PathBuf>,
+    /// Not read, wherever a link to it is.
+    pub forbidden: Forbidden,
+    /// Not read, because a rule of the client says so.
+    pub denied: Denied,
+}
+
+/// Files that the client has denied.
+#[derive(Debug, Clone, Default)]
+pub struct Denied(Arc<Mutex<BTreeSet<PathBuf>>>);
+
+impl Denied {
+    fn files(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Instructions {
@@ -54,11 +71,27 @@ impl Instructions {
             parts.push(PLANNING.to_owned());
         }
         parts.extend(self.session_prompt.clone());
-        let own = self.user_file.iter().cloned().filter_map(|path| Some((read(&path)?, path)));
-        for (text, path) in own.chain(self.of_project()) {
-            parts.push(format!("Instructions from {}:\n\n{text}", path.display()));
+        let own = self.user_file.iter().cloned().map(|path| (path.clone(), path));
+        let of_project = self.of_project();
+        let denied = self.denied.files();
+        let of_project = of_project.into_iter().filter(|(_, real)| !denied.contains(real));
+        for (path, real) in own.chain(of_project) {
+            if let Some(text) = read(&real) {
+                parts.push(format!("Instructions from {}:\n\n{text}", path.display()));
+            }
         }
         parts.join("\n\n")
+    }
+
+    /// Asks the client which of the project's files may be read: they are sent to the model.
+    pub async fn check(&self, client: &Client) {
+        let mut denied = BTreeSet::new();
+        for (path, real) in self.of_project() {
+            if !client.may_read(&[&path, &real]).await {
+                denied.insert(real);
+            }
+        }
+        *self.denied.files() = denied;
     }
 
     fn surroundings(&self) -> String {
@@ -75,22 +108,22 @@ impl Instructions {
         lines.join("\n")
     }
 
-    /// From the repository's root down to the session's directory. A file that leads out of it,
-    /// or that somebody else left there, is none of the project's.
-    fn of_project(&self) -> Vec<(String, PathBuf)> {
+    /// From the repository's root down to the session's directory, each with what it really is. A
+    /// file that leads out of it, or that somebody else left there, is none of the project's.
+    fn of_project(&self) -> Vec<(PathBuf, PathBuf)> {
         let owners = Owners::of(&self.cwd);
         let n_dirs = owners.n_in_repository(&self.cwd).min(MAX_DIRS);
         let dirs: Vec<&Path> = self.cwd.ancestors().take(n_dirs).collect();
         let Some(root) = dirs.last().and_then(|root| root.canonicalize().ok()) else {
             return Vec::new();
         };
-        let is_inside = |path: &PathBuf| {
-            let real = path.canonicalize();
-            path.is_file() && real.is_ok_and(|real| real.starts_with(&root) && owners.own(&real))
+        let inside = |path: PathBuf| {
+            let real = path.canonicalize().ok().filter(|real| real.is_file())?;
+            let is_ours = real.starts_with(&root) && owners.own(&real);
+            (is_ours && !self.forbidden.covers(&real)).then_some((path, real))
         };
-        let of_dir = |dir: &&Path| NAMES.iter().map(|name| dir.join(name)).find(is_inside);
-        let paths = dirs.iter().rev().filter_map(of_dir);
-        paths.filter_map(|path| Some((read(&path)?, path))).collect()
+        let of_dir = |dir: &&Path| NAMES.iter().map(|name| dir.join(name)).find_map(inside);
+        dirs.iter().rev().filter_map(of_dir).collect()
     }
 }
 

@@ -14,7 +14,7 @@ use super::chat::ToolSpec;
 use super::client::Abilities;
 use super::commands::Bash;
 use super::config::{Config, ProviderTable, Wait};
-use super::instructions::Instructions;
+use super::instructions::{Denied, Instructions};
 use super::journal::{Entry, Item, Journal};
 use super::mcp::{self, Servers};
 use super::models::Models;
@@ -23,6 +23,7 @@ use super::rehearsal::Rehearsal;
 use super::scene::{Scene, Settings};
 use super::session::{Limits, Parts, Session};
 use super::tools::{self, Kind, Need, Output, Prepared, Preparing, Shown, Tool, ToolError};
+use roots::Forbidden;
 
 pub(crate) struct Play {
     pub(crate) stage: Rehearsal,
@@ -94,6 +95,8 @@ impl Play {
                 system_prompt: Some("Be good.".into()),
                 session_prompt: None,
                 user_file: None,
+                forbidden: Forbidden::default(),
+                denied: Denied::default(),
             },
             limits: cast.limits,
             options: Options { model: MODEL.to_owned(), mode: cast.mode, effort: None },

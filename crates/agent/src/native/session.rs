@@ -221,6 +221,7 @@ impl Session {
         blocks: Vec<Value>,
         cancel: &CancellationToken,
     ) -> Result<(Stop, Usage), TurnError> {
+        self.instructions.check(&self.scene.client).await;
         let text = content::plain(&blocks);
         let blocks = match slash::read(&text, self).await {
             Slash::None => blocks,

@@ -38,6 +38,8 @@ struct Custom {
     name: String,
     description: String,
     body: String,
+    /// Of one that the project brings along.
+    of_project: Option<PathBuf>,
 }
 
 /// Reads a prompt, and does what it commands.
@@ -54,6 +56,12 @@ pub(super) async fn read(text: &str, session: &Session) -> Slash {
         "model" => Slash::Done(model(rest, session).await),
         "help" => Slash::Done(help(session)),
         name => match custom(session).into_iter().find(|command| command.name == name) {
+            // It is sent to the model.
+            Some(Custom { of_project: Some(path), .. })
+                if !session.scene.client.may_read(&[&path]).await =>
+            {
+                Slash::Done(format!("`{}` may not be read.", path.display()))
+            }
             Some(command) => Slash::Prompt(command.with(rest)),
             // A path, or a word to the model.
             None => Slash::None,
@@ -112,14 +120,17 @@ pub(super) fn available(session: &Session) -> Value {
 fn custom(session: &Session) -> Vec<Custom> {
     // A link in a project leads nowhere else: what is behind it would be sent to the model.
     let root = session.cwd().canonicalize().ok();
-    let is_inside = |path: &Path| {
-        let real = path.canonicalize().ok();
-        real.zip(root.as_ref()).is_some_and(|(real, root)| real.starts_with(root))
+    let settings = &session.scene.settings;
+    let is_inside = |real: &Path| {
+        root.as_ref().is_some_and(|root| real.starts_with(root)) && !settings.forbidden.covers(real)
     };
-    let of_project = in_dir(&session.cwd().join(PROJECT_DIR), is_inside);
-    let of_user = session.scene.settings.commands_dir.iter().flat_map(|dir| in_dir(dir, |_| true));
+    let of_project = in_dir(&session.cwd().join(PROJECT_DIR)).into_iter();
+    let of_project =
+        of_project.filter(|command| command.of_project.as_deref().is_some_and(is_inside));
+    let of_user = settings.commands_dir.iter().flat_map(|dir| in_dir(dir));
+    let of_user = of_user.map(|command| Custom { of_project: None, ..command });
     let mut all: Vec<Custom> = Vec::new();
-    for command in of_project.into_iter().chain(of_user) {
+    for command in of_project.chain(of_user) {
         let is_known = OWN.iter().any(|(name, ..)| *name == command.name)
             || all.iter().any(|known| known.name == command.name);
         if !is_known {
@@ -129,26 +140,27 @@ fn custom(session: &Session) -> Vec<Custom> {
     all
 }
 
-fn in_dir(dir: &Path, is_ours: impl Fn(&Path) -> bool) -> Vec<Custom> {
+fn in_dir(dir: &Path) -> Vec<Custom> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.flatten().take(MAX_FILES).map(|e| e.path()).collect();
     paths.sort();
-    paths.iter().filter(|path| is_ours(path)).filter_map(|path| in_file(path)).collect()
+    paths.iter().filter_map(|path| in_file(path)).collect()
 }
 
 fn in_file(path: &Path) -> Option<Custom> {
     let name = path.file_name()?.to_str()?.strip_suffix(".md")?.to_owned();
     let is_plain = !name.is_empty()
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
-    let about = path.metadata().ok()?;
+    let real = path.canonicalize().ok()?;
+    let about = real.metadata().ok()?;
     if !is_plain || !about.is_file() || about.len() > MAX_FILE_BYTES {
         return None;
     }
-    let body = std::fs::read_to_string(path).ok()?;
+    let body = std::fs::read_to_string(&real).ok()?;
     let first = body.lines().map(|line| line.trim_start_matches('#').trim());
     let first = first.into_iter().find(|line| !line.is_empty())?;
     let description = first.chars().filter(|c| !c.is_control()).take(100).collect();
-    Some(Custom { name, description, body })
+    Some(Custom { name, description, body, of_project: Some(real) })
 }
 
 impl Custom {

@@ -174,10 +174,10 @@ impl Actor {
                 Ok(())
             }
             method => {
-                let denied = self.judge.request(method, message.body()).err();
-                match denied.filter(RpcError::is_denied) {
-                    Some(denied) => self.respond(&message.id(), Err(denied)),
-                    None => self.pass_to_client(&message),
+                // What cannot be read is not passed on: the client may read it in another way.
+                match self.judge.request(method, message.body()) {
+                    Err(refused) => self.respond(&message.id(), Err(refused)),
+                    Ok(()) => self.pass_to_client(&message),
                 }
                 Ok(())
             }

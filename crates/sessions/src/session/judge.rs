@@ -60,9 +60,12 @@ impl Judge {
             paths: Vec<String>,
             command: Option<String>,
         }
+        if is_of_client(method) && wire::has_twins(&Json::trusted(params)) {
+            return Err(RpcError::invalid_params("a member occurs twice"));
+        }
         match method {
-            "fs/read_text_file" => self.files(READ, &[parse::<File>(params)?.path]),
-            "fs/write_text_file" => self.files(EDIT, &[parse::<File>(params)?.path]),
+            "fs/read_text_file" => self.files(READ, &[absolute(parse::<File>(params)?.path)?]),
+            "fs/write_text_file" => self.files(EDIT, &[absolute(parse::<File>(params)?.path)?]),
             "terminal/create" => {
                 let Argv { command, args, env } = parse(params)?;
                 let setting = |one: &Variable| {
@@ -77,6 +80,11 @@ impl Judge {
                 Told { command: Some(command), .. } => self.command(command),
                 Told { kind, paths, .. } => self.files(&kind, &paths),
             },
+            "terminal/output" | "terminal/wait_for_exit" | "terminal/kill" | "terminal/release" => {
+                Ok(())
+            }
+            // Whatever it is, it is more than reading.
+            method if is_of_client(method) => self.changes(),
             _ => Ok(()),
         }
     }
@@ -143,6 +151,19 @@ impl Judge {
     fn about(&self, kind: &str, paths: Vec<PathBuf>) -> Question {
         let (agent, roots) = (self.agent.clone(), self.roots.paths());
         Question { agent, kind: kind.to_owned(), paths, roots, ..Question::default() }
+    }
+}
+
+/// Whether it is about files or commands at the client.
+pub(super) fn is_of_client(method: &str) -> bool {
+    ["fs/", "terminal/"].iter().any(|start| method.trim_start().starts_with(start))
+}
+
+/// What a client makes of another path is not known.
+fn absolute(path: String) -> Result<String, RpcError> {
+    match Path::new(&path).is_absolute() {
+        true => Ok(path),
+        false => Err(RpcError::invalid_params(format_args!("`{path}` is not an absolute path"))),
     }
 }
 

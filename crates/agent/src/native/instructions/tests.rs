@@ -33,6 +33,8 @@ impl Project {
             system_prompt: None,
             session_prompt: None,
             user_file: None,
+            forbidden: Forbidden::default(),
+            denied: Denied::default(),
         }
     }
 }
@@ -146,4 +148,23 @@ fn what_another_user_left_above_is_not_the_projects() {
     assert!(!project.text("repo/a/b").contains("somebody else"));
     chown(project.path("repo/a"), Some(0), None).unwrap();
     assert!(project.text("repo/a/b").contains("somebody else"), "now it is ours");
+}
+
+#[test]
+fn a_link_to_what_is_closed_is_not_read() {
+    let project = Project::new();
+    fs::create_dir(project.path("repo/state")).unwrap();
+    project.put("repo/state/token", "a key");
+    symlink("state/token", project.path("repo/AGENTS.md")).unwrap();
+    project.put("repo/a/.env", "another key");
+    symlink(".env", project.path("repo/a/AGENTS.md")).unwrap();
+    let instructions = Instructions {
+        forbidden: Forbidden::new([project.path("repo/state")]),
+        ..project.instructions("repo/a")
+    };
+    let text = instructions.text(Mode::Ask);
+    assert!(!text.contains("a key") && text.contains("another key"), "{text}");
+    let denied = project.path("repo/a/.env").canonicalize().unwrap();
+    instructions.denied.files().insert(denied);
+    assert!(!instructions.text(Mode::Ask).contains("another key"));
 }

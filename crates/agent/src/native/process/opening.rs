@@ -11,7 +11,7 @@ use super::methods::text;
 use super::{MAX_SESSIONS, Process};
 use crate::native::client::Client;
 use crate::native::commands::Bash;
-use crate::native::instructions::Instructions;
+use crate::native::instructions::{Denied, Instructions};
 use crate::native::journal::{Entry, Item, Journal};
 use crate::native::mcp::{self, ServerSpec, Servers, Trouble};
 use crate::native::options::Options;
@@ -154,6 +154,8 @@ impl Process {
             system_prompt: setup.system_prompt.clone(),
             session_prompt: system_prompt,
             user_file: setup.user_instructions.clone(),
+            forbidden: scene.settings.forbidden.clone(),
+            denied: Denied::default(),
         };
         let chosen = entries.iter().rev().find_map(|entry| match &*entry.item {
             Item::Options { options } => Some(options.clone()),

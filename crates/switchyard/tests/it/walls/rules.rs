@@ -1,11 +1,11 @@
 //! What rules and modes deny, from agents that do it all the same.
 
 use serde_json::{Value, json};
-use testkit::model_server::calls;
-use testkit::sdk_client::Manners;
+use testkit::model_server::{calls, text};
+use testkit::sdk_client::{Manners, SdkClient};
 
 use super::{does, session};
-use crate::native::{Stage, Way, judge};
+use crate::native::{Stage, Way, asked_of_client, judge};
 use crate::serve_rest::{Api, EXE};
 
 fn rules(stage: &Stage, text: &str) {
@@ -123,6 +123,72 @@ async fn moves_and_deletes_are_judged_as_such() {
     assert_eq!(stage.read("ci/deploy.yml"), "deploy\n");
     assert_eq!(stage.read("a.txt"), "a\n");
     assert!(!stage.work().join("ci/evil.yml").exists());
+}
+
+#[tokio::test]
+async fn what_is_denied_is_not_told_to_the_model_behind_a_link_either() {
+    let stage = Stage::new().await;
+    rules(&stage, "[[rules]]\naction = \"deny\"\npaths = [\"**/.env\"]\n");
+    stage.put(".env", "s3cret\n");
+    stage.put(".switchyard/commands/plain.md", "a plain command");
+    std::os::unix::fs::symlink(".env", stage.work().join("AGENTS.md")).unwrap();
+    let link = stage.work().join(".switchyard/commands/leak.md");
+    std::os::unix::fs::symlink("../../.env", link).unwrap();
+    stage.model.brain(|_| text("done"));
+    for prompt in ["go", "/leak", "/plain"] {
+        let ran = stage.run(&[prompt]).await;
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    }
+    let chats = stage.model.chats();
+    assert!(chats.iter().all(|chat| !chat.body.to_string().contains("s3cret")), "{chats:#?}");
+    assert!(chats.iter().any(|chat| chat.body.to_string().contains("a plain command")));
+}
+
+/// What an agent asks of its editor, in ways that the editor may read differently.
+#[tokio::test]
+async fn what_cannot_be_judged_is_not_passed_on_to_an_editor() {
+    let stage = Stage::new().await;
+    let asked = [
+        ("fs/read_text_file", r#""path":"/a","path":"/b""#),
+        ("fs/read_text_file", r#""path":".env""#),
+        ("fs/read_text_file", r#""path":["/a"]"#),
+        ("fs/read_text_file", r#""uri":"/a""#),
+        ("fs/write_text_file", r#""path":"/a","path":"/b","content":"x""#),
+        ("terminal/create", r#""command":"ls","command":"rm","args":[]"#),
+        ("terminal/create", r#""command":"rm","args":null"#),
+        ("terminal/create", r#""command":["rm"]"#),
+        ("fs/delete_file", r#""path":"/a""#),
+    ];
+    let lines: Vec<String> = (asked.iter().enumerate())
+        .map(|(n, (method, params))| {
+            let params = format!(r#"{{"sessionId":"s",{params}}}"#);
+            format!(
+                r#"echo '{{"jsonrpc":"2.0","id":"q{n}","method":"{method}","params":{params}}}'"#
+            )
+        })
+        .collect();
+    let script = format!(
+        r#"while read -r line; do
+        id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+        answer() {{ printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$id" "$1"; }}
+        case "$line" in
+        *'"initialize"'*) answer '{{"protocolVersion":1}}';;
+        *'"session/new"'*) answer '{{"sessionId":"s"}}';;
+        *'"session/prompt"'*) {}
+            answer '{{"stopReason":"end_turn"}}';;
+        esac; done"#,
+        lines.join("\n")
+    );
+    let program = stage.put("agent.sh", &script);
+    let args = ["acp", "--no-daemon", "--permissions", "read-only", "--", "sh"];
+    let mut command = stage.command(&args);
+    command.arg(program);
+    let client = SdkClient::ready(command, Manners::default().files(stage.work())).await.unwrap();
+    let session = client.new_session(stage.work()).await.unwrap().session_id;
+    client.prompt(&session, "go").await.unwrap();
+    let (_, seen) = client.stop().await;
+    let asked = asked_of_client(&seen);
+    assert!(asked.is_empty(), "{asked:?}");
 }
 
 /// `switchyard acp` for an editor, where no daemon runs.
