@@ -22,6 +22,13 @@ pub(super) struct McpTool {
     pub(super) server: Arc<Server>,
 }
 
+impl McpTool {
+    /// What a server says about itself counts only where somebody trusts it.
+    fn only_reads(&self) -> bool {
+        self.server.spec.trusted && self.offer.only_reads
+    }
+}
+
 impl Tool for McpTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -35,7 +42,7 @@ impl Tool for McpTool {
     }
 
     fn kind(&self) -> Kind {
-        if self.offer.only_reads { Kind::Read } else { Kind::Other }
+        if self.only_reads() { Kind::Read } else { Kind::Other }
     }
 
     fn prepare<'a>(&'a self, arguments: Value, _scene: &'a Scene) -> Preparing<'a> {
@@ -59,8 +66,7 @@ impl Tool for McpTool {
                     }
                 },
             };
-            // What a server says about itself counts only where somebody trusts it.
-            let need = match server.spec.trusted && self.offer.only_reads {
+            let need = match self.only_reads() {
                 true => Need::Nothing,
                 false => Need::Permission { key: format!("mcp:{}:{tool}", server.spec.name) },
             };

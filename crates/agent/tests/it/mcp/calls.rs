@@ -54,7 +54,8 @@ async fn every_tool_asks_unless_its_server_is_trusted_and_says_that_it_only_read
     assert_eq!(stage.need("mcp__played__echo").await, asks("mcp:played:echo"));
     assert_eq!(stage.need("mcp__trusted__look").await, Need::Nothing);
     assert_eq!(stage.need("mcp__trusted__echo").await, asks("mcp:trusted:echo"));
-    assert_eq!(stage.tool("mcp__played__look").kind(), Kind::Read);
+    assert_eq!(stage.tool("mcp__played__look").kind(), Kind::Other);
+    assert_eq!(stage.tool("mcp__trusted__look").kind(), Kind::Read);
     assert_eq!(stage.tool("mcp__played__echo").kind(), Kind::Other);
 }
 
