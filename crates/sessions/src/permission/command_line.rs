@@ -173,6 +173,9 @@ impl Search {
         if is(0, "bisect") && is(1, "run") {
             self.words(rest.get(2..).unwrap_or_default(), depth.checked_sub(1)?)?;
         }
+        if is(0, "rebase") {
+            self.rebase(rest, depth.checked_sub(1)?)?;
+        }
         let has_lines = is(0, "submodule") || is(0, "rebase") || is(0, "filter-branch");
         for word in rest.iter().skip(1).filter(|_| has_lines) {
             let line = word.text.split_once('=').map_or(word.text.as_str(), |(_, line)| line);

@@ -5,7 +5,7 @@
 
 use super::options::{Behind, behind_options, may_start_shell};
 use super::programs::{
-    FIND_ACTIONS, LETTERS_OF_XARGS, LINE_RUNNERS, LINES_IN_OPTIONS, OPTIONS_OF_XARGS,
+    FIND_ACTIONS, LETTERS_OF_XARGS, LINE_CALLERS, LINE_RUNNERS, LINES_IN_OPTIONS, OPTIONS_OF_XARGS,
     RUN_SUBCOMMANDS, SCRIPT_COMMANDS, SCRIPT_RUNNERS, SHELL_SUBCOMMANDS, STARTING_SHELLS,
     SUBCOMMAND_RUNNERS, WRAPPERS, WRAPPERS_WITH_OPERAND,
 };
@@ -32,7 +32,8 @@ impl Search {
             return Some(());
         }
         let depth = depth.checked_sub(1);
-        if LINE_RUNNERS.contains(&program) {
+        let is_called = LINE_CALLERS.contains(&program) && calls_line(rest);
+        if LINE_RUNNERS.contains(&program) || is_called {
             self.lines_among(program, rest, depth?)?;
         }
         let is_loader = program.starts_with("ld-linux") || program.starts_with("ld-musl");
@@ -140,6 +141,23 @@ impl Search {
         Some(())
     }
 
+    /// `-x line`, also among other letters and with the line behind it.
+    pub(super) fn rebase(&mut self, rest: &[Word], depth: usize) -> Option<()> {
+        for (n, word) in rest.iter().enumerate() {
+            let attached = match word.text.starts_with("--e") {
+                true => word.text.split_once('=').map_or("", |(_, line)| line),
+                false if is_flag(word, 'x') => {
+                    word.text.split_once('x').map_or("", |(_, line)| line)
+                }
+                false => continue,
+            };
+            let attached = Word { text: attached.to_owned(), ..word.clone() };
+            let line = Some(&attached).filter(|line| !line.text.is_empty()).or(rest.get(n + 1));
+            line.map_or(Some(()), |line| self.line_in(line, depth))?;
+        }
+        Some(())
+    }
+
     /// `-o '|command'`
     fn strace_output(&mut self, rest: &[Word], depth: usize) -> Option<()> {
         for (n, word) in rest.iter().enumerate() {
@@ -237,6 +255,24 @@ fn starts_shell(program: &str, rest: &[Word]) -> bool {
             !rest.iter().skip(at + 1).any(is_command)
         }
     }
+}
+
+/// Whether `npm exec`, `npx` and their like run a line instead of a program: an option before any
+/// program says so.
+fn calls_line(rest: &[Word]) -> bool {
+    let mut is_value = false;
+    for word in rest {
+        let text = word.text.as_str();
+        match text.strip_prefix('-') {
+            _ if std::mem::take(&mut is_value) => {}
+            None if ["exec", "x"].contains(&text) || word.is_unknown() => {}
+            None => return false,
+            Some(_) if is_flag(word, 'c') => return true,
+            Some(long) if long.starts_with("-cal") || long.starts_with("-shell-m") => return true,
+            Some(option) => is_value = ["p", "w", "-package", "-workspace"].contains(&option),
+        }
+    }
+    false
 }
 
 /// Behind it a command stands.

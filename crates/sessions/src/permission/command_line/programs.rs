@@ -128,6 +128,8 @@ pub(super) const LINE_RUNNERS: &[&str] = &[
 /// Of those, they have the line as the value of an option, or for another machine or terminal.
 pub(super) const LINES_IN_OPTIONS: &[&str] =
     &["compgen", "complete", "mapfile", "readarray", "screen", "split", "ssh", "tmux"];
+/// They run a line that is the value of `-c`.
+pub(super) const LINE_CALLERS: &[&str] = &["npm", "npx", "pnpm"];
 /// They have a file, a directory or a number before the command.
 pub(super) const WRAPPERS_WITH_OPERAND: &[&str] = &[
     "chroot", "chrt", "faketime", "flock", "ip", "runuser", "setarch", "su", "taskset", "timeout",

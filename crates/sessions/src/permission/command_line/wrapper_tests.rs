@@ -389,3 +389,37 @@ fn what_a_command_behind_xargs_takes_is_no_command() {
         ],
     );
 }
+
+#[test]
+fn lines_that_are_values_of_options_are_looked_into() {
+    assert_found(
+        "rm",
+        &[
+            "npx -c 'rm x'",
+            "npx -crm",
+            "npx --call 'rm x'",
+            "npx --package=x -c 'ls; rm x'",
+            "npx -p x -c 'rm x'",
+            "npm exec -c 'rm x'",
+            "npm exec --call='rm x'",
+            "pnpm -c exec 'rm x'",
+            "pnpm --shell-mode exec 'rm x'",
+            "git rebase -x'rm x' HEAD",
+            "git rebase -ix'rm x' HEAD",
+            "git rebase -x rm HEAD",
+            "git rebase --exec rm HEAD",
+            "git rebase --exec='rm x' HEAD",
+        ],
+    );
+    assert_left_alone(
+        "rm",
+        &[
+            "npm ci",
+            "npm test --coverage",
+            "npx prettier --check '*.ts'",
+            "npx eslint -c rules.js src/*.js",
+            "npx -p eslint eslint -c rules.js src",
+            "git rebase -x 'make test' main",
+        ],
+    );
+}
