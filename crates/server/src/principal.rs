@@ -97,7 +97,19 @@ impl Principal {
 
     /// Whether it sees a session.
     pub(crate) fn sees(&self, record: &SessionRecord) -> bool {
-        !self.own_sessions || is_made_by(record, &self.name, self.since)
+        !self.own_sessions || self.made(record)
+    }
+
+    pub(crate) fn made(&self, record: &SessionRecord) -> bool {
+        is_made_by(record, &self.name, self.since)
+    }
+
+    /// What names of its choice belong to: another who had its name before had others.
+    pub(crate) fn namespace(&self) -> String {
+        match self.since {
+            Millis(0) => self.name.clone(),
+            Millis(since) => format!("{}~{since}", self.name),
+        }
     }
 
     pub fn may(&self, role: Role) -> bool {

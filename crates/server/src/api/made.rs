@@ -15,6 +15,7 @@ use tokio::sync::OnceCell;
 use wire::SessionId;
 
 use crate::daemon::Daemon;
+use crate::principal::Principal;
 use crate::problem::Problem;
 
 /// Clients ask again within seconds, not after a thousand other sessions.
@@ -47,7 +48,7 @@ impl Made {
     pub(crate) async fn once<F>(
         &self,
         daemon: &Daemon,
-        principal: &str,
+        principal: &Principal,
         request: &ClientRequest,
         make: impl Fn() -> F,
     ) -> Result<(SessionId, bool), Problem>
@@ -55,9 +56,17 @@ impl Made {
         F: Future<Output = Result<SessionId, Problem>>,
     {
         self.is_read_back.get_or_try_init(|| self.read_back(daemon)).await?;
-        let name = (principal.to_owned(), request.id.clone());
+        let name = (principal.name.clone(), request.id.clone());
         loop {
             let entry = self.entry(&name, &request.digest);
+            if let Some(id) = entry.session.get()
+                && let Ok(record) = daemon.desk.record(*id).await
+                && !principal.made(&record)
+            {
+                // Somebody else had the name.
+                self.forget(&name, &entry);
+                continue;
+            }
             if entry.digest != request.digest {
                 return Err(super::other_request());
             }

@@ -122,7 +122,8 @@ fn named(
     session: SessionId,
 ) -> Result<(TurnId, ClientRequest), Problem> {
     super::check_request_id(id)?;
-    let name = [session.as_str(), &principal.name, id].map(str::as_bytes);
+    let namespace = principal.namespace();
+    let name = [session.as_str(), &namespace, id].map(str::as_bytes);
     let request = ClientRequest { id: id.to_owned(), digest: super::digest(prompt) };
     Ok((TurnId::derived(&name), request))
 }

@@ -24,6 +24,7 @@ use super::document::Refused;
 use super::input::{At, Body, MaybeBody};
 use super::limits::{SessionLimits, SessionUsage};
 use crate::daemon::Daemon;
+use crate::principal::Principal;
 use crate::problem::Problem;
 
 /// Longer ones are no titles.
@@ -286,7 +287,7 @@ pub(crate) async fn create(
         ..Order::default()
     };
     let order = daemon.checked(order, &principal)?;
-    let making = make(daemon.clone(), principal.name, request, order);
+    let making = make(daemon.clone(), principal, request, order);
     // A client that leaves must not leave half a session behind.
     let made = task::spawn(making).await;
     let (id, is_new) = made.map_err(|error| Problem::internal(error.to_string()))??;
@@ -298,7 +299,7 @@ pub(crate) async fn create(
 
 async fn make(
     daemon: Arc<Daemon>,
-    principal: String,
+    principal: Principal,
     request: Option<ClientRequest>,
     order: Order,
 ) -> Result<(SessionId, bool), Problem> {

@@ -43,7 +43,7 @@ impl Runs {
         principal.require(Role::Operator)?;
         let request_id = new.client_request_id.as_deref();
         let digest = new.digest();
-        let asking = self.asked.enter(&principal.name, request_id, &digest)?;
+        let asking = self.asked.enter(&principal.namespace(), request_id, &digest)?;
         let conversation = self.conversation(new, principal).await?;
         let _place = self.queues.enter(&conversation.id).await;
         let (session, record) = self.session_of(&conversation, new.agent_id.as_deref()).await?;

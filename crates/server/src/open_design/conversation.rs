@@ -46,7 +46,7 @@ impl Runs {
             let main = match &new.client_request_id {
                 // The same when the request comes again.
                 Some(request) => {
-                    SessionId::derived(&["run", &principal.name, request].map(str::as_bytes))
+                    SessionId::derived(&["run", &principal.namespace(), request].map(str::as_bytes))
                 }
                 None => mint::session_id(),
             };
@@ -108,7 +108,7 @@ impl Conversation {
 /// Those who see everything share their conversations; others have their own.
 fn owner(principal: &Principal) -> String {
     match principal.own_sessions {
-        true => principal.name.clone(),
+        true => principal.namespace(),
         false => String::new(),
     }
 }
@@ -117,7 +117,7 @@ fn owner(principal: &Principal) -> String {
 pub(super) fn run_id(session: SessionId, request: Option<(&Principal, &str)>) -> TurnId {
     let own = match request {
         Some((principal, id)) => {
-            TurnId::derived(&[session.as_str(), &principal.name, id].map(str::as_bytes))
+            TurnId::derived(&[session.as_str(), &principal.namespace(), id].map(str::as_bytes))
         }
         None => mint::turn_id(),
     };

@@ -112,7 +112,7 @@ fn check(name: &str) -> Result<(), ProjectError> {
 /// The directory of a principal that sees only its own. No project's name has an `@`.
 fn own_part(principal: &Principal) -> Option<String> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '@' };
-    let name = || format!("@{}", principal.name.chars().map(plain).collect::<String>());
+    let name = || format!("@{}", principal.namespace().chars().map(plain).collect::<String>());
     principal.own_sessions.then(name)
 }
 

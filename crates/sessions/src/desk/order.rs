@@ -87,10 +87,28 @@ impl Order {
             let why = "commands are for the daemon's own user only";
             return Err(DeskError::Refused(why.to_owned()));
         }
+        let n_bytes = self.n_bytes();
+        if n_bytes > MAX_ORDER_BYTES {
+            return Err(DeskError::BadOrder(format!(
+                "what a session is made of may have {MAX_ORDER_BYTES} bytes, and this has {n_bytes}"
+            )));
+        }
         let servers = self.mcp_servers.iter().map(remote_server);
         self.mcp_servers = servers.collect::<Result<_, _>>()?;
         self.more_params = self.more_params.as_ref().map(|params| listed::members(params, &[]));
         Ok(self)
+    }
+
+    /// What is kept of it for as long as the session is there.
+    fn n_bytes(&self) -> usize {
+        let dirs =
+            self.additional_directories.iter().map(|dir| dir.as_os_str().len()).sum::<usize>();
+        let servers = self.mcp_servers.iter().map(|server| server.to_string().len()).sum::<usize>();
+        let texts =
+            [&self.system_prompt, &self.wishes.model, &self.wishes.effort, &self.wishes.mode];
+        let texts = texts.into_iter().flatten().map(String::len).sum::<usize>();
+        let more = self.more_params.as_ref().map_or(0, |params| params.as_str().len());
+        dirs + servers + texts + more
     }
 
     /// What made an earlier session, as far as it is known.
@@ -160,6 +178,9 @@ impl Order {
         }
     }
 }
+
+/// Instructions, servers and directories of a session that a network client makes.
+const MAX_ORDER_BYTES: usize = 512 << 10;
 
 /// An MCP server with nothing but the members of a remote one.
 fn remote_server(server: &Value) -> Result<Value, DeskError> {

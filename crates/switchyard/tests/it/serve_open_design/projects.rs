@@ -139,7 +139,7 @@ async fn who_sees_only_its_own_sees_only_its_own() {
     assert_eq!(status, 202);
     assert_ne!(own, mine);
     let frames = studio.events(own).await.rest().await;
-    assert!(text(&frames).contains("projects/@guest/p"), "{}", text(&frames));
+    assert!(text(&frames).contains("projects/@guest@"), "{}", text(&frames));
     let (status, _) = ask(&theirs, reqwest::Method::GET, &format!("{runs}/{mine}"), None).await;
     assert_eq!(status, 404);
     let cancel = format!("{runs}/{mine}/cancel");

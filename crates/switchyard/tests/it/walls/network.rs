@@ -205,6 +205,54 @@ async fn a_token_with_the_name_of_another_has_nothing_of_it() {
     assert_eq!(seen_by(&second).await, (404, 1));
 }
 
+/// Names that clients choose belong to the client, and not to whoever has its token's name next.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_that_another_chose_lead_to_nothing_of_its() {
+    let api = Api::start().await;
+    let role = json!({ "name": "guest", "role": "operator", "ownSessions": true });
+    let run = json!({
+        "agentId": "demo", "projectId": "site", "conversationId": "talk", "clientRequestId": "r",
+        "permissions": "auto", "message": "write a.txt s3cret",
+    });
+    let new = json!({ "agent": "demo", "cwd": api.yard.work(), "clientRequestId": "c" });
+    let ask = async |token: &str, path: &str, body: &Value| {
+        let order = api.request(Method::POST, path).json(body).bearer_auth(token);
+        let answer = order.send().await.unwrap();
+        (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
+    };
+    let mut made = Vec::new();
+    for _ in 0..2 {
+        let token = token(&api, role.clone()).await;
+        for _ in 0..2 {
+            made.push(ask(&token, "/v1/sessions", &new).await);
+            made.push(ask(&token, "/api/runs", &run).await);
+        }
+        api.delete("/v1/tokens/guest").await.is(204);
+    }
+    let ids = |n: usize| (made[n].1["id"].to_string(), made[n + 1].1["runId"].to_string());
+    assert_eq!((made[0].0, made[2].0, made[4].0, made[6].0), (201, 200, 201, 200), "{made:#?}");
+    assert_eq!((ids(0), ids(4)), (ids(2), ids(6)), "asked again by the same client");
+    assert!(ids(0).0 != ids(4).0 && ids(0).1 != ids(4).1, "{made:#?}");
+    let projects = api.yard.home().join("projects");
+    assert_eq!(projects.read_dir().unwrap().count(), 2, "each has its own");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_session_is_made_of_has_an_end() {
+    let api = Api::start().await;
+    let large = "x".repeat(600 << 10);
+    let server = json!({ "type": "http", "name": large, "url": "http://x", "headers": [] });
+    let members =
+        [("systemPrompt", json!(large)), ("model", json!(large)), ("mcpServers", json!([server]))];
+    for (name, value) in members {
+        let new =
+            json!({ "agent": "demo", "cwd": api.yard.work(), "startsLater": true, name: value });
+        assert_eq!(api.post("/v1/sessions", &new).await.status, 400, "{name}");
+    }
+    let new = json!({ "agent": "demo", "cwd": api.yard.work(), "systemPrompt": "x".repeat(9000) });
+    api.post("/v1/sessions", &new).await.is(201);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_outside_of_the_roots_is_not_told_about() {
     let yard = switchyard(EXE);
