@@ -224,7 +224,15 @@ fn the_page_keeps_its_name_for_as_long_as_somebody_holds_its_sockets() {
     assert_eq!(page(&second), name);
     // Somebody may have listened there in between.
     drop(second);
-    let second = TcpListener::bind(("::1", port)).unwrap();
+    let begun = std::time::Instant::now();
+    let second = loop {
+        // And somebody may do so just now: other tests take ports as well.
+        match TcpListener::bind(("::1", port)) {
+            Ok(second) => break second,
+            Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
     let other = page(&second);
     assert_ne!(other, name);
     assert!(other.ends_with(&format!(".localhost:{port}/")), "{other}");
