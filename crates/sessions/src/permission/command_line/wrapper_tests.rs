@@ -423,3 +423,19 @@ fn lines_that_are_values_of_options_are_looked_into() {
         ],
     );
 }
+
+#[test]
+fn commands_in_braces_behind_a_dollar_are_not_passed_over() {
+    assert_found(
+        "rm",
+        &[
+            "echo ${ rm x; }",
+            "echo \"${ rm x; }\"",
+            "x=${ rm x; }",
+            "echo ${|rm x;}",
+            "echo ${\nrm x\n}",
+            "cat <<E\n${ rm x; }\nE",
+        ],
+    );
+    assert_left_alone("rm", &["echo ${x}", "echo \"${x:-a b}\" ${#x} ${x//a/b}"]);
+}

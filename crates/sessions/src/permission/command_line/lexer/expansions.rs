@@ -20,6 +20,10 @@ impl Lexer<'_> {
                 }
                 let before = self.rest;
                 self.next();
+                // `${ command; }` of bash 5.3 and ksh, which no parameter begins with.
+                if self.rest.starts_with([' ', '\t', '\n', '|', '(']) {
+                    return None;
+                }
                 self.inside(|lexer| lexer.parameter(quotes))?;
                 // `"${a[@]}"`, and `"${!x}"` if that is what `x` says.
                 word.may_split |= self.since(before).contains(['@', '!']);
