@@ -38,6 +38,7 @@ use crate::yard::Yard;
 use bus::connection::{Connection, Outcome};
 
 use actor::Actor;
+pub(crate) use judge::is_of_client;
 pub(crate) use reseed::preamble as reseed_preamble;
 pub use turns::NotQueued;
 

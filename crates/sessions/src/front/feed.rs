@@ -182,7 +182,7 @@ impl Feed {
             params: Json,
         }
         if let Ok(Notification { method, params }) = event.payload.read()
-            && !super::stray::passes_for_ours(&method)
+            && !super::stray::is_kept_from_clients(&method)
         {
             let _ = self.client.notify_in_turn(&method, &self.named(&params)).await;
         }

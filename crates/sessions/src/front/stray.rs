@@ -3,9 +3,11 @@
 use std::sync::{Arc, PoisonError};
 
 use bus::connection::Connection;
+use wire::RpcError;
 
 use super::{Front, refusal};
 use crate::host::{FromAgent, Host};
+use crate::session::is_of_client;
 
 impl Front {
     /// Passes on what the agent says that belongs to no session.
@@ -31,8 +33,13 @@ impl Front {
 
 async fn pass_stray(message: FromAgent, client: &Connection, agent: &Connection) {
     match message {
-        FromAgent::Notification(message) if !passes_for_ours(message.method()) => {
+        FromAgent::Notification(message) if !is_kept_from_clients(message.method()) => {
             let _ = client.notify_in_turn(message.method(), &message.body_json()).await;
+        }
+        // Only in a session is there somebody who judges it.
+        FromAgent::Request(message) if needs_session(message.method()) => {
+            let error = RpcError::invalid_params("`sessionId` names no session");
+            let _ = agent.respond(&message.id(), Err(error)).await;
         }
         FromAgent::Request(message) => {
             let (client, agent) = (client.clone(), agent.clone());
@@ -45,8 +52,14 @@ async fn pass_stray(message: FromAgent, client: &Connection, agent: &Connection)
     }
 }
 
-/// Whether a client would take an agent's notification for ours. Those of adapters are none.
-pub(super) fn passes_for_ours(method: &str) -> bool {
+fn needs_session(method: &str) -> bool {
+    is_of_client(method) || method.trim_start().to_ascii_lowercase().starts_with("session/")
+}
+
+/// Whether a client would take an agent's notification for ours, or do what only a request may ask
+/// for, which is judged. Those of adapters are neither.
+pub(super) fn is_kept_from_clients(method: &str) -> bool {
     const OF_ADAPTERS: [&str; 2] = ["_switchyard/raw", "_switchyard/update"];
-    method.starts_with("_switchyard/") && !OF_ADAPTERS.contains(&method)
+    let is_ours = method.starts_with("_switchyard/") && !OF_ADAPTERS.contains(&method);
+    is_ours || is_of_client(method)
 }

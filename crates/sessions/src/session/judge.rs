@@ -83,8 +83,8 @@ impl Judge {
             "terminal/output" | "terminal/wait_for_exit" | "terminal/kill" | "terminal/release" => {
                 Ok(())
             }
-            // Whatever it is, it is more than reading.
-            method if is_of_client(method) => self.changes(),
+            // ACP has no others, and what they would do is not known.
+            method if is_of_client(method) => Err(RpcError::method_not_found(method)),
             _ => Ok(()),
         }
     }
@@ -154,14 +154,15 @@ impl Judge {
     }
 }
 
-/// Whether it is about files or commands at the client.
-pub(super) fn is_of_client(method: &str) -> bool {
-    ["fs/", "terminal/"].iter().any(|start| method.trim_start().starts_with(start))
+/// Whether it is about files or commands at the client, also to one that reads it carelessly.
+pub(crate) fn is_of_client(method: &str) -> bool {
+    let method = method.trim_start().to_ascii_lowercase();
+    ["fs/", "terminal/"].iter().any(|start| method.starts_with(start))
 }
 
 /// What a client makes of another path is not known.
 fn absolute(path: String) -> Result<String, RpcError> {
-    match Path::new(&path).is_absolute() {
+    match Path::new(&path).is_absolute() && !path.contains('\0') {
         true => Ok(path),
         false => Err(RpcError::invalid_params(format_args!("`{path}` is not an absolute path"))),
     }

@@ -5,7 +5,7 @@ use testkit::model_server::{calls, text};
 use testkit::sdk_client::{Manners, SdkClient};
 
 use super::{does, session};
-use crate::native::{Stage, Way, asked_of_client, judge};
+use crate::native::{FROM_AGENT, Stage, Way, judge};
 use crate::serve_rest::{Api, EXE};
 
 fn rules(stage: &Stage, text: &str) {
@@ -157,16 +157,27 @@ async fn what_cannot_be_judged_is_not_passed_on_to_an_editor() {
         ("terminal/create", r#""command":"ls","command":"rm","args":[]"#),
         ("terminal/create", r#""command":"rm","args":null"#),
         ("terminal/create", r#""command":["rm"]"#),
+        ("fs/read_text_file", r#""path":"/a\u0000b""#),
         ("fs/delete_file", r#""path":"/a""#),
+        ("FS/read_text_file", r#""path":"/a""#),
     ];
-    let lines: Vec<String> = (asked.iter().enumerate())
-        .map(|(n, (method, params))| {
-            let params = format!(r#"{{"sessionId":"s",{params}}}"#);
-            format!(
-                r#"echo '{{"jsonrpc":"2.0","id":"q{n}","method":"{method}","params":{params}}}'"#
-            )
-        })
-        .collect();
+    // In a session and in none; as a request and as a notification.
+    let sessions = [r#""sessionId":"s","#, r#""sessionId":5,"#, ""];
+    let line = |id: &str, method: &str, params: &str| {
+        let message =
+            format!(r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{{{params}}}}}"#);
+        format!("printf '%s\\n' '{message}'")
+    };
+    let mut lines = Vec::new();
+    for (n, (method, params)) in asked.iter().enumerate() {
+        for (m, session) in sessions.iter().enumerate() {
+            for id in [format!(r#""id":"q{n}-{m}","#), String::new()] {
+                lines.push(line(&id, method, &format!("{session}{params}")));
+            }
+        }
+    }
+    let permission = r#""toolCall":{"toolCallId":"t"},"options":[]"#;
+    lines.push(line(r#""id":"p","#, "session/request_permission", permission));
     let script = format!(
         r#"while read -r line; do
         id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -187,8 +198,10 @@ async fn what_cannot_be_judged_is_not_passed_on_to_an_editor() {
     let session = client.new_session(stage.work()).await.unwrap().session_id;
     client.prompt(&session, "go").await.unwrap();
     let (_, seen) = client.stop().await;
-    let asked = asked_of_client(&seen);
-    assert!(asked.is_empty(), "{asked:?}");
+    let said = seen.messages(FROM_AGENT);
+    let said = said.filter_map(|message| Some(message["method"].as_str()?.to_owned()));
+    let said: Vec<String> = said.filter(|method| method != "session/update").collect();
+    assert!(said.is_empty(), "{said:?}");
 }
 
 /// `switchyard acp` for an editor, where no daemon runs.
