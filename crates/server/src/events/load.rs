@@ -1,4 +1,4 @@
-//! What all who read take of the daemon together.
+//! What clients take of the daemon together: with what they read, and with what they ask by ACP.
 //!
 //! Streams and exports have places. What is read for them is in memory until it was sent, so each
 //! client has a budget for it: one that reads much and slowly waits for itself alone.

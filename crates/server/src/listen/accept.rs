@@ -1,8 +1,8 @@
 //! Who comes in: one connection after the other, as many at a time as there are places.
 //!
 //! HTTP and the line protocols take their connections from here, so the limits on them are
-//! the same everywhere. Where there is no place left, somebody makes way ([`OpenConnections`]), so that
-//! nobody can keep out those who may come in.
+//! the same everywhere. Where there is no place left, somebody makes way ([`OpenConnections`]), so
+//! that nobody can keep out those who may come in.
 
 use std::io;
 use std::net::SocketAddr;
