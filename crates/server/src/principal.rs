@@ -1,5 +1,6 @@
 //! Who is on the other end of a connection, and what that one may do.
 
+use sessions::desk::Maker;
 use sessions::details::is_made_by;
 use sessions::options::Wishes;
 use store::SessionRecord;
@@ -102,6 +103,11 @@ impl Principal {
 
     pub(crate) fn made(&self, record: &SessionRecord) -> bool {
         is_made_by(record, &self.name, self.since)
+    }
+
+    /// It, as the maker of a session.
+    pub(crate) fn maker(&self) -> Maker {
+        Maker { name: self.name.clone(), since: self.since, is_limited: !self.is_local }
     }
 
     /// What names of its choice belong to: another who had its name before had others.

@@ -24,6 +24,7 @@ use wire::{Json, SessionId};
 
 use crate::details::Details;
 use crate::host::{AgentCommand, HostSlot, own_client_capabilities};
+use crate::made_of::MadeOf;
 use crate::open::{self, OpenError, Opened, Terms};
 use crate::permission::{Mode, Policy};
 use crate::pools::Pools;
@@ -31,7 +32,7 @@ use crate::session::{Phase, ServedBy, SessionError, SessionHandle};
 use crate::trouble::Trouble;
 use crate::yard::Yard;
 
-pub use order::{Order, WantedAgent};
+pub use order::{Maker, Order, WantedAgent};
 
 /// Turns names of agents into commands, and says which there are.
 #[async_trait]
@@ -226,17 +227,39 @@ impl Desk {
         terms: Terms,
         order: Order,
     ) -> Result<Opened, DeskError> {
-        let params = order.new_params();
-        let opened = match order.starts_later {
-            true => open::unstarted(&self.yard, &terms, &params).await,
-            false => open::new(&self.yard, &terms, &params).await,
-        };
+        let opened = self.open(&terms, &order).await;
         if opened.is_err() {
             terms.slot.shut_down().await;
         }
         let opened = opened?;
         self.seat(&opened.handle, terms.slot);
         Ok(opened)
+    }
+
+    async fn open(&self, terms: &Terms, order: &Order) -> Result<Opened, DeskError> {
+        self.check_room(order.maker.as_ref()).await?;
+        let params = order.new_params();
+        Ok(match order.starts_later {
+            true => open::unstarted(&self.yard, terms, &params).await?,
+            false => open::new(&self.yard, terms, &params).await?,
+        })
+    }
+
+    /// Refuses one more session of somebody who has as many as one may have: every list would
+    /// have to read past them.
+    async fn check_room(&self, maker: Option<&Maker>) -> Result<(), DeskError> {
+        let Some(Maker { name, since, .. }) = maker.filter(|maker| maker.is_limited) else {
+            return Ok(());
+        };
+        let max = self.yard.settings.max_sessions_per_token;
+        match self.yard.log.n_made_by(name, *since, max).await? < max {
+            true => Ok(()),
+            false => Err(DeskError::Refused(format!(
+                "`{name}` has {max} sessions, and a token may have no more \
+                 (`sessions_per_token`): have old ones deleted, as `switchyard sessions prune` \
+                 does"
+            ))),
+        }
     }
 
     pub(crate) fn seat(&self, handle: &SessionHandle, slot: Arc<HostSlot>) {
@@ -337,7 +360,8 @@ impl Desk {
     async fn wake(&self, id: SessionId) -> Result<Seated, DeskError> {
         let record = self.record(id).await?;
         let details = Details::read(&record);
-        let order = Order::again(&record, &details);
+        let made_of = MadeOf::read(&*self.yard.log, &record).await?;
+        let order = Order::again(&record, &details, &made_of);
         let policy = self.policy(details.permissions);
         let command = self.command(&order, policy.mode).await?;
         let notes = open::Notes::default();

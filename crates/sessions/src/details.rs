@@ -1,7 +1,8 @@
 //! What a session remembers about itself beside its log.
 //!
-//! Kept as one JSON value in the session's record: enough to start the agent again and to
-//! give it back the session as the user had set it up.
+//! Kept as one JSON value in the session's record: enough to show it in lists and, with what it
+//! was [made of](MadeOf), to give it back to its agent as the user had set it up. Small, because
+//! every list, read and turn reads it.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use store::SessionRecord;
 use wire::{Json, Millis, TurnId};
 
 use crate::budget::Budget;
+use crate::made_of::MadeOf;
 use crate::options::Wishes;
 use crate::permission::Mode;
 
@@ -23,17 +25,24 @@ pub struct Details {
     /// The agent was named, not given as a command.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_named: bool,
-    /// Params of the `session/new` that made the session.
-    pub new_params: Json,
+    /// What whoever made the session noted in `_meta.switchyard` of its `session/new`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<Json>,
+    /// Where sessions of earlier versions have their params.
+    #[serde(rename = "newParams", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) old_params: Option<Json>,
+    /// And their preface, until it is told.
+    #[serde(rename = "preface", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) old_preface: Option<String>,
     /// What clients set with `session/set_…` requests, by what they set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, Setting>,
     /// What the session was to be set to when it was made, until its agent has it.
     #[serde(default, skip_serializing_if = "Wishes::is_empty")]
     pub wishes: Wishes,
-    /// What the agent is told before the first prompt, where it has no other way to hear it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preface: Option<String>,
+    /// The agent was told the preface.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_prefaced: bool,
     /// Whose session it is: the name of a token, or of a way in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_by: Option<String>,
@@ -76,6 +85,12 @@ pub struct Setting {
     pub params: Json,
 }
 
+impl Setting {
+    fn n_bytes(&self) -> usize {
+        self.method.len() + self.params.as_str().len()
+    }
+}
+
 /// The end of a turn, as lists of sessions show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -97,6 +112,7 @@ impl LastEnd {
     /// Of what `turn_ended` says.
     pub(crate) fn of(payload: &Json) -> Option<Self> {
         let mut end: Self = payload.read().ok()?;
+        end.stop_reason = end.stop_reason.chars().take(MAX_REASON_CHARS).collect();
         if let Some(error) = &mut end.error {
             error.message = error.message.chars().take(MAX_ERROR_CHARS).collect();
         }
@@ -123,20 +139,30 @@ pub struct TakenRequest {
 pub const MAX_REQUESTS: usize = 64;
 /// Details are written with every turn, so a list of all models of the world is not kept.
 const MAX_OFFERED_BYTES: usize = 16 << 10;
+/// Model, effort, mode and some switches more.
+const MAX_SETTING_BYTES: usize = 16 << 10;
+/// A word; agents have their own.
+const MAX_REASON_CHARS: usize = 100;
 /// A sentence or two; the log has all of it.
 const MAX_ERROR_CHARS: usize = 500;
 /// Enough of a prompt to recognise it in a replay.
 const PROMPT_EXCERPT_CHARS: usize = 200;
 
 impl Details {
-    pub fn new(command: Vec<String>, new_params: Json) -> Self {
+    pub fn new(command: Vec<String>, made_of: &MadeOf) -> Self {
+        Self { note: made_of.note(), ..Self::without_origin(command) }
+    }
+
+    fn without_origin(command: Vec<String>) -> Self {
         Self {
             command,
             is_named: false,
-            new_params,
+            note: None,
+            old_params: None,
+            old_preface: None,
             settings: BTreeMap::new(),
             wishes: Wishes::default(),
-            preface: None,
+            is_prefaced: false,
             made_by: None,
             is_apart: false,
             permissions: None,
@@ -152,10 +178,26 @@ impl Details {
     }
 
     pub fn read(record: &store::SessionRecord) -> Self {
-        record.details.read().unwrap_or_else(|_| {
-            let cwd = serde_json::json!({ "cwd": record.cwd, "mcpServers": [] });
-            Self::new(Vec::new(), Json::of(&cwd))
-        })
+        record.details.read().unwrap_or_else(|_| Self::without_origin(Vec::new()))
+    }
+
+    /// What the session was made of, if it is of an earlier version and has that here.
+    pub(crate) fn made_of(&self) -> Option<MadeOf> {
+        let new_params = self.old_params.clone()?;
+        Some(MadeOf { new_params, preface: self.old_preface.clone() })
+    }
+
+    /// What is in the session's origin from now on.
+    pub(crate) fn take_made_of(&mut self) -> Option<MadeOf> {
+        let made_of = self.made_of()?;
+        self.note = self.note();
+        (self.old_params, self.old_preface) = (None, None);
+        Some(made_of)
+    }
+
+    /// What whoever made the session noted in `_meta.switchyard` of its `session/new`.
+    pub fn note(&self) -> Option<Json> {
+        self.note.clone().or_else(|| self.made_of()?.note())
     }
 
     /// Keeps what the agent's answer offers for a choice.
@@ -199,7 +241,16 @@ impl Details {
         }
         let config_id = params.read::<Option_>().map(|option| option.config_id).unwrap_or_default();
         let setting = Setting { method: method.to_owned(), params: params.clone() };
-        self.settings.insert(format!("{method} {config_id}"), setting);
+        let before = self.settings.insert(format!("{method} {config_id}"), setting);
+        let n_bytes = self.settings.iter().map(|(name, setting)| name.len() + setting.n_bytes());
+        if n_bytes.sum::<usize>() > MAX_SETTING_BYTES {
+            // The agent has it for now, and will have what was there before when it is started.
+            let name = format!("{method} {config_id}");
+            match before {
+                Some(before) => drop(self.settings.insert(name, before)),
+                None => drop(self.settings.remove(&name)),
+            }
+        }
     }
 }
 

@@ -13,6 +13,7 @@ pub mod front;
 pub mod host;
 pub mod link;
 mod listed;
+pub mod made_of;
 mod memory;
 pub mod news;
 pub mod observer;

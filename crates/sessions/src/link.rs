@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use wire::{Json, RpcError};
 
 use crate::host::{FromAgent, FromAgents, Host};
+use crate::made_of::MadeOf;
 use crate::options::{Choice, request_for};
 use bus::connection::CallError;
 
@@ -109,13 +110,18 @@ pub enum LinkError {
     AgentEnded,
     #[error("the agent did not answer `{method}` within {waited:?}")]
     Silent { method: &'static str, waited: Duration },
-    #[error("the agent's answer to `session/new` has no session id")]
+    #[error(
+        "the agent's answer to `session/new` has no session id of at most {MAX_ID_BYTES} bytes"
+    )]
     NoSessionId,
     #[error("the agent could not be put into its mode `{mode}`, in which it asks: {why}")]
     NotHeld { mode: String, why: String },
     #[error("the agent gave a session the id of another one that is open")]
     SameSession,
 }
+
+/// Every list of sessions reads it.
+const MAX_ID_BYTES: usize = 4 << 10;
 
 /// What an agent needs to know about a session that it may have seen before.
 #[derive(Debug, Clone)]
@@ -130,10 +136,14 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    pub(crate) fn of(agent_session: Option<String>, details: &crate::details::Details) -> Self {
+    pub(crate) fn of(
+        agent_session: Option<String>,
+        details: &crate::details::Details,
+        made_of: &MadeOf,
+    ) -> Self {
         Self {
             agent_session,
-            new_params: details.new_params.clone(),
+            new_params: made_of.new_params.clone(),
             last_prompt: details.last_prompt.clone(),
             forgot: None,
         }
@@ -155,8 +165,8 @@ pub(crate) async fn open_new(
         session_id: String,
     }
     let agent_session = match answer.read::<Answer>() {
-        Ok(answer) => answer.session_id,
-        Err(_) => return Err(LinkError::NoSessionId),
+        Ok(answer) if answer.session_id.len() <= MAX_ID_BYTES => answer.session_id,
+        _ => return Err(LinkError::NoSessionId),
     };
     let messages = host.routes().add(&agent_session, public_id).ok_or(LinkError::SameSession)?;
     let mut link = Link::new(host, &agent_session, messages, Vec::new(), answer, How::New);

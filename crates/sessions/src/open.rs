@@ -16,6 +16,7 @@ use crate::budget::{Budget, Limits};
 use crate::details::{ClientRequest, Details, Setting};
 use crate::host::{Host, HostError, HostSlot};
 use crate::link::{self, How, Known, Link, LinkError, ResumeReport};
+use crate::made_of::MadeOf;
 use crate::observer::{self, Step};
 use crate::options::{self, Choice, NotOffered, Wishes, request_for};
 use crate::permission::{Mode, Policy};
@@ -69,6 +70,7 @@ pub struct Opened {
 #[derive(Debug)]
 pub struct Taken {
     pub record: SessionRecord,
+    made_of: MadeOf,
     claim: Claim,
 }
 
@@ -175,8 +177,8 @@ pub async fn unstarted(yard: &Yard, terms: &Terms, params: &Json) -> Result<Open
 
 /// An earlier session whose agent is started with the next prompt.
 pub fn woken(yard: &Yard, terms: &Terms, taken: Taken) -> Result<SessionHandle, OpenError> {
-    let Taken { record, claim } = taken;
-    let place = Place::read(yard, &Details::read(&record).new_params)?;
+    let Taken { record, made_of, claim } = taken;
+    let place = Place::read(yard, &made_of.new_params)?;
     start(yard, terms, record, claim, &place, None)
 }
 
@@ -206,12 +208,14 @@ async fn begin(
 ) -> Result<Opened, OpenError> {
     let place = Place::read(yard, params)?;
     let agent = terms.slot.command();
+    let made_of = MadeOf { new_params: params.clone(), preface: terms.notes.preface.clone() };
     let new = NewSession {
         id,
         agent: agent.name.clone(),
         cwd: place.cwd.to_string_lossy().into_owned(),
         created: mint::now(),
-        details: details(terms, params, link.is_none()).to_json(),
+        details: details(terms, &made_of, link.is_none()).to_json(),
+        origin: Some(made_of.to_origin(terms.notes.made_by.clone())),
     };
     yard.log.create(new).await?;
     let claim = yard.log.claim(id).await?;
@@ -230,12 +234,13 @@ async fn begin(
         return Err(StoreError::NoSuchSession(id).into());
     };
     let answer = link.as_ref().map_or_else(|| Json::trusted("{}"), |link| link.answer.clone());
-    let linked = link.map(|link| Linked { link, resumed: None, preamble: None });
+    let preface = made_of.preface;
+    let linked = link.map(|link| Linked { link, resumed: None, preamble: None, preface });
     let handle = start(yard, terms, record, claim, &place, linked)?;
     Ok(Opened { handle, answer, cursor: Seq(0), resumed: None })
 }
 
-fn details(terms: &Terms, params: &Json, is_unstarted: bool) -> Details {
+fn details(terms: &Terms, made_of: &MadeOf, is_unstarted: bool) -> Details {
     let (agent, notes) = (terms.slot.command(), terms.notes.clone());
     let details = Details {
         is_named: agent.is_named,
@@ -243,10 +248,9 @@ fn details(terms: &Terms, params: &Json, is_unstarted: bool) -> Details {
         is_apart: notes.is_apart,
         made_for: notes.made_for,
         permissions: notes.permissions,
-        preface: notes.preface,
         budget: Budget::new(notes.limits),
         is_titled: notes.title.is_some(),
-        ..Details::new(agent.argv(), params.clone())
+        ..Details::new(agent.argv(), made_of)
     };
     match is_unstarted {
         // Whoever makes the session cannot wait for them to be granted.
@@ -265,8 +269,16 @@ pub async fn take(yard: &Yard, id: SessionId) -> Result<Taken, OpenError> {
         return Err(missing());
     }
     yard.mend(&record).await?;
+    yard.renew(&record).await?;
     let record = yard.log.session(id).await?.ok_or_else(missing)?;
-    Ok(Taken { record, claim })
+    let made_of = MadeOf::read(&*yard.log, &record).await?;
+    Ok(Taken { record, made_of, claim })
+}
+
+/// What the session was made of, when its agent is started.
+pub(crate) async fn made_of(yard: &Yard, id: SessionId) -> Result<MadeOf, OpenError> {
+    let record = yard.log.session(id).await?.ok_or(StoreError::NoSuchSession(id))?;
+    Ok(MadeOf::read(&*yard.log, &record).await?)
 }
 
 /// Brings an earlier session back. `params` replace those of its `session/new`.
@@ -276,21 +288,21 @@ pub async fn earlier(
     taken: Taken,
     params: Option<Json>,
 ) -> Result<Opened, OpenError> {
-    let Taken { mut record, claim } = taken;
-    let mut details = Details::read(&record);
-    let before = Place::read(yard, &details.new_params).map(|place| place.cwd).ok();
+    let Taken { record, mut made_of, claim } = taken;
+    let details = Details::read(&record);
+    let before = Place::read(yard, &made_of.new_params).map(|place| place.cwd).ok();
     if let Some(params) = params {
-        details.new_params = with_servers(params, &details.new_params);
-        Place::read(yard, &details.new_params)?;
-        record.details = details.to_json();
-        let changes = Changes { details: Some(record.details.clone()), ..Changes::default() };
-        yard.log.update(record.id, changes).await?;
+        made_of.new_params = with_servers(params, &made_of.new_params);
+        Place::read(yard, &made_of.new_params)?;
+        let origin = Some(made_of.to_origin(details.made_by.clone()));
+        yard.log.update(record.id, Changes { origin, ..Changes::default() }).await?;
     }
-    let place = Place::read(yard, &details.new_params)?;
+    let place = Place::read(yard, &made_of.new_params)?;
     let host = terms.slot.host().await?;
-    let known = Known::of(record.agent_session.clone(), &details);
+    let known = Known::of(record.agent_session.clone(), &details, &made_of);
     let opening = yard.settings.observers.step(Step::OpenSession, &record.agent);
-    let mut linked = opening.ended(relink(yard, &host, record.id, &known, &details, &[]).await)?;
+    let linked = opening.ended(relink(yard, &host, record.id, &known, &details, &[]).await)?;
+    let mut linked = linked.prefaced(&made_of);
     if let (Some(before), Some(report)) = (before, &mut linked.resumed)
         && before != place.cwd
     {
@@ -348,7 +360,7 @@ pub(crate) async fn relink(
         How::Reseed => reseed_preamble(&*yard.log, id, waiting).await?,
         How::New | How::Resume | How::Load => None,
     };
-    Ok(Linked { link, resumed: Some(report), preamble })
+    Ok(Linked { link, resumed: Some(report), preamble, preface: None })
 }
 
 /// The requests that grant what the session was made with and its agent was never told.

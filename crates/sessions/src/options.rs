@@ -25,7 +25,7 @@ impl Choice {
         }
     }
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Model => "model",
             Self::Effort => "effort",

@@ -30,6 +30,9 @@ pub struct Settings {
     /// A running turn without any message is reported after this, then after twice as long.
     pub quiet_after: Duration,
     pub max_queued_prompts: usize,
+    /// Of one network client, or of all agents that make some. Years of daily use, and still
+    /// read by a list in a moment.
+    pub max_sessions_per_token: usize,
     pub max_terminals: usize,
     pub terminal_output_bytes: usize,
     pub max_restarts: usize,
@@ -61,6 +64,7 @@ impl Default for Settings {
             permission_within: Duration::from_secs(600),
             quiet_after: Duration::from_secs(60),
             max_queued_prompts: 16,
+            max_sessions_per_token: 10_000,
             max_terminals: 16,
             terminal_output_bytes: 1 << 20,
             max_restarts: 5,

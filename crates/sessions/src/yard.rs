@@ -160,6 +160,16 @@ impl Yard {
         Ok(())
     }
 
+    /// Moves what a claimed session of an earlier version was made of out of its details.
+    pub(crate) async fn renew(&self, record: &SessionRecord) -> Result<(), StoreError> {
+        let Some(record) = self.log.session(record.id).await? else { return Ok(()) };
+        let mut details = Details::read(&record);
+        let Some(made_of) = details.take_made_of() else { return Ok(()) };
+        let origin = Some(made_of.to_origin(details.made_by.clone()));
+        let details = Some(details.to_json());
+        self.log.update(record.id, Changes { details, origin, ..Changes::default() }).await
+    }
+
     /// Notes an event that somebody outside may want to hear of.
     pub(crate) fn tell(&self, session: SessionId, kind: &Kind, seq: Seq) {
         let what = match kind {

@@ -119,6 +119,7 @@ async fn created(log: &SqliteLog, name: &str) -> SessionId {
         cwd: "/".into(),
         created: Millis(0),
         details: Json::trusted("{}"),
+        origin: None,
     };
     log.create(new).await.unwrap().id
 }

@@ -26,7 +26,7 @@ pub use log::EventLog;
 pub use memory::MemoryLog;
 pub use read_budget::{ReadBudget, ReadPermit, Reading};
 pub use record::{
-    Appended, Batch, Changes, Damage, Durability, Filter, NewSession, PageStart, Prune,
+    Appended, Batch, Changes, Damage, Durability, Filter, NewSession, Origin, PageStart, Prune,
     SessionRecord, Usage,
 };
 pub use sqlite::{LostSession, Options, SqliteLog};

@@ -6,10 +6,10 @@
 //! in part.
 
 use async_trait::async_trait;
-use wire::{Event, Seq, SessionId};
+use wire::{Event, Millis, Seq, SessionId};
 
 use crate::{
-    Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, Filter, NewSession,
+    Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, Filter, NewSession, Origin,
     PageStart, Prune, SessionRecord, StoreError, Usage,
 };
 
@@ -42,6 +42,17 @@ pub trait EventLog: Send + Sync + 'static {
     async fn wait(&self, session: SessionId, after: Seq) -> Result<(), StoreError>;
 
     async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError>;
+
+    /// Where a session comes from, if that was told.
+    async fn origin(&self, session: SessionId) -> Result<Option<Origin>, StoreError>;
+
+    /// How many sessions this maker has made since then: counted up to `max`.
+    async fn n_made_by(
+        &self,
+        made_by: &str,
+        since: Millis,
+        max: usize,
+    ) -> Result<usize, StoreError>;
 
     /// The first ten sessions whose id starts with `prefix`, by id.
     async fn find(&self, prefix: &str) -> Result<Vec<SessionRecord>, StoreError>;

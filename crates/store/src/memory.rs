@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use wire::{Event, Seq, SessionId};
+use wire::{Event, Millis, Seq, SessionId};
 
 use crate::decisions::{DECIDED, SEQ_BITS};
 use crate::record::{DEFAULT_MAX_SESSION_BYTES, MAX_FOUND, MAX_READ_BYTES, reserve_for, weight};
 use crate::wake::{Reach, Wakes};
 use crate::{
     Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, DecisionPlace, EventLog,
-    Filter, NewSession, PageStart, SessionRecord, StoreError, Usage,
+    Filter, NewSession, Origin, PageStart, SessionRecord, StoreError, Usage,
 };
 
 #[derive(Debug)]
@@ -32,6 +32,7 @@ struct Session {
     /// Counts the sessions as they are made.
     number: i64,
     record: SessionRecord,
+    origin: Option<Origin>,
     events: Vec<Event>,
 }
 
@@ -66,13 +67,15 @@ impl Default for MemoryLog {
 #[async_trait]
 impl EventLog for MemoryLog {
     async fn create(&self, new: NewSession) -> Result<SessionRecord, StoreError> {
+        let origin = new.origin.clone();
         let record = new.into_record(random_epoch());
         let mut sessions = self.lock();
         if sessions.contains_key(&record.id) {
             return Err(StoreError::SessionExists(record.id));
         }
         let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
-        sessions.insert(record.id, Session { number, record: record.clone(), events: Vec::new() });
+        let session = Session { number, record: record.clone(), origin, events: Vec::new() };
+        sessions.insert(record.id, session);
         Ok(record)
     }
 
@@ -135,6 +138,25 @@ impl EventLog for MemoryLog {
         Ok(self.lock().get(&id).map(|session| session.record.clone()))
     }
 
+    async fn origin(&self, session: SessionId) -> Result<Option<Origin>, StoreError> {
+        Ok(self.lock().get(&session).and_then(|session| session.origin.clone()))
+    }
+
+    async fn n_made_by(
+        &self,
+        made_by: &str,
+        since: Millis,
+        max: usize,
+    ) -> Result<usize, StoreError> {
+        let sessions = self.lock();
+        let is_of = |session: &&Session| {
+            let origin = session.origin.as_ref();
+            session.record.created >= since
+                && origin.is_some_and(|origin| origin.made_by.as_deref() == Some(made_by))
+        };
+        Ok(sessions.values().filter(is_of).take(max).count())
+    }
+
     async fn find(&self, prefix: &str) -> Result<Vec<SessionRecord>, StoreError> {
         check_prefix(prefix)?;
         let sessions = self.lock();
@@ -176,7 +198,7 @@ impl EventLog for MemoryLog {
     async fn update(&self, session: SessionId, changes: Changes) -> Result<(), StoreError> {
         let mut sessions = self.lock();
         let found = sessions.get_mut(&session).ok_or(StoreError::NoSuchSession(session))?;
-        changes.apply(&mut found.record);
+        found.change(changes);
         Ok(())
     }
 
@@ -219,8 +241,13 @@ impl Session {
             self.events.push(Event { seq: self.record.head, at, turn, kind, payload });
         }
         self.record.bytes += bytes;
-        changes.apply(&mut self.record);
+        self.change(changes);
         Appended { first, last: self.record.head }
+    }
+
+    fn change(&mut self, mut changes: Changes) {
+        self.origin = changes.origin.take().or_else(|| self.origin.take());
+        changes.apply(&mut self.record);
     }
 
     fn decisions(&self) -> impl Iterator<Item = Decision> {

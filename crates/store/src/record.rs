@@ -58,8 +58,19 @@ pub struct NewSession {
     pub agent: String,
     pub cwd: String,
     pub created: Millis,
-    /// For the caller; the log only keeps it.
+    /// For the caller; the log only keeps it. Every list reads it.
     pub details: Json,
+    pub origin: Option<Origin>,
+}
+
+/// Where a session comes from. Kept apart from its record, which every list, read and append
+/// reads: this may be large, and is wanted when the agent is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// By whom; sessions are counted by this.
+    pub made_by: Option<String>,
+    /// Of what. For the caller; the log only keeps it.
+    pub made_of: Json,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,11 +117,14 @@ pub struct Changes {
     pub details: Option<Json>,
     /// For a session whose events are older than itself.
     pub updated: Option<Millis>,
+    pub origin: Option<Origin>,
 }
 
 impl Changes {
+    /// To the record; the origin is beside it.
     pub(crate) fn apply(self, record: &mut SessionRecord) {
-        let Self { title, active_turn, agent_session, is_closed, details, updated } = self;
+        let Self { title, active_turn, agent_session, is_closed, details, updated, origin: _ } =
+            self;
         record.title = title.unwrap_or_else(|| record.title.take());
         record.active_turn = active_turn.unwrap_or(record.active_turn);
         record.agent_session = agent_session.unwrap_or_else(|| record.agent_session.take());

@@ -11,6 +11,7 @@ mod decided;
 mod fault;
 mod files;
 mod lost;
+mod origins;
 mod reader;
 mod rows;
 mod schema;
@@ -28,7 +29,7 @@ use std::thread::JoinHandle;
 use async_trait::async_trait;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
-use wire::{Event, Seq, SessionId};
+use wire::{Event, Millis, Seq, SessionId};
 
 use crate::heads::Heads;
 use crate::memory::check_prefix;
@@ -36,7 +37,7 @@ use crate::record::DEFAULT_MAX_SESSION_BYTES;
 use crate::wake::Wakes;
 use crate::{
     Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, Durability, EventLog,
-    Filter, NewSession, SessionRecord, StoreError, Usage,
+    Filter, NewSession, Origin, SessionRecord, StoreError, Usage,
 };
 use claims::Claims;
 use fault::Outcome;
@@ -272,6 +273,20 @@ impl EventLog for SqliteLog {
             None => Ok(None),
         })
         .await
+    }
+
+    async fn origin(&self, session: SessionId) -> Result<Option<Origin>, StoreError> {
+        self.ask(move |connection| origins::load(connection, session)).await
+    }
+
+    async fn n_made_by(
+        &self,
+        made_by: &str,
+        since: Millis,
+        max: usize,
+    ) -> Result<usize, StoreError> {
+        let made_by = made_by.to_owned();
+        self.ask(move |connection| origins::count(connection, &made_by, since, max)).await
     }
 
     async fn find(&self, prefix: &str) -> Result<Vec<SessionRecord>, StoreError> {

@@ -79,6 +79,7 @@ pub(crate) struct Limits {
     worker_line_bytes: Option<usize>,
     client_line_bytes: Option<usize>,
     queued_prompts: Option<usize>,
+    sessions_per_token: Option<usize>,
     terminals: Option<usize>,
     terminal_output_bytes: Option<usize>,
     restarts: Option<usize>,
@@ -198,6 +199,7 @@ impl Config {
             worker_line_bytes,
             client_line_bytes,
             queued_prompts,
+            sessions_per_token,
             terminals,
             terminal_output_bytes,
             restarts,
@@ -205,6 +207,7 @@ impl Config {
         set(&mut settings.worker_line_bytes, *worker_line_bytes);
         set(&mut settings.client_line_bytes, *client_line_bytes);
         set(&mut settings.max_queued_prompts, *queued_prompts);
+        set(&mut settings.max_sessions_per_token, *sessions_per_token);
         set(&mut settings.max_terminals, *terminals);
         set(&mut settings.terminal_output_bytes, *terminal_output_bytes);
         set(&mut settings.max_restarts, *restarts);

@@ -32,10 +32,11 @@ pub(crate) fn show(config: &Config) -> String {
     let _ = writeln!(
         text,
         "\n[limits]\nworker_line_bytes = {}\nclient_line_bytes = {}\nqueued_prompts = {}\n\
-         terminals = {}\nterminal_output_bytes = {}\nrestarts = {}",
+         sessions_per_token = {}\nterminals = {}\nterminal_output_bytes = {}\nrestarts = {}",
         settings.worker_line_bytes,
         settings.client_line_bytes,
         settings.max_queued_prompts,
+        settings.max_sessions_per_token,
         settings.max_terminals,
         settings.terminal_output_bytes,
         settings.max_restarts,

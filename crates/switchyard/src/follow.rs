@@ -107,7 +107,14 @@ mod tests {
         let log = MemoryLog::default();
         let (id, at) = (sessions::mint::session_id(), sessions::mint::now());
         let details = Json::trusted("{}");
-        let new = NewSession { id, agent: "a".into(), cwd: "/".into(), created: at, details };
+        let new = NewSession {
+            id,
+            agent: "a".into(),
+            cwd: "/".into(),
+            created: at,
+            details,
+            origin: None,
+        };
         log.create(new).await.unwrap();
         let draft = |kind| Draft { at, turn: None, kind, payload: Json::trusted("{}") };
         let kinds = [Kind::TurnStarted, Kind::TurnEnded, Kind::Error, Kind::Error];

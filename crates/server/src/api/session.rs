@@ -277,7 +277,7 @@ pub(crate) async fn create(
         permissions: new.permissions,
         additional_directories: new.additional_directories,
         mcp_servers: new.mcp_servers,
-        made_by: Some(principal.name.clone()),
+        maker: Some(principal.maker()),
         is_apart: principal.own_sessions,
         made_for: request.clone().map(Box::new),
         starts_later: new.starts_later,
@@ -443,8 +443,8 @@ pub(crate) async fn fork(
     MaybeBody(fork): MaybeBody<Fork>,
 ) -> Result<Response, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    let (desk, made_by) = (daemon.desk.clone(), Some(principal.name));
-    let forking = async move { desk.fork(record.id, fork.up_to.map(Seq), made_by).await };
+    let (desk, maker) = (daemon.desk.clone(), Some(principal.maker()));
+    let forking = async move { desk.fork(record.id, fork.up_to.map(Seq), maker).await };
     let forked = task::spawn(forking).await;
     let id = forked.map_err(|error| Problem::internal(error.to_string()))??;
     let record = daemon.desk.record(id).await?;

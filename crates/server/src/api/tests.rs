@@ -69,6 +69,7 @@ impl Served {
             cwd: "/".to_owned(),
             created: mint::now(),
             details: wire::Json::of(&details),
+            origin: None,
         };
         self.daemon.desk.log().create(new).await.unwrap();
         id

@@ -75,6 +75,7 @@ impl One {
             cwd: "/".into(),
             created: Millis(0),
             details: Json::trusted("{}"),
+            origin: None,
         };
         log.create(new).await.unwrap();
         let one = Self { daemon, log, principal: Principal::local(), id };

@@ -9,6 +9,7 @@
 use serde_json::json;
 use sessions::desk::Order;
 use sessions::details::{ClientRequest, Details};
+use sessions::made_of::MadeOf;
 use sessions::session::{Received, SessionHandle};
 use sessions::trouble::Trouble;
 use store::SessionRecord;
@@ -136,7 +137,7 @@ impl Runs {
                     system_prompt: new.system_prompt.clone(),
                     wishes,
                     permissions: new.permissions,
-                    made_by: Some(principal.name.clone()),
+                    maker: Some(principal.maker()),
                     is_apart: principal.own_sessions,
                     starts_later: true,
                     ..Order::default()
@@ -159,7 +160,15 @@ impl Runs {
                 Err(_) => {}
             }
         }
-        Ok(prompt::blocks(new, record, &enclosed, takes_images))
+        let earlier = match record {
+            Some(record) => {
+                let made_of = MadeOf::read(&**self.daemon.desk.log(), record).await?;
+                Some((Details::read(record), made_of))
+            }
+            None => None,
+        };
+        let earlier = earlier.as_ref().map(|(details, made_of)| (details, made_of));
+        Ok(prompt::blocks(new, earlier, &enclosed, takes_images))
     }
 
     /// Starts the session's agent, and says whether it takes images.

@@ -1,8 +1,8 @@
 //! What is written beside a session and a prompt, so that they are found again as a
 //! conversation and a run.
 //!
-//! Both are in `_meta` of ACP's own requests: of the `session/new` that the session's record
-//! keeps, and of the prompt in the log.
+//! Both are in `_meta` of ACP's own requests: of the `session/new`, from where the session's
+//! record has it, and of the prompt in the log.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -64,9 +64,7 @@ struct OfPrompt {
 
 impl ConversationNote {
     pub(super) fn read(record: &SessionRecord) -> Option<Self> {
-        let params = Details::read(record).new_params;
-        let noted = params.read::<Noted<OfSession>>().ok()?;
-        Some(noted.meta.switchyard.open_design)
+        Some(Details::read(record).note()?.read::<OfSession>().ok()?.open_design)
     }
 
     /// Params of a `session/new` that say it.

@@ -2,28 +2,27 @@
 
 use serde_json::{Value, json};
 use sessions::details::Details;
-use store::SessionRecord;
+use sessions::made_of::MadeOf;
 
 use super::body::NewRun;
 use super::files::Enclosed;
 
-/// The blocks of the prompt. `record` is that of a session which exists already.
+/// The blocks of the prompt. `earlier` is of a session which exists already.
 pub(super) fn blocks(
     new: &NewRun,
-    record: Option<&SessionRecord>,
+    earlier: Option<(&Details, &MadeOf)>,
     enclosed: &Enclosed,
     takes_images: bool,
 ) -> Vec<Value> {
-    let details = record.map(Details::read);
-    let remembers = details.as_ref().is_some_and(|details| details.last_prompt.is_some());
+    let remembers = earlier.is_some_and(|(details, _)| details.last_prompt.is_some());
     // An agent that remembers need not be told again what was said.
     let (first, second) = match remembers {
         true => (&new.current_prompt, &new.message),
         false => (&new.message, &new.current_prompt),
     };
     let mut text = first.as_ref().or(second.as_ref()).cloned().unwrap_or_default();
-    if let (Some(details), Some(now)) = (&details, &new.system_prompt)
-        && instructions(details).as_deref() != Some(now)
+    if let (Some((_, made_of)), Some(now)) = (earlier, &new.system_prompt)
+        && instructions(made_of).as_deref() != Some(now)
     {
         // The agent has others from when the conversation began.
         text = format!("# Instructions\n\n{}\n\n# Request\n\n{text}", now.trim());
@@ -37,8 +36,8 @@ pub(super) fn blocks(
 }
 
 /// The instructions that the session was made with.
-fn instructions(details: &Details) -> Option<String> {
-    let params: Value = details.new_params.read().ok()?;
+fn instructions(made_of: &MadeOf) -> Option<String> {
+    let params: Value = made_of.new_params.read().ok()?;
     params["_meta"]["systemPrompt"]["append"].as_str().map(str::to_owned)
 }
 

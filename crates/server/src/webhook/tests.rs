@@ -55,6 +55,7 @@ impl Stage {
                 cwd: "/work".into(),
                 created: Millis(1),
                 details: Json::trusted("{}"),
+                origin: None,
             };
             log.create(new).await.unwrap();
         }

@@ -17,6 +17,7 @@ async fn log_with(drafts: Vec<Draft>) -> MemoryLog {
         cwd: "/work".into(),
         created: Millis(1),
         details: Json::trusted("{}"),
+        origin: None,
     };
     log.create(new).await.unwrap();
     log.append(Batch::new(session(), drafts)).await.unwrap();

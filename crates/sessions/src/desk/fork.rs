@@ -8,8 +8,9 @@ use serde_json::json;
 use store::{Batch, Changes, NewSession, SessionRecord};
 use wire::{Draft, Event, Json, Kind, Seq, SessionId, TurnId};
 
-use super::{Desk, DeskError};
+use super::{Desk, DeskError, Maker};
 use crate::details::{Details, prompt_text};
+use crate::made_of::MadeOf;
 use crate::{mint, yard};
 
 /// Events copied at once.
@@ -39,10 +40,12 @@ impl Desk {
         &self,
         id: SessionId,
         up_to: Option<Seq>,
-        made_by: Option<String>,
+        maker: Option<Maker>,
     ) -> Result<SessionId, DeskError> {
         self.check_open()?;
         let _place = self.forks.acquire().await;
+        self.check_room(maker.as_ref()).await?;
+        let made_by = maker.map(|maker| maker.name);
         let parent = self.record(id).await?;
         let cut = self.whole_turns(id, up_to.unwrap_or(parent.head)).await?;
         let fork = mint::session_id();
@@ -65,7 +68,10 @@ impl Desk {
         made_by: Option<String>,
     ) -> Result<(), DeskError> {
         let log = &self.yard.log;
+        let made_of = MadeOf::read(&**log, parent).await?;
         let mut details = Details::read(parent);
+        let _ = details.take_made_of();
+        let origin = Some(made_of.to_origin(made_by.clone()));
         details.made_by = made_by;
         details.last_prompt.clone_from(&cut.last_prompt);
         // Names of requests hold within one session.
@@ -77,6 +83,7 @@ impl Desk {
             cwd: parent.cwd.clone(),
             created: mint::now(),
             details: details.to_json(),
+            origin,
         };
         log.create(new).await?;
         let _claim = log.claim(fork).await?;

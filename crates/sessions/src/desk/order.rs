@@ -9,13 +9,14 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::SessionRecord;
-use wire::{Json, SessionId};
+use wire::{Json, Millis, SessionId};
 
 use super::DeskError;
 use crate::budget::Limits;
 use crate::details::{ClientRequest, Details};
 use crate::host::AgentCommand;
 use crate::listed;
+use crate::made_of::MadeOf;
 use crate::open::Notes;
 use crate::options::Wishes;
 use crate::permission::Mode;
@@ -41,7 +42,7 @@ pub struct Order {
     pub permissions: Option<Mode>,
     pub limits: Limits,
     pub title: Option<String>,
-    pub made_by: Option<String>,
+    pub maker: Option<Maker>,
     /// It shares a worker with nobody, also where its agent would: what an agent says to no
     /// session in particular is heard by all that share it.
     pub is_apart: bool,
@@ -49,6 +50,16 @@ pub struct Order {
     pub made_for: Option<Box<ClientRequest>>,
     /// The agent is started with the first prompt.
     pub starts_later: bool,
+}
+
+/// Who makes a session.
+#[derive(Debug, Clone)]
+pub struct Maker {
+    pub name: String,
+    /// Since when it has its name: what another made before is not its.
+    pub since: Millis,
+    /// It may have so many sessions, and no more.
+    pub is_limited: bool,
 }
 
 /// Which agent is wanted, and what for.
@@ -87,6 +98,12 @@ impl Order {
             let why = "commands are for the daemon's own user only";
             return Err(DeskError::Refused(why.to_owned()));
         }
+        let title = self.title.iter().map(|title| ("title", title, MAX_TITLE_BYTES));
+        let wishes = self.wishes.all().map(|(choice, wish)| (choice.name(), wish, MAX_WISH_BYTES));
+        let title = title.map(|(name, title, max)| (name, title.as_str(), max));
+        if let Some((name, _, max)) = title.chain(wishes).find(|(_, text, max)| text.len() > *max) {
+            return Err(DeskError::BadOrder(format!("`{name}` has more than {max} bytes")));
+        }
         let n_bytes = self.n_bytes();
         if n_bytes > MAX_ORDER_BYTES {
             return Err(DeskError::BadOrder(format!(
@@ -104,20 +121,18 @@ impl Order {
         let dirs =
             self.additional_directories.iter().map(|dir| dir.as_os_str().len()).sum::<usize>();
         let servers = self.mcp_servers.iter().map(|server| server.to_string().len()).sum::<usize>();
-        let texts =
-            [&self.system_prompt, &self.wishes.model, &self.wishes.effort, &self.wishes.mode];
-        let texts = texts.into_iter().flatten().map(String::len).sum::<usize>();
+        let prompt = self.system_prompt.as_ref().map_or(0, String::len);
         let more = self.more_params.as_ref().map_or(0, |params| params.as_str().len());
-        dirs + servers + texts + more
+        dirs + servers + prompt + more
     }
 
     /// What made an earlier session, as far as it is known.
-    pub(super) fn again(record: &SessionRecord, details: &Details) -> Self {
+    pub(super) fn again(record: &SessionRecord, details: &Details, made_of: &MadeOf) -> Self {
         let command = match details.is_named {
             true => Vec::new(),
             false => details.command.iter().map(OsString::from).collect(),
         };
-        let params: Value = details.new_params.read().unwrap_or_default();
+        let params: Value = made_of.new_params.read().unwrap_or_default();
         let dirs = params["additionalDirectories"].as_array().into_iter().flatten();
         Self {
             agent: Some(record.agent.clone()),
@@ -167,7 +182,7 @@ impl Order {
         Notes {
             id: self.id,
             title: self.title.clone(),
-            made_by: self.made_by.clone(),
+            made_by: self.maker.as_ref().map(|maker| maker.name.clone()),
             is_apart: self.is_apart,
             made_for: self.made_for.as_deref().cloned(),
             permissions: self.permissions,
@@ -181,6 +196,9 @@ impl Order {
 
 /// Instructions, servers and directories of a session that a network client makes.
 const MAX_ORDER_BYTES: usize = 512 << 10;
+/// What lists read of every session.
+const MAX_TITLE_BYTES: usize = 2 << 10;
+const MAX_WISH_BYTES: usize = 256;
 
 /// An MCP server with nothing but the members of a remote one.
 fn remote_server(server: &Value) -> Result<Value, DeskError> {

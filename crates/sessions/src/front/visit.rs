@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use wire::{Json, Message, Millis, RpcError, Seq, codes};
 
 use super::{Front, Open, RequestPlaces, no_such_session, session_of};
-use crate::desk::{Desk, DeskError, Order};
+use crate::desk::{Desk, DeskError, Maker, Order};
 use crate::details::is_made_by;
 use crate::host::Host;
 use crate::open::{Opened, Terms};
@@ -126,6 +126,11 @@ impl Visit {
         !own_sessions || is_made_by(record, by, *since)
     }
 
+    fn maker(&self) -> Maker {
+        let Visitor { by, since, may_run_commands, .. } = &self.visitor;
+        Maker { name: by.clone(), since: *since, is_limited: !may_run_commands }
+    }
+
     /// Refuses observers.
     pub(super) fn may_act(&self) -> Result<(), RpcError> {
         match self.visitor.is_observer {
@@ -198,7 +203,7 @@ impl Visit {
         order.additional_directories.extend(read.additional_directories);
         order.mcp_servers = read.mcp_servers;
         order.more_params = Some(params.clone());
-        order.made_by = Some(self.visitor.by.clone());
+        order.maker = Some(self.maker());
         Ok(order)
     }
 }
@@ -281,8 +286,7 @@ impl Front {
     pub(super) async fn visit_fork(self: &Arc<Self>, visit: &Visit, message: &Message) -> Outcome {
         visit.may_act()?;
         let Some(open) = self.scoped(message) else { return Err(no_such_session(message)) };
-        let by = Some(visit.visitor.by.clone());
-        let fork = visit.desk.fork(open.handle.id(), None, by).await?;
+        let fork = visit.desk.fork(open.handle.id(), None, Some(visit.maker())).await?;
         let handle = visit.desk.session(fork).await?;
         let answer = handle.link().await.map_err(RpcError::internal)?;
         let answer =

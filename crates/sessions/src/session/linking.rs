@@ -50,8 +50,7 @@ impl Actor {
     /// Starts the agent again and gives it the session back, on the side.
     pub(super) fn spawn_link(&self) {
         let Some(commands) = self.commands.upgrade() else { return };
-        let mut known = Known::of(self.agent_session.clone(), &self.details);
-        known.forgot.clone_from(&self.forgot);
+        let (agent_session, forgot) = (self.agent_session.clone(), self.forgot.clone());
         let (slot, yard, id) = (self.slot.clone(), self.yard.clone(), self.id);
         let details = self.details.clone();
         let again = self.again.as_ref().map(|again| again.turn);
@@ -60,8 +59,11 @@ impl Actor {
         task::spawn(async move {
             let linking = observer::within(parent, async {
                 let host = slot.host().await?;
+                let made_of = open::made_of(&yard, id).await?;
+                let known = Known { forgot, ..Known::of(agent_session, &details, &made_of) };
                 let opening = yard.settings.observers.step(Step::OpenSession, &slot.command().name);
-                opening.ended(open::relink(&yard, &host, id, &known, &details, &waiting).await)
+                let relinking = open::relink(&yard, &host, id, &known, &details, &waiting);
+                opening.ended(relinking.await.map(|linked| linked.prefaced(&made_of)))
             });
             let linked = linking.await.map_err(|error| LinkFailure(Trouble::from(&error)));
             // A session that ended meanwhile drops the link.
@@ -78,7 +80,7 @@ impl Actor {
     }
 
     pub(super) async fn linked(&mut self, linked: Linked) -> Result<(), Halt> {
-        let Linked { link, resumed, preamble } = linked;
+        let Linked { link, resumed, preamble, preface } = linked;
         let host = link.host.clone();
         let mut started = json!({
             "pid": host.pid(),
@@ -97,7 +99,10 @@ impl Actor {
         tracing::info!(
             session = %self.id, pid = host.pid(), how = ?link.how, "the agent has the session"
         );
-        self.preamble = preamble.or_else(|| self.details.preface.take());
+        self.preamble = preamble.or_else(|| {
+            let is_told = std::mem::replace(&mut self.details.is_prefaced, true);
+            preface.filter(|_| !is_told)
+        });
         self.details.note_offer(&link.answer);
         self.answer = Some(link.answer).filter(is_short).or_else(|| Some(Json::trusted("{}")));
         self.agent_session = Some(link.agent_session.clone());

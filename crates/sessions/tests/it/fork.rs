@@ -14,7 +14,7 @@ use sessions::trouble::Trouble;
 use sessions::yard::Yard;
 use store::{
     Appended, Batch, Changes, Claim, Damage, Decision, DecisionFilter, EventLog, Filter, MemoryLog,
-    NewSession, SessionRecord, StoreError, Usage,
+    NewSession, Origin, SessionRecord, StoreError, Usage,
 };
 use tokio::sync::{Notify, mpsc};
 use wire::{Draft, Event, Json, Kind, Millis, Seq, SessionId, TurnId};
@@ -69,6 +69,17 @@ impl EventLog for Eventful {
     }
     async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, StoreError> {
         self.inner.session(id).await
+    }
+    async fn origin(&self, id: SessionId) -> Result<Option<Origin>, StoreError> {
+        self.inner.origin(id).await
+    }
+    async fn n_made_by(
+        &self,
+        made_by: &str,
+        since: Millis,
+        max: usize,
+    ) -> Result<usize, StoreError> {
+        self.inner.n_made_by(made_by, since, max).await
     }
     async fn find(&self, prefix: &str) -> Result<Vec<SessionRecord>, StoreError> {
         self.inner.find(prefix).await
@@ -135,6 +146,7 @@ impl Scene {
             cwd: "/".into(),
             created: Millis(1),
             details: Json::trusted("{}"),
+            origin: None,
         };
         log.create(new).await.unwrap();
         log.append(Batch::new(parent, events)).await.unwrap();

@@ -7,7 +7,9 @@ async fn log_of(sizes: &[usize]) -> (MemoryLog, SessionId) {
     let (log, id) = (MemoryLog::new(), SessionId::from_entropy(&[7; 64]));
     let details = Json::trusted("{}");
     let (agent, cwd) = ("demo".to_owned(), "/".to_owned());
-    log.create(NewSession { id, agent, cwd, created: Millis(0), details }).await.unwrap();
+    log.create(NewSession { id, agent, cwd, created: Millis(0), details, origin: None })
+        .await
+        .unwrap();
     for size in sizes {
         let payload = Json::of(&"x".repeat(*size));
         let draft = Draft { at: Millis(1), turn: None, kind: Kind::AgentStderr, payload };

@@ -11,8 +11,8 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::fault::{Fault, Outcome};
 use crate::StoreError;
 
-/// 1 had no index of decisions.
-const VERSION: i64 = 2;
+/// 1 had no index of decisions, 2 no origins: what they hold now was in the details.
+const VERSION: i64 = 3;
 
 /// An event's key is its session's key and its place in one integer: appends go to the end
 /// of the session's range, and the tree stays flat because rows live in its leaves only.
@@ -26,17 +26,29 @@ pub(super) const DECIDED_INDEX: &str = "CREATE INDEX events_decided ON events (a
 /// What a statement must ask for to be answered from that index.
 pub(super) const DECIDED: &str = "kind = 'permission_resolved' OR kind = 'elicitation_resolved'";
 
+const ORIGINS: &str = "CREATE TABLE origins (key INTEGER PRIMARY KEY, made_by TEXT, \
+     created INTEGER NOT NULL, made_of TEXT NOT NULL, crc INTEGER NOT NULL) STRICT";
+const ORIGINS_INDEX: &str =
+    "CREATE INDEX origins_by_maker ON origins (made_by, created) WHERE made_by IS NOT NULL";
+
+/// As version 3 has it; those before had no last column.
+const SESSIONS: &str = "CREATE TABLE sessions (key INTEGER PRIMARY KEY, id TEXT NOT NULL, \
+     epoch INTEGER NOT NULL, agent TEXT NOT NULL, cwd TEXT NOT NULL, title TEXT, \
+     created INTEGER NOT NULL, updated INTEGER NOT NULL, head INTEGER NOT NULL, \
+     head_crc INTEGER NOT NULL, bytes INTEGER NOT NULL, active_turn TEXT, agent_session TEXT, \
+     is_closed INTEGER NOT NULL, details TEXT NOT NULL, revision INTEGER NOT NULL, \
+     crc INTEGER NOT NULL, origin_crc INTEGER) STRICT";
+const ORIGIN_COLUMN: &str = ", origin_crc INTEGER";
+
 /// In the order of their names, as the check below reads them back.
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 10] = [
     "CREATE TABLE doomed (key INTEGER PRIMARY KEY) STRICT",
     "CREATE TABLE events (key INTEGER PRIMARY KEY, at INTEGER NOT NULL, turn TEXT, \
      kind TEXT NOT NULL, payload TEXT NOT NULL, crc INTEGER NOT NULL) STRICT",
     DECIDED_INDEX,
-    "CREATE TABLE sessions (key INTEGER PRIMARY KEY, id TEXT NOT NULL, epoch INTEGER NOT NULL, \
-     agent TEXT NOT NULL, cwd TEXT NOT NULL, title TEXT, created INTEGER NOT NULL, \
-     updated INTEGER NOT NULL, head INTEGER NOT NULL, head_crc INTEGER NOT NULL, \
-     bytes INTEGER NOT NULL, active_turn TEXT, agent_session TEXT, is_closed INTEGER NOT NULL, \
-     details TEXT NOT NULL, revision INTEGER NOT NULL, crc INTEGER NOT NULL) STRICT",
+    ORIGINS,
+    ORIGINS_INDEX,
+    SESSIONS,
     "CREATE INDEX sessions_by_agent_session ON sessions (agent_session, updated, id) \
      WHERE agent_session IS NOT NULL",
     "CREATE UNIQUE INDEX sessions_by_id ON sessions (id)",
@@ -101,28 +113,44 @@ fn ensure_tables(connection: &mut Connection, path: &Path) -> Outcome<()> {
     if found > VERSION {
         return Err(StoreError::NewerSchema { path: path.into(), found, known: VERSION }.into());
     }
-    let tables = stored_tables(&tx)?;
-    if found == 0 && tables.is_empty() {
-        for table in TABLES {
-            tx.execute(table, [])?;
-        }
-        tx.pragma_update(None, "user_version", VERSION)?;
-    } else if found == 1 && tables.iter().eq(first_tables()) {
+    let steps = steps_from(found, &stored_tables(&tx)?).ok_or_else(|| {
+        let detail = "its tables are not the ones of an event log".into();
+        StoreError::NotALog { path: path.into(), detail }
+    })?;
+    if found > 0 && steps.iter().any(|step| step == DECIDED_INDEX) {
         // One pass over the events; a log of gigabytes takes some seconds, once.
         tracing::info!(path = %path.display(), "indexing the decisions of an older log");
-        tx.execute(DECIDED_INDEX, [])?;
+    }
+    for step in &steps {
+        tx.execute(step, [])?;
+    }
+    if !steps.is_empty() {
         tx.pragma_update(None, "user_version", VERSION)?;
-    } else if found != VERSION || tables != TABLES {
-        let detail = "its tables are not the ones of an event log".into();
-        return Err(StoreError::NotALog { path: path.into(), detail }.into());
     }
     tx.commit()?;
     Ok(())
 }
 
-/// The tables of version 1.
-fn first_tables() -> impl Iterator<Item = &'static str> {
-    TABLES.into_iter().filter(|table| *table != DECIDED_INDEX)
+/// What makes a log of today of one of version `found` with these `tables`; none if they are
+/// not the tables of that version.
+fn steps_from(found: i64, tables: &[String]) -> Option<Vec<String>> {
+    let newer: &[&str] = match found {
+        0 => &TABLES,
+        1 => &[DECIDED_INDEX, ORIGINS, ORIGINS_INDEX],
+        2 => &[ORIGINS, ORIGINS_INDEX],
+        _ => &[],
+    };
+    let (newer, older): (Vec<_>, Vec<_>) =
+        TABLES.into_iter().partition(|table| newer.contains(table));
+    let mut steps: Vec<String> = newer.into_iter().map(str::to_owned).collect();
+    let mut expected: Vec<String> = older.into_iter().map(str::to_owned).collect();
+    if let 1 | 2 = found {
+        let sessions = expected.iter_mut().find(|table| *table == SESSIONS)?;
+        *sessions = sessions.replace(ORIGIN_COLUMN, "");
+        let column = ORIGIN_COLUMN.trim_start_matches(", ");
+        steps.push(format!("ALTER TABLE sessions ADD COLUMN {column}"));
+    }
+    (tables == expected).then_some(steps)
 }
 
 fn stored_tables(connection: &Connection) -> Outcome<Vec<String>> {

@@ -7,7 +7,8 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use wire::{Seq, SessionId, TurnId};
 
-use super::fault::Outcome;
+use super::fault::{Fault, Outcome};
+use super::origins;
 use super::rows::{self, Row};
 use super::schema::{MAX_SESSION_KEY, SEQ_BITS};
 use crate::chain::{self, Link};
@@ -42,6 +43,9 @@ impl Step<'_> {
         self.heads.reserve(key)?;
         let row = Row::new(key, new.clone().into_record(random_epoch()), chain::root(new.id));
         row.insert(self.connection)?;
+        if let Some(origin) = &new.origin {
+            origins::put(self.connection, key, new.created, origin)?;
+        }
         self.moved(&row);
         Ok(row.record)
     }
@@ -73,8 +77,7 @@ impl Step<'_> {
         if batch.changes == Changes::default() {
             row.advance(self.connection)?;
         } else {
-            batch.changes.clone().apply(&mut row.record);
-            row.update(self.connection)?;
+            self.change(&mut row, &batch.changes)?;
         }
         self.moved(&row);
         Ok(Appended { first, last: row.record.head })
@@ -106,10 +109,17 @@ impl Step<'_> {
 
     pub(super) fn update(&mut self, session: SessionId, changes: &Changes) -> Outcome<()> {
         let mut row = self.intact_row(session)?;
-        changes.clone().apply(&mut row.record);
-        row.update(self.connection)?;
+        self.change(&mut row, changes)?;
         self.moved(&row);
         Ok(())
+    }
+
+    fn change(&self, row: &mut Row, changes: &Changes) -> Outcome<()> {
+        if let Some(origin) = &changes.origin {
+            origins::put(self.connection, row.key, row.record.created, origin)?;
+        }
+        changes.clone().apply(&mut row.record);
+        row.update(self.connection)
     }
 
     /// The events go later, in portions: a large session must not hold everybody up.
@@ -122,6 +132,7 @@ impl Step<'_> {
         // make a deleted session look like a lost one.
         self.heads.clear(key)?;
         self.connection.prepare_cached("DELETE FROM sessions WHERE key = ?1")?.execute([key])?;
+        origins::remove(self.connection, key)?;
         self.connection.prepare_cached("INSERT INTO doomed (key) VALUES (?1)")?.execute([key])?;
         self.effects.push(Effect { session, reach: Reach::Deleted, head: None });
         Ok(true)
@@ -139,10 +150,10 @@ impl Step<'_> {
     pub(super) fn recover(&mut self, session: SessionId) -> Outcome<Option<Damage>> {
         let found = rows::load_unchecked(self.connection, session)?;
         let mut row = found.ok_or(StoreError::NoSuchSession(session))?;
-        let was_intact = row.is_intact;
-        if !was_intact {
+        if !row.is_intact {
             self.take_head_from_events(&mut row)?;
         }
+        let was_intact = row.is_intact && self.has_intact_origin(&row)?;
         let head = row.record.head;
         let damage = match row.damage(self.heads.get(row.key)) {
             None if was_intact => return Ok(None),
@@ -153,6 +164,17 @@ impl Step<'_> {
         row.update(self.connection)?;
         self.moved(&row);
         Ok(Some(damage))
+    }
+
+    /// One that cannot be believed is dropped: the session goes on without it.
+    fn has_intact_origin(&self, row: &Row) -> Outcome<bool> {
+        match origins::load(self.connection, row.record.id) {
+            Err(Fault::Store(StoreError::CorruptRecord { .. })) => {
+                origins::remove(self.connection, row.key)?;
+                Ok(false)
+            }
+            loaded => loaded.map(|_| true),
+        }
     }
 
     /// A record that fails its checksum may lie about the head; the events do not.

@@ -13,6 +13,7 @@ fn new(name: &str) -> NewSession {
         cwd: "/".into(),
         created: Millis(1),
         details: Json::trusted("{}"),
+        origin: None,
     }
 }
 
@@ -139,6 +140,80 @@ fn the_index_has_the_kinds_that_the_log_in_memory_looks_for() {
     assert!(schema::DECIDED_INDEX.ends_with(&format!("WHERE {}", schema::DECIDED)));
 }
 
+/// Makes a log of the first version of one of today.
+const TO_FIRST: &str = "DROP INDEX events_decided; DROP TABLE origins; \
+     ALTER TABLE sessions DROP COLUMN origin_crc; PRAGMA user_version = 1";
+
+#[tokio::test]
+async fn a_log_of_the_second_version_gets_room_for_origins_and_keeps_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(&dir);
+    log.create(new("a")).await.unwrap();
+    log.append(batch("a", 50)).await.unwrap();
+    let before = log.session(id("a")).await.unwrap();
+    drop(log);
+    let raw = Connection::open(dir.path().join("switchyard.db")).unwrap();
+    let to_second = "DROP TABLE origins; ALTER TABLE sessions DROP COLUMN origin_crc; \
+                     PRAGMA user_version = 2";
+    raw.execute_batch(to_second).unwrap();
+    drop(raw);
+
+    let log = open(&dir);
+
+    assert_eq!(log.lost_sessions(), []);
+    assert_eq!(log.session(id("a")).await.unwrap(), before);
+    assert_eq!(log.origin(id("a")).await.unwrap(), None);
+    let changes = Changes { origin: Some(origin()), ..Changes::default() };
+    log.update(id("a"), changes).await.unwrap();
+    drop(log);
+    assert_eq!(open(&dir).origin(id("a")).await.unwrap(), Some(origin()));
+}
+
+#[tokio::test]
+async fn an_origin_that_was_tampered_with_is_told_and_dropped_when_the_loss_is_accepted() {
+    for damage in [
+        "UPDATE origins SET made_of = '{\"cwd\":\"/etc\"}'",
+        "UPDATE origins SET made_by = NULL",
+        "DELETE FROM origins",
+        "UPDATE sessions SET origin_crc = NULL",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let log = open(&dir);
+        log.create(NewSession { origin: Some(origin()), ..new("a") }).await.unwrap();
+        assert_eq!(log.recover(id("a")).await.unwrap(), None);
+        let tamper = move |step: &mut Step<'_>| Ok(step.connection.execute(damage, [])?);
+        log.write(Durability::Process, 0, tamper).await.unwrap();
+
+        let refused = log.origin(id("a")).await.unwrap_err();
+
+        assert!(matches!(refused, StoreError::CorruptRecord { .. }), "{damage}: {refused:?}");
+        let lost = log.recover(id("a")).await.unwrap().unwrap();
+        assert!(lost.lost_to < lost.lost_from, "{lost:?}");
+        assert_eq!(log.origin(id("a")).await.unwrap(), None);
+        assert_eq!(log.recover(id("a")).await.unwrap(), None);
+    }
+}
+
+#[tokio::test]
+async fn a_list_reads_no_origin_and_a_deleted_session_leaves_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(&dir);
+    log.create(NewSession { origin: Some(origin()), ..new("a") }).await.unwrap();
+    let (sql, _) = reader::listing(&Filter::default());
+    assert!(!sql.contains("origins"), "{sql}");
+    assert_eq!(log.n_made_by("me", Millis(0), 5).await.unwrap(), 1);
+
+    log.delete(id("a")).await.unwrap();
+
+    let left = "SELECT count(*) FROM origins";
+    let left: i64 = log.ask(|c| Ok(c.query_row(left, [], |row| row.get(0))?)).await.unwrap();
+    assert_eq!(left, 0);
+}
+
+fn origin() -> Origin {
+    Origin { made_by: Some("me".into()), made_of: Json::trusted(r#"{"cwd":"/"}"#) }
+}
+
 #[tokio::test]
 async fn a_log_of_the_first_version_gets_the_index_and_keeps_everything() {
     let dir = tempfile::tempdir().unwrap();
@@ -151,7 +226,7 @@ async fn a_log_of_the_first_version_gets_the_index_and_keeps_everything() {
     let before = log.read(id("a"), Seq(0), 100).await.unwrap();
     drop(log);
     let raw = Connection::open(dir.path().join("switchyard.db")).unwrap();
-    raw.execute_batch("DROP INDEX events_decided; PRAGMA user_version = 1").unwrap();
+    raw.execute_batch(TO_FIRST).unwrap();
     drop(raw);
 
     let log = open(&dir);
@@ -173,7 +248,7 @@ async fn tables_of_the_first_version_that_are_not_quite_its_own_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         drop(open(&dir));
         let raw = Connection::open(dir.path().join("switchyard.db")).unwrap();
-        let sql = format!("DROP INDEX events_decided; PRAGMA user_version = 1; {change}");
+        let sql = format!("{TO_FIRST}; {change}");
         raw.execute_batch(&sql).unwrap();
         drop(raw);
 

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use store::{Changes, Damage, EventLog, Filter, Options, SessionRecord, SqliteLog, StoreError};
+use store::{
+    Changes, Damage, EventLog, Filter, Options, Origin, SessionRecord, SqliteLog, StoreError,
+};
 use tempfile::TempDir;
 use wire::{Event, Seq};
 
@@ -17,9 +19,12 @@ fn n_places() -> usize {
     soak::size(100, 2_000)
 }
 
+/// All that is known of a session.
+type Known = (SessionRecord, Option<Origin>, Vec<Event>);
+
 struct Template {
     dir: TempDir,
-    expected: Vec<(SessionRecord, Vec<Event>)>,
+    expected: Vec<Known>,
 }
 
 /// A log whose newest half is in the WAL only, as a killed process leaves it.
@@ -58,12 +63,14 @@ async fn write_half(log: &SqliteLog, is_first: bool) {
     }
 }
 
-async fn contents(log: &SqliteLog) -> Vec<(SessionRecord, Vec<Event>)> {
+async fn contents(log: &SqliteLog) -> Vec<Known> {
     let mut all = Vec::new();
     for record in log.sessions(Filter::default()).await.unwrap() {
         let (events, error) = read_all(log, record.id).await;
         assert_eq!(error, None);
-        all.push((record, events));
+        let origin = log.origin(record.id).await.unwrap();
+        assert!(origin.is_some());
+        all.push((record, origin, events));
     }
     all
 }
@@ -78,7 +85,7 @@ fn copy_log(from: &Path, to: &Path) {
 
 /// Opens the damaged copy and returns what was told about it. Panics when something is
 /// missing or different that nothing was told about.
-async fn audit(dir: &Path, expected: &[(SessionRecord, Vec<Event>)], what: &str) -> Vec<String> {
+async fn audit(dir: &Path, expected: &[Known], what: &str) -> Vec<String> {
     let log = match SqliteLog::open(dir, Options::default()) {
         Ok(log) => log,
         Err(error) => return vec![error.to_string()],
@@ -88,7 +95,7 @@ async fn audit(dir: &Path, expected: &[(SessionRecord, Vec<Event>)], what: &str)
         Ok(listed) => listed,
         Err(error) => return vec![error.to_string()],
     };
-    for (record, events) in expected {
+    for (record, origin, events) in expected {
         match log.session(record.id).await {
             Err(error) => told.push(error.to_string()),
             Ok(None) => {
@@ -100,6 +107,10 @@ async fn audit(dir: &Path, expected: &[(SessionRecord, Vec<Event>)], what: &str)
                 told.extend(found.damage.map(|damage| format!("{damage:?}")));
                 if found.damage.is_none() {
                     assert_eq!(found, *record, "{what}: a record is silently different");
+                }
+                match log.origin(record.id).await {
+                    Err(error) => told.push(error.to_string()),
+                    Ok(found) => assert_eq!(found, *origin, "{what}: an origin is different"),
                 }
                 let (found_events, error) = read_all(&log, record.id).await;
                 assert_eq!(found_events, events[..found_events.len()], "{what}");

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use store::{Batch, EventLog, NewSession, Options, SqliteLog, StoreError};
+use store::{Batch, EventLog, NewSession, Options, Origin, SqliteLog, StoreError};
 use tempfile::TempDir;
 use wire::{Draft, Event, Json, Kind, Millis, Seq, SessionId};
 
@@ -36,7 +36,12 @@ pub(crate) fn new(name: &str) -> NewSession {
         cwd: "/home/me".into(),
         created: Millis(1),
         details: Json::trusted(r#"{"model":"m"}"#),
+        origin: Some(origin(name)),
     }
+}
+
+pub(crate) fn origin(name: &str) -> Origin {
+    Origin { made_by: Some(name.to_owned()), made_of: Json::of(&name.repeat(2_000)) }
 }
 
 pub(crate) fn draft(text: &str) -> Draft {

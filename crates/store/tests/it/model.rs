@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::*;
 use store::{
     Batch, Changes, Claim, DecisionFilter, Durability, EventLog, Filter, MemoryLog, NewSession,
-    Options, PageStart, SessionRecord, SqliteLog, StoreError,
+    Options, Origin, PageStart, SessionRecord, SqliteLog, StoreError,
 };
 use tempfile::TempDir;
 use wire::{Draft, Json, Kind, Millis, Seq, SessionId, TurnId};
@@ -31,9 +31,13 @@ enum Action {
     Reopen,
 }
 
+fn origin(made_by: &str, made_of: &str) -> Origin {
+    Origin { made_by: Some(made_by.into()), made_of: Json::trusted(made_of) }
+}
+
 fn changes() -> impl Strategy<Value = Changes> {
     let turn = || TurnId::derived(&[b"turn"]);
-    (0..7_u8).prop_map(move |choice| match choice {
+    (0..8_u8).prop_map(move |choice| match choice {
         0 => Changes { title: Some(Some("title ü".into())), ..Changes::default() },
         1 => Changes { title: Some(None), is_closed: Some(true), ..Changes::default() },
         2 => Changes { active_turn: Some(Some(turn())), ..Changes::default() },
@@ -44,6 +48,7 @@ fn changes() -> impl Strategy<Value = Changes> {
             ..Changes::default()
         },
         5 => Changes { updated: Some(Millis(5)), ..Changes::default() },
+        6 => Changes { origin: Some(origin("b", "[2]")), ..Changes::default() },
         _ => Changes::default(),
     })
 }
@@ -113,6 +118,7 @@ async fn answer(log: &dyn EventLog, action: &Action, claims: &mut Vec<Claim>) ->
                 cwd: "/cwd".into(),
                 created: Millis(i64::try_from(name).unwrap()),
                 details: Json::trusted("{}"),
+                origin: (name < 3).then(|| origin("a", "{}")),
             };
             Answer::Record(log.create(new).await.map(without_epoch))
         }
@@ -190,7 +196,12 @@ async fn everything(log: &dyn EventLog) -> String {
         let session: SessionId = id(name);
         let record = log.session(session).await.map(|record| record.map(without_epoch));
         let events = log.read(session, Seq(0), 1000).await;
-        all.extend([format!("{record:?} {events:?}\n")]);
+        let origin = log.origin(session).await;
+        all.extend([format!("{record:?} {origin:?} {events:?}\n")]);
+    }
+    for (made_by, since, max) in [("a", 0, 9), ("a", 1, 9), ("b", 0, 9), ("b", 0, 1), ("c", 0, 9)] {
+        let n = log.n_made_by(made_by, Millis(since), max).await;
+        all.extend([format!("{made_by} {since} {max} {n:?}\n")]);
     }
     all.push_str(&decided(log, DecisionFilter::default()).await);
     all

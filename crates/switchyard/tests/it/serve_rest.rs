@@ -54,8 +54,12 @@ impl Api {
 
     /// Kills the daemon without a word and starts it again.
     pub(crate) async fn restart(self) -> Self {
+        Self::start_in(self.kill()).await
+    }
+
+    pub(crate) fn kill(self) -> Yard {
         self.daemon.kill9();
-        Self::start_in(self.yard).await
+        self.yard
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {

@@ -1,5 +1,6 @@
 //! The walls of docs/security.md, each tried from the side that it stands against.
 
+mod many_sessions;
 mod memory;
 mod network;
 mod own_files;

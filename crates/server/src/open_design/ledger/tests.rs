@@ -22,6 +22,7 @@ impl Log {
             cwd: "/".into(),
             created: Millis(0),
             details: Json::trusted("{}"),
+            origin: None,
         };
         log.create(new).await.unwrap();
         Self { log, id }

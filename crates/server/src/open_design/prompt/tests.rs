@@ -2,37 +2,24 @@
 
 use serde_json::json;
 use sessions::details::Details;
-use store::SessionRecord;
-use wire::{Json, Millis, Seq, SessionId};
+use sessions::made_of::MadeOf;
+use wire::Json;
 
 use super::blocks;
 use crate::open_design::body::NewRun;
 use crate::open_design::files::Enclosed;
 
-fn record(last_prompt: Option<&str>) -> SessionRecord {
+fn earlier(last_prompt: Option<&str>) -> (Details, MadeOf) {
     let params = json!({ "cwd": "/", "_meta": { "systemPrompt": { "append": "be kind" } } });
-    let last_prompt = last_prompt.map(str::to_owned);
-    let details = Details { last_prompt, ..Details::new(Vec::new(), Json::of(&params)) };
-    SessionRecord {
-        id: SessionId::derived(&[b"s"]),
-        epoch: 1,
-        agent: "demo".into(),
-        cwd: "/".into(),
-        title: None,
-        created: Millis(0),
-        updated: Millis(0),
-        head: Seq(0),
-        bytes: 0,
-        active_turn: None,
-        agent_session: None,
-        is_closed: false,
-        details: Json::of(&details),
-        damage: None,
-    }
+    let made_of = MadeOf { new_params: Json::of(&params), preface: None };
+    let mut details = Details::new(Vec::new(), &made_of);
+    details.last_prompt = last_prompt.map(str::to_owned);
+    (details, made_of)
 }
 
-fn said(new: &NewRun, record: Option<&SessionRecord>) -> String {
-    let blocks = blocks(new, record, &Enclosed::default(), false);
+fn said(new: &NewRun, earlier: Option<&(Details, MadeOf)>) -> String {
+    let earlier = earlier.map(|(details, made_of)| (details, made_of));
+    let blocks = blocks(new, earlier, &Enclosed::default(), false);
     blocks.iter().filter_map(|block| block["text"].as_str()).collect()
 }
 
@@ -46,9 +33,9 @@ fn an_agent_that_remembers_hears_only_what_is_new() {
     let without = NewRun { current_prompt: None, ..new.clone() };
 
     assert_eq!(said(&new, None), "all that was said");
-    assert_eq!(said(&new, Some(&record(None))), "all that was said");
-    assert_eq!(said(&new, Some(&record(Some("before")))), "what is new");
-    assert_eq!(said(&without, Some(&record(Some("before")))), "all that was said");
+    assert_eq!(said(&new, Some(&earlier(None))), "all that was said");
+    assert_eq!(said(&new, Some(&earlier(Some("before")))), "what is new");
+    assert_eq!(said(&without, Some(&earlier(Some("before")))), "all that was said");
 }
 
 #[test]
@@ -58,12 +45,12 @@ fn instructions_go_along_when_they_are_others_than_in_the_beginning() {
         system_prompt: Some(text.into()),
         ..NewRun::default()
     };
-    let record = record(Some("before"));
+    let earlier = earlier(Some("before"));
 
     assert_eq!(said(&new("be kind"), None), "do it");
-    assert_eq!(said(&new("be kind"), Some(&record)), "do it");
+    assert_eq!(said(&new("be kind"), Some(&earlier)), "do it");
     assert_eq!(
-        said(&new("be brief"), Some(&record)),
+        said(&new("be brief"), Some(&earlier)),
         "# Instructions\n\nbe brief\n\n# Request\n\ndo it"
     );
 }

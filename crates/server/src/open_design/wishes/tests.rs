@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use sessions::details::{Details, Setting};
+use sessions::made_of::MadeOf;
 use sessions::options::{Choice, Wishes};
 use wire::Json;
 
@@ -22,7 +23,9 @@ fn a_model_is_one_plain_word() {
 #[test]
 fn what_was_set_last_counts() {
     let wishes = Wishes { model: Some("small".into()), ..Wishes::default() };
-    let mut details = Details { wishes, ..Details::new(Vec::new(), Json::trusted("{}")) };
+    let made_of = MadeOf { new_params: Json::trusted("{}"), preface: None };
+    let mut details = Details::new(Vec::new(), &made_of);
+    details.wishes = wishes;
     assert!(is_noted(&details, Choice::Model, "small"));
     assert!(!is_noted(&details, Choice::Effort, "low"));
 

@@ -10,7 +10,7 @@ use super::spy::{Spy, definition};
 use crate::serve_rest::{Api, EXE};
 
 /// A token with less than everything.
-async fn token(api: &Api, wanted: Value) -> String {
+pub(super) async fn token(api: &Api, wanted: Value) -> String {
     let made = api.post("/v1/tokens", &wanted).await.is(201);
     made.body["token"].as_str().unwrap().to_owned()
 }
