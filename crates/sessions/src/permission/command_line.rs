@@ -8,12 +8,15 @@
 mod around;
 mod lexer;
 mod options;
+mod packages;
 mod programs;
 
 use lexer::{has_paths, lex};
+use packages::{Setting, setting_of_npm};
 use programs::{
-    BUILD_TOOLS, EVALUATING_BUILTINS, KEYWORDS, LINE_VARIABLES, LINES_IN_OPTIONS,
-    LONG_OPTIONS_OF_BASH, OPTIONS_OF_GIT, OTHER_SHELLS, SHELLS, SOURCING_BUILTINS, STDIN_RUNNERS,
+    BUILD_TOOLS, DECLARING_BUILTINS, EVALUATING_BUILTINS, KEYWORDS, LINE_VARIABLES,
+    LINES_IN_OPTIONS, LONG_OPTIONS_OF_BASH, OPTIONS_OF_GIT, OTHER_SHELLS, SHELLS,
+    SOURCING_BUILTINS, STDIN_RUNNERS,
 };
 
 pub(super) use lexer::{ANYTHING, Word};
@@ -108,9 +111,7 @@ impl Search {
             if name == "ENV" || may_configure_git(name, &value.text) {
                 return None;
             }
-            if LINE_VARIABLES.iter().any(|end| name.ends_with(end)) {
-                self.line_in(&value, depth.checked_sub(1)?)?;
-            }
+            self.variable(name, &value, depth)?;
         }
         let Some((first, rest)) = words.get(n_before..).and_then(<[Word]>::split_first) else {
             return Some(());
@@ -133,6 +134,11 @@ impl Search {
         if is_read || OTHER_SHELLS.contains(&program) || program == "fc" {
             return None;
         }
+        if DECLARING_BUILTINS.contains(&program) {
+            let mut settings =
+                rest.iter().filter(|word| is_setting(&word.text)).filter_map(setting);
+            settings.try_for_each(|(name, value)| self.variable(name, &value, depth))?;
+        }
         match program.strip_prefix("git-") {
             Some(command) => self.push("git", &[&[Word::plain(command)], rest].concat())?,
             None if program == "git" => self.git(rest, depth)?,
@@ -141,6 +147,16 @@ impl Search {
         match SHELLS.contains(&program) {
             true => self.shell(rest, depth),
             false => self.around(program, rest, depth),
+        }
+    }
+
+    /// Others run what some variables hold.
+    fn variable(&mut self, name: &str, value: &Word, depth: usize) -> Option<()> {
+        let is_line = LINE_VARIABLES.iter().any(|end| name.ends_with(end));
+        match setting_of_npm(name, &value.text) {
+            Setting::Shell => None,
+            Setting::Other if !is_line => Some(()),
+            Setting::Other | Setting::Line => self.line_in(value, depth.checked_sub(1)?),
         }
     }
 
@@ -366,6 +382,8 @@ fn is_setting(word: &str) -> bool {
 mod bash_tests;
 #[cfg(test)]
 mod odd_tests;
+#[cfg(test)]
+mod package_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

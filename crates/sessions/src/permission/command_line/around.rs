@@ -5,7 +5,7 @@
 
 use super::options::{Behind, behind_options, may_start_shell};
 use super::programs::{
-    FIND_ACTIONS, LETTERS_OF_XARGS, LINE_CALLERS, LINE_RUNNERS, LINES_IN_OPTIONS, OPTIONS_OF_XARGS,
+    FIND_ACTIONS, LETTERS_OF_XARGS, LINE_RUNNERS, LINES_IN_OPTIONS, OPTIONS_OF_XARGS,
     RUN_SUBCOMMANDS, SCRIPT_COMMANDS, SCRIPT_RUNNERS, SHELL_SUBCOMMANDS, STARTING_SHELLS,
     SUBCOMMAND_RUNNERS, WRAPPERS, WRAPPERS_WITH_OPERAND,
 };
@@ -32,8 +32,7 @@ impl Search {
             return Some(());
         }
         let depth = depth.checked_sub(1);
-        let is_called = LINE_CALLERS.contains(&program) && calls_line(rest);
-        if LINE_RUNNERS.contains(&program) || is_called {
+        if LINE_RUNNERS.contains(&program) {
             self.lines_among(program, rest, depth?)?;
         }
         let is_loader = program.starts_with("ld-linux") || program.starts_with("ld-musl");
@@ -41,6 +40,7 @@ impl Search {
             return Some(());
         }
         let depth = depth?;
+        self.packages(program, rest, depth)?;
         match program {
             // Its actions, and what they run, may be one word to us.
             "find" if rest.iter().any(|word| word.makes_options) => None,
@@ -209,7 +209,8 @@ impl Search {
                 continue;
             }
             if !is_begun {
-                let is_script = word.text == "run" && SCRIPT_RUNNERS.contains(&program);
+                let is_script =
+                    word.text == "run" && program != "bun" && SCRIPT_RUNNERS.contains(&program);
                 is_begun = RUN_SUBCOMMANDS.contains(&word.text.as_str()) && !is_script;
                 continue;
             }
@@ -255,24 +256,6 @@ fn starts_shell(program: &str, rest: &[Word]) -> bool {
             !rest.iter().skip(at + 1).any(is_command)
         }
     }
-}
-
-/// Whether `npm exec`, `npx` and their like run a line instead of a program: an option before any
-/// program says so.
-fn calls_line(rest: &[Word]) -> bool {
-    let mut is_value = false;
-    for word in rest {
-        let text = word.text.as_str();
-        match text.strip_prefix('-') {
-            _ if std::mem::take(&mut is_value) => {}
-            None if ["exec", "x"].contains(&text) || word.is_unknown() => {}
-            None => return false,
-            Some(_) if is_flag(word, 'c') => return true,
-            Some(long) if long.starts_with("-cal") || long.starts_with("-shell-m") => return true,
-            Some(option) => is_value = ["p", "w", "-package", "-workspace"].contains(&option),
-        }
-    }
-    false
 }
 
 /// Behind it a command stands.

@@ -151,9 +151,13 @@ const KNOWN: &[Options] = &[
         ..STARTING
     },
     Options { programs: &["builtin", "nohup", "npx", "uvx"], ..NONE },
-    Options { programs: &["asdf", "bundle"], before: Before::Subcommand("exec"), ..NONE },
     Options {
-        programs: &["pdm", "pipenv", "poetry", "uv"],
+        programs: &["asdf", "bundle", "nodenv", "pyenv", "rbenv"],
+        before: Before::Subcommand("exec"),
+        ..NONE
+    },
+    Options {
+        programs: &["pdm", "pipenv", "pipx", "poetry", "rye", "uv"],
         before: Before::Subcommand("run"),
         ..NONE
     },
