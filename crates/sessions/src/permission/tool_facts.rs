@@ -82,6 +82,8 @@ pub struct ToolFacts {
     pub has_more_than_command: bool,
     /// It shows what it would put in the place of what, whatever its kind.
     pub is_edit: bool,
+    /// It has members twice, of which the agent may mean the other one.
+    pub has_twins: bool,
 }
 
 impl ToolFacts {
@@ -191,6 +193,13 @@ impl KnownTools {
         self.n_bytes += n_bytes;
         self.order.push_back(id.to_owned());
         self.calls.insert(id.to_owned(), facts);
+    }
+
+    /// Notes that what was said of a call can be read in two ways.
+    pub(crate) fn doubt(&mut self, id: &str) {
+        if let Some(facts) = self.calls.get_mut(id) {
+            facts.has_twins = true;
+        }
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&ToolFacts> {

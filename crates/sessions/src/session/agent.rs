@@ -5,7 +5,7 @@ use store::Changes;
 use wire::{Draft, Json, Kind, Message, RpcError, RpcId};
 
 use super::actor::{Actor, Halt, LinkState};
-use super::judge::CHECK;
+use super::judge::{CHECK, twice};
 use super::limits::KeptBack;
 use super::question::{Asks, permission};
 use super::services::Services;
@@ -133,6 +133,9 @@ impl Actor {
             self.watch.tool(&ToolCall { id, kind, title, status });
         }
         self.tools.learn(id, update);
+        if wire::has_twins(payload) {
+            self.tools.doubt(id);
+        }
     }
 
     fn notified(&self, message: &Message) -> Draft {
@@ -230,6 +233,11 @@ impl Actor {
     async fn asked_permission(&mut self, message: &Message) -> Result<(), Halt> {
         let params = params_for_client(message, &self.public_id);
         let known = self.known_tool(&params);
+        // Of two commands a rule would allow one, and the agent run the other.
+        if wire::has_twins(&params) || known.is_some_and(|known| known.has_twins) {
+            self.respond(&message.id(), Err(twice()));
+            return Ok(());
+        }
         let question = Question::read(params.as_str(), known, &self.agent, &self.roots.paths())
             .beside(self.roots.forbidden());
         let rules = self.yard.rules.current();

@@ -61,7 +61,7 @@ impl Judge {
             command: Option<String>,
         }
         if is_of_client(method) && wire::has_twins(&Json::trusted(params)) {
-            return Err(RpcError::invalid_params("a member occurs twice"));
+            return Err(twice());
         }
         match method {
             "fs/read_text_file" => self.files(READ, &[absolute(parse::<File>(params)?.path)?]),
@@ -158,6 +158,11 @@ impl Judge {
 pub(crate) fn is_of_client(method: &str) -> bool {
     let method = method.trim_start().to_ascii_lowercase();
     ["fs/", "terminal/"].iter().any(|start| method.starts_with(start))
+}
+
+/// What is in it twice, others may read in another way.
+pub(super) fn twice() -> RpcError {
+    RpcError::invalid_params("a member occurs twice")
 }
 
 /// What a client makes of another path is not known.

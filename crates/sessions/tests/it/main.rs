@@ -11,3 +11,4 @@ mod pools_warm;
 mod quiet;
 mod stage;
 mod terminals;
+mod twins;

@@ -114,9 +114,18 @@ impl Stage {
     }
 
     pub(crate) async fn open_in(&self, slot: Arc<HostSlot>, params: &Json) -> Session {
+        self.open_under(Policy::default(), slot, params).await
+    }
+
+    pub(crate) async fn open_under(
+        &self,
+        policy: Policy,
+        slot: Arc<HostSlot>,
+        params: &Json,
+    ) -> Session {
         let terms = Terms {
             slot: slot.clone(),
-            policy: Policy::default(),
+            policy,
             services: ServedBy::Switchyard,
             notes: Notes::default(),
         };
