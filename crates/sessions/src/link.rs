@@ -129,6 +129,8 @@ pub(crate) struct Known {
     pub(crate) agent_session: Option<String>,
     /// Params of the `session/new` that made the session.
     pub(crate) new_params: Json,
+    /// What it is told once, before a prompt.
+    pub(crate) preface: Option<String>,
     /// The text of the last prompt that reached the agent, to check a replay with.
     pub(crate) last_prompt: Option<String>,
     /// Why there is no use in asking the agent for it.
@@ -144,6 +146,7 @@ impl Known {
         Self {
             agent_session,
             new_params: made_of.new_params.clone(),
+            preface: made_of.preface.clone(),
             last_prompt: details.last_prompt.clone(),
             forgot: None,
         }

@@ -301,8 +301,7 @@ pub async fn earlier(
     let host = terms.slot.host().await?;
     let known = Known::of(record.agent_session.clone(), &details, &made_of);
     let opening = yard.settings.observers.step(Step::OpenSession, &record.agent);
-    let linked = opening.ended(relink(yard, &host, record.id, &known, &details, &[]).await)?;
-    let mut linked = linked.prefaced(&made_of);
+    let mut linked = opening.ended(relink(yard, &host, record.id, &known, &details, &[]).await)?;
     if let (Some(before), Some(report)) = (before, &mut linked.resumed)
         && before != place.cwd
     {
@@ -360,7 +359,7 @@ pub(crate) async fn relink(
         How::Reseed => reseed_preamble(&*yard.log, id, waiting).await?,
         How::New | How::Resume | How::Load => None,
     };
-    Ok(Linked { link, resumed: Some(report), preamble, preface: None })
+    Ok(Linked { link, resumed: Some(report), preamble, preface: known.preface.clone() })
 }
 
 /// The requests that grant what the session was made with and its agent was never told.

@@ -31,7 +31,6 @@ use crate::budget::{Limits, Reached};
 use crate::details::ClientRequest;
 use crate::host::{AgentCapabilities, Host, HostSlot};
 use crate::link::{self, Link, ResumeReport};
-use crate::made_of::MadeOf;
 use crate::options::{Choice, NotOffered, request_for};
 use crate::permission::{Decider, Policy};
 use crate::trouble::Trouble;
@@ -239,12 +238,6 @@ pub(crate) struct Linked {
     pub(crate) preamble: Option<String>,
     /// What the session's agents are told once.
     pub(crate) preface: Option<String>,
-}
-
-impl Linked {
-    pub(crate) fn prefaced(self, made_of: &MadeOf) -> Self {
-        Self { preface: made_of.preface.clone(), ..self }
-    }
 }
 
 /// What a client says to a question.

@@ -62,8 +62,7 @@ impl Actor {
                 let made_of = open::made_of(&yard, id).await?;
                 let known = Known { forgot, ..Known::of(agent_session, &details, &made_of) };
                 let opening = yard.settings.observers.step(Step::OpenSession, &slot.command().name);
-                let relinking = open::relink(&yard, &host, id, &known, &details, &waiting);
-                opening.ended(relinking.await.map(|linked| linked.prefaced(&made_of)))
+                opening.ended(open::relink(&yard, &host, id, &known, &details, &waiting).await)
             });
             let linked = linking.await.map_err(|error| LinkFailure(Trouble::from(&error)));
             // A session that ended meanwhile drops the link.
