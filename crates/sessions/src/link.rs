@@ -123,6 +123,17 @@ pub enum LinkError {
 /// Every list of sessions reads it.
 const MAX_ID_BYTES: usize = 4 << 10;
 
+/// A link and how it came about.
+#[derive(Debug)]
+pub(crate) struct Linked {
+    pub(crate) link: Link,
+    pub(crate) resumed: Option<ResumeReport>,
+    /// What was said before, for an agent that has forgotten it.
+    pub(crate) preamble: Option<String>,
+    /// What the session's agents are told once.
+    pub(crate) preface: Option<String>,
+}
+
 /// What an agent needs to know about a session that it may have seen before.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {

@@ -15,13 +15,13 @@ use wire::{Json, Kind, RpcError, Seq, SessionId, codes};
 use crate::budget::{Budget, Limits};
 use crate::details::{ClientRequest, Details, Setting};
 use crate::host::{Host, HostError, HostSlot};
-use crate::link::{self, How, Known, Link, LinkError, ResumeReport};
+use crate::link::{self, How, Known, Link, LinkError, Linked, ResumeReport};
 use crate::made_of::MadeOf;
 use crate::observer::{self, Step};
 use crate::options::{self, Choice, NotOffered, Wishes, request_for};
 use crate::permission::{Mode, Policy};
 use crate::session::{
-    ChooseError, Linked, RootsError, ServedBy, SessionHandle, SessionSetup, reseed_preamble,
+    ChooseError, RootsError, ServedBy, SessionHandle, SessionSetup, reseed_preamble,
 };
 use crate::trouble::Trouble;
 use crate::yard::Yard;

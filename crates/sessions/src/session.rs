@@ -30,7 +30,7 @@ use wire::{CallId, Json, Message, RpcError, RpcId, Seq, SessionId, TurnId};
 use crate::budget::{Limits, Reached};
 use crate::details::ClientRequest;
 use crate::host::{AgentCapabilities, Host, HostSlot};
-use crate::link::{self, Link, ResumeReport};
+use crate::link::{self, Linked};
 use crate::options::{Choice, NotOffered, request_for};
 use crate::permission::{Decider, Policy};
 use crate::trouble::Trouble;
@@ -227,17 +227,6 @@ struct Pass {
 pub struct QueuedPrompt {
     pub turn: TurnId,
     pub text: String,
-}
-
-/// A link and how it came about.
-#[derive(Debug)]
-pub(crate) struct Linked {
-    pub(crate) link: Link,
-    pub(crate) resumed: Option<ResumeReport>,
-    /// What was said before, for an agent that has forgotten it.
-    pub(crate) preamble: Option<String>,
-    /// What the session's agents are told once.
-    pub(crate) preface: Option<String>,
 }
 
 /// What a client says to a question.

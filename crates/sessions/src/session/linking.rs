@@ -5,8 +5,8 @@ use store::Changes;
 use wire::{Json, Kind, RpcError, TurnId};
 
 use super::actor::{Actor, Halt, LinkState};
-use super::{Command, Linkage, Linked, Offer, Pass, Reply};
-use crate::link::{How, Known, ResumeReport};
+use super::{Command, Linkage, Offer, Pass, Reply};
+use crate::link::{How, Known, Linked, ResumeReport};
 use crate::observer::{self, Step};
 use crate::open;
 use crate::options::{Choice, offered};
