@@ -254,6 +254,11 @@ impl Actor {
 
     async fn asked_elicitation(&mut self, message: &Message) -> Result<(), Halt> {
         let params = params_for_client(message, &self.public_id);
+        // Of two questions one client would show one, and another the other.
+        if wire::has_twins(&params) {
+            self.respond(&message.id(), Err(twice()));
+            return Ok(());
+        }
         self.put(message.id(), Asks::Elicitation, params, None).await
     }
 

@@ -8,7 +8,8 @@ use wire::Kind;
 
 use crate::stage::{Stage, plain, quiet, until};
 
-/// Asks three times: with a command, with two in one place, and with two that an update named.
+/// Asks four times: with a command, with two in one place, with two that an update named, and with
+/// a form that has two messages.
 const SCRIPT: &str = r#"
 read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 read -r line; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
@@ -20,6 +21,8 @@ ask 7 '{"toolCallId":"a","kind":"execute","rawInput":{"command":"ls"}}'
 ask 8 '{"toolCallId":"b","kind":"execute","rawInput":{"command":"rm x","command":"ls"}}'
 echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"c","kind":"execute","title":"c","rawInput":{"command":"rm x","command":"ls"}}}}'
 ask 9 '{"toolCallId":"c"}'
+echo '{"jsonrpc":"2.0","id":10,"method":"elicitation/create","params":{"sessionId":"s","mode":"form","message":"a","message":"b","requestedSchema":{"type":"object","properties":{}}}}'
+read -r line; echo "$line" >> "$STAGE/answers"
 touch "$STAGE/done"
 cat > /dev/null
 "#;
@@ -40,13 +43,15 @@ async fn a_question_with_twin_members_is_refused_whatever_a_rule_allows() {
     let answers: Vec<Value> =
         answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(answers[0]["result"]["outcome"]["optionId"], "yes", "{}", answers[0]);
+    assert_eq!(answers.len(), 4);
     for refused in &answers[1..] {
         let error = &refused["error"];
         assert_eq!(error["code"], -32602, "{refused}");
         assert!(error["message"].as_str().unwrap().contains("twice"), "{refused}");
     }
     let events = session.events().await;
-    let n_asked = events.iter().filter(|event| event.kind == Kind::PermissionRequested).count();
+    let asked = [Kind::PermissionRequested, Kind::ElicitationRequested];
+    let n_asked = events.iter().filter(|event| asked.contains(&event.kind)).count();
     assert_eq!(n_asked, 1, "nobody is shown what the agent may read in another way");
     stage.pools.shut_down().await;
 }
