@@ -5,11 +5,13 @@
 //! through us is judged: `fs/*` and `terminal/create`, whoever serves them, and what an agent of
 //! ours does by itself and tells first (`_switchyard/check`).
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use roots::Roots;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use wire::{Json, RpcError};
 
 use crate::permission::{Mode, Policy, Question, RuleBook, Verdict, resolved};
@@ -62,6 +64,9 @@ impl Judge {
         }
         if is_of_client(method) && wire::has_twins(&Json::trusted(params)) {
             return Err(twice());
+        }
+        if is_of_client(method) {
+            check_names(params)?;
         }
         match method {
             "fs/read_text_file" => self.files(READ, &[absolute(parse::<File>(params)?.path)?]),
@@ -163,6 +168,43 @@ pub(crate) fn is_of_client(method: &str) -> bool {
 /// What is in it twice, others may read in another way.
 pub(super) fn twice() -> RpcError {
     RpcError::invalid_params("a member occurs twice")
+}
+
+/// Refuses members that a client may take for others: some do not mind upper and lower case.
+fn check_names(params: &str) -> Result<(), RpcError> {
+    type Members<T> = BTreeMap<String, T>;
+    #[derive(Deserialize)]
+    struct Nested {
+        #[serde(default)]
+        env: Vec<Members<IgnoredAny>>,
+    }
+    const NAMES: [&str; 14] = [
+        "sessionId",
+        "path",
+        "content",
+        "line",
+        "limit",
+        "command",
+        "args",
+        "env",
+        "cwd",
+        "outputByteLimit",
+        "terminalId",
+        "name",
+        "value",
+        "_meta",
+    ];
+    // Also of letters that are the same as others without their case, as the long s.
+    let plain = |name: &str| name.to_uppercase().to_lowercase();
+    let is_odd =
+        |name: &&String| NAMES.iter().any(|known| plain(known) == plain(name) && known != name);
+    let members: Members<IgnoredAny> = parse(params)?;
+    let nested: Nested = parse(params)?;
+    let odd = members.keys().chain(nested.env.iter().flat_map(Members::keys)).find(is_odd);
+    match odd {
+        None => Ok(()),
+        Some(name) => Err(RpcError::invalid_params(format_args!("`{name}` is no member of this"))),
+    }
 }
 
 /// What a client makes of another path is not known.

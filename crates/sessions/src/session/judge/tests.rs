@@ -1,7 +1,7 @@
 //! What an agent does without asking is held to the rules, and to nothing else.
 
 use roots::Forbidden;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::permission::Rules;
@@ -41,5 +41,30 @@ fn a_terminal_of_the_built_in_agent_runs_what_no_rule_denies() {
     }
     for (key, value) in [("core.sshCommand", "explicit"), ("alias.x", "!touch F"), (key, "all")] {
         assert!(!is_allowed("ls", key, value), "{key}={value}");
+    }
+}
+
+#[test]
+fn members_that_an_editor_may_take_for_others_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let judge = judge("[[rules]]\naction = \"deny\"\ncommands = [\"touch\"]", dir.path());
+    let file = dir.path().join("a").display().to_string();
+    let refused = |method: &str, params: Value| {
+        let error = judge.request(method, &params.to_string()).unwrap_err();
+        assert!(error.message.contains("is no member"), "{params}: {}", error.message);
+    };
+    let read = json!({ "sessionId": "s", "path": file, "line": 1, "_meta": { "Path": 1 }, "x": 1 });
+    judge.request("fs/read_text_file", &read.to_string()).unwrap();
+    for name in ["Path", "PATH", "Content", "\u{17f}essionId"] {
+        refused("fs/read_text_file", json!({ "path": file, name: "/etc/passwd" }));
+        refused("fs/write_text_file", json!({ "path": file, "content": "", name: "/etc/passwd" }));
+    }
+    for (name, value) in [
+        ("Command", json!("touch")),
+        ("Args", json!(["touch"])),
+        ("arg\u{17f}", json!([])),
+        ("env", json!([{ "name": "A", "value": "b", "Value": "c" }])),
+    ] {
+        refused("terminal/create", json!({ "sessionId": "s", "command": "sh", name: value }));
     }
 }
