@@ -127,6 +127,8 @@ pub enum DeskError {
     BadOrder(String),
     #[error("{0}")]
     Refused(String),
+    #[error("`{name}` has {max} sessions, and may have no more (`sessions_per_token`)")]
+    TooMany { name: String, max: usize },
     #[error("the daemon is shutting down")]
     ShuttingDown,
 }
@@ -254,11 +256,7 @@ impl Desk {
         let max = self.yard.settings.max_sessions_per_token;
         match self.yard.log.n_made_by(name, *since, max).await? < max {
             true => Ok(()),
-            false => Err(DeskError::Refused(format!(
-                "`{name}` has {max} sessions, and a token may have no more \
-                 (`sessions_per_token`): have old ones deleted, as `switchyard sessions prune` \
-                 does"
-            ))),
+            false => Err(DeskError::TooMany { name: name.clone(), max }),
         }
     }
 
@@ -436,6 +434,9 @@ impl From<&DeskError> for Trouble {
                 Self::new("bad_input", error.to_string())
             }
             DeskError::Refused(_) => Self::new("rejected", error.to_string()),
+            DeskError::TooMany { .. } => Self::new("rejected", error.to_string()).remedy(
+                "have an admin delete old ones, or raise `sessions_per_token` in `[limits]`",
+            ),
             DeskError::Session(_) | DeskError::ShuttingDown => {
                 Self::new("internal", error.to_string())
             }

@@ -22,7 +22,7 @@ pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Fai
     // Whoever names nothing gets the agent that is always there.
     let name = name.or_else(|| args.command.is_empty().then_some(NATIVE));
     let is_plain = !args.permissions.approve_reads && args.permissions.policy.is_none();
-    if let Some(daemon) = Daemon::find(&config).filter(|_| is_plain && !args.no_daemon) {
+    if let Some(daemon) = Daemon::find_for(&config).filter(|_| is_plain && !args.no_daemon) {
         let stop = CancellationToken::new();
         stop_on_signals(&stop)?;
         return there::serve(&args, &config, &daemon, &cwd, stop).await;

@@ -34,7 +34,7 @@ pub(crate) async fn chat(args: ChatArgs, config: Config) -> Result<ExitCode, Fai
     let mut quit = signal(SignalKind::quit()).map_err(anyhow::Error::from)?;
     let is_full = is_full_screen(&args);
     let mut wanted = wanted(&args, &config).await?;
-    let daemon = Daemon::find(&config).filter(|_| !args.no_daemon);
+    let daemon = Daemon::find_for(&config).filter(|_| !args.no_daemon);
     let (client, own) = match daemon {
         Some(daemon) => (daemon.client().clone(), None),
         None => {

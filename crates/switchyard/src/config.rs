@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -79,7 +80,7 @@ pub(crate) struct Limits {
     worker_line_bytes: Option<usize>,
     client_line_bytes: Option<usize>,
     queued_prompts: Option<usize>,
-    sessions_per_token: Option<usize>,
+    sessions_per_token: Option<NonZeroUsize>,
     terminals: Option<usize>,
     terminal_output_bytes: Option<usize>,
     restarts: Option<usize>,
@@ -207,7 +208,7 @@ impl Config {
         set(&mut settings.worker_line_bytes, *worker_line_bytes);
         set(&mut settings.client_line_bytes, *client_line_bytes);
         set(&mut settings.max_queued_prompts, *queued_prompts);
-        set(&mut settings.max_sessions_per_token, *sessions_per_token);
+        set(&mut settings.max_sessions_per_token, sessions_per_token.map(NonZeroUsize::get));
         set(&mut settings.max_terminals, *terminals);
         set(&mut settings.terminal_output_bytes, *terminal_output_bytes);
         set(&mut settings.max_restarts, *restarts);

@@ -34,6 +34,22 @@ impl Daemon {
         Some(Self { client: Client::at(presence::private_socket(&run)), run, whereabouts })
     }
 
+    /// The daemon, if it can do what is to be done by this configuration: with another one it
+    /// would go by other rules.
+    pub(crate) fn find_for(config: &Config) -> Option<Self> {
+        let daemon = Self::find(config)?;
+        let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        let (here, there) = (real(&config.home.config), daemon.whereabouts.config.as_ref());
+        match there.map(real).filter(|there| *there != here) {
+            None => Some(daemon),
+            Some(there) => {
+                let (here, there) = (here.display(), there.display());
+                tracing::info!(%here, %there, "the daemon goes by another file: done without it");
+                None
+            }
+        }
+    }
+
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }

@@ -44,7 +44,7 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
     let text = prompt::read_text(word)?;
     // Only now: until here an interrupt simply ends us, also while stdin is read.
     let mut signals = Signals::listen()?;
-    if let Some(daemon) = Daemon::find(&config).filter(|_| can_be_elsewhere(&args)) {
+    if let Some(daemon) = Daemon::find_for(&config).filter(|_| can_be_elsewhere(&args)) {
         return there::run(&args, &config, daemon, name, &text, &mut signals).await;
     }
     let opening = Spinner::start("opening the log …");

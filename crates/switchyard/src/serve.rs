@@ -70,7 +70,7 @@ pub(crate) async fn serve(
     let _listening = control::listen(&config.home.run, daemon.desk.yard())?;
     task::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
     let mut announcing = Announcing::start(webhook, &daemon, doors.base())?;
-    presence.announce(&doors)?;
+    presence.announce(&doors, &config.home.config)?;
     let link = login.new_link(&doors.page_base(), &Principal::local());
     let link = link.context("cannot make a login link")?;
     let way = match terminal::somebody_reads_stdout() {

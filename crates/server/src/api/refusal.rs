@@ -18,6 +18,10 @@ impl From<DeskError> for Problem {
             }
             DeskError::BadOrder(why) => return Self::bad_request(why),
             DeskError::Refused(why) => return Self::forbidden(why),
+            DeskError::TooMany { .. } => {
+                let (status, title) = (StatusCode::FORBIDDEN, "there are too many sessions");
+                Self::new(status, "too-many-sessions", title)
+            }
             DeskError::ShuttingDown => {
                 let status = StatusCode::SERVICE_UNAVAILABLE;
                 Self::new(status, "shutting-down", "the daemon is shutting down").retry_after(5)

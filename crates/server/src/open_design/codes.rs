@@ -23,7 +23,7 @@ pub(super) fn of_problem(slug: &str) -> &'static str {
     match slug {
         "bad-input" => "BAD_REQUEST",
         "unauthorized" => "UNAUTHORIZED",
-        "forbidden" => "FORBIDDEN",
+        "forbidden" | "too-many-sessions" => "FORBIDDEN",
         "not-found" => "NOT_FOUND",
         "body-too-large" => "PAYLOAD_TOO_LARGE",
         "idempotency-conflict" => "IDEMPOTENCY_CONFLICT",

@@ -328,7 +328,9 @@ impl From<DeskError> for RpcError {
         let code = match error {
             DeskError::Open(error) => return error.into(),
             DeskError::NoSuchSession(_) => codes::NOT_FOUND,
-            DeskError::BadOrder(_) | DeskError::Refused(_) => codes::INVALID_PARAMS,
+            DeskError::BadOrder(_) | DeskError::Refused(_) | DeskError::TooMany { .. } => {
+                codes::INVALID_PARAMS
+            }
             _ => codes::INTERNAL,
         };
         let trouble = Trouble::from(&error);

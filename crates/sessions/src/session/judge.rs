@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use roots::Roots;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use wire::{Json, RpcError};
 
 use crate::permission::{Mode, Policy, Question, RuleBook, Verdict, resolved};
@@ -172,11 +172,11 @@ pub(super) fn twice() -> RpcError {
 
 /// Refuses members that a client may take for others: some do not mind upper and lower case.
 fn check_names(params: &str) -> Result<(), RpcError> {
-    type Members<T> = BTreeMap<String, T>;
+    type Members<'a> = BTreeMap<String, &'a RawValue>;
     #[derive(Deserialize)]
-    struct Nested {
-        #[serde(default)]
-        env: Vec<Members<IgnoredAny>>,
+    struct Nested<'a> {
+        #[serde(default, borrow)]
+        env: Vec<Members<'a>>,
     }
     const NAMES: [&str; 14] = [
         "sessionId",
@@ -198,8 +198,8 @@ fn check_names(params: &str) -> Result<(), RpcError> {
     let plain = |name: &str| name.to_uppercase().to_lowercase();
     let is_odd =
         |name: &&String| NAMES.iter().any(|known| plain(known) == plain(name) && known != name);
-    let members: Members<IgnoredAny> = parse(params)?;
-    let nested: Nested = parse(params)?;
+    let members: Members<'_> = parse(params)?;
+    let nested: Nested<'_> = parse(params)?;
     let odd = members.keys().chain(nested.env.iter().flat_map(Members::keys)).find(is_odd);
     match odd {
         None => Ok(()),

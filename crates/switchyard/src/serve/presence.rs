@@ -26,6 +26,9 @@ pub(crate) struct Whereabouts {
     pub(crate) http: String,
     pub(crate) tcp: Vec<String>,
     pub(crate) unix: Vec<PathBuf>,
+    /// The file that it goes by, whether there is one or not; earlier ones did not tell.
+    #[serde(default)]
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// Being the daemon, until dropped.
@@ -54,7 +57,7 @@ impl Presence {
     }
 
     /// Tells others where the daemon is.
-    pub(crate) fn announce(&self, doors: &Doors) -> anyhow::Result<()> {
+    pub(crate) fn announce(&self, doors: &Doors, config: &Path) -> anyhow::Result<()> {
         let whereabouts = Whereabouts {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -62,6 +65,7 @@ impl Presence {
             http: doors.base(),
             tcp: doors.tcp_addresses(),
             unix: doors.unix_paths(),
+            config: Some(config.to_owned()),
         };
         let (path, new) = (self.run.join("daemon.json"), self.run.join("daemon.json.new"));
         let mut file =

@@ -224,3 +224,24 @@ fn a_daemon_that_cannot_open_a_browser_says_so_and_runs() {
     assert!(daemon.stderr().contains("`xdg-open` ended with"), "{}", daemon.stderr());
     assert!(run(&yard, &["daemon", "status"]).status.success());
 }
+
+/// A daemon goes by its own configuration: what is run with another one is not run there.
+#[test]
+fn a_configuration_that_is_named_holds_also_while_a_daemon_runs() {
+    let yard = yard();
+    let _daemon = Daemon::start(&yard);
+    let strict = yard.home().join("strict.toml");
+    std::fs::write(&strict, "[permissions]\nmode = \"read-only\"\n").unwrap();
+    let own = yard.home().join("switchyard.toml");
+    let file = yard.work().join("a.txt");
+    let write = |config: &std::path::Path, more: &[&str]| {
+        let words = ["--config", config.to_str().unwrap(), "run"];
+        run(&yard, &[&words, more, &["write a.txt here"]].concat())
+    };
+
+    let ran = write(&strict, &["demo"]);
+
+    assert!(!file.exists(), "{}", text(&ran));
+    let ran = write(&own, &["demo"]);
+    assert!(file.exists(), "{}", text(&ran));
+}
