@@ -19,12 +19,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 use utoipa::ToSchema;
 use wire::{CallId, SessionId};
 
 use crate::problem::Problem;
 pub(crate) use name::mime_type;
 pub(crate) use upload::Upload;
+
+/// Prompts whose attachments are in memory at a time.
+pub(crate) static IN_MEMORY: Semaphore = Semaphore::const_new(2);
 
 pub(crate) const MAX_FILE_BYTES: u64 = 32 << 20;
 pub(crate) const MAX_SESSION_BYTES: u64 = 256 << 20;

@@ -111,16 +111,31 @@ impl Daemon {
 
     /// The order as far as `principal` may give it.
     pub(crate) fn checked(&self, order: Order, principal: &Principal) -> Result<Order, Problem> {
+        let roots = match principal.is_local {
+            true => &[],
+            false => &*self.settings.roots,
+        };
+        self.checked_in(roots, order, principal)
+    }
+
+    /// The same where it may work is known already.
+    pub(crate) fn checked_in(
+        &self,
+        roots: &[PathBuf],
+        order: Order,
+        principal: &Principal,
+    ) -> Result<Order, Problem> {
         let is_wide = matches!(order.permissions, Some(Mode::Auto | Mode::AcceptEdits));
         if principal.is_worker && is_wide {
             let why = "an agent cannot give a session wider permissions than it would get";
             return Err(Problem::forbidden(why));
         }
         principal.check_wishes(&order.wishes)?;
-        if principal.is_local {
-            return Ok(order.placed(&[], &self.desk.forbidden())?);
-        }
-        Ok(order.placed(&self.settings.roots, &self.desk.forbidden())?.without_commands()?)
+        let order = match principal.is_local {
+            true => order,
+            false => order.without_commands()?,
+        };
+        Ok(order.placed(roots, &self.desk.forbidden())?)
     }
 }
 

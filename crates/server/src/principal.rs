@@ -107,7 +107,17 @@ impl Principal {
 
     /// It, as the maker of a session.
     pub(crate) fn maker(&self) -> Maker {
-        Maker { name: self.name.clone(), since: self.since, is_limited: !self.is_local }
+        Maker {
+            name: self.name.clone(),
+            since: self.since,
+            is_limited: !self.is_local,
+            revoked: self.revoked.clone(),
+        }
+    }
+
+    /// Whose sessions it sees, if not everybody's, for a list that tells of no others.
+    pub(crate) fn only(&self) -> Option<(String, Millis)> {
+        self.own_sessions.then(|| (self.name.clone(), self.since))
     }
 
     /// What names of its choice belong to: another who had its name before had others.

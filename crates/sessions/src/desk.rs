@@ -9,6 +9,7 @@
 mod ending;
 mod fork;
 mod order;
+mod room;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -18,7 +19,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use roots::Forbidden;
 use store::{EventLog, SessionRecord, StoreError};
-use tokio::sync::{OnceCell, Semaphore, mpsc};
+use tokio::sync::{OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 use wire::{Json, SessionId};
 
@@ -31,6 +32,8 @@ use crate::pools::Pools;
 use crate::session::{Phase, ServedBy, SessionError, SessionHandle};
 use crate::trouble::Trouble;
 use crate::yard::Yard;
+
+use room::Room;
 
 pub use order::{Maker, Order, WantedAgent};
 
@@ -53,13 +56,10 @@ pub struct Desk {
     seats: Mutex<HashMap<SessionId, Arc<Seat>>>,
     present: Arc<Mutex<HashMap<SessionId, usize>>>,
     introductions: Mutex<Introductions>,
-    /// Forks that are made at a time: each has a part of a log in memory.
-    forks: Semaphore,
+    room: Room,
     /// No session is made or woken any more.
     stopping: CancellationToken,
 }
-
-const MAX_FORKS: usize = 2;
 
 /// What agents answered to `initialize`, and when.
 type Introductions = HashMap<(Option<String>, Vec<OsString>), (Json, Instant)>;
@@ -100,6 +100,10 @@ impl Seat {
 
     fn is_over(&self) -> bool {
         self.0.get().is_some_and(|seated| seated.handle.is_over())
+    }
+
+    fn is_gone(&self) -> bool {
+        self.0.get().is_some_and(|seated| seated.handle.is_gone())
     }
 }
 
@@ -179,7 +183,7 @@ impl Desk {
             seats: Mutex::default(),
             present: Arc::default(),
             introductions: Mutex::default(),
-            forks: Semaphore::new(MAX_FORKS),
+            room: Room::new(),
             stopping: CancellationToken::new(),
         })
     }
@@ -239,7 +243,7 @@ impl Desk {
     }
 
     async fn open(&self, terms: &Terms, order: &Order) -> Result<Opened, DeskError> {
-        self.check_room(order.maker.as_ref()).await?;
+        let _making = self.room_for(order.maker.as_ref()).await?;
         let params = order.new_params();
         Ok(match order.starts_later {
             true => open::unstarted(&self.yard, terms, &params).await?,
@@ -247,21 +251,9 @@ impl Desk {
         })
     }
 
-    /// Refuses one more session of somebody who has as many as one may have: every list would
-    /// have to read past them.
-    async fn check_room(&self, maker: Option<&Maker>) -> Result<(), DeskError> {
-        let Some(Maker { name, since, .. }) = maker.filter(|maker| maker.is_limited) else {
-            return Ok(());
-        };
-        let max = self.yard.settings.max_sessions_per_token;
-        match self.yard.log.n_made_by(name, *since, max).await? < max {
-            true => Ok(()),
-            false => Err(DeskError::TooMany { name: name.clone(), max }),
-        }
-    }
-
     pub(crate) fn seat(&self, handle: &SessionHandle, slot: Arc<HostSlot>) {
         self.seats().insert(handle.id(), Seat::of(handle.clone(), slot));
+        self.make_room();
     }
 
     /// The terms on which an order is carried out; its agent is not started yet. With the
@@ -306,11 +298,8 @@ impl Desk {
     pub async fn session(&self, id: SessionId) -> Result<SessionHandle, DeskError> {
         loop {
             self.check_open()?;
-            let seat = {
-                let mut seats = self.seats();
-                seats.retain(|other, seat| *other == id || !seat.is_over());
-                seats.entry(id).or_default().clone()
-            };
+            let seat = self.seats().entry(id).or_default().clone();
+            self.make_room();
             let seated = match seat.0.get_or_try_init(|| self.wake(id)).await {
                 Ok(seated) => seated,
                 Err(error) => {

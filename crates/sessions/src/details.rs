@@ -114,7 +114,11 @@ impl LastEnd {
         let mut end: Self = payload.read().ok()?;
         end.stop_reason = end.stop_reason.chars().take(MAX_REASON_CHARS).collect();
         if let Some(error) = &mut end.error {
-            error.message = error.message.chars().take(MAX_ERROR_CHARS).collect();
+            for text in
+                [&mut error.message, &mut error.category].into_iter().chain(&mut error.remedy)
+            {
+                *text = text.chars().take(MAX_ERROR_CHARS).collect();
+            }
         }
         Some(end)
     }
@@ -266,3 +270,6 @@ pub fn prompt_text(prompt_params: &Json) -> String {
     let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
     texts.join("\n")
 }
+
+#[cfg(test)]
+mod tests;

@@ -236,7 +236,14 @@ async fn begin(
     let answer = link.as_ref().map_or_else(|| Json::trusted("{}"), |link| link.answer.clone());
     let preface = made_of.preface;
     let linked = link.map(|link| Linked { link, resumed: None, preamble: None, preface });
-    let handle = start(yard, terms, record, claim, &place, linked)?;
+    let handle = match start(yard, terms, record, claim, &place, linked) {
+        Ok(handle) => handle,
+        Err(error) => {
+            // Nothing was said in it yet.
+            yard.log.delete(id).await?;
+            return Err(error);
+        }
+    };
     Ok(Opened { handle, answer, cursor: Seq(0), resumed: None })
 }
 

@@ -8,6 +8,7 @@ mod actor;
 mod agent;
 mod asking;
 mod cancel;
+mod command;
 mod disguise;
 mod judge;
 mod limits;
@@ -38,6 +39,7 @@ use crate::yard::Yard;
 use bus::connection::{Connection, Outcome};
 
 use actor::Actor;
+use command::{Command, Reply};
 pub(crate) use judge::is_of_client;
 pub(crate) use reseed::preamble as reseed_preamble;
 pub use turns::NotQueued;
@@ -155,31 +157,6 @@ impl ClientCall {
         let _ = self.agent.respond(&self.id, outcome).await;
     }
 }
-
-#[derive(Debug)]
-enum Command {
-    Prompt(NewPrompt, Reply<Result<Received, SessionError>>),
-    Cancel { by: String, done: Reply<usize> },
-    Drop { turn: TurnId, reply: Reply<bool> },
-    Answer { request: CallId, answer: Answer, by: Decider, reply: Reply<bool> },
-    Attach { client: Client, done: Reply<()> },
-    Detach(u64),
-    NoteSetting { method: String, params: Json },
-    SetLimits { limits: Limits, by: String, done: Reply<()> },
-    Linked(Result<Linked, linking::LinkFailure>),
-    Stopping(bus::StopStep),
-    Pass(Pass),
-    Link { reply: Reply<Result<Json, Trouble>> },
-    OptionsAre(Json),
-    Waiting { reply: Reply<Vec<QueuedPrompt>> },
-    Peek { reply: Reply<Option<Offer>> },
-    Rename { title: Option<String>, by: String, done: Reply<()> },
-    Tell { method: String, params: Json },
-    Close { done: Reply<()> },
-    Finish { done: Reply<()> },
-}
-
-type Reply<T> = oneshot::Sender<T>;
 
 /// A prompt on its way into the log.
 #[derive(Debug)]
@@ -416,6 +393,11 @@ impl SessionHandle {
         self.ask(|done| Command::Finish { done }).await
     }
 
+    /// Puts the session aside now, if nobody uses it.
+    pub(crate) fn rest(&self) {
+        let _ = self.commands.try_send(Command::Rest);
+    }
+
     /// Until the session's task has ended and given up its claim.
     pub async fn ended(&self) {
         let mut phase = self.phase.clone();
@@ -424,6 +406,11 @@ impl SessionHandle {
 
     pub fn is_over(&self) -> bool {
         matches!(*self.phase.borrow(), Phase::Over(_) | Phase::PutAside)
+    }
+
+    /// Whether its task has ended, and its claim is free.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.phase.has_changed().is_err()
     }
 
     async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, SessionError> {

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use serde_json::json;
-use store::{Appended, Batch, Changes, Durability, EventLog, Filter, SessionRecord, StoreError};
+use store::{
+    Appended, Batch, Changes, Durability, EventLog, Filter, PageStart, SessionRecord, StoreError,
+};
 use wire::{Draft, Json, Kind, Seq, SessionId};
 
 use crate::details::{Details, LastEnd};
@@ -168,6 +170,27 @@ impl Yard {
         let origin = Some(made_of.to_origin(details.made_by.clone()));
         let details = Some(details.to_json());
         self.log.update(record.id, Changes { details, origin, ..Changes::default() }).await
+    }
+
+    /// The same for all sessions that nobody has claimed: lists by maker read the origins.
+    pub async fn renew_all(&self) -> Result<(), StoreError> {
+        let mut filter = Filter { limit: Filter::MAX_LIMIT, ..Filter::default() };
+        loop {
+            let page = self.log.sessions(filter.clone()).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            filter.before = Some(PageStart::of(last));
+            for record in page.iter().filter(|record| Details::read(record).made_of().is_some()) {
+                let renewed = match self.log.claim(record.id).await {
+                    Ok(_claim) => self.renew(record).await,
+                    Err(error) => Err(error),
+                };
+                match renewed {
+                    Ok(()) | Err(StoreError::InUse { .. } | StoreError::NoSuchSession(_)) => {}
+                    // One that cannot be renewed must not keep the others away.
+                    Err(error) => tracing::warn!(session = %record.id, %error, "not renewed"),
+                }
+            }
+        }
     }
 
     /// Notes an event that somebody outside may want to hear of.

@@ -168,7 +168,7 @@ impl EventLog for MemoryLog {
         let sessions = self.lock();
         let mut records: Vec<_> = sessions
             .values()
-            .filter(|session| filter.admits(&session.record))
+            .filter(|session| filter.admits(&session.record, session.origin.as_ref()))
             .map(|session| session.record.clone())
             .collect();
         records.sort_by_key(|record| std::cmp::Reverse(PageStart::of(record)));

@@ -143,6 +143,8 @@ pub struct Filter {
     pub cwd: Option<String>,
     pub agent_session: Option<String>,
     pub has_active_turn: Option<bool>,
+    /// Only those that this maker has made since then, as their origins tell.
+    pub made_by: Option<(String, Millis)>,
     /// At most [`Filter::MAX_LIMIT`] are returned, whatever is asked for.
     pub limit: usize,
     /// Only sessions that come after this one in the listing.
@@ -154,7 +156,7 @@ impl Filter {
     /// Keeps one listing below a few megabytes.
     pub const MAX_LIMIT: usize = 1000;
 
-    pub(crate) fn admits(&self, record: &SessionRecord) -> bool {
+    pub(crate) fn admits(&self, record: &SessionRecord, origin: Option<&Origin>) -> bool {
         let same = |wanted: &Option<String>, have: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| have == Some(wanted))
         };
@@ -163,6 +165,10 @@ impl Filter {
             && same(&self.agent_session, record.agent_session.as_deref())
             && self.has_active_turn.is_none_or(|active| active == record.active_turn.is_some())
             && self.before.is_none_or(|before| PageStart::of(record) < before)
+            && self.made_by.as_ref().is_none_or(|(name, since)| {
+                let made_by = origin.and_then(|origin| origin.made_by.as_ref());
+                made_by == Some(name) && record.created >= *since
+            })
     }
 
     pub(crate) fn capped_limit(&self) -> usize {
@@ -177,6 +183,7 @@ impl Default for Filter {
             cwd: None,
             agent_session: None,
             has_active_turn: None,
+            made_by: None,
             limit: Self::DEFAULT_LIMIT,
             before: None,
         }

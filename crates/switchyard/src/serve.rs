@@ -118,6 +118,7 @@ async fn assemble(
     metrics: &Metrics,
 ) -> Result<Arc<Daemon>, Failure> {
     let mut yard = world::open_yard(config).await?;
+    yard.renew_all().await?;
     yard.settings.own_dirs = Some(config.home.state.join("sessions"));
     yard.settings.observers = yard.settings.observers.and(metrics.as_observer());
     yard.settings.questions_wait = true;

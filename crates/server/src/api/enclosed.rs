@@ -11,10 +11,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sessions::host::AgentCapabilities;
 use sessions::session::SessionHandle;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::SemaphorePermit;
 use wire::SessionId;
 
-use crate::attachments::Attachment;
+use crate::attachments::{self, Attachment};
 use crate::daemon::Daemon;
 use crate::problem::Problem;
 
@@ -30,9 +30,6 @@ pub(super) struct Enclosed {
     pub(super) blocks: Vec<Value>,
     pub(super) place: Option<SemaphorePermit<'static>>,
 }
-
-/// Prompts whose attachments are in memory at a time.
-static PLACES: Semaphore = Semaphore::const_new(2);
 
 pub(super) async fn enclosed(
     daemon: &Daemon,
@@ -56,7 +53,7 @@ pub(super) async fn enclosed(
         })?);
     }
     let takes = capabilities(daemon, session).await?;
-    let place = PLACES.acquire().await.ok();
+    let place = attachments::IN_MEMORY.acquire().await.ok();
     let mut n_left = MAX_TOTAL_BYTES;
     for (attachment, file) in opened {
         let path = files.path(session, &attachment);

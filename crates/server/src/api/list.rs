@@ -65,6 +65,7 @@ pub(crate) async fn list(
         let filter = Filter {
             agent: wanted.agent.clone(),
             cwd: wanted.cwd.clone(),
+            made_by: principal.only(),
             limit: PAGE,
             before,
             ..Filter::default()

@@ -84,7 +84,8 @@ impl Lists {
     }
 
     async fn look(&self) -> Result<HashMap<SessionId, Entry>, StoreError> {
-        let filter = Filter { limit: Filter::MAX_LIMIT, ..Filter::default() };
+        let made_by = self.principal.only();
+        let filter = Filter { made_by, limit: Filter::MAX_LIMIT, ..Filter::default() };
         let records = self.daemon.desk.log().sessions(filter).await?;
         let visible = records.into_iter().filter(|record| self.may_see(record));
         let entry = |record: SessionRecord| {

@@ -13,6 +13,7 @@ use sessions::made_of::MadeOf;
 use sessions::session::{Received, SessionHandle};
 use sessions::trouble::Trouble;
 use store::SessionRecord;
+use tokio::sync::SemaphorePermit;
 use wire::{SessionId, TurnId};
 
 use super::Runs;
@@ -24,6 +25,7 @@ use super::project::Project;
 use super::prompt;
 use super::refusal::Refusal;
 use super::wishes::Checked;
+use crate::attachments;
 use crate::principal::{Principal, Role};
 
 /// A run that is in the log.
@@ -46,7 +48,7 @@ impl Runs {
         let digest = new.digest();
         let asking = self.asked.enter(&principal.namespace(), request_id, &digest)?;
         let conversation = self.conversation(new, principal).await?;
-        let _place = self.queues.enter(&conversation.id).await;
+        let _place = self.queues.enter(conversation.main.as_str()).await;
         let (session, record) = self.session_of(&conversation, new.agent_id.as_deref()).await?;
         let run = run_id(session, request_id.map(|id| (principal, id)));
         let begun =
@@ -64,7 +66,8 @@ impl Runs {
             return Err(refusal.details(json!({ "runId": other })));
         }
         let work = self.prepare(principal, new, &conversation, session, record.as_ref()).await?;
-        let blocks = self.open(principal, new, session, record.as_ref(), work).await?;
+        let (blocks, _in_memory) =
+            self.open(principal, new, session, record.as_ref(), work).await?;
         let note =
             RunNote { project_id: project_of(new, record.as_ref()), ..note(new, &conversation) };
         let params = wire::Json::of(&json!({ "prompt": blocks, "_meta": note.to_meta() }));
@@ -115,7 +118,8 @@ impl Runs {
         Ok(Work { project, agent, wishes, enclosed, note })
     }
 
-    /// Makes the session or sets it as wished, and says what its agent is told.
+    /// Makes the session or sets it as wished, and says what its agent is told; with the place
+    /// that this takes until it is in the log.
     async fn open(
         &self,
         principal: &Principal,
@@ -123,7 +127,7 @@ impl Runs {
         session: SessionId,
         record: Option<&SessionRecord>,
         work: Work,
-    ) -> Result<Vec<serde_json::Value>, Refusal> {
+    ) -> Result<(Vec<serde_json::Value>, Option<SemaphorePermit<'static>>), Refusal> {
         let Work { project, agent, wishes, enclosed, note } = work;
         let Checked { wishes, is_unsure } = wishes;
         match record {
@@ -133,7 +137,7 @@ impl Runs {
                     id: Some(session),
                     agent: Some(agent),
                     cwd: project.path,
-                    more_params: Some(note.to_params()),
+                    note: Some(note.to_note()),
                     system_prompt: new.system_prompt.clone(),
                     wishes,
                     permissions: new.permissions,
@@ -142,8 +146,8 @@ impl Runs {
                     starts_later: true,
                     ..Order::default()
                 };
-                let order = order
-                    .placed(&[self.projects.root().to_owned()], &self.daemon.desk.forbidden())?;
+                let roots = [self.projects.root().to_owned()];
+                let order = self.daemon.checked_in(&roots, order, principal)?;
                 self.daemon.desk.create(order).await?;
             }
         }
@@ -168,7 +172,12 @@ impl Runs {
             None => None,
         };
         let earlier = earlier.as_ref().map(|(details, made_of)| (details, made_of));
-        Ok(prompt::blocks(new, earlier, &enclosed, takes_images))
+        let in_memory = match enclosed.has_pictures() && takes_images {
+            true => attachments::IN_MEMORY.acquire().await.ok(),
+            false => None,
+        };
+        let enclosed = enclosed.blocks(takes_images).await?;
+        Ok((prompt::blocks(new, earlier, enclosed), in_memory))
     }
 
     /// Starts the session's agent, and says whether it takes images.

@@ -75,6 +75,7 @@ impl NewRun {
             ("userMessageId", &mut self.user_message_id),
             ("assistantMessageId", &mut self.assistant_message_id),
             ("sessionMode", &mut self.session_mode),
+            ("reasoning", &mut self.reasoning),
         ] {
             check_id(name, value)?;
         }

@@ -3,7 +3,7 @@
 //! In: paths from clients. Out: files that exist, opened through a handle that the kernel
 //! does not let out of the project. All that cannot be used are named at once.
 
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -28,7 +28,7 @@ const MAX_IMAGE_BYTES: u64 = 8 << 20;
 /// All images of a run, as they weigh in its prompt.
 const MAX_IMAGES_BYTES: u64 = 16 << 20;
 /// What tells the type of a file.
-const N_TELLING_BYTES: usize = 512;
+const N_TELLING_BYTES: u64 = 512;
 
 /// A file of the project, to be linked to.
 #[derive(Debug)]
@@ -43,7 +43,8 @@ pub(super) struct Picture {
     name: String,
     path: PathBuf,
     mime_type: &'static str,
-    bytes: Vec<u8>,
+    file: std::fs::File,
+    size: u64,
 }
 
 /// What goes with a run.
@@ -199,24 +200,37 @@ fn attached(places: &[Place], name: &str) -> Result<Attached, FileError> {
 }
 
 fn picture(places: &[Place], name: &str, n_left: &mut u64) -> Result<Picture, FileError> {
-    let (file, path) = find(places, name)?;
+    let (mut file, path) = find(places, name)?;
     let about = file.metadata()?;
     if !about.is_file() {
         return Err(FileError::NoPicture);
     }
-    let max = MAX_IMAGE_BYTES.min(*n_left);
-    let mut bytes = Vec::new();
-    // It may grow while it is read.
-    file.take(max + 1).read_to_end(&mut bytes)?;
-    let size = bytes.len() as u64;
-    if size > max {
+    let size = about.len();
+    if size > MAX_IMAGE_BYTES.min(*n_left) {
         return Err(FileError::TooLarge);
     }
     *n_left -= size;
-    let mime_type = mime_type(bytes.get(..N_TELLING_BYTES).unwrap_or(&bytes), name);
+    let mut telling = Vec::new();
+    file.by_ref().take(N_TELLING_BYTES).read_to_end(&mut telling)?;
+    file.rewind()?;
+    let mime_type = mime_type(&telling, name);
     match mime_type.starts_with("image/") {
-        true => Ok(Picture { name: name.to_owned(), path, mime_type, bytes }),
+        true => Ok(Picture { name: name.to_owned(), path, mime_type, file, size }),
         false => Err(FileError::NoPicture),
+    }
+}
+
+impl Picture {
+    fn block(&self) -> io::Result<Value> {
+        let mut bytes = Vec::new();
+        // It may grow while it is read.
+        (&self.file).take(self.size).read_to_end(&mut bytes)?;
+        Ok(json!({
+            "type": "image",
+            "data": STANDARD.encode(&bytes),
+            "mimeType": self.mime_type,
+            "uri": crate::api::uri(&self.path),
+        }))
     }
 }
 
@@ -226,8 +240,14 @@ impl Enclosed {
     }
 
     /// As content blocks: links, which every agent takes, and images for those that take
-    /// them.
-    pub(super) fn blocks(&self, takes_images: bool) -> Vec<Value> {
+    /// them. Images are in memory from here on, so there is a place to be had for them first.
+    pub(super) async fn blocks(self, takes_images: bool) -> Result<Vec<Value>, Refusal> {
+        let reading = tokio::task::spawn_blocking(move || self.read(takes_images));
+        let read = reading.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        read.map_err(|error| Refusal::internal(format!("an image cannot be read: {error}")))
+    }
+
+    fn read(&self, takes_images: bool) -> io::Result<Vec<Value>> {
         let link = |name: &str, path: &Path, size: u64| {
             let name =
                 Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy());
@@ -236,15 +256,10 @@ impl Enclosed {
         };
         let files = self.attached.iter().map(|file| link(&file.name, &file.path, file.size));
         let pictures = self.pictures.iter().map(|picture| match takes_images {
-            true => json!({
-                "type": "image",
-                "data": STANDARD.encode(&picture.bytes),
-                "mimeType": picture.mime_type,
-                "uri": crate::api::uri(&picture.path),
-            }),
-            false => link(&picture.name, &picture.path, picture.bytes.len() as u64),
+            true => picture.block(),
+            false => Ok(link(&picture.name, &picture.path, picture.size)),
         });
-        files.chain(pictures).collect()
+        files.map(Ok).chain(pictures).collect()
     }
 }
 

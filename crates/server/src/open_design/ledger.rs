@@ -19,6 +19,8 @@ use super::note::RunNote;
 const MAX_LEDGERS: usize = 256;
 /// Runs of a session that are listed; older ones are found by their id.
 pub(super) const MAX_RUNS: usize = 200;
+/// A ledger is kept in memory; the log has all of it.
+const MAX_ERROR_CHARS: usize = 2000;
 /// Events read at once.
 const PAGE: usize = 512;
 
@@ -203,9 +205,10 @@ impl Run {
 
     fn fail(&mut self, fault: &Fault) {
         self.exit_code = Some(1);
-        self.error = Some(fault.message.clone());
+        let short = |text: &str| Some(text.chars().take(MAX_ERROR_CHARS).collect());
+        self.error = short(&fault.message);
         self.error_code = Some(codes::of_category(&fault.category, self.had_worker));
-        self.failure_category = Some(fault.category.clone());
+        self.failure_category = short(&fault.category);
     }
 }
 

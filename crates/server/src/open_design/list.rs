@@ -89,6 +89,7 @@ pub(super) async fn list(
     let (project, conversation) = (given(&wanted.project_id), given(&wanted.conversation_id));
     let mut filter = Filter {
         has_active_turn: which.is_active().then_some(true),
+        made_by: principal.only(),
         before: wanted.before.as_deref().map(read_place).transpose()?,
         ..Filter::default()
     };

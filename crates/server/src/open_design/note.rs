@@ -67,9 +67,8 @@ impl ConversationNote {
         Some(Details::read(record).note()?.read::<OfSession>().ok()?.open_design)
     }
 
-    /// Params of a `session/new` that say it.
-    pub(super) fn to_params(&self) -> Json {
-        Json::of(&json!({ "_meta": { "switchyard": { "openDesign": self } } }))
+    pub(super) fn to_note(&self) -> Json {
+        Json::of(&json!({ "openDesign": self }))
     }
 }
 

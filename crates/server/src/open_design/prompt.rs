@@ -5,14 +5,12 @@ use sessions::details::Details;
 use sessions::made_of::MadeOf;
 
 use super::body::NewRun;
-use super::files::Enclosed;
 
 /// The blocks of the prompt. `earlier` is of a session which exists already.
 pub(super) fn blocks(
     new: &NewRun,
     earlier: Option<(&Details, &MadeOf)>,
-    enclosed: &Enclosed,
-    takes_images: bool,
+    enclosed: Vec<Value>,
 ) -> Vec<Value> {
     let remembers = earlier.is_some_and(|(details, _)| details.last_prompt.is_some());
     // An agent that remembers need not be told again what was said.
@@ -31,7 +29,7 @@ pub(super) fn blocks(
     if !text.is_empty() {
         blocks.push(json!({ "type": "text", "text": text }));
     }
-    blocks.extend(enclosed.blocks(takes_images));
+    blocks.extend(enclosed);
     blocks
 }
 

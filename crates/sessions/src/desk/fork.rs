@@ -13,6 +13,8 @@ use crate::details::{Details, prompt_text};
 use crate::made_of::MadeOf;
 use crate::{mint, yard};
 
+/// What the title of a fork ends with, also that of a fork of a fork.
+const FORK: &str = " (fork)";
 /// Events copied at once.
 const PAGE: usize = 256;
 
@@ -43,13 +45,12 @@ impl Desk {
         maker: Option<Maker>,
     ) -> Result<SessionId, DeskError> {
         self.check_open()?;
-        let _place = self.forks.acquire().await;
-        self.check_room(maker.as_ref()).await?;
-        let made_by = maker.map(|maker| maker.name);
+        let _place = self.fork_place(maker.as_ref()).await;
+        let _making = self.room_for(maker.as_ref()).await?;
         let parent = self.record(id).await?;
         let cut = self.whole_turns(id, up_to.unwrap_or(parent.head)).await?;
         let fork = mint::session_id();
-        let made = self.copy(&parent, fork, &cut, made_by).await;
+        let made = self.copy(&parent, fork, &cut, maker.as_ref()).await;
         if made.is_err()
             && let Err(error) = self.yard.log.delete(fork).await
         {
@@ -65,9 +66,10 @@ impl Desk {
         parent: &SessionRecord,
         fork: SessionId,
         cut: &Cut,
-        made_by: Option<String>,
+        maker: Option<&Maker>,
     ) -> Result<(), DeskError> {
         let log = &self.yard.log;
+        let made_by = maker.map(|maker| maker.name.clone());
         let made_of = MadeOf::read(&**log, parent).await?;
         let mut details = Details::read(parent);
         let _ = details.take_made_of();
@@ -92,7 +94,10 @@ impl Desk {
             "forkedFrom": parent.id, "at": cut.end.0, "by": details.made_by,
         });
         let created = vec![yard::draft(Kind::SessionCreated, None, &payload)];
-        let title = parent.title.as_ref().map(|title| format!("{title} (fork)"));
+        let title = parent.title.as_ref().map(|title| match title.ends_with(FORK) {
+            true => title.clone(),
+            false => format!("{title}{FORK}"),
+        });
         let active_turn = Some(Some(mint::turn_id()));
         let changes = Changes { title: Some(title), active_turn, ..Changes::default() };
         log.append(Batch::new(fork, created).with(changes)).await?;
@@ -103,6 +108,7 @@ impl Desk {
                 return Err(DeskError::NoSuchSession(parent.id.to_string()));
             };
             after = last.seq;
+            maker.map_or(Ok(()), Maker::check)?;
             let kept = events.iter().filter(|event| cut.takes(event));
             let drafts: Vec<Draft> = kept.map(|event| copied(event, fork)).collect();
             if !drafts.is_empty() {

@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::SessionRecord;
+use tokio_util::sync::CancellationToken;
 use wire::{Json, Millis, SessionId};
 
 use super::DeskError;
@@ -37,6 +38,8 @@ pub struct Order {
     pub mcp_servers: Vec<Value>,
     /// `_meta` and whatever else a client put into `session/new`.
     pub more_params: Option<Json>,
+    /// What whoever makes it wants to know of it later, in `_meta.switchyard`.
+    pub note: Option<Json>,
     pub system_prompt: Option<String>,
     pub wishes: Wishes,
     pub permissions: Option<Mode>,
@@ -60,6 +63,8 @@ pub struct Maker {
     pub since: Millis,
     /// It may have so many sessions, and no more.
     pub is_limited: bool,
+    /// Cancelled when it may do nothing any more.
+    pub revoked: CancellationToken,
 }
 
 /// Which agent is wanted, and what for.
@@ -78,6 +83,11 @@ impl Order {
     /// The order in an existing directory, below one of `roots` if there are any, and never in
     /// what is `forbidden`.
     pub fn placed(mut self, roots: &[PathBuf], forbidden: &Forbidden) -> Result<Self, DeskError> {
+        if self.additional_directories.len() > MAX_DIRECTORIES {
+            return Err(DeskError::BadOrder(format!(
+                "a session works in {MAX_DIRECTORIES} directories beside its own, and no more"
+            )));
+        }
         let real = |dir: &PathBuf| match real_dir(dir, roots)? {
             real if forbidden.covers(&real) => Err(DeskError::Refused(
                 roots::Error::Forbidden(dir.display().to_string()).to_string(),
@@ -86,7 +96,12 @@ impl Order {
         };
         self.cwd = real(&self.cwd)?;
         let dirs = std::mem::take(&mut self.additional_directories);
-        self.additional_directories = dirs.iter().map(real).collect::<Result<_, _>>()?;
+        for dir in dirs {
+            let dir = real(&dir)?;
+            if !self.additional_directories.contains(&dir) {
+                self.additional_directories.push(dir);
+            }
+        }
         Ok(self)
     }
 
@@ -173,6 +188,9 @@ impl Order {
         if let Some(text) = &self.system_prompt {
             params["_meta"]["systemPrompt"] = json!({ "append": text });
         }
+        if let Some(note) = &self.note {
+            params["_meta"]["switchyard"] = json!(note);
+        }
         Json::of(&params)
     }
 
@@ -196,6 +214,8 @@ impl Order {
 
 /// Instructions, servers and directories of a session that a network client makes.
 const MAX_ORDER_BYTES: usize = 512 << 10;
+/// Each is held open while the session is awake.
+const MAX_DIRECTORIES: usize = 64;
 /// What lists read of every session.
 const MAX_TITLE_BYTES: usize = 2 << 10;
 const MAX_WISH_BYTES: usize = 256;

@@ -8,6 +8,7 @@ use store::{Filter, PageStart, SessionRecord};
 use wire::{Json, Message, RpcError};
 
 use super::Front;
+use super::visit::Visit;
 use bus::connection::Outcome;
 
 const PAGE: usize = 50;
@@ -28,6 +29,7 @@ impl Front {
         let filter = Filter {
             agent: self.agent_name(),
             cwd: params.cwd,
+            made_by: self.visit.as_ref().and_then(Visit::only),
             limit: PAGE,
             before,
             ..Filter::default()

@@ -127,8 +127,15 @@ impl Visit {
     }
 
     fn maker(&self) -> Maker {
-        let Visitor { by, since, may_run_commands, .. } = &self.visitor;
-        Maker { name: by.clone(), since: *since, is_limited: !may_run_commands }
+        let Visitor { by, since, may_run_commands, revoked, .. } = &self.visitor;
+        let (name, revoked) = (by.clone(), revoked.clone());
+        Maker { name, since: *since, is_limited: !may_run_commands, revoked }
+    }
+
+    /// Whose sessions it sees, if not everybody's.
+    pub(super) fn only(&self) -> Option<(String, Millis)> {
+        let Visitor { own_sessions, by, since, .. } = &self.visitor;
+        own_sessions.then(|| (by.clone(), *since))
     }
 
     /// Refuses observers.
@@ -162,11 +169,12 @@ impl Visit {
 
     async fn new_session(&self, params: &Json) -> Result<Opened, RpcError> {
         self.may_act()?;
-        let order = self.ordered(params)?.placed(&self.visitor.roots, &self.desk.forbidden())?;
+        let order = self.ordered(params)?;
         let order = match self.visitor.may_run_commands {
             true => order,
             false => order.without_commands()?,
         };
+        let order = order.placed(&self.visitor.roots, &self.desk.forbidden())?;
         let is_plain = order.agent == self.order().agent && order.wishes.is_empty();
         let spare = match is_plain && order.additional_directories.is_empty() {
             true => self.spare.lock().await.take(),

@@ -265,7 +265,7 @@ impl Actor {
                     Some(command) => {
                         // Looking is not using: a list that is drawn again and again must
                         // not keep a worker.
-                        if !matches!(command, Command::Peek { .. } | Command::Waiting { .. }) {
+                        if !command.is_look() {
                             self.used_at = Instant::now();
                         }
                         self.obey(command).await?;
@@ -354,6 +354,7 @@ impl Actor {
                 let _ = done.send(());
             }
             Command::Finish { done } => self.finishing = Some(done),
+            Command::Rest => self.rest_soon(),
         }
         Ok(())
     }

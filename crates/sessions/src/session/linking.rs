@@ -158,6 +158,16 @@ impl Actor {
         Some(self.used_at + self.yard.settings.put_aside_after.filter(|_| is_unused)?)
     }
 
+    /// As if it had not been used for long.
+    pub(super) fn rest_soon(&mut self) {
+        if !matches!(self.link, LinkState::Unlinked) {
+            return;
+        }
+        let long_ago = |after| self.used_at.checked_sub(after);
+        self.used_at =
+            self.yard.settings.put_aside_after.and_then(long_ago).unwrap_or(self.used_at);
+    }
+
     fn is_idle(&self) -> bool {
         self.turns.running().is_none()
             && self.turns.queued().next().is_none()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use sessions::desk::{Agents, Desk, DeskError, WantedAgent};
+use sessions::desk::{Agents, Desk, DeskError, Maker, WantedAgent};
 use sessions::host::AgentCommand;
 use sessions::mint;
 use sessions::permission::Policy;
@@ -17,6 +17,7 @@ use store::{
     NewSession, Origin, SessionRecord, StoreError, Usage,
 };
 use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
 use wire::{Draft, Event, Json, Kind, Millis, Seq, SessionId, TurnId};
 
 /// Longer than what is read at once.
@@ -28,6 +29,7 @@ enum Then {
     Nothing,
     IsGone,
     Hangs,
+    IsRevoked,
 }
 
 /// A log in which something happens while it is read.
@@ -37,6 +39,7 @@ struct Eventful {
     at: usize,
     then: Then,
     has_come: Notify,
+    revoked: CancellationToken,
 }
 
 #[async_trait]
@@ -46,6 +49,7 @@ impl EventLog for Eventful {
             match self.then {
                 Then::Nothing => {}
                 Then::IsGone => drop(self.inner.delete(id).await?),
+                Then::IsRevoked => self.revoked.cancel(),
                 Then::Hangs => {
                     self.has_come.notify_one();
                     std::future::pending::<()>().await;
@@ -138,6 +142,7 @@ impl Scene {
             at: n_pages + 1,
             then,
             has_come: Notify::new(),
+            revoked: CancellationToken::new(),
         });
         let parent = mint::session_id();
         let new = NewSession {
@@ -190,6 +195,30 @@ async fn a_fork_of_a_session_that_is_deleted_meanwhile_is_not_there() {
     let forked = scene.desk.fork(scene.parent, None, None).await;
     assert!(matches!(forked, Err(DeskError::NoSuchSession(_))), "{forked:?}");
     assert_eq!(scene.ids().await, []);
+}
+
+#[tokio::test]
+async fn a_fork_of_somebody_who_may_do_nothing_any_more_is_not_made() {
+    let scene = Scene::with(Then::IsRevoked, a_long_turn()).await;
+    let revoked = scene.log.revoked.clone();
+    let maker = Maker { name: "x".into(), since: Millis(0), is_limited: true, revoked };
+    for _ in 0..2 {
+        let forked = scene.desk.fork(scene.parent, None, Some(maker.clone())).await;
+        assert!(matches!(forked, Err(DeskError::Refused(_))), "{forked:?}");
+        assert_eq!(scene.ids().await, [scene.parent]);
+    }
+}
+
+#[tokio::test]
+async fn forks_of_forks_are_not_called_so_again_and_again() {
+    let scene = Scene::with(Then::Nothing, a_long_turn()).await;
+    let named = Changes { title: Some(Some("a".into())), ..Changes::default() };
+    scene.log.update(scene.parent, named).await.unwrap();
+    let mut last = scene.parent;
+    for _ in 0..3 {
+        last = scene.desk.fork(last, None, None).await.unwrap();
+        assert_eq!(scene.desk.record(last).await.unwrap().title.as_deref(), Some("a (fork)"));
+    }
 }
 
 #[tokio::test]

@@ -42,7 +42,7 @@ fn a_page_starts_after_the_last_record_of_the_one_before() {
     let record = record();
     let at = |updated| PageStart { updated: Millis(updated), id: record.id };
 
-    let admits = |before| Filter { before, ..Filter::default() }.admits(&record);
+    let admits = |before| Filter { before, ..Filter::default() }.admits(&record, None);
 
     assert!(admits(None));
     assert!(admits(Some(at(6))));

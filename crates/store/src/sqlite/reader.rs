@@ -86,6 +86,12 @@ pub(super) fn listing(filter: &Filter) -> (String, Vec<Box<dyn ToSql + '_>>) {
         Some(false) => sql += " AND active_turn IS NULL",
         None => {}
     }
+    if let Some((name, since)) = &filter.made_by {
+        // The plus keeps to the index that has the order.
+        sql += " AND +key IN (SELECT key FROM origins WHERE made_by = ? AND created >= ?)";
+        values.push(Box::new(name.as_str()));
+        values.push(Box::new(since.0));
+    }
     if let Some(before) = filter.before {
         sql += " AND (updated, id) < (?, ?)";
         values.push(Box::new(before.updated.0));

@@ -67,6 +67,7 @@ async fn listings_follow_an_index_and_never_sort() {
     let filters = [
         Filter::default(),
         Filter { agent: Some("claude".into()), ..Filter::default() },
+        Filter { made_by: Some(("me".into(), Millis(1))), before: page, ..Filter::default() },
         Filter { agent_session: Some("s".into()), before: page, ..Filter::default() },
         Filter { has_active_turn: Some(true), ..Filter::default() },
         Filter { cwd: Some("/".into()), before: page, ..Filter::default() },

@@ -54,7 +54,7 @@ fn changes() -> impl Strategy<Value = Changes> {
 }
 
 fn filter() -> impl Strategy<Value = Filter> {
-    (0..6_u8, 0..5_usize, 0..6_i64).prop_map(|(choice, limit, updated)| {
+    (0..7_u8, 0..5_usize, 0..6_i64).prop_map(|(choice, limit, updated)| {
         let mut filter = Filter { limit, ..Filter::default() };
         match choice {
             0 => filter.agent = Some("agent 1".into()),
@@ -62,6 +62,7 @@ fn filter() -> impl Strategy<Value = Filter> {
             2 => filter.agent_session = Some("native".into()),
             3 => filter.has_active_turn = Some(true),
             4 => filter.has_active_turn = Some(false),
+            5 => filter.made_by = Some(("a".into(), Millis(updated))),
             _ => filter.before = Some(PageStart { updated: Millis(updated), id: id("b") }),
         }
         filter

@@ -98,11 +98,11 @@ fn links_are_for_every_agent_and_images_for_those_that_take_them() {
     let enclosed = open_all(&[place], &names(&["a.txt"]), &names(&["sub/p.png"])).unwrap();
 
     let kinds = |takes| {
-        let blocks = enclosed.blocks(takes);
+        let blocks = enclosed.read(takes).unwrap();
         blocks.iter().map(|block| block["type"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
 
     assert_eq!(kinds(true), ["resource_link", "image"]);
     assert_eq!(kinds(false), ["resource_link", "resource_link"]);
-    assert_eq!(enclosed.blocks(false)[1]["name"], "p.png");
+    assert_eq!(enclosed.read(false).unwrap()[1]["name"], "p.png");
 }

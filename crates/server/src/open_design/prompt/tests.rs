@@ -7,7 +7,6 @@ use wire::Json;
 
 use super::blocks;
 use crate::open_design::body::NewRun;
-use crate::open_design::files::Enclosed;
 
 fn earlier(last_prompt: Option<&str>) -> (Details, MadeOf) {
     let params = json!({ "cwd": "/", "_meta": { "systemPrompt": { "append": "be kind" } } });
@@ -19,7 +18,7 @@ fn earlier(last_prompt: Option<&str>) -> (Details, MadeOf) {
 
 fn said(new: &NewRun, earlier: Option<&(Details, MadeOf)>) -> String {
     let earlier = earlier.map(|(details, made_of)| (details, made_of));
-    let blocks = blocks(new, earlier, &Enclosed::default(), false);
+    let blocks = blocks(new, earlier, Vec::new());
     blocks.iter().filter_map(|block| block["text"].as_str()).collect()
 }
 

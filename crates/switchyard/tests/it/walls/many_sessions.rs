@@ -4,7 +4,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use store::{Changes, EventLog, Filter, Options, SqliteLog};
 use testkit::line_client::LineClient;
-use testkit::process::switchyard;
+use testkit::proc;
+use testkit::process::{PATIENCE, switchyard, wait_until};
 use wire::Json;
 
 use super::network::token;
@@ -94,8 +95,7 @@ async fn a_session_of_an_earlier_version_goes_on() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_has_so_many_sessions_and_no_more() {
     let yard = switchyard(EXE);
-    let config = "[serve]\ntcp = [\"127.0.0.1:0\"]\nagent = \"demo\"\n\
-                  [limits]\nsessions_per_token = 3\n";
+    let config = format!("{SERVED}[limits]\nsessions_per_token = 3\n");
     std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
     let api = Api::start_in(yard).await;
     let role = |name: &str| json!({ "name": name, "role": "operator", "ownSessions": true });
@@ -121,9 +121,7 @@ async fn a_token_has_so_many_sessions_and_no_more() {
         let is_of_v1 = path.starts_with("/v1");
         assert!(!is_of_v1 || refused["remedy"].is_string(), "{path}: {refused}");
     }
-    let mut client = LineClient::tcp(crate::serve_acp::tcp(&api.yard));
-    client.result("switchyard/hello", &json!({ "token": guest }));
-    client.result("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+    let mut client = acp(&api, &guest);
     let asked = json!({ "cwd": api.yard.work(), "mcpServers": [] });
     let refused = client.ask("session/new", &asked)["error"].to_string();
     assert!(refused.contains("sessions_per_token"), "{refused}");
@@ -132,6 +130,130 @@ async fn a_token_has_so_many_sessions_and_no_more() {
     api.delete(&format!("/v1/sessions/{}", ids[1])).await.is(204);
     assert_eq!(ask(&guest, "/v1/sessions", &new).await.0, 201, "there is room again");
     assert_eq!(ask(&guest, "/v1/sessions", &new).await.0, 403);
+    api.delete(&format!("/v1/sessions/{}", ids[0])).await.is(204);
+    let at_once = (0..10).map(|_| ask(&guest, "/v1/sessions", &new));
+    let made = futures_util::future::join_all(at_once).await;
+    let n_made = made.iter().filter(|(status, _)| *status == 201).count();
+    assert!(n_made <= 1, "{made:?}");
+}
+
+/// By way of Open Design the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_run_is_made_of_has_an_end_too() {
+    let api = Api::start().await;
+    for (member, n_bytes) in [("reasoning", 201), ("systemPrompt", 600 << 10), ("model", 201)] {
+        let run = json!({ "agentId": "demo", "message": "hello", member: "x".repeat(n_bytes) });
+        let refused = api.request(Method::POST, "/api/runs").json(&run).send().await.unwrap();
+        assert_eq!(refused.status(), 400, "{member}");
+    }
+    assert_eq!(records(&api).await.len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_that_nobody_uses_hold_few_files_open() {
+    let api = Api::start().await;
+    let work = api.yard.work();
+    let new = |dirs: usize| {
+        let dirs = vec![work.clone(); dirs];
+        json!({ "agent": "demo", "cwd": work, "startsLater": true, "additionalDirectories": dirs })
+    };
+    assert_eq!(api.post("/v1/sessions", &new(65)).await.status, 400);
+    let n_open = || {
+        let open = format!("/proc/{}/fd", api.daemon.pid());
+        std::fs::read_dir(open).unwrap().count()
+    };
+    let before = n_open();
+    for _ in 0..soak::size(300, 2000) {
+        api.post("/v1/sessions", &new(64)).await.is(201);
+    }
+    let is_so = || n_open() < before + 900;
+    assert!(wait_until(PATIENCE, is_so), "{} are open", n_open());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_sessions_of_others_are_not_counted_by_a_list() {
+    let yard = switchyard(EXE);
+    std::fs::write(yard.home().join("switchyard.toml"), SERVED).unwrap();
+    let api = Api::start_in(yard).await;
+    let role = json!({ "name": "guest", "role": "operator", "ownSessions": true });
+    let guest = token(&api, role).await;
+    let new = json!({ "agent": "demo", "cwd": api.yard.work(), "startsLater": true });
+    let order = api.request(Method::POST, "/v1/sessions").json(&new).bearer_auth(&guest);
+    let own = api.send(order).await.is(201).body["id"].clone();
+    for _ in 0..51 {
+        api.post("/v1/sessions", &new).await.is(201);
+    }
+    let mut client = acp(&api, &guest);
+    let listed = client.result("session/list", &json!({}));
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!((&listed["sessions"][0]["sessionId"], listed.get("nextCursor")), (&own, None));
+    let listed = api.request(Method::GET, "/v1/sessions?limit=1").bearer_auth(&guest);
+    let listed = api.send(listed).await.is(200).body;
+    assert_eq!((&listed["sessions"][0]["id"], listed.get("nextCursor")), (&own, None));
+}
+
+/// A conversation's name is its owner's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_conversation_does_not_wait_for_one_of_the_same_name() {
+    let yard = switchyard(EXE);
+    let agent = "[agents.hangs]\ncommand = \"sleep\"\nargs = [\"1000\"]\n";
+    std::fs::write(yard.home().join("switchyard.toml"), agent).unwrap();
+    let api = Api::start_in(yard).await;
+    let role = json!({ "name": "guest", "role": "operator", "ownSessions": true });
+    let guest = token(&api, role).await;
+    let run = |agent: &str, more: Value| {
+        let mut run = json!({ "agentId": agent, "message": "hello", "conversationId": "talk" });
+        run.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        api.request(Method::POST, "/api/runs").json(&run)
+    };
+    let hangs = run("hangs", json!({ "reasoning": "high" })).bearer_auth(&guest);
+    let hangs = tokio::spawn(hangs.send());
+    while api.get("/v1/sessions").await.body["sessions"] == json!([]) {
+        testkit::process::pause_between_polls().await;
+    }
+
+    let answer = run("demo", json!({})).send().await.unwrap();
+
+    assert_eq!(answer.status(), 202);
+    assert!(!hangs.is_finished());
+    hangs.abort();
+}
+
+/// Images that go with runs are in memory two at a time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_runs_with_images_do_not_fill_the_memory() {
+    const MAX_PEAK_KIB: u64 = 288 << 10;
+    let api = Api::start().await;
+    let mut picture = b"\x89PNG\r\n\x1a\n".to_vec();
+    picture.resize(4 << 20, 7);
+    let project = api.yard.home().join("projects/site");
+    std::fs::create_dir_all(&project).unwrap();
+    for name in ["a.png", "b.png"] {
+        std::fs::write(project.join(name), &picture).unwrap();
+    }
+    let run = |n: usize| {
+        let run = json!({
+            "agentId": "demo", "message": "hello", "projectId": "site",
+            "conversationId": format!("talk-{n}"), "images": ["a.png", "b.png"],
+        });
+        api.request(Method::POST, "/api/runs").json(&run).send()
+    };
+    let answers = futures_util::future::join_all((0..soak::size(24, 80)).map(run)).await;
+    for answer in answers {
+        assert_eq!(answer.unwrap().status(), 202);
+    }
+    let peak = proc::memory(api.daemon.pid()).unwrap().peak_kib;
+    assert!(peak < MAX_PEAK_KIB, "{peak} KiB at the most");
+}
+
+/// A daemon that speaks ACP by TCP.
+const SERVED: &str = "[serve]\ntcp = [\"127.0.0.1:0\"]\nagent = \"demo\"\n";
+
+fn acp(api: &Api, token: &str) -> LineClient {
+    let mut client = LineClient::tcp(crate::serve_acp::tcp(&api.yard));
+    client.result("switchyard/hello", &json!({ "token": token }));
+    client.result("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+    client
 }
 
 async fn records(api: &Api) -> Vec<store::SessionRecord> {

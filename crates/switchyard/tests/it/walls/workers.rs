@@ -76,6 +76,8 @@ async fn an_agent_lets_nobody_in_and_names_no_command() {
     // Nor by a mode of the other agent's own.
     let order = json!({ "cwd": work, "agent": "demo", "mode": "auto" });
     assert!(scene.asks("POST", "/v1/sessions", &order).await.starts_with("403"));
+    let run = json!({ "agentId": "demo", "message": "hello", "permissions": "auto" });
+    assert!(scene.asks("POST", "/api/runs", &run).await.starts_with("403"));
     // What agents that use agents do is theirs to do, under their own name.
     let order = json!({ "cwd": work, "agent": "demo" });
     let made = scene.asks("POST", "/v1/sessions", &order).await;

@@ -1,0 +1,145 @@
+//! What there is room for: sessions of one maker, sessions that are awake, forks.
+//!
+//! Whoever makes many of them makes itself wait, or is refused; nobody else is.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
+
+use super::{Desk, DeskError, Maker};
+
+/// Forks that are made at a time: each has a part of a log in memory.
+const MAX_FORKS: usize = 2;
+/// Sessions that are awake. Beyond, those that nobody uses are put aside at once: each holds its
+/// directories open.
+const MAX_AWAKE: usize = 256;
+/// Those that are in use have to be asked, too.
+const PRESS_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct Room {
+    /// Sessions that are being made, by the names of their makers.
+    making: Arc<Mutex<HashMap<String, usize>>>,
+    forks: Semaphore,
+    /// Where each maker's forks wait for each other.
+    forking: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    pressed: Mutex<Option<Instant>>,
+}
+
+impl Room {
+    pub(super) fn new() -> Self {
+        Self {
+            making: Arc::default(),
+            forks: Semaphore::new(MAX_FORKS),
+            forking: Mutex::default(),
+            pressed: Mutex::default(),
+        }
+    }
+}
+
+/// A session that is being made, until dropped.
+#[derive(Debug)]
+pub(super) struct Making {
+    name: String,
+    making: Arc<Mutex<HashMap<String, usize>>>,
+}
+
+impl Making {
+    /// With how many there are of the same maker now, this one included.
+    fn begin(making: &Arc<Mutex<HashMap<String, usize>>>, name: &str) -> (Self, usize) {
+        let mut all = making.lock().unwrap_or_else(PoisonError::into_inner);
+        let n = all.entry(name.to_owned()).or_default();
+        *n += 1;
+        (Self { name: name.to_owned(), making: making.clone() }, *n)
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        let mut all = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(n) = all.get_mut(&self.name) {
+            *n -= 1;
+            if *n == 0 {
+                all.remove(&self.name);
+            }
+        }
+    }
+}
+
+/// A fork's place, until dropped.
+pub(super) struct ForkPlace<'a> {
+    _own: OwnedMutexGuard<()>,
+    _all: Option<SemaphorePermit<'a>>,
+}
+
+impl Desk {
+    /// Refuses one more session of somebody who has as many as one may have, or who may do
+    /// nothing any more.
+    pub(super) async fn room_for(
+        &self,
+        maker: Option<&Maker>,
+    ) -> Result<Option<Making>, DeskError> {
+        let Some(maker) = maker else { return Ok(None) };
+        maker.check()?;
+        if !maker.is_limited {
+            return Ok(None);
+        }
+        let max = self.yard.settings.max_sessions_per_token;
+        let (making, n_making) = Making::begin(&self.room.making, &maker.name);
+        let n_made = self.yard.log.n_made_by(&maker.name, maker.since, max).await?;
+        match n_made + n_making <= max {
+            true => Ok(Some(making)),
+            false => Err(DeskError::TooMany { name: maker.name.clone(), max }),
+        }
+    }
+
+    /// A place for a fork: one of a maker, and few of all.
+    pub(super) async fn fork_place(&self, maker: Option<&Maker>) -> ForkPlace<'_> {
+        let name = maker.map(|maker| maker.name.clone()).unwrap_or_default();
+        let queue = {
+            let mut forking = self.room.forking.lock().unwrap_or_else(PoisonError::into_inner);
+            forking.retain(|_, queue| Arc::strong_count(queue) > 1);
+            forking.entry(name).or_default().clone()
+        };
+        let own = queue.lock_owned().await;
+        ForkPlace { _own: own, _all: self.room.forks.acquire().await.ok() }
+    }
+
+    /// Puts sessions aside that nobody uses, if there are many awake.
+    pub(super) fn make_room(&self) {
+        let seats = {
+            let mut seats = self.seats();
+            seats.retain(|_, seat| !seat.is_gone());
+            if seats.len() <= MAX_AWAKE || !self.room.is_time_to_press() {
+                return;
+            }
+            seats.values().cloned().collect::<Vec<_>>()
+        };
+        for seated in seats.iter().filter_map(|seat| seat.0.get()) {
+            seated.handle.rest();
+        }
+    }
+}
+
+impl Room {
+    fn is_time_to_press(&self) -> bool {
+        let mut pressed = self.pressed.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_time = pressed.is_none_or(|at| at.elapsed() >= PRESS_EVERY);
+        if is_time {
+            *pressed = Some(Instant::now());
+        }
+        is_time
+    }
+}
+
+impl Maker {
+    /// Refuses whoever may do nothing any more.
+    pub(super) fn check(&self) -> Result<(), DeskError> {
+        match self.revoked.is_cancelled() {
+            true => Err(DeskError::Refused("the token was revoked".to_owned())),
+            false => Ok(()),
+        }
+    }
+}
