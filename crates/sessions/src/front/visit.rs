@@ -14,7 +14,7 @@ use serde_json::Value;
 use store::{ReadBudget, SessionRecord};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
-use wire::{Json, Message, Millis, RpcError, Seq, codes};
+use wire::{Json, Message, Millis, RpcError, Seq, SessionId, codes};
 
 use super::{Front, Open, RequestPlaces, no_such_session, session_of};
 use crate::desk::{Desk, DeskError, Maker, Order};
@@ -23,6 +23,7 @@ use crate::host::Host;
 use crate::open::{Opened, Terms};
 use crate::options::Wishes;
 use crate::permission::Mode;
+use crate::session::SessionHandle;
 use crate::trouble::Trouble;
 use bus::connection::Outcome;
 use bus::quota::Reserved;
@@ -136,6 +137,13 @@ impl Visit {
     pub(super) fn only(&self) -> Option<(String, Millis)> {
         let Visitor { own_sessions, by, since, .. } = &self.visitor;
         own_sessions.then(|| (by.clone(), *since))
+    }
+
+    /// The answer of a session's agent, which is started if need be.
+    async fn linked(&self, id: SessionId) -> Result<Json, RpcError> {
+        let linked = self.desk.with(id, async |session: SessionHandle| session.link().await);
+        let failed = |trouble: Trouble| RpcError::internal(&trouble.message).with_data(&trouble);
+        linked.await?.map_err(failed)
     }
 
     /// Refuses observers.
@@ -268,7 +276,7 @@ impl Front {
         let Some(record) = self.find(&named).await? else {
             return Err(RpcError::not_found(format_args!("session `{named}`")));
         };
-        let handle = visit.desk.session(record.id).await?;
+        visit.desk.session(record.id).await?;
         let alias = (named != record.id.as_str()).then_some(named);
         // What is logged from here on is the feed's.
         let record = visit.desk.record(record.id).await?;
@@ -279,12 +287,9 @@ impl Front {
         let answer = match visit.visitor.is_observer {
             // Watching is no reason to start an agent.
             true => Json::trusted("{}"),
-            false => handle
-                .link()
-                .await
-                .map_err(RpcError::internal)?
-                .map_err(|trouble| RpcError::internal(&trouble.message).with_data(&trouble))?,
+            false => visit.linked(record.id).await?,
         };
+        let handle = visit.desk.session(record.id).await?;
         let said = wire::remove_member(&answer, "sessionId").map_err(RpcError::internal)?;
         let opened = Opened { handle, answer, cursor: record.head, resumed: None };
         self.show(opened, alias, super::feed::Prompts::default(), replayed).await?;
@@ -295,10 +300,8 @@ impl Front {
         visit.may_act()?;
         let Some(open) = self.scoped(message) else { return Err(no_such_session(message)) };
         let fork = visit.desk.fork(open.handle.id(), None, Some(visit.maker())).await?;
+        let answer = visit.linked(fork).await?;
         let handle = visit.desk.session(fork).await?;
-        let answer = handle.link().await.map_err(RpcError::internal)?;
-        let answer =
-            answer.map_err(|trouble| RpcError::internal(&trouble.message).with_data(&trouble))?;
         let cursor = visit.desk.record(fork).await.map_or(Seq(0), |record| record.head);
         self.show_new(Opened { handle, answer, cursor, resumed: None }).await
     }
