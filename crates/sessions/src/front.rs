@@ -44,10 +44,7 @@ pub use visit::Visitor;
 
 /// Refuses what others could read in another way than we do.
 fn check(message: &Message) -> Result<(), RpcError> {
-    match wire::has_twins(&message.body_json()) {
-        true => Err(RpcError::invalid_params("a member occurs twice")),
-        false => Ok(()),
-    }
+    wire::check_unambiguous(message.body()).map_err(RpcError::invalid_params)
 }
 
 /// What a front is to be.

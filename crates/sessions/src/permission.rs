@@ -20,8 +20,8 @@ pub use brief::Brief;
 pub(crate) use question::resolved;
 pub use question::{PermissionOption, Question};
 pub use rules::{Rule, RuleError, RulePlace, Rules};
-pub(crate) use tool_facts::KnownTools;
 pub use tool_facts::ToolFacts;
+pub(crate) use tool_facts::{KnownTools, call_id};
 
 use serde::{Deserialize, Serialize};
 

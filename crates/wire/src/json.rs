@@ -4,6 +4,7 @@
 //! be placed into a line as it is. It is what events carry: numbers of any size, unknown
 //! members and escapes stay exactly as the agent wrote them.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,15 @@ impl Json {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The value with what [`crate::readable`] puts in the place of what nobody could read.
+    #[must_use]
+    pub fn made_readable(self) -> Self {
+        match crate::readable(&self.0) {
+            Cow::Borrowed(_) => self,
+            Cow::Owned(text) => Self(text.into()),
+        }
     }
 
     /// Reads the value into a type that borrows from it.

@@ -11,6 +11,7 @@ mod ids;
 mod json;
 mod lines;
 mod message;
+mod readable;
 mod rpc;
 mod screen;
 mod splice;
@@ -27,11 +28,12 @@ pub use ids::{CallId, Id36, InvalidId, SessionId, TurnId};
 pub use json::{Json, NotJson};
 pub use lines::{LineError, LineSplitter};
 pub use message::{Message, MessageError, MessageKind, UpdatePeek, salvage_id};
+pub use readable::readable;
 pub use rpc::{RpcError, RpcId, codes, error_line, notification_line, request_line, result_line};
 pub use screen::{fenced, last_screen};
 pub use splice::{remove_member, set_member};
 pub use tool_kind::ToolKind;
-pub use twins::{has_twins, text_has_twins};
+pub use twins::{Ambiguous, check_unambiguous};
 pub use values::{has_more_values, has_too_many_values};
 
 // What is fuzzed names the crate from outside, and is tried in its tests, too.

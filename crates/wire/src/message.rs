@@ -282,13 +282,15 @@ impl<'de: 'a, 'a> Deserialize<'de> for UpdatePeek<'a> {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<UpdatePeek<'a>, A::Error> {
                 let mut peek = UpdatePeek::default();
+                let mut update = None;
                 while let Some(key) = map.next_key::<Text>()? {
                     match &*key.0 {
                         "sessionId" => once(&mut peek.session, map.next_value()?)?,
-                        "update" => peek.update = map.next_value::<UpdateTag>()?.0,
+                        "update" => once(&mut update, map.next_value::<UpdateTag>()?)?,
                         _ => _ = map.next_value::<IgnoredAny>()?,
                     }
                 }
+                peek.update = update.and_then(|UpdateTag(name)| name);
                 Ok(peek)
             }
         }

@@ -8,18 +8,25 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use crate::Json;
-
-/// Whether any object in `json`, at any depth, has a member twice.
-pub fn has_twins(json: &Json) -> bool {
-    text_has_twins(json.as_str())
+/// Why others may read a text in another way than we do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Ambiguous {
+    #[error("a member occurs twice")]
+    Twins,
+    /// It is no JSON, or none that we read: see [`crate::readable`].
+    #[error("it cannot be read: {0}")]
+    Unreadable(String),
 }
 
-/// The same of JSON that is not known to be any.
-pub fn text_has_twins(text: &str) -> bool {
+/// Refuses a text in which any object, at any depth, has a member twice, and what cannot be read.
+pub fn check_unambiguous(text: &str) -> Result<(), Ambiguous> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    // What is no JSON, or too deep, is not taken for harmless either.
-    Once.deserialize(&mut reader).is_err()
+    let read = Once.deserialize(&mut reader).and_then(|()| reader.end());
+    read.map_err(|error| match error.is_data() {
+        // All else that is wrong with a text is wrong with its syntax.
+        true => Ambiguous::Twins,
+        false => Ambiguous::Unreadable(error.to_string()),
+    })
 }
 
 /// Reads any value and fails at the second of two members of one name.
@@ -83,29 +90,4 @@ impl<'de> Visitor<'de> for Once {
 }
 
 #[cfg(test)]
-mod tests {
-    //! Two of one name are found wherever they are, and nothing else is.
-
-    use super::has_twins;
-    use crate::Json;
-
-    #[test]
-    fn twins_are_found_at_any_depth() {
-        for text in [
-            r#"{"sessionId":"a","sessionId":"b"}"#,
-            r#"{"a":{"b":[1,{"c":1,"c":1}]}}"#,
-            r#"{"a":1,"\u0061":2}"#,
-        ] {
-            assert!(has_twins(&Json::trusted(text)), "{text}");
-        }
-        for text in [
-            r#"{"a":{"a":{"a":[{"a":1},{"a":1.5e3},null,true,-1,"a"]}}}"#,
-            "[]",
-            "{}",
-            "\"x\"",
-            "18446744073709551616",
-        ] {
-            assert!(!has_twins(&Json::trusted(text)), "{text}");
-        }
-    }
-}
+mod tests;

@@ -118,9 +118,11 @@ fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         })
     })?;
     // Whoever reads the same text next could take the other one.
-    match std::str::from_utf8(bytes).is_ok_and(|text| !wire::text_has_twins(text)) {
-        true => Ok(read),
-        false => Err(Problem::bad_request("a member occurs twice")),
+    let text =
+        std::str::from_utf8(bytes).map_err(|error| Problem::bad_request(error.to_string()))?;
+    match wire::check_unambiguous(text) {
+        Ok(()) => Ok(read),
+        Err(why) => Err(Problem::bad_request(why.to_string())),
     }
 }
 

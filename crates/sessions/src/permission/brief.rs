@@ -49,7 +49,8 @@ impl Brief {
 
     /// From the params of `elicitation/create`.
     pub(crate) fn of_form(params: &Json) -> Self {
-        let params: Value = params.read().unwrap_or_default();
+        let params: Value =
+            serde_json::from_str(&wire::readable(params.as_str())).unwrap_or_default();
         let mut brief = Self::default();
         brief.title = brief.cut(params["message"].as_str().unwrap_or_default(), MAX_TITLE_CHARS);
         brief

@@ -7,7 +7,6 @@
 use std::path::{Path, PathBuf};
 
 use roots::Forbidden;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::ToolFacts;
@@ -53,22 +52,16 @@ const MAX_OPTION_BYTES: usize = 64 << 10;
 
 pub(super) const READING_KINDS: [&str; 3] = ["read", "search", "think"];
 
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase")]
-struct Params {
-    #[serde(default)]
-    tool_call: Value,
-    #[serde(default)]
-    options: Vec<Value>,
-}
-
 impl Question {
     /// Reads `params` of a request. `known` is what earlier updates said about the same
     /// tool call: some agents send the input there and only the id here.
     pub fn read(params: &str, known: Option<&ToolFacts>, agent: &str, roots: &[PathBuf]) -> Self {
-        let params: Params = serde_json::from_str(params).unwrap_or_default();
+        let Ok(params) = serde_json::from_str::<Value>(&wire::readable(params)) else {
+            // Nobody but a person can tell what it is about.
+            return Self { agent: agent.to_owned(), is_for_a_person: true, ..Self::default() };
+        };
         let mut facts = known.cloned().unwrap_or_default();
-        facts.learn(&params.tool_call);
+        facts.learn(&params["toolCall"]);
         let ToolFacts {
             title,
             kind,
@@ -100,7 +93,7 @@ impl Question {
             command,
             is_run,
             lines,
-            options: read_options(&params.options),
+            options: params["options"].as_array().map(|all| read_options(all)).unwrap_or_default(),
             is_for_a_person,
             roots: roots.to_vec(),
             is_forbidden: false,

@@ -184,3 +184,20 @@ fn several_paths_in_one_text_are_seen() {
     let edit = json!({"kind": "edit", "rawInput": {"paths": "a:/etc/x", "newText": "x"}});
     assert_eq!(judge("", Mode::AcceptEdits, &edit), "ask");
 }
+
+#[test]
+fn input_that_is_written_as_text_is_read_as_far_as_it_is_json() {
+    let rules = "[[rules]]\naction = \"deny\"\ncommands = [\"rm\"]\n\
+                 [[rules]]\naction = \"deny\"\npaths = [\"secret/**\"]";
+    for (kind, text) in [
+        ("other", r#"{"command":"rm x","cut":"\ud83d"}"#),
+        ("other", r#"{"command":"rm x","n":1e400}"#),
+        ("read", r#"{"where":"./secret/key","n":1e400}"#),
+    ] {
+        for input in [json!(text), json!({ "input": text })] {
+            let call = json!({"kind": kind, "rawInput": input});
+            let answer = judge(rules, Mode::Auto, &call);
+            assert!(answer == "deny" || kind == "other" && answer == "ask", "{answer}: {call}");
+        }
+    }
+}

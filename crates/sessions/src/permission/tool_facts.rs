@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::iter;
 
+use serde::Deserialize;
 use serde_json::Value;
+use wire::Ambiguous;
 
 use super::question::READING_KINDS;
 
@@ -82,8 +84,8 @@ pub struct ToolFacts {
     pub has_more_than_command: bool,
     /// It shows what it would put in the place of what, whatever its kind.
     pub is_edit: bool,
-    /// It has members twice, of which the agent may mean the other one.
-    pub has_twins: bool,
+    /// What was said of it may mean something else to the agent.
+    pub doubt: Option<Ambiguous>,
 }
 
 impl ToolFacts {
@@ -175,10 +177,31 @@ pub(crate) struct KnownTools {
     /// The oldest first.
     order: VecDeque<String>,
     n_bytes: usize,
+    /// Something was said of a call, and it is not known of which.
+    doubt: Option<Ambiguous>,
+}
+
+/// The id of a call. One that is no text is none of ACP's, and some may take it for one.
+pub(crate) fn call_id(call: &Value) -> Option<String> {
+    match &call["toolCallId"] {
+        Value::Null => None,
+        Value::String(id) => Some(id.clone()),
+        other => Some(other.to_string()),
+    }
 }
 
 impl KnownTools {
-    pub(crate) fn learn(&mut self, id: &str, call: &Value) {
+    /// Adds what the params of an update say, which need not be readable.
+    pub(crate) fn hear(&mut self, params: &str, update: &Value) {
+        if let Some(id) = call_id(update) {
+            self.learn(&id, update);
+        }
+        if let Err(why) = wire::check_unambiguous(params) {
+            self.doubt(params, why);
+        }
+    }
+
+    fn learn(&mut self, id: &str, call: &Value) {
         let before = self.forget(id);
         let mut facts = before.unwrap_or_default();
         facts.learn(call);
@@ -188,22 +211,40 @@ impl KnownTools {
         let n_bytes = id.len() + facts.n_bytes();
         while self.calls.len() >= MAX_CALLS || self.n_bytes + n_bytes > MAX_BYTES {
             let Some(oldest) = self.order.front().cloned() else { return };
-            self.forget(&oldest);
+            let doubt = self.forget(&oldest).and_then(|facts| facts.doubt);
+            self.doubt = self.doubt.take().or(doubt);
         }
         self.n_bytes += n_bytes;
         self.order.push_back(id.to_owned());
         self.calls.insert(id.to_owned(), facts);
     }
 
-    /// Notes that what was said of a call can be read in two ways.
-    pub(crate) fn doubt(&mut self, id: &str) {
-        if let Some(facts) = self.calls.get_mut(id) {
-            facts.has_twins = true;
+    /// Notes that what was said of a call can be read in several ways, or not at all: of one call,
+    /// if all readers find the same id, and of all of them else.
+    fn doubt(&mut self, params: &str, why: Ambiguous) {
+        #[derive(Deserialize)]
+        struct Params {
+            update: Update,
+        }
+        #[derive(Deserialize)]
+        struct Update {
+            #[serde(rename = "toolCallId")]
+            id: String,
+        }
+        let read = serde_json::from_str::<Params>(params).ok();
+        match read.and_then(|params| self.calls.get_mut(&params.update.id)) {
+            Some(facts) => facts.doubt = Some(why),
+            None => self.doubt = Some(why),
         }
     }
 
-    pub(crate) fn get(&self, id: &str) -> Option<&ToolFacts> {
-        self.calls.get(id)
+    /// What is known of a call, unless it may be something else.
+    pub(crate) fn get(&self, id: Option<&str>) -> Result<Option<&ToolFacts>, Ambiguous> {
+        let facts = id.and_then(|id| self.calls.get(id));
+        match facts.and_then(|facts| facts.doubt.as_ref()).or(self.doubt.as_ref()) {
+            Some(why) => Err(why.clone()),
+            None => Ok(facts),
+        }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -260,15 +301,49 @@ mod tests {
         tools.clear();
         tools.learn("small", &json!({ "rawInput": { "command": "ls", "path": "a" } }));
         tools.learn("small", &json!({ "locations": [{ "path": "b" }, { "path": "a" }] }));
-        let facts = tools.get("small").unwrap();
+        let facts = tools.get(Some("small")).unwrap().unwrap();
         assert_eq!((facts.command.as_deref(), facts.paths.len()), (Some("ls"), 2));
         for n in 0..1000 {
             tools.learn(&format!("call {n}"), &json!({}));
         }
         assert_eq!((tools.calls.len(), tools.order.len()), (MAX_CALLS, MAX_CALLS));
-        assert!(tools.get("call 999").is_some() && tools.get("call 0").is_none());
+        let is_known = |id: &str| tools.get(Some(id)).unwrap().is_some();
+        assert!(is_known("call 999") && !is_known("call 0"));
         let huge = json!({ "rawInput": { "command": "x".repeat(MAX_BYTES + 1) } });
         tools.learn("huge", &huge);
-        assert!(tools.get("huge").is_some_and(|facts| facts.is_cut && facts.command.is_none()));
+        let facts = tools.get(Some("huge")).unwrap().unwrap();
+        assert!(facts.is_cut && facts.command.is_none());
+    }
+
+    #[test]
+    fn a_doubt_is_about_one_call_or_about_all_of_them() {
+        let doubted = |update: &str| {
+            let mut tools = KnownTools::default();
+            tools.learn("other", &json!({}));
+            let params = format!(r#"{{"update":{update}}}"#);
+            let read: Value = serde_json::from_str(&params).unwrap_or_default();
+            tools.hear(&params, &read["update"]);
+            tools
+        };
+        let one = doubted(r#"{"toolCallId":"a","x":{"y":1,"y":2}}"#);
+        assert_eq!(one.get(Some("a")), Err(Ambiguous::Twins));
+        assert!(one.get(Some("other")).is_ok_and(|facts| facts.is_some()));
+        assert!(one.get(None).is_ok());
+        for update in [
+            r#"{"toolCallId":"a","toolCallId":"b"}"#,
+            r#"{"x":1,"x":2}"#,
+            r#"{"toolCallId":"a","x":1e400}"#,
+        ] {
+            let all = doubted(update);
+            assert!(
+                [Some("a"), Some("b"), Some("other"), None].iter().all(|id| all.get(*id).is_err())
+            );
+        }
+        // It does not end with what is no longer known.
+        let mut flooded = one;
+        (0..MAX_CALLS).for_each(|n| flooded.learn(&n.to_string(), &json!({})));
+        assert!(flooded.get(Some("a")).is_err());
+        flooded.clear();
+        assert_eq!(flooded.get(Some("a")), Ok(None));
     }
 }

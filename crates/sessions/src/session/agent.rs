@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 use store::Changes;
-use wire::{Draft, Json, Kind, Message, RpcError, RpcId};
+use wire::{Ambiguous, Draft, Json, Kind, Message, RpcError, RpcId};
 
 use super::actor::{Actor, Halt, LinkState};
-use super::judge::{CHECK, twice};
+use super::judge::CHECK;
 use super::limits::KeptBack;
 use super::question::{Asks, permission};
 use super::services::Services;
 use super::{Client, ClientCall, params_for_client};
 use crate::host::{FromAgent, last_lines};
 use crate::observer::ToolCall;
-use crate::permission::{PermissionOutcome, Question, ToolFacts, Verdict};
+use crate::permission::{PermissionOutcome, Question, Verdict, call_id};
 use crate::trouble::Trouble;
 use crate::{memory, mint};
 use bus::connection::Outcome;
@@ -107,7 +107,9 @@ impl Actor {
                     changes.agent_session = Some(self.agent_session.clone());
                 }
             }
-            _ => {}
+            Some("user_message_chunk" | "available_commands_update") | None => {}
+            // Its name may be one that we cannot read, and somebody else can.
+            Some(_) => self.learn_tool(payload),
         }
     }
 
@@ -124,18 +126,15 @@ impl Actor {
     }
 
     fn learn_tool(&mut self, payload: &Json) {
-        let params: Value = payload.read().unwrap_or_default();
+        let payload = wire::readable(payload.as_str());
+        let params: Value = serde_json::from_str(&payload).unwrap_or_default();
         let update = &params["update"];
-        let Some(id) = update["toolCallId"].as_str() else { return };
-        if !self.watch.is_empty() {
-            let text = |member: &str| update[member].as_str();
+        let text = |member: &str| update[member].as_str();
+        if let Some(id) = text("toolCallId").filter(|_| !self.watch.is_empty()) {
             let (kind, title, status) = (text("kind"), text("title"), text("status"));
             self.watch.tool(&ToolCall { id, kind, title, status });
         }
-        self.tools.learn(id, update);
-        if wire::has_twins(payload) {
-            self.tools.doubt(id);
-        }
+        self.tools.hear(&payload, update);
     }
 
     fn notified(&self, message: &Message) -> Draft {
@@ -231,15 +230,15 @@ impl Actor {
     }
 
     async fn asked_permission(&mut self, message: &Message) -> Result<(), Halt> {
-        let params = params_for_client(message, &self.public_id);
-        let known = self.known_tool(&params);
-        // Of two commands a rule would allow one, and the agent run the other.
-        if wire::has_twins(&params) || known.is_some_and(|known| known.has_twins) {
-            self.respond(&message.id(), Err(twice()));
-            return Ok(());
-        }
-        let question = Question::read(params.as_str(), known, &self.agent, &self.roots.paths())
-            .beside(self.roots.forbidden());
+        // What is judged is what people are shown.
+        let params = params_for_client(message, &self.public_id).made_readable();
+        let question = match self.question(&params) {
+            Ok(question) => question,
+            Err(why) => {
+                self.respond(&message.id(), Err(RpcError::invalid_params(why)));
+                return Ok(());
+            }
+        };
         let rules = self.yard.rules.current();
         let decided = match self.judge.policy.judge_with(&rules, &question) {
             Verdict::Allow(by) => PermissionOutcome::allow_once(&question)
@@ -252,11 +251,21 @@ impl Actor {
         self.put(message.id(), Asks::Permission(question), params, decided).await
     }
 
+    /// What the agent asks, unless it may be asking something else as well: of two commands a rule
+    /// would allow one, and the agent run the other.
+    fn question(&self, params: &Json) -> Result<Question, Ambiguous> {
+        wire::check_unambiguous(params.as_str())?;
+        let read: Value = params.read().unwrap_or_default();
+        let known = self.tools.get(call_id(&read["toolCall"]).as_deref())?;
+        let question = Question::read(params.as_str(), known, &self.agent, &self.roots.paths());
+        Ok(question.beside(self.roots.forbidden()))
+    }
+
     async fn asked_elicitation(&mut self, message: &Message) -> Result<(), Halt> {
-        let params = params_for_client(message, &self.public_id);
+        let params = params_for_client(message, &self.public_id).made_readable();
         // Of two questions one client would show one, and another the other.
-        if wire::has_twins(&params) {
-            self.respond(&message.id(), Err(twice()));
+        if let Err(why) = wire::check_unambiguous(params.as_str()) {
+            self.respond(&message.id(), Err(RpcError::invalid_params(why)));
             return Ok(());
         }
         self.put(message.id(), Asks::Elicitation, params, None).await
@@ -269,11 +278,6 @@ impl Actor {
             // An agent that does not read will be found stalled by its connection.
             let _ = linkage.host.connection().respond_now(id, outcome);
         }
-    }
-
-    fn known_tool(&self, params: &Json) -> Option<&ToolFacts> {
-        let params: Value = params.read().ok()?;
-        self.tools.get(params["toolCall"]["toolCallId"].as_str()?)
     }
 
     /// The answer to a request of ours: only the running prompt has one.

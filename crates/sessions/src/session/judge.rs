@@ -62,10 +62,9 @@ impl Judge {
             paths: Vec<String>,
             command: Option<String>,
         }
-        if is_of_client(method) && wire::has_twins(&Json::trusted(params)) {
-            return Err(twice());
-        }
         if is_of_client(method) {
+            // What a client would make of it is not known.
+            wire::check_unambiguous(params).map_err(RpcError::invalid_params)?;
             check_names(params)?;
         }
         match method {
@@ -163,11 +162,6 @@ impl Judge {
 pub(crate) fn is_of_client(method: &str) -> bool {
     let method = method.trim_start().to_ascii_lowercase();
     ["fs/", "terminal/"].iter().any(|start| method.starts_with(start))
-}
-
-/// What is in it twice, others may read in another way.
-pub(super) fn twice() -> RpcError {
-    RpcError::invalid_params("a member occurs twice")
 }
 
 /// Refuses members that a client may take for others: some do not mind upper and lower case.

@@ -102,9 +102,10 @@ fn a_peek_into_odd_bodies_finds_nothing_or_refuses() {
         assert_eq!((peek.session_id(), peek.update_name()), (None, None), "{body}");
         assert_eq!(message.body_for_session(&UpdatePeek::default(), "s").as_str(), body);
     }
-    let twice =
-        parse(r#"{"id":4,"method":"m","params":{"sessionId":"a","sessionId":"b"}}"#).unwrap();
-    assert_eq!(twice.peek().unwrap_err().to_rpc().0.as_str(), "4");
+    for twins in [r#""sessionId":"a","sessionId":"b""#, r#""update":{},"update":7"#] {
+        let twice = parse(&format!(r#"{{"id":4,"method":"m","params":{{{twins}}}}}"#)).unwrap();
+        assert_eq!(twice.peek().unwrap_err().to_rpc().0.as_str(), "4");
+    }
 }
 
 #[test]

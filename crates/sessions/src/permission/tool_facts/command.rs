@@ -201,7 +201,8 @@ fn look(input: &Value, depth: usize, found: &mut Vec<String>) {
 /// An object that is written as text.
 fn inner(text: &str) -> Option<Value> {
     let is_object = text.trim_start().starts_with('{');
-    is_object.then(|| serde_json::from_str(text).ok()).flatten().filter(Value::is_object)
+    let read = || serde_json::from_str(&wire::readable(text)).ok();
+    is_object.then(read).flatten().filter(Value::is_object)
 }
 
 /// Words that stand where a command does are one.

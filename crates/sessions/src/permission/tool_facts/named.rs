@@ -105,7 +105,7 @@ impl Named {
         match value {
             Value::String(text) if is_path(text) => self.push(text),
             Value::String(text) if text.trim_start().starts_with(['{', '[', '"']) => {
-                match serde_json::from_str(text) {
+                match serde_json::from_str(&wire::readable(text)) {
                     Ok(inner) => self.look(&inner, depth - 1),
                     Err(_) => in_patch(text).for_each(|path| self.push(path)),
                 }

@@ -68,3 +68,15 @@ fn members_that_an_editor_may_take_for_others_are_refused() {
         refused("terminal/create", json!({ "sessionId": "s", "command": "sh", name: value }));
     }
 }
+
+#[test]
+fn what_cannot_be_read_is_refused_for_what_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let judge = judge("", dir.path());
+    let refused = |params: &str| judge.request("fs/read_text_file", params).unwrap_err().message;
+    assert!(refused(r#"{"path":"/a","path":"/a"}"#).contains("a member occurs twice"));
+    for params in [r#"{"path":"/a\ud83d"}"#, r#"{"path":"/a","x":1e400}"#] {
+        let message = refused(params);
+        assert!(message.contains("cannot be read") && !message.contains("twice"), "{message}");
+    }
+}
