@@ -40,6 +40,7 @@ struct Argv {
     args: Vec<String>,
     #[serde(default)]
     env: Vec<Variable>,
+    cwd: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -71,14 +72,8 @@ impl Judge {
             "fs/read_text_file" => self.files(READ, &[absolute(parse::<File>(params)?.path)?]),
             "fs/write_text_file" => self.files(EDIT, &[absolute(parse::<File>(params)?.path)?]),
             "terminal/create" => {
-                let Argv { command, args, env } = parse(params)?;
-                let setting = |one: &Variable| {
-                    format!("{}={}", one.name, shell::joined(std::iter::once(one.value.as_str())))
-                };
-                let mut words: Vec<String> = env.iter().map(setting).collect();
-                words.push(command);
-                words.push(shell::joined(args.iter().map(String::as_str)));
-                self.command(words.join(" "))
+                let lines = parse::<Argv>(params)?.lines(&self.roots.paths())?;
+                lines.into_iter().try_for_each(|line| self.command(line))
             }
             CHECK => match parse(params)? {
                 Told { command: Some(command), .. } => self.command(command),
@@ -156,6 +151,49 @@ impl Judge {
         let (agent, roots) = (self.agent.clone(), self.roots.paths());
         Question { agent, kind: kind.to_owned(), paths, roots, ..Question::default() }
     }
+}
+
+impl Argv {
+    /// The lines that it may be: some clients run `command` as a program, others as the beginning
+    /// of a line.
+    fn lines(&self, directories: &[PathBuf]) -> Result<Vec<String>, RpcError> {
+        if let Some(Variable { name, .. }) = self.env.iter().find(|one| !is_variable(&one.name)) {
+            let error = format_args!("`{name}` is no name of a variable");
+            return Err(RpcError::invalid_params(error));
+        }
+        let setting = |one: &Variable| {
+            format!("{}={}", one.name, shell::joined(std::iter::once(one.value.as_str())))
+        };
+        let settings: Vec<String> = self.env.iter().map(setting).collect();
+        let args = shell::joined(self.args.iter().map(String::as_str));
+        let line = |command: &str| {
+            let words = settings.iter().map(String::as_str).chain([command, &args]);
+            words.collect::<Vec<_>>().join(" ")
+        };
+        let mut lines = vec![line(&self.command)];
+        if self.may_be_a_program(directories) {
+            // `a=b/../rm` is no variable then.
+            let is_below = self.command.contains('=') && !self.command.starts_with('/');
+            let here = if is_below { "./" } else { "" };
+            lines.push(line(&format!("'{here}{}'", self.command.replace('\'', r"'\''"))));
+        }
+        Ok(lines)
+    }
+
+    /// Whether all of `command` may be the path of one. A line of a shell has no arguments beside
+    /// it, and seldom begins at the root; it may end with a path, though (`ls packages/npm`).
+    fn may_be_a_program(&self, directories: &[PathBuf]) -> bool {
+        let is_there = |directory: &PathBuf| directory.join(&self.command).exists();
+        !self.args.is_empty()
+            || self.command.starts_with('/')
+            || directories.iter().chain(&self.cwd).chain([&PathBuf::new()]).any(is_there)
+    }
+}
+
+/// What a shell takes for a name, and nothing else.
+fn is_variable(name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && name.chars().all(is_part) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Whether it is about files or commands at the client, also to one that reads it carelessly.

@@ -70,6 +70,62 @@ fn members_that_an_editor_may_take_for_others_are_refused() {
 }
 
 #[test]
+fn a_variable_of_which_a_shell_would_make_something_else_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let judge = judge("[[rules]]\naction = \"deny\"\ncommands = [\"touch\"]", dir.path());
+    let create = |command: &str, name: &str| {
+        let env = json!([{ "name": name, "value": "x" }]);
+        let params = json!({ "command": command, "args": ["victim"], "env": env });
+        judge.request("terminal/create", &params.to_string())
+    };
+    for name in ["#", "# ", "", "1A", "A B", "A=B", "echo;", "A+", "A[0]", "a\n", "é", "BASH_F%%"]
+    {
+        let error = create("ls", name).unwrap_err();
+        assert!(error.message.contains("no name of a variable"), "{name}: {}", error.message);
+    }
+    for name in ["A", "_", "npm_config_x", "A1"] {
+        create("ls", name).unwrap();
+        assert!(create("touch", name).unwrap_err().message.contains("denied by rule"));
+    }
+}
+
+#[test]
+fn a_program_with_a_blank_in_its_path_is_judged_as_a_program_and_as_a_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let work = dir.path().canonicalize().unwrap();
+    let judge = judge("[[rules]]\naction = \"deny\"\ncommands = [\"touch\", \"npm *\"]", &work);
+    std::fs::create_dir(work.join("a b")).unwrap();
+    std::fs::write(work.join("touch"), "").unwrap();
+    let is_allowed = |command: &str, args: &[&str]| {
+        let params = json!({ "sessionId": "s", "command": command, "args": args });
+        judge.request("terminal/create", &params.to_string()).is_ok()
+    };
+    let above = format!("{}/a b/..", work.display());
+    for (command, args) in [
+        (format!("{above}/../../bin/touch"), vec!["victim"]),
+        (format!("{above}/../../bin/touch"), vec![]),
+        ("a b/../touch".to_owned(), vec!["victim"]),
+        ("a b/../touch".to_owned(), vec![]),
+        ("a;b/../touch".to_owned(), vec!["victim"]),
+        ("a=b/../touch".to_owned(), vec!["victim"]),
+        ("it's/../touch".to_owned(), vec!["victim"]),
+        ("ls; touch victim".to_owned(), vec![]),
+        ("ls; touch".to_owned(), vec!["victim"]),
+    ] {
+        assert!(!is_allowed(&command, &args), "{command} {args:?}");
+    }
+    for (command, args) in [
+        (format!("{above}/ls"), vec!["x"]),
+        ("ls packages/npm && cat bin/touch".to_owned(), vec![]),
+        ("cat bin/touch".to_owned(), vec![]),
+        ("find src/npm -name x".to_owned(), vec![]),
+        ("echo \"it's\" $HOME | wc".to_owned(), vec![]),
+    ] {
+        assert!(is_allowed(&command, &args), "{command} {args:?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_read_is_refused_for_what_it_is() {
     let dir = tempfile::tempdir().unwrap();
     let judge = judge("", dir.path());
