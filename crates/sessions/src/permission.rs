@@ -118,16 +118,20 @@ impl Policy {
         if self.mode == Mode::DenyAll {
             return self.judge_by_mode(question);
         }
+        let by_rules = self.judge_by_rules(shared, question);
         // The model's own question to the user comes in the same message, with several
-        // answers that all "allow". Only a person can choose between them.
-        let is_choice = question.is_multiple_choice() || question.is_for_a_person;
-        if is_choice && !question.is_forbidden {
-            return Verdict::Ask;
+        // answers that all "allow". Only a person can choose between them; but what is denied is
+        // not asked for by calling it a question.
+        if question.is_multiple_choice() || question.is_for_a_person {
+            let is_act = question.is_act();
+            let names_something = is_act || question.is_cut || !question.paths.is_empty();
+            return match by_rules {
+                Some(denied @ Verdict::Deny(_)) if names_something => denied,
+                None if is_act && !self.mode.allows_changes() => self.judge_by_mode(question),
+                _ => Verdict::Ask,
+            };
         }
-        match self.judge_by_rules(shared, question) {
-            Some(verdict) => verdict,
-            None => self.judge_by_mode(question),
-        }
+        by_rules.unwrap_or_else(|| self.judge_by_mode(question))
     }
 
     /// What the rules say, if they say anything.

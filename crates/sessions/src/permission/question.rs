@@ -124,11 +124,16 @@ impl Question {
 
     /// More than one way to say yes: a question to the user, not a grant.
     pub fn is_multiple_choice(&self) -> bool {
-        let is_about_an_act = self.runs_something()
-            || !self.paths.is_empty()
-            || ["edit", "delete", "move", "execute"].contains(&self.kind.as_str());
-        !is_about_an_act
+        !self.is_act()
+            && self.paths.is_empty()
             && self.options.iter().filter(|option| option.kind == "allow_once").count() > 1
+    }
+
+    /// Whether it runs or changes something, as far as it says so.
+    pub(super) fn is_act(&self) -> bool {
+        self.runs_something()
+            || self.is_edit
+            || ["edit", "delete", "move", "execute"].contains(&self.kind.as_str())
     }
 
     pub fn only_reads(&self) -> bool {

@@ -186,6 +186,37 @@ fn several_paths_in_one_text_are_seen() {
 }
 
 #[test]
+fn what_says_that_it_is_a_question_to_the_person_is_no_way_around_a_rule() {
+    let rules = "[[rules]]\naction = \"deny\"\ncommands = [\"rm\"]\n\
+                 [[rules]]\naction = \"deny\"\npaths = [\"secret/**\"]\n\
+                 [[rules]]\naction = \"deny\"\nkinds = [\"delete\"]";
+    let asked = |mode: Mode, mut call: serde_json::Value| {
+        call["_meta"] = json!({"switchyard": {"isQuestion": true}});
+        judge(rules, mode, &call)
+    };
+    for mode in [Mode::Ask, Mode::Auto, Mode::AcceptEdits, Mode::ReadOnly] {
+        for call in [
+            json!({"kind": "execute", "rawInput": {"command": "rm -rf x"}}),
+            json!({"rawInput": {"command": "rm -rf x"}}),
+            json!({"kind": "read", "rawInput": {"path": "secret/key"}}),
+            json!({"kind": "delete"}),
+        ] {
+            assert_eq!(asked(mode, call.clone()), "deny", "{mode:?} {call}");
+        }
+        let plain = json!({"kind": "other", "rawInput": {"questions": [{"question": "Red?"}]}});
+        assert_eq!(asked(mode, plain), "ask", "{mode:?}");
+        let file = json!({"kind": "other", "rawInput": {"options": [{"label": "./src/a"}]}});
+        assert_eq!(asked(mode, file), "ask", "{mode:?}");
+    }
+    let run = json!({"kind": "execute", "rawInput": {"command": "ls"}});
+    let edit = json!({"kind": "edit", "rawInput": {"path": "a"}});
+    for call in [run, edit] {
+        assert_eq!(asked(Mode::ReadOnly, call.clone()), "deny", "{call}");
+        assert_eq!(asked(Mode::Auto, call.clone()), "ask", "{call}");
+    }
+}
+
+#[test]
 fn input_that_is_written_as_text_is_read_as_far_as_it_is_json() {
     let rules = "[[rules]]\naction = \"deny\"\ncommands = [\"rm\"]\n\
                  [[rules]]\naction = \"deny\"\npaths = [\"secret/**\"]";
