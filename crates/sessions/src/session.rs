@@ -40,7 +40,7 @@ use bus::connection::{Connection, Outcome};
 
 use actor::Actor;
 use command::{Command, Reply};
-pub(crate) use judge::is_of_client;
+pub(crate) use judge::{is_of_client, passes_for_judged};
 pub(crate) use reseed::preamble as reseed_preamble;
 pub use turns::NotQueued;
 

@@ -7,7 +7,7 @@ use wire::RpcError;
 
 use super::{Front, refusal};
 use crate::host::{FromAgent, Host};
-use crate::session::is_of_client;
+use crate::session::{is_of_client, passes_for_judged};
 
 impl Front {
     /// Passes on what the agent says that belongs to no session.
@@ -53,7 +53,10 @@ async fn pass_stray(message: FromAgent, client: &Connection, agent: &Connection)
 }
 
 fn needs_session(method: &str) -> bool {
-    is_of_client(method) || method.trim_start().to_ascii_lowercase().starts_with("session/")
+    // A form may be about a request that is in no session.
+    let is_form = method == "elicitation/create";
+    let is_of_session = method.trim_start().to_ascii_lowercase().starts_with("session/");
+    is_of_client(method) || is_of_session || passes_for_judged(method) && !is_form
 }
 
 /// Whether a client would take an agent's notification for ours, or do what only a request may ask
@@ -61,5 +64,31 @@ fn needs_session(method: &str) -> bool {
 pub(super) fn is_kept_from_clients(method: &str) -> bool {
     const OF_ADAPTERS: [&str; 2] = ["_switchyard/raw", "_switchyard/update"];
     let is_ours = method.starts_with("_switchyard/") && !OF_ADAPTERS.contains(&method);
-    is_ours || is_of_client(method)
+    is_ours || is_of_client(method) || passes_for_judged(method)
+}
+
+#[cfg(test)]
+mod tests {
+    //! What is judged in a session comes by no other way; what is the agent's own does.
+
+    use super::*;
+
+    #[test]
+    fn methods_that_clients_may_take_for_others_are_kept() {
+        for method in [
+            "session/request_permission",
+            "Session/Request_Permission",
+            "/fs/read_text_file",
+            "\u{200b}fs/write_text_file",
+            "fs.read_text_file",
+            "terminal.create",
+            "Session/Update",
+        ] {
+            assert!(is_kept_from_clients(method) && needs_session(method), "{method:?}");
+        }
+        for method in ["_x/y", "myagent/foo", "elicitation/complete", "_switchyard/raw", "fsx/y"] {
+            assert!(!is_kept_from_clients(method) && !needs_session(method), "{method:?}");
+        }
+        assert!(is_kept_from_clients("elicitation/create") && !needs_session("elicitation/create"));
+    }
 }

@@ -83,7 +83,9 @@ impl Judge {
                 Ok(())
             }
             // ACP has no others, and what they would do is not known.
-            method if is_of_client(method) => Err(RpcError::method_not_found(method)),
+            method if is_of_client(method) || passes_for_judged(method) => {
+                Err(RpcError::method_not_found(method))
+            }
             _ => Ok(()),
         }
     }
@@ -198,8 +200,30 @@ fn is_variable(name: &str) -> bool {
 
 /// Whether it is about files or commands at the client, also to one that reads it carelessly.
 pub(crate) fn is_of_client(method: &str) -> bool {
-    let method = method.trim_start().to_ascii_lowercase();
-    ["fs/", "terminal/"].iter().any(|start| method.starts_with(start))
+    const NAMES: [&str; 7] = [
+        "fsreadtextfile",
+        "fswritetextfile",
+        "terminalcreate",
+        "terminaloutput",
+        "terminalwaitforexit",
+        "terminalkill",
+        "terminalrelease",
+    ];
+    let (start, letters) = (method.trim_start().to_ascii_lowercase(), letters(method));
+    ["fs/", "terminal/"].iter().any(|one| start.starts_with(one))
+        || NAMES.iter().any(|name| letters.starts_with(name))
+}
+
+/// Whether a careless client takes it for something that is judged, or learnt from, under the name
+/// that it has in ACP.
+pub(crate) fn passes_for_judged(method: &str) -> bool {
+    let letters = letters(method);
+    let questions = ["sessionrequestpermission", "elicitationcreate"];
+    questions.iter().any(|name| letters.starts_with(name)) || letters == "sessionupdate"
+}
+
+fn letters(method: &str) -> String {
+    method.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// Refuses members that a client may take for others: some do not mind upper and lower case.

@@ -136,3 +136,35 @@ fn what_cannot_be_read_is_refused_for_what_it_is() {
         assert!(message.contains("cannot be read") && !message.contains("twice"), "{message}");
     }
 }
+
+#[test]
+fn what_a_careless_client_takes_for_a_method_that_is_judged_is_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let judge = judge("", dir.path());
+    let is_refused = |method: &str| {
+        let params = json!({ "path": "/a", "command": "ls" }).to_string();
+        judge
+            .request(method, &params)
+            .is_err_and(|error| error.code == wire::codes::METHOD_NOT_FOUND)
+    };
+    for method in [
+        "FS/read_text_file",
+        "/fs/read_text_file",
+        "\u{200b}fs/read_text_file",
+        "fs.read_text_file",
+        "fs:readTextFile",
+        "fs/anything",
+        " terminal/create",
+        "terminal.create",
+        "Terminal_Wait_For_Exit",
+        "Session/Request_Permission",
+        "session.request_permission",
+        "/session/request_permission",
+        "Elicitation/Create",
+    ] {
+        assert!(is_refused(method), "{method:?}");
+    }
+    for method in ["_x/y", "myagent/foo", "fsevents/watch", "terminals/list", "_fs/watch", ""] {
+        judge.request(method, "{}").unwrap();
+    }
+}

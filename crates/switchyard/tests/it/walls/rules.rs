@@ -160,6 +160,11 @@ async fn what_cannot_be_judged_is_not_passed_on_to_an_editor() {
         ("fs/read_text_file", r#""path":"/a\u0000b""#),
         ("fs/delete_file", r#""path":"/a""#),
         ("FS/read_text_file", r#""path":"/a""#),
+        ("/fs/read_text_file", r#""path":"/a""#),
+        (r"\u200bfs/read_text_file", r#""path":"/a""#),
+        ("fs.read_text_file", r#""path":"/a""#),
+        ("Session/Request_Permission", r#""toolCall":{"toolCallId":"t"},"options":[]"#),
+        ("terminal/create", r##""command":"ls","env":[{"name":"#","value":"x"}]"##),
     ];
     // In a session and in none; as a request and as a notification.
     let sessions = [r#""sessionId":"s","#, r#""sessionId":5,"#, ""];
@@ -178,6 +183,8 @@ async fn what_cannot_be_judged_is_not_passed_on_to_an_editor() {
     }
     let permission = r#""toolCall":{"toolCallId":"t"},"options":[]"#;
     lines.push(line(r#""id":"p","#, "session/request_permission", permission));
+    let in_session = format!(r#""sessionId":"s",{permission}"#);
+    lines.push(line("", "session/request_permission", &in_session));
     let script = format!(
         r#"while read -r line; do
         id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
