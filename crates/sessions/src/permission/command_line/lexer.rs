@@ -7,10 +7,12 @@
 //! It does not know the grammar above commands: where a command may begin one is found, so that
 //! there are rather too many than too few.
 
+mod documents;
 mod expansions;
 mod pipeline;
 mod subscripts;
 
+use documents::HereDocument;
 use pipeline::{Pipeline, Place};
 use subscripts::Within;
 
@@ -104,14 +106,6 @@ enum Until {
 enum Quotes {
     None,
     Double,
-}
-
-#[derive(Debug)]
-struct HereDocument {
-    delimiter: String,
-    /// With quotes around its delimiter it is as it stands.
-    is_expanded: bool,
-    may_be_indented: bool,
 }
 
 #[derive(Debug, Default)]
@@ -272,81 +266,6 @@ impl Lexer<'_> {
             // `2>file`, `{fd}>file`
             _ if is_redirected && (is_number || name.is_some_and(is_name)) => {}
             written => line.push(word, written),
-        }
-        Some(())
-    }
-
-    /// Where input comes from and output goes may stand between any two words.
-    fn redirection(&mut self) -> Option<()> {
-        let is_operator = |c: char| matches!(c, '<' | '>' | '&' | '|');
-        let mut operator = String::new();
-        while let Some(c) = self.peek().filter(|c| is_operator(*c)) {
-            if !operator.is_empty() && self.is_at_process() || operator.starts_with("<<<") {
-                break;
-            }
-            operator.push(c);
-            self.next();
-        }
-        let may_be_indented = operator == "<<" && self.skip("-");
-        while self.skip(" ") || self.skip("\t") {}
-        let before = self.rest;
-        let target = self.word()?;
-        if operator == "<<" {
-            let written = self.since(before);
-            // What ends it is not told, or not to every shell.
-            let is_odd =
-                written.contains(['$', '`']) || target.text.contains([ANYTHING, '\n', '\t']);
-            if is_odd || written.contains("\\\n") {
-                return None;
-            }
-            let (delimiter, is_expanded) = (target.text, !written.contains(['\'', '"', '\\']));
-            self.awaited.push(HereDocument { delimiter, is_expanded, may_be_indented });
-        }
-        Some(())
-    }
-
-    fn here_documents(&mut self) -> Option<()> {
-        for document in std::mem::take(&mut self.awaited) {
-            let mut text = String::new();
-            while !self.rest.is_empty() {
-                let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
-                self.rest = rest;
-                let bare = line.trim_start_matches('\t');
-                let bare = if document.may_be_indented { bare } else { line };
-                if bare == document.delimiter {
-                    break;
-                }
-                // The end of it to some shell: joined with the next, or before a parenthesis.
-                let is_joined = document.is_expanded && line.ends_with('\\');
-                if is_joined || self.depth > 0 && bare.starts_with(&document.delimiter) {
-                    return None;
-                }
-                text.push_str(line);
-                text.push('\n');
-            }
-            if document.is_expanded {
-                let mut inner = Lexer { rest: &text, depth: self.depth, ..Lexer::default() };
-                inner.expansions()?;
-                self.found.commands.append(&mut inner.found.commands);
-                self.found.lines.append(&mut inner.found.lines);
-                self.found.documents.append(&mut inner.found.documents);
-                self.found.joins_tests |= inner.found.joins_tests;
-            }
-            self.found.documents.push(text);
-        }
-        Some(())
-    }
-
-    /// The commands in a text in which quotes mean nothing.
-    fn expansions(&mut self) -> Option<()> {
-        let mut text = Word::default();
-        while let Some(c) = self.next() {
-            match c {
-                '\\' => drop(self.raw()),
-                '$' => self.dollar(&mut text, Quotes::Double)?,
-                '`' => self.backquotes(&mut text, Quotes::Double)?,
-                _ => {}
-            }
         }
         Some(())
     }

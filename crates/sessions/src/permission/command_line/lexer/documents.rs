@@ -1,0 +1,91 @@
+//! Redirections, and the here-documents that some of them announce.
+//!
+//! A here-document begins with the next line and ends where its delimiter stands alone. If shells
+//! do not agree on where that is, the line cannot be told.
+
+use super::{ANYTHING, Lexer, Quotes, Word};
+
+#[derive(Debug)]
+pub(super) struct HereDocument {
+    delimiter: String,
+    /// With quotes around its delimiter it is as it stands.
+    is_expanded: bool,
+    may_be_indented: bool,
+}
+
+impl Lexer<'_> {
+    /// Where input comes from and output goes may stand between any two words.
+    pub(super) fn redirection(&mut self) -> Option<()> {
+        let is_operator = |c: char| matches!(c, '<' | '>' | '&' | '|');
+        let mut operator = String::new();
+        while let Some(c) = self.peek().filter(|c| is_operator(*c)) {
+            if !operator.is_empty() && self.is_at_process() || operator.starts_with("<<<") {
+                break;
+            }
+            operator.push(c);
+            self.next();
+        }
+        let may_be_indented = operator == "<<" && self.skip("-");
+        while self.skip(" ") || self.skip("\t") {}
+        let before = self.rest;
+        let target = self.word()?;
+        if operator == "<<" {
+            let written = self.since(before);
+            // What ends it is not told, or not to every shell.
+            let is_odd =
+                written.contains(['$', '`']) || target.text.contains([ANYTHING, '\n', '\t']);
+            if is_odd || written.contains("\\\n") {
+                return None;
+            }
+            let (delimiter, is_expanded) = (target.text, !written.contains(['\'', '"', '\\']));
+            self.awaited.push(HereDocument { delimiter, is_expanded, may_be_indented });
+        }
+        Some(())
+    }
+
+    pub(super) fn here_documents(&mut self) -> Option<()> {
+        for document in std::mem::take(&mut self.awaited) {
+            let mut text = String::new();
+            while !self.rest.is_empty() {
+                let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
+                self.rest = rest;
+                let bare = line.trim_start_matches('\t');
+                let bare = if document.may_be_indented { bare } else { line };
+                if bare == document.delimiter {
+                    break;
+                }
+                // The end of it to some shell: joined with the next, or before a parenthesis.
+                let is_joined = document.is_expanded && line.ends_with('\\');
+                if is_joined || self.depth > 0 && bare.starts_with(&document.delimiter) {
+                    return None;
+                }
+                text.push_str(line);
+                text.push('\n');
+            }
+            if document.is_expanded {
+                let mut inner = Lexer { rest: &text, depth: self.depth, ..Lexer::default() };
+                inner.expansions()?;
+                self.found.commands.append(&mut inner.found.commands);
+                self.found.lines.append(&mut inner.found.lines);
+                self.found.documents.append(&mut inner.found.documents);
+                self.found.joins_tests |= inner.found.joins_tests;
+            }
+            self.found.documents.push(text);
+        }
+        Some(())
+    }
+
+    /// The commands in a text in which quotes mean nothing.
+    fn expansions(&mut self) -> Option<()> {
+        let mut text = Word::default();
+        while let Some(c) = self.next() {
+            match c {
+                '\\' => drop(self.raw()),
+                '$' => self.dollar(&mut text, Quotes::Double)?,
+                '`' => self.backquotes(&mut text, Quotes::Double)?,
+                _ => {}
+            }
+        }
+        Some(())
+    }
+}
