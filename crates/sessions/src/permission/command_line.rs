@@ -385,6 +385,8 @@ mod odd_tests;
 #[cfg(test)]
 mod package_tests;
 #[cfg(test)]
+mod reading_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod wrapper_tests;

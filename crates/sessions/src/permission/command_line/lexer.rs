@@ -9,6 +9,7 @@
 
 mod documents;
 mod expansions;
+mod numbers;
 mod pipeline;
 mod subscripts;
 
@@ -77,18 +78,22 @@ pub(super) struct Lexed {
     pub(super) documents: Vec<String>,
     /// It was taken for granted that dash has no `[[`.
     pub(super) joins_tests: bool,
+    /// Variables are worked out as numbers, for which bash runs code that is in their values.
+    has_numbers: bool,
+    /// A word is code to whoever reads it once more.
+    has_code: bool,
 }
 
 /// `None` if it is no whole line, or one that cannot be told.
 pub(super) fn lex(source: &str, has_paths: bool) -> Option<Lexed> {
-    // Numbers that are shifted, or a subshell that reads a here-document.
-    let is_odd = source.contains('\0') || ODD.iter().any(|odd| source.contains(odd));
-    if is_odd || source.contains("((") && source.contains("<<") {
+    if source.contains('\0') || ODD.iter().any(|odd| source.contains(odd)) {
         return None;
     }
     let mut lexer = Lexer { rest: source, has_paths, ..Lexer::default() };
     lexer.commands(Until::End)?;
-    Some(lexer.found)
+    let found = lexer.found;
+    let has_numbers = found.has_numbers || found.lines.iter().any(|line| line.contains("(("));
+    (!has_numbers || !found.has_code).then_some(found)
 }
 
 /// Whether the variables for paths are what they always are, all through a line.
@@ -115,6 +120,10 @@ struct Lexer<'a> {
     found: Lexed,
     awaited: Vec<HereDocument>,
     depth: usize,
+    /// How many `((` are open: numbers to bash, and subshells to dash.
+    n_numbers: usize,
+    /// In how many others the `[[` stands that is open.
+    test: Option<usize>,
 }
 
 impl Lexer<'_> {
@@ -188,11 +197,18 @@ impl Lexer<'_> {
                     self.here_documents()?;
                 }
                 ' ' | '\t' => drop(self.next()),
-                '#' => self.rest = self.rest.find('\n').map_or("", |at| self.rest.split_at(at).1),
+                '#' if self.is_read_alike() => {
+                    self.rest = self.rest.find('\n').map_or("", |at| self.rest.split_at(at).1);
+                }
+                '#' => return None,
                 '(' => {
+                    let n_numbers = usize::from(self.is_at("(("));
                     self.next();
                     self.end(&mut line);
+                    self.n_numbers += n_numbers;
+                    self.found.has_numbers |= n_numbers > 0;
                     self.inside(|lexer| lexer.commands(Until::Parenthesis))?;
+                    self.n_numbers -= n_numbers;
                     line.place = Place::Continued;
                 }
                 ')' => {
@@ -239,6 +255,12 @@ impl Lexer<'_> {
         Some(())
     }
 
+    /// Whether a comment or a here-document is one to every shell here: among numbers and in what
+    /// bash tests, a `#` or `<<` may be a letter like others.
+    fn is_read_alike(&self) -> bool {
+        self.n_numbers == 0 && self.test.is_none()
+    }
+
     fn end(&mut self, line: &mut Pipeline) {
         line.end();
         self.found.commands.extend(line.ended.drain(..).filter(|words| !words.is_empty()));
@@ -251,6 +273,11 @@ impl Lexer<'_> {
         let is_redirected = matches!(self.peek(), Some('<' | '>'));
         let name = written.strip_prefix('{').and_then(|name| name.strip_suffix('}'));
         let is_number = written.chars().all(|c| c.is_ascii_digit());
+        match written.as_str() {
+            "[[" => drop(self.test.get_or_insert(self.depth)),
+            "]]" if self.test == Some(self.depth) => self.test = None,
+            _ => {}
+        }
         match written.as_str() {
             written if RESERVED_WORDS.contains(&written) => match line.place {
                 // One like the others, unless what comes before is a command of its own.
@@ -331,6 +358,7 @@ impl Lexer<'_> {
             }
         }
         word.makes_options = in_braces && may_make_options(self.since(whole));
+        self.found.has_code |= word.text.contains("$(") || word.text.contains('`');
         Some(word)
     }
 
@@ -340,6 +368,7 @@ impl Lexer<'_> {
             match self.peek()? {
                 ')' => break,
                 ' ' | '\t' | '\n' => drop(self.next()),
+                '#' if !self.is_read_alike() => return None,
                 '#' => self.rest = self.rest.split_at(self.rest.find('\n')?).1,
                 ';' | '&' | '|' | '(' => return None,
                 '<' | '>' if !self.is_at_process() => return None,

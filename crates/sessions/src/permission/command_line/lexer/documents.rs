@@ -34,7 +34,7 @@ impl Lexer<'_> {
             // What ends it is not told, or not to every shell.
             let is_odd =
                 written.contains(['$', '`']) || target.text.contains([ANYTHING, '\n', '\t']);
-            if is_odd || written.contains("\\\n") {
+            if is_odd || written.contains("\\\n") || !self.is_read_alike() {
                 return None;
             }
             let (delimiter, is_expanded) = (target.text, !written.contains(['\'', '"', '\\']));
@@ -69,6 +69,7 @@ impl Lexer<'_> {
                 self.found.lines.append(&mut inner.found.lines);
                 self.found.documents.append(&mut inner.found.documents);
                 self.found.joins_tests |= inner.found.joins_tests;
+                self.found.has_numbers |= inner.found.has_numbers;
             }
             self.found.documents.push(text);
         }

@@ -12,6 +12,9 @@ impl Lexer<'_> {
     pub(super) fn dollar(&mut self, word: &mut Word, quotes: Quotes) -> Option<()> {
         let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         match self.peek() {
+            Some('(') if self.is_at("((") => {
+                return self.inside(|lexer| lexer.numbers(word, quotes));
+            }
             Some('(') => return self.substitution(word, quotes),
             Some('{') => {
                 if self.has_paths && PATHS.iter().any(|name| self.skip(&format!("{{{name}}}"))) {

@@ -1,0 +1,89 @@
+//! Where a shell reads comments, quotes and parentheses in another way, nothing is hidden.
+
+use super::tests::{assert_found, assert_left_alone};
+
+#[test]
+fn a_hash_among_numbers_or_in_a_test_begins_no_comment() {
+    assert_found(
+        "rm",
+        &[
+            "(( # )); rm x",
+            "(( 1 # )); rm x",
+            "if (( 1 # )); then :; fi; rm x",
+            "(( x=(1 # ))); rm x",
+            "for ((i=0; # ;i++)); do break; done; rm x",
+            "for ((i=0;i<1;i++ # )); do rm x; done",
+            "false && echo $(( # )); rm x",
+            "false && echo \"$((1 # ))\"; rm x",
+            ": ${HOME:-$(( # ))}; rm x",
+            "cat <<E\n$(( # ))\nE\nrm x",
+            "false && echo $((ls) ) # )) ; rm x",
+            "echo $(( rm x $(: # )\n) ))",
+            "[[ a =~ (#) ]]; rm x",
+            "[[ a =~ ( # ) ]]; rm x",
+            "[[ ab =~ a(b|#) ]]; rm x",
+            "[[ a =~ (a)#b ]]; rm x",
+            "[[ a =~ ( ]] #) ]]; rm x",
+            "[[ a =~ (<<b) ]]\nrm x\nb",
+        ],
+    );
+    assert_left_alone(
+        "rm",
+        &[
+            "(( i++ )) # rm x",
+            "for ((i=0; i<3; i++)); do ls; done # rm x",
+            "echo $((16#ff)) # rm x",
+            "[[ -f x ]] && ls # rm x",
+            "if [[ -f x ]]; then\n  # rm x\n  ls\nfi",
+            "[[ a =~ ^(b|c)$ ]] # rm x",
+        ],
+    );
+}
+
+#[test]
+fn numbers_are_no_commands() {
+    assert_left_alone(
+        "rm",
+        &[
+            "echo $(( (a + b) * 2 ))",
+            "echo $((x << 2)) $((x*2)) $(( $x + 1 ))",
+            "echo \"$((a > b ? a : b))\" $((1 + arr[i+1]))",
+            "n=$(($(date +%s) - start)); m=$(( `nproc` / 2 ))",
+            "cat <<E\n$((x << 2))\nE\nls",
+        ],
+    );
+    assert_found(
+        "rm",
+        &[
+            "echo $(( $(rm x) ))",
+            "echo $(( `rm x` + 1 ))",
+            "echo $((${x:-$(rm x)}))",
+            "echo $((1)); rm x",
+            "cat <<E $((1 +\nE\n2))\nrm x\nE",
+            "echo $((ls); rm x)",
+            "echo $((ls) | (rm x))",
+            "echo $(( (1) + (2) )); rm x",
+            // Read twice, as a subscript is.
+            "x='$(rm x)'; echo $((1 + a[$x]))",
+            "x='$(rm x)'; echo $((a[$x]))",
+            "x='a['; y='$(rm x)]'; echo $(( $x$y ))",
+            "x='a['; x+='$(rm x)]'; echo $((x))",
+            "x='a[''$(rm x)]'; echo $((x))",
+            "x=a[\\$\\(rm\\ x\\)]; echo $((x))",
+        ],
+    );
+}
+
+#[test]
+fn quotes_among_numbers_hide_nothing() {
+    assert_found(
+        "rm",
+        &[
+            "false && echo $((')); rm x #'",
+            "false && echo $((\")); rm x #\"",
+            "false && echo \"$((')); rm x #'\"",
+            "false && echo $((${x:-\"})); rm x #\"}))",
+            "false && echo $((\\)); rm x #))",
+        ],
+    );
+}
