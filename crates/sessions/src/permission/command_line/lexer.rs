@@ -246,8 +246,7 @@ impl Lexer<'_> {
                 return None;
             }
             // Where that parenthesis is not told from another.
-            let is_case = line.words.first().is_some_and(|word| word.text == "case");
-            if until == Until::Parenthesis && is_case {
+            if until == Until::Parenthesis && line.has_case {
                 return None;
             }
         }

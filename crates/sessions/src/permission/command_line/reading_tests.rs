@@ -87,3 +87,33 @@ fn quotes_among_numbers_hide_nothing() {
         ],
     );
 }
+
+#[test]
+fn a_case_behind_another_word_ends_at_no_parenthesis_of_its_own() {
+    let lines = [
+        "! case x in x) rm y;; esac",
+        "time case x in x) rm y;; esac",
+        "time -p case x in x) rm y;; esac",
+        "coproc case x in x) rm y;; esac",
+        "coproc A case x in x) rm y;; esac",
+        "function f case x in x) rm y;; esac; f",
+        "! case x in y) ls;; x) rm y;; esac",
+        "if [[ 1 ]] then case x in x) rm y;; esac; fi",
+        "if [[ 1 ]] then ! case x in x) rm y;; esac; fi",
+    ];
+    for line in lines {
+        let shown = [
+            format!("echo $({line})"),
+            format!("echo \"$({line})\""),
+            format!("x=$({line}); ls"),
+            format!("cat <({line})"),
+            format!("({line})"),
+            format!("echo `{line}`"),
+        ];
+        assert_found("rm", &shown.each_ref().map(String::as_str));
+    }
+    assert_left_alone(
+        "rm",
+        &["echo $(grep -n case f)", "(git log --grep case)", "! case x in x) ls;; esac"],
+    );
+}

@@ -6,6 +6,9 @@
 
 use super::Word;
 
+/// Behind these words and others a `case` may begin that is none of a program's words.
+const BEFORE_CASE: [&str; 6] = ["!", "coproc", "function", "nocorrect", "repeat", "time"];
+
 #[derive(Debug, Default)]
 pub(super) struct Pipeline {
     pub(super) ended: Vec<Vec<Word>>,
@@ -15,6 +18,8 @@ pub(super) struct Pipeline {
     pub(super) place: Place,
     /// It begins with `[[`, and nothing before that changes whether it succeeds.
     is_test: bool,
+    /// A `case` may be among the words, the patterns of which end at parentheses.
+    pub(super) has_case: bool,
 }
 
 /// Where the next word stands.
@@ -36,12 +41,22 @@ impl Pipeline {
         self.ended.extend(starts.iter().filter_map(|at| Some(words.get(*at..)?.to_vec())));
         self.ended.push(words);
         self.is_test = false;
+        self.has_case = false;
     }
 
     pub(super) fn push(&mut self, word: Word, written: &str) {
         self.is_test |= self.place == Place::Start && self.words.is_empty() && written == "[[";
         self.place = Place::Within;
+        self.has_case |= word.text == "case" && self.may_begin_case();
         self.words.push(word);
+    }
+
+    fn may_begin_case(&self) -> bool {
+        let mut starts = self.starts.iter().copied().chain([0]);
+        starts.any(|at| {
+            let first = self.words.get(at);
+            first.is_none_or(|word| BEFORE_CASE.contains(&word.text.as_str()))
+        })
     }
 
     /// Whether `&&` is a part of a test here.
