@@ -117,3 +117,39 @@ fn a_case_behind_another_word_ends_at_no_parenthesis_of_its_own() {
         &["echo $(grep -n case f)", "(git log --grep case)", "! case x in x) ls;; esac"],
     );
 }
+
+#[test]
+fn a_quote_that_ends_something_to_one_shell_alone_hides_nothing() {
+    assert_found(
+        "rm",
+        &[
+            "echo $'\\c' ; rm x #'",
+            "echo $'\\c'; rm x; echo '",
+            "echo $'\\c\\'; rm x #'",
+            "echo $'\\c\\\\'; rm x #'",
+            "echo \"${x#'}\"'}\"; rm x #'",
+            "echo \"${x##'}\"'}\"; rm x #'",
+            "echo \"${x%'}\"'}\"; rm x #'",
+            "echo \"${x/'}\"'}\"; rm x #'",
+            "echo \"${x^'}\"'}\"; rm x #'",
+            "echo \"${x,'}\"'}\"; rm x #'",
+            "echo \"${x:-'}\"'}\"; rm x #'",
+            "cat <<E\n${x#'}\nE\nrm x\n'}\nE",
+        ],
+    );
+    assert_left_alone("rm", &["echo $'\\cx' \"${m['key']} ${x//\\'/}\" ${x:-'}'}"]);
+}
+
+#[test]
+fn a_tilde_in_what_ends_a_here_document_is_one() {
+    assert_found(
+        "rm",
+        &[
+            "cat <<~E\n~E\nrm x\n",
+            "cat <<~\n~\nrm x\n",
+            "cat <<:~\n:~\nrm x",
+            "cat <<E=~\nE=~\nrm x",
+            "cat <<'~E'\n~E\nrm x",
+        ],
+    );
+}

@@ -34,7 +34,8 @@ impl Lexer<'_> {
             // What ends it is not told, or not to every shell.
             let is_odd =
                 written.contains(['$', '`']) || target.text.contains([ANYTHING, '\n', '\t']);
-            if is_odd || written.contains("\\\n") || !self.is_read_alike() {
+            if is_odd || written.contains("\\\n") || written.contains('~') || !self.is_read_alike()
+            {
                 return None;
             }
             let (delimiter, is_expanded) = (target.text, !written.contains(['\'', '"', '\\']));

@@ -94,7 +94,7 @@ impl Lexer<'_> {
             'u' => (16, 4, 0),
             'U' => (16, 8, 0),
             // Any letter, with a key held down.
-            'c' => return self.raw().map(drop),
+            'c' => return self.raw().filter(|c| !matches!(c, '\'' | '\\')).map(drop),
             _ => return Some(()),
         };
         if self.rest.starts_with('{') {
@@ -144,6 +144,8 @@ impl Lexer<'_> {
                 '\\' => drop(self.raw()?),
                 '<' | '>' if self.peek() == Some('(') => self.substitution(&mut inner, quotes)?,
                 '\'' if quotes == Quotes::None => self.rest = self.rest.split_once('\'')?.1,
+                // A quote or a letter: that rests on the shell, and on what comes before.
+                '\'' => return None,
                 '"' => self.inside(|lexer| lexer.double_quotes(&mut inner))?,
                 '$' => self.dollar(&mut inner, quotes)?,
                 '`' => self.backquotes(&mut inner, quotes)?,
