@@ -11,7 +11,7 @@ mod options;
 mod packages;
 mod programs;
 
-use lexer::{has_paths, lex};
+use lexer::{PATH, has_paths, lex};
 use packages::{Setting, setting_of_npm};
 use programs::{
     BUILD_TOOLS, DECLARING_BUILTINS, EVALUATING_BUILTINS, KEYWORDS, LINE_VARIABLES,
@@ -56,6 +56,7 @@ struct Search {
 impl Search {
     fn line(&mut self, line: &str, depth: usize) -> Option<()> {
         self.spend(line.len())?;
+        self.has_paths &= has_paths(line);
         let lexed = lex(line, self.has_paths)?;
         self.joins_tests |= lexed.joins_tests;
         for words in &lexed.commands {
@@ -116,6 +117,10 @@ impl Search {
         let Some((first, rest)) = words.get(n_before..).and_then(<[Word]>::split_first) else {
             return Some(());
         };
+        // A directory, or nothing, so that the next word is the program.
+        if first.text == PATH {
+            return None;
+        }
         let program = program_of(&first.text);
         // A directory, or nothing at all: what stands there cannot be run.
         if program.is_empty() && !first.may_split {
@@ -180,6 +185,7 @@ impl Search {
                 self.push("git", &[&[Word::anything()], behind].concat())?;
             }
         }
+        n += rest.iter().skip(n).take_while(|word| word.text == PATH).count();
         let rest = rest.get(n..).unwrap_or_default();
         self.push("git", &with_options_marked("git", rest))?;
         let is = |n: usize, text: &str| rest.get(n).is_some_and(|word| word.text == text);
@@ -274,7 +280,7 @@ impl Search {
                 self.line_in(&Word { text: line.to_owned(), ..word.clone() }, depth)?;
             }
             let is_seen = !LINES_IN_OPTIONS.contains(&program) || !word.is_unknown();
-            if !word.text.starts_with('-') && is_seen {
+            if !word.text.starts_with('-') && is_seen && word.text != PATH {
                 self.line_in(word, depth)?;
             }
         }
@@ -293,7 +299,9 @@ fn program_of(word: &str) -> &str {
 
 /// What a program takes beside what it shall do is marked so.
 fn with_options_marked(program: &str, rest: &[Word]) -> Vec<Word> {
-    let is_option = |word: &Word| word.text.starts_with(['-', '+']) || is_setting(&word.text);
+    let is_option = |word: &Word| {
+        word.text.starts_with(['-', '+']) || is_setting(&word.text) || word.text == PATH
+    };
     let mut is_behind_option = false;
     let mark = |word: &Word| {
         let is_optional = is_option(word) || is_behind_option || BUILD_TOOLS.contains(&program);

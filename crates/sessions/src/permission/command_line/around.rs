@@ -9,7 +9,7 @@ use super::programs::{
     RUN_SUBCOMMANDS, SCRIPT_COMMANDS, SCRIPT_RUNNERS, SHELL_SUBCOMMANDS, STARTING_SHELLS,
     SUBCOMMAND_RUNNERS, WRAPPERS, WRAPPERS_WITH_OPERAND,
 };
-use super::{ANYTHING, Search, Word, is_flag, is_setting, options_of};
+use super::{ANYTHING, PATH, Search, Word, is_flag, is_setting, options_of};
 
 impl Search {
     pub(super) fn around(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
@@ -214,7 +214,7 @@ impl Search {
                 is_begun = RUN_SUBCOMMANDS.contains(&word.text.as_str()) && !is_script;
                 continue;
             }
-            if word.text.starts_with('-') {
+            if word.text.starts_with('-') || word.text == PATH {
                 continue;
             }
             if may_be_any_program(word) {

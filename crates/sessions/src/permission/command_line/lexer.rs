@@ -39,8 +39,13 @@ const MAX_DEPTH: usize = 32;
 const MAX_STARTS: usize = 64;
 /// Variables that hold one path, unless a line does something to variables.
 const PATHS: [&str; 2] = ["HOME", "PWD"];
-/// What may do that.
-const SETTING: [&str; 6] = ["=", "read", "printf", "mapfile", "getopts", "for "];
+/// Stands for that path, or for nothing if the variable is not set. It is no program.
+pub(super) const PATH: &str = "//";
+/// What may do something to them, also as a part of a word.
+const SETTING: [&str; 7] = ["=", "read", "printf", "mapfile", "getopts", "env -", "exec -c"];
+/// The same, as a word.
+const SETTING_WORDS: [&str; 7] =
+    ["declare", "export", "for", "local", "select", "typeset", "unset"];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in super::super) struct Word {
@@ -98,7 +103,10 @@ pub(super) fn lex(source: &str, has_paths: bool) -> Option<Lexed> {
 
 /// Whether the variables for paths are what they always are, all through a line.
 pub(super) fn has_paths(source: &str) -> bool {
+    let source = source.replace("\\\n", "");
+    let mut words = source.split(|c: char| !c.is_ascii_alphanumeric());
     !SETTING.iter().any(|one| source.contains(one))
+        && !words.any(|word| SETTING_WORDS.contains(&word))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

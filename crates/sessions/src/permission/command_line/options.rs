@@ -3,7 +3,7 @@
 //! Only what is certain is told. An option that is not in the table, one that is cut short
 //! (`--verb`), or a word of which the shell may make an option, leaves it open.
 
-use super::{ANYTHING, Word, is_setting};
+use super::{ANYTHING, PATH, Word, is_setting};
 
 /// What stands behind a program's options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -278,7 +278,8 @@ impl Options {
                 },
             };
             // The value of an option may be several words, or none.
-            let is_split = rest.get(n - 1).is_some_and(|value| value.may_split);
+            let is_split =
+                rest.get(n - 1).is_some_and(|value| value.may_split || value.text == PATH);
             if is_split {
                 return None;
             }

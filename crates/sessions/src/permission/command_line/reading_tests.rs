@@ -153,3 +153,61 @@ fn a_tilde_in_what_ends_a_here_document_is_one() {
         ],
     );
 }
+
+#[test]
+fn a_home_that_is_none_hides_nothing() {
+    assert_found(
+        "rm",
+        &[
+            "unset HOME; r${HOME}m x",
+            "unset HOME; r\"$HOME\"m x",
+            "unset HOME; \"$HOME\"rm x",
+            "unset HOME; $HOME rm x",
+            "unset HOME PWD; r${PWD}m x",
+            "unset ${x:-HOME}; r${HOME}m x",
+            "unset HOME; env $HOME rm x",
+            "unset HOME; nice -n 5 $HOME rm x",
+            "env -u HOME bash -c '$HOME rm x'",
+            "env -u HOME sh -c 'r${HOME}m x'",
+            "env -i sh -c '$HOME /bin/rm x'",
+            "env - bash -c '$HOME /bin/rm x'",
+            "exec -c sh -c '$HOME /bin/rm x'",
+            "exec -c sh -c 'nice $HOME /bin/rm x'",
+            "f() { local HOME; $HOME rm x; }; f",
+            "f() { typeset HOME; r${HOME}m x; }; f",
+            "f() { declare HOME; nice -n $HOME rm x; }; f",
+            "for\tHOME in rm; do $HOME x; done",
+            "for\\\n HOME in rm; do $HOME x; done",
+            "for\tHOME in rm; do nice -n 5 $HOME x; done",
+            "select HOME in rm; do $HOME x; break; done <<< 1",
+            "eval 'fo''r HOME in rm; do nice -n 5 $HOME x; done'",
+            "export -n HOME; bash -c 'r${HOME}m x'",
+            "wait -p HOME; $HOME rm x",
+            "coproc HOME { :; }; $HOME rm x",
+            "xargs $HOME rm",
+            "sh -c \"r$HOME''m x\"",
+            "sh -c \"$HOME rm x\"",
+            "sh -c \"rm'$HOME' x\"",
+            "eval r${HOME}m x",
+            "watch $HOME rm x",
+            "docker run -w $PWD image rm x",
+        ],
+    );
+    assert_found("git push*", &["unset HOME; git $HOME push", "exec -c sh -c 'git $HOME push'"]);
+    assert_left_alone(
+        "rm",
+        &[
+            "$HOME/bin/x && \"$HOME/bin/x\" && \"$HOME\"/bin/x && ${PWD}/x && \"${HOME}/x\"",
+            "cd $HOME && ls \"$PWD\" -I$HOME/include",
+            "sudo chown me $HOME/x $HOME",
+            "timeout 5 $PWD/run.sh $HOME",
+            "docker run -v $PWD:$PWD -w $PWD image ls",
+            "docker run -v \"$PWD\":/w -v $HOME/.cache:/c image ls",
+            "find $HOME -name x",
+            "bash $HOME/x.sh",
+            "bash -lc \"cd $HOME && ls $PWD/x\"",
+            "watch ls $HOME",
+        ],
+    );
+    assert_left_alone("git push*", &["git -C $HOME status", "git -C $HOME/x status"]);
+}

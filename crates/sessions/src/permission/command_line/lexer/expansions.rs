@@ -2,7 +2,11 @@
 //! the rest that it is not known.
 
 use super::subscripts::Within;
-use super::{Lexer, PATHS, Quotes, Until, Word};
+use super::{Lexer, PATH, PATHS, Quotes, Until, Word};
+
+/// Before and behind these a path is all of a word, or of a part of it that is no program.
+const BEFORE_PATH: &str = " \t\n;&|(:,/";
+const BEHIND_PATH: &str = " \t\n;&|):,/";
 
 /// What may make code of a text, if it is written as a number.
 const CODE: [u32; 4] = ['$' as u32, '`' as u32, '(' as u32, '[' as u32];
@@ -18,7 +22,7 @@ impl Lexer<'_> {
             Some('(') => return self.substitution(word, quotes),
             Some('{') => {
                 if self.has_paths && PATHS.iter().any(|name| self.skip(&format!("{{{name}}}"))) {
-                    word.text.push('/');
+                    self.path(word, quotes);
                     return Some(());
                 }
                 let before = self.rest;
@@ -46,7 +50,7 @@ impl Lexer<'_> {
                     self.next();
                 }
                 if self.has_paths && PATHS.contains(&name.as_str()) {
-                    word.text.push('/');
+                    self.path(word, quotes);
                     return Some(());
                 }
             }
@@ -61,6 +65,21 @@ impl Lexer<'_> {
         }
         word.unknown(quotes);
         Some(())
+    }
+
+    /// A variable that holds a path, behind its name. What is joined to it may be all that there
+    /// is: the variable may not be set.
+    fn path(&self, word: &mut Word, quotes: Quotes) {
+        let mut behind = Lexer { rest: self.rest, ..Lexer::default() };
+        if quotes == Quotes::Double {
+            behind.skip("\"");
+        }
+        let is_whole = word.text.chars().next_back().is_none_or(|c| BEFORE_PATH.contains(c))
+            && behind.peek().is_none_or(|c| BEHIND_PATH.contains(c));
+        match is_whole {
+            true => word.text.push_str(PATH),
+            false => word.unknown(Quotes::Double),
+        }
     }
 
     /// `$'…'`, behind the quote.
