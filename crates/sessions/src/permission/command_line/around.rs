@@ -275,11 +275,13 @@ fn behind_xargs(rest: &[Word]) -> Option<Vec<Word>> {
             n += usize::from(OPTIONS_OF_XARGS.contains(&option.as_str()));
             continue;
         }
-        let is_last = |c: char| LETTERS_OF_XARGS.contains(c) || c == 'i';
+        // Some have a value in the same word or none.
+        let is_bare = |c: char| ['e', 'i', 'l'].contains(&c);
+        let is_last = |c: char| LETTERS_OF_XARGS.contains(c) || is_bare(c);
         let Some((at, letter)) = option.char_indices().find(|(_, c)| is_last(*c)) else { continue };
         let attached = option.get(at + 1..).filter(|value| !value.is_empty());
-        let value = attached.or(next.filter(|_| letter != 'i'));
-        n += usize::from(attached.is_none() && letter != 'i');
+        let value = attached.or(next.filter(|_| !is_bare(letter)));
+        n += usize::from(attached.is_none() && !is_bare(letter));
         places.extend(value.filter(|_| ['I', 'J', 'i'].contains(&letter)));
     }
     if places.iter().any(|place| place.contains(ANYTHING)) {
