@@ -15,8 +15,8 @@ use lexer::{PATH, has_paths, lex};
 use packages::{Setting, setting_of_npm};
 use programs::{
     BUILD_TOOLS, DECLARING_BUILTINS, EVALUATING_BUILTINS, KEYWORDS, LINE_VARIABLES,
-    LINES_IN_OPTIONS, LONG_OPTIONS_OF_BASH, OPTIONS_OF_GIT, OTHER_SHELLS, SHELLS,
-    SOURCING_BUILTINS, STDIN_RUNNERS,
+    LINES_IN_OPTIONS, LONG_OPTIONS_OF_BASH, LOOPS, OPTIONS_OF_GIT, OTHER_SHELLS, READING_BUILTINS,
+    SHELLS, SOURCING_BUILTINS, STDIN_RUNNERS,
 };
 
 pub(super) use lexer::{ANYTHING, Word};
@@ -134,6 +134,8 @@ impl Search {
         let is_read = SOURCING_BUILTINS.contains(&program) && rest.iter().any(is_unseen_script)
             || EVALUATING_BUILTINS.contains(&program) && rest.iter().any(is_code)
             || EVALUATING_BUILTINS.contains(&program) && rest.iter().any(configures_git)
+            || LOOPS.contains(&program) && rest.first().is_some_and(is_read_by_others)
+            || READING_BUILTINS.contains(&program) && rest.iter().any(is_read_by_others)
             || program == "set" && rest.iter().any(|word| word.text.contains('H'))
             || program == "history" && !rest.iter().all(is_number);
         if is_read || OTHER_SHELLS.contains(&program) || program == "fc" {
@@ -356,6 +358,15 @@ fn configures_git(word: &Word) -> bool {
     let name = word.text.split(['=', '+']).next().unwrap_or_default();
     let value = word.text.split_once('=').map_or("", |(_, value)| value);
     may_configure_git(name, value)
+}
+
+/// Whether it names a variable whose value, which is not told, others run or are told what to run
+/// by.
+fn is_read_by_others(word: &Word) -> bool {
+    let name = word.text.strip_prefix("-v").unwrap_or(&word.text);
+    let is_line = LINE_VARIABLES.iter().any(|end| name.ends_with(end));
+    let is_told = name == "ENV" || is_line || setting_of_npm(name, "") != Setting::Other;
+    is_told && is_setting(&format!("{name}=")) || may_configure_git(name, "")
 }
 
 /// Whether it has the flag among others: `-qc`.

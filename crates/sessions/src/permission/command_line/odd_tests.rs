@@ -351,6 +351,29 @@ fn what_the_built_in_agent_sets_for_git_changes_nothing() {
 }
 
 #[test]
+fn what_a_loop_puts_into_variables_of_others_is_not_passed_over() {
+    assert_found(
+        "touch",
+        &[
+            "set -a; for GIT_CONFIG_PARAMETERS in \"'alias.x=!touch x'\"; do git x; done",
+            "for GIT_CONFIG_COUNT in 1; do git x; done",
+            "for PAGER in 'touch x'; do git log; done",
+            "select EDITOR in 'touch x'; do git commit; done",
+            "time for GIT_EDITOR in 'touch x'; do git commit; done",
+            "for ENV in f; do sh -i; done",
+            "for npm_config_script_shell in touch; do npm test; done",
+            "read -r PAGER <<< 'touch x'; git log",
+            "printf -v GIT_EDITOR 'touch x'; git commit",
+            "printf -vGIT_EDITOR 'touch x'; git commit",
+        ],
+    );
+    assert_left_alone(
+        "touch",
+        &["for f in PAGER EDITOR; do echo $f; done", "read -r x; printf '%s' \"$PAGER\""],
+    );
+}
+
+#[test]
 fn braces_behind_a_wrapper_hide_nothing() {
     assert_found(
         "git push*",

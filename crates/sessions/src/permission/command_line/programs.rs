@@ -221,6 +221,10 @@ pub(super) const EVALUATING_BUILTINS: &[&str] = &[
 /// Builtins that set variables.
 pub(super) const DECLARING_BUILTINS: &[&str] =
     &["declare", "export", "local", "readonly", "typeset"];
+/// They set the variable that is their first word.
+pub(super) const LOOPS: &[&str] = &["for", "select"];
+/// Builtins that set variables which they are told by name.
+pub(super) const READING_BUILTINS: &[&str] = &["getopts", "mapfile", "printf", "read", "readarray"];
 /// How variables end whose value others run.
 pub(super) const LINE_VARIABLES: &[&str] = &["ASKPASS", "COMMAND", "EDITOR", "PAGER"];
 /// Whatever they name is done, in any order.
