@@ -6,10 +6,10 @@
 use super::options::{Behind, behind_options, may_start_shell};
 use super::programs::{
     FIND_ACTIONS, LETTERS_OF_XARGS, LINE_RUNNERS, LINES_IN_OPTIONS, OPTIONS_OF_XARGS,
-    RUN_SUBCOMMANDS, SCRIPT_COMMANDS, SCRIPT_RUNNERS, SHELL_SUBCOMMANDS, STARTING_SHELLS,
-    SUBCOMMAND_RUNNERS, WRAPPERS, WRAPPERS_WITH_OPERAND,
+    PROGRAM_OPTIONS, RUN_SUBCOMMANDS, SCRIPT_COMMANDS, SCRIPT_RUNNERS, SHELL_SUBCOMMANDS,
+    STARTING_SHELLS, SUBCOMMAND_RUNNERS, WRAPPERS, WRAPPERS_WITH_OPERAND,
 };
-use super::{ANYTHING, PATH, Search, Word, is_flag, is_setting, options_of};
+use super::{ANYTHING, PATH, Search, Word, is_flag, is_line, is_setting, options_of};
 
 impl Search {
     pub(super) fn around(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
@@ -41,6 +41,7 @@ impl Search {
         }
         let depth = depth?;
         self.packages(program, rest, depth)?;
+        self.named_by_option(program, rest, depth)?;
         match program {
             // Its actions, and what they run, may be one word to us.
             "find" if rest.iter().any(|word| word.makes_options) => None,
@@ -98,6 +99,33 @@ impl Search {
                 Behind::Unclear => self.at_each_start(program, rest, depth),
             },
         }
+    }
+
+    /// `--entrypoint=program`; what stands in the next word is found there.
+    fn named_by_option(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
+        // `doppler run --command line`
+        if program == "doppler" && rest.iter().any(|word| word.text.starts_with("--com")) {
+            self.lines_among(program, rest, depth)?;
+        }
+        let options = PROGRAM_OPTIONS.iter().find(|(name, ..)| *name == program);
+        let Some((_, long, letters)) = options else { return Some(()) };
+        for word in rest {
+            let is_letter = |c: char| letters.contains(c) && !word.text.starts_with("--");
+            let value = match long.iter().any(|start| word.text.starts_with(start)) {
+                true => word.text.split_once('=').map(|(_, value)| value),
+                false => word
+                    .text
+                    .strip_prefix('-')
+                    .and_then(|one| one.split_once(is_letter).map(|(_, value)| value)),
+            };
+            let Some(value) = value.filter(|value| !value.is_empty()) else { continue };
+            let named = Word { text: value.to_owned(), ..word.clone() };
+            match is_line(&named) {
+                true => self.line_in(&named, depth)?,
+                false => self.words(&[named, Word::anything()], depth)?,
+            }
+        }
+        Some(())
     }
 
     /// Behind `--` are words for a shell.

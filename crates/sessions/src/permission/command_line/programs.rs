@@ -17,6 +17,7 @@ pub(super) const WRAPPERS: &[&str] = &[
     "bunx",
     "busybox",
     "bwrap",
+    "caffeinate",
     "capsh",
     "catchsegv",
     "choom",
@@ -82,6 +83,7 @@ pub(super) const WRAPPERS: &[&str] = &[
     "prlimit",
     "proot",
     "proxychains",
+    "proxychains4",
     "pyenv",
     "rbenv",
     "rlwrap",
@@ -101,6 +103,7 @@ pub(super) const WRAPPERS: &[&str] = &[
     "taskset",
     "time",
     "timeout",
+    "torsocks",
     "toybox",
     "uname26",
     "unbuffer",
@@ -231,6 +234,13 @@ pub(super) const LINE_VARIABLES: &[&str] = &["ASKPASS", "COMMAND", "EDITOR", "PA
 pub(super) const BUILD_TOOLS: &[&str] = &["gmake", "just", "make", "ninja", "rake", "task"];
 /// They run what they read.
 pub(super) const SOURCING_BUILTINS: &[&str] = &[".", "source"];
+/// They have options that name the program: so it begins, and the letters that are the same.
+pub(super) const PROGRAM_OPTIONS: &[(&str, &[&str], &str)] = &[
+    ("docker", &["--entrypoint"], ""),
+    ("nerdctl", &["--entrypoint"], ""),
+    ("podman", &["--entrypoint"], ""),
+    ("start-stop-daemon", &["--e", "--sta"], "ax"),
+];
 /// What git takes before its command, with a value behind it.
 pub(super) const OPTIONS_OF_GIT: &[&str] = &[
     "-C",

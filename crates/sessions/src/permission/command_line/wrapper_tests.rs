@@ -113,6 +113,19 @@ fn programs_that_run_others_in_a_way_of_their_own_hide_nothing() {
             "ip -4 netns ex x rm y",
             "ip vrf exec x rm y",
             "ip netns exec x $y",
+            "doppler run --command 'rm x'",
+            "doppler run --command='ls; rm x'",
+            "docker run --entrypoint=rm image x",
+            "docker run --entrypoint rm image x",
+            "podman run --rm --entrypoint=/bin/rm image x",
+            "docker compose run --entrypoint='rm x' web",
+            "docker run --entrypoint=$x image",
+            "start-stop-daemon --start --startas=/bin/rm -- x",
+            "start-stop-daemon --start --exec=/bin/rm -- x",
+            "start-stop-daemon -Sa/bin/rm -- x",
+            "start-stop-daemon -S -x /bin/rm -- x",
+            "proxychains4 rm x",
+            "proxychains4 -q -f f rm x",
         ],
     );
     assert_left_alone(
@@ -127,6 +140,10 @@ fn programs_that_run_others_in_a_way_of_their_own_hide_nothing() {
             "ip addr show \"$dev\"",
             "ip link set dev \"$dev\" up",
             "ip netns exec x ping -c 1 y",
+            "doppler run --command 'ls -l'",
+            "docker run --entrypoint=ls image x",
+            "start-stop-daemon --start --exec=/bin/ls --pidfile=/run/rm -- x",
+            "proxychains4 curl x",
         ],
     );
 }
