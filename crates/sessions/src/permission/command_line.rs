@@ -12,6 +12,7 @@ mod packages;
 mod programs;
 
 use lexer::{PATH, has_paths, lex};
+use options::is_value;
 use packages::{Setting, setting_of_npm};
 use programs::{
     BUILD_TOOLS, DECLARING_BUILTINS, EVALUATING_BUILTINS, KEYWORDS, LINE_VARIABLES,
@@ -272,7 +273,7 @@ impl Search {
 
     /// The lines among the words behind a program.
     fn lines_among(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
-        for word in rest {
+        for (at, word) in rest.iter().enumerate() {
             let value = word.text.split_once('=').map(|(_, value)| value);
             // `su -c'…'`
             let is_short = word.text.starts_with('-') && !word.text.starts_with("--");
@@ -282,7 +283,8 @@ impl Search {
                 self.line_in(&Word { text: line.to_owned(), ..word.clone() }, depth)?;
             }
             let is_seen = !LINES_IN_OPTIONS.contains(&program) || !word.is_unknown();
-            if !word.text.starts_with('-') && is_seen && word.text != PATH {
+            let is_other = word.text.starts_with('-') || word.text == PATH;
+            if is_seen && !is_other && !is_value(program, rest, at) {
                 self.line_in(word, depth)?;
             }
         }
@@ -407,5 +409,7 @@ mod package_tests;
 mod reading_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod value_tests;
 #[cfg(test)]
 mod wrapper_tests;

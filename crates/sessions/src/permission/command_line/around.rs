@@ -3,7 +3,7 @@
 //! In: such a program, and the words behind it. The command among them is looked into as if it
 //! stood alone; where it begins is told by `options`, or else it may begin at each word.
 
-use super::options::{Behind, behind_options, may_start_shell};
+use super::options::{Behind, behind_options, is_value, may_start_shell};
 use super::programs::{
     FIND_ACTIONS, LETTERS_OF_XARGS, LINE_RUNNERS, LINES_IN_OPTIONS, OPTIONS_OF_XARGS,
     PROGRAM_OPTIONS, RUN_SUBCOMMANDS, SCRIPT_COMMANDS, SCRIPT_RUNNERS, SHELL_SUBCOMMANDS,
@@ -73,6 +73,10 @@ impl Search {
             }
             "capsh" => self.capsh(rest, depth),
             "fd" | "fdfind" => self.fd(rest, depth),
+            "kubectl" => match self.behind_pod(rest) {
+                Some(n) => self.words(rest.get(n..).unwrap_or_default(), depth),
+                None => self.at_each_start(program, rest, depth),
+            },
             // `ip netns exec NAME command`, or shorter
             "ip" => {
                 let is_exec = |word: &Word| {
@@ -99,6 +103,35 @@ impl Search {
                 Behind::Unclear => self.at_each_start(program, rest, depth),
             },
         }
+    }
+
+    /// `kubectl exec pod -- command`: where the command begins, if nothing before it may be
+    /// something else.
+    fn behind_pod(&self, rest: &[Word]) -> Option<usize> {
+        let at = rest.iter().position(|word| word.text == "--")?;
+        let before = rest.get(..at)?;
+        let is_told =
+            |word: &Word| !word.may_split && (self.has_paths || !word.text.starts_with(ANYTHING));
+        // Else it may be the value of an option.
+        let is_end = before.last().is_some_and(|word| {
+            !word.text.starts_with('-') || ["-i", "-it", "-ti", "-t"].contains(&word.text.as_str())
+        });
+        let is_exec = before.first().is_some_and(|word| word.text == "exec");
+        (is_exec && is_end && before.iter().all(is_told)).then_some(at + 1)
+    }
+
+    /// Whether a word that is not known is where the command is run, or how long: no program, nor
+    /// does it name one, and a command stands behind it.
+    fn is_operand(&self, program: &str, words: &[Word], at: usize) -> bool {
+        let is_one = words.get(at).is_some_and(|word| !word.may_split) && at + 1 < words.len();
+        let is = |n: usize, text: &str| words.get(n).is_some_and(|word| word.text == text);
+        let is_container = match program {
+            "docker" | "nerdctl" | "podman" => is(0, "exec") || is(0, "run") && self.has_paths,
+            _ => false,
+        };
+        // It could be the program itself.
+        let is_first = program != "setarch" && at == 0 && WRAPPERS_WITH_OPERAND.contains(&program);
+        is_one && (is_first || is_container)
     }
 
     /// `--entrypoint=program`; what stands in the next word is found there.
@@ -224,6 +257,7 @@ impl Search {
             return Some(());
         }
         let mut is_awaited = !LINES_IN_OPTIONS.contains(&program);
+        let mut has_operand = false;
         let mut is_begun = !SUBCOMMAND_RUNNERS.contains(&program);
         for n in 0..words.len() {
             let behind = words.get(n..).unwrap_or_default();
@@ -246,9 +280,11 @@ impl Search {
                 continue;
             }
             if may_be_any_program(word) {
-                if is_awaited {
+                let is_operand = !has_operand && self.is_operand(program, words, n);
+                if is_awaited && !is_operand && !is_value(program, words, n) {
                     return None;
                 }
+                has_operand |= is_operand && !is_value(program, words, n);
                 continue;
             }
             self.words(behind, depth)?;

@@ -234,6 +234,44 @@ pub(super) const LINE_VARIABLES: &[&str] = &["ASKPASS", "COMMAND", "EDITOR", "PA
 pub(super) const BUILD_TOOLS: &[&str] = &["gmake", "just", "make", "ninja", "rake", "task"];
 /// They run what they read.
 pub(super) const SOURCING_BUILTINS: &[&str] = &[".", "source"];
+/// Options with a value in the next word, of programs whose other options are not told.
+pub(super) const VALUED_OPTIONS: &[(&[&str], &[&str])] = &[
+    (
+        &["docker", "nerdctl", "podman"],
+        &[
+            "-e",
+            "-p",
+            "-u",
+            "-v",
+            "-w",
+            "--env",
+            "--env-file",
+            "--name",
+            "--network",
+            "--user",
+            "--volume",
+            "--workdir",
+        ],
+    ),
+    (&["kubectl"], &["-c", "-n", "--container", "--context", "--namespace"]),
+    (
+        &["uv"],
+        &[
+            "-p",
+            "--directory",
+            "--env-file",
+            "--extra",
+            "--group",
+            "--package",
+            "--project",
+            "--python",
+            "--with",
+        ],
+    ),
+    (&["watch"], &["-n", "--interval"]),
+];
+/// Options without a value, of all of these.
+pub(super) const PLAIN_FLAGS: &[&str] = &["-d", "-i", "-it", "-t", "-ti", "--rm"];
 /// They have options that name the program: so it begins, and the letters that are the same.
 pub(super) const PROGRAM_OPTIONS: &[(&str, &[&str], &str)] = &[
     ("docker", &["--entrypoint"], ""),
