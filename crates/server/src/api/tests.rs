@@ -62,14 +62,16 @@ impl Served {
     /// A session that `made_by` made.
     async fn session(&self, made_by: &str) -> SessionId {
         let id = mint::session_id();
-        let details = json!({ "newParams": { "cwd": "/", "mcpServers": [] }, "madeBy": made_by });
+        let made_of = json!({ "newParams": { "cwd": "/", "mcpServers": [] } });
+        let made_of = wire::Json::of(&made_of);
+        let details = json!({ "madeBy": made_by });
         let new = NewSession {
             id,
             agent: "demo".to_owned(),
             cwd: "/".to_owned(),
             created: mint::now(),
             details: wire::Json::of(&details),
-            origin: None,
+            origin: Some(store::Origin { made_by: Some(made_by.to_owned()), made_of }),
         };
         self.daemon.desk.log().create(new).await.unwrap();
         id
