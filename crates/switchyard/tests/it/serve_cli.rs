@@ -229,19 +229,19 @@ fn a_daemon_that_cannot_open_a_browser_says_so_and_runs() {
 #[test]
 fn a_configuration_that_is_named_holds_also_while_a_daemon_runs() {
     let yard = yard();
-    let _daemon = Daemon::start(&yard);
-    let strict = yard.home().join("strict.toml");
+    let (strict, own) = (yard.home().join("strict.toml"), yard.home().join("switchyard.toml"));
     std::fs::write(&strict, "[permissions]\nmode = \"read-only\"\n").unwrap();
-    let own = yard.home().join("switchyard.toml");
+    std::fs::write(&own, "").unwrap();
+    let _daemon = Daemon::start(&yard);
     let file = yard.work().join("a.txt");
-    let write = |config: &std::path::Path, more: &[&str]| {
-        let words = ["--config", config.to_str().unwrap(), "run"];
-        run(&yard, &[&words, more, &["write a.txt here"]].concat())
+    let write = |config: &std::path::Path| {
+        let config = config.to_str().unwrap();
+        run(&yard, &["--config", config, "run", "demo", "write a.txt here"])
     };
 
-    let ran = write(&strict, &["demo"]);
+    let ran = write(&strict);
 
     assert!(!file.exists(), "{}", text(&ran));
-    let ran = write(&own, &["demo"]);
+    let ran = write(&own);
     assert!(file.exists(), "{}", text(&ran));
 }
