@@ -119,6 +119,7 @@ impl Policy {
             return self.judge_by_mode(question);
         }
         let by_rules = self.judge_by_rules(shared, question);
+        let is_unsure = || rules::is_unsure(shared.all().iter().chain(self.rules.all()), question);
         // The model's own question to the user comes in the same message, with several
         // answers that all "allow". Only a person can choose between them; but what is denied is
         // not asked for by calling it a question.
@@ -131,7 +132,14 @@ impl Policy {
                 _ => Verdict::Ask,
             };
         }
-        by_rules.unwrap_or_else(|| self.judge_by_mode(question))
+        match by_rules {
+            // Whoever may change nothing is not asked whether to do what nobody can see.
+            Some(Verdict::Ask) if !self.mode.allows_changes() && is_unsure() => {
+                self.judge_by_mode(question)
+            }
+            Some(verdict) => verdict,
+            None => self.judge_by_mode(question),
+        }
     }
 
     /// What the rules say, if they say anything.

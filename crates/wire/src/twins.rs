@@ -13,7 +13,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 pub enum Ambiguous {
     #[error("a member occurs twice")]
     Twins,
-    /// It is no JSON, or none that we read: see [`crate::readable`].
+    /// It is no JSON, or none that we read: see [`crate::readable()`].
     #[error("it cannot be read: {0}")]
     Unreadable(String),
 }

@@ -204,7 +204,8 @@ impl Search {
         let has_lines = is(0, "submodule") || is(0, "rebase") || is(0, "filter-branch");
         for word in rest.iter().skip(1).filter(|_| has_lines) {
             let line = word.text.split_once('=').map_or(word.text.as_str(), |(_, line)| line);
-            if line.contains(' ') {
+            let is_filter = is(0, "filter-branch") && !line.starts_with('-');
+            if is_filter || line.contains([' ', '\t', '\n', ';', '&', '|', '(']) {
                 self.line_in(&Word::plain(line), depth.checked_sub(1)?)?;
             }
         }

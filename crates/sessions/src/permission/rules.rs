@@ -145,6 +145,14 @@ impl Rules {
     }
 }
 
+/// Whether a rule might deny it, and nobody can tell.
+pub(super) fn is_unsure<'a>(
+    mut rules: impl Iterator<Item = &'a Rule>,
+    question: &Question,
+) -> bool {
+    rules.any(|rule| rule.cannot_tell(question))
+}
+
 /// What `rules` say about the question: deny before ask before allow, whatever their order.
 pub(super) fn judge<'a>(
     rules: impl Iterator<Item = &'a Rule> + Clone,

@@ -373,3 +373,17 @@ fn where_too_many_options_are_offered_none_is_chosen() {
         assert!(matches!(PermissionOutcome::reject(&question), PermissionOutcome::Cancelled));
     }
 }
+
+#[test]
+fn what_a_rule_cannot_see_is_not_asked_for_where_nothing_may_be_changed() {
+    let rules = "[[rules]]\naction = \"deny\"\ncommands = [\"rm\"]\n\
+                 [[rules]]\naction = \"deny\"\npaths = [\"**/.env\"]\n";
+    for call in [
+        json!({"kind": "execute", "title": "Read f"}),
+        json!({"kind": "edit", "title": "Read f"}),
+        json!({"kind": "read", "content": [{"type": "terminal", "terminalId": "t"}]}),
+    ] {
+        assert_eq!(judge(rules, Mode::ReadOnly, &call), "deny", "{call}");
+        assert_eq!(judge(rules, Mode::Auto, &call), "ask", "{call}");
+    }
+}

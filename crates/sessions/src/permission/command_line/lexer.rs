@@ -193,7 +193,7 @@ impl Lexer<'_> {
     }
 
     fn commands(&mut self, until: Until) -> Option<()> {
-        let mut line = Pipeline::default();
+        let (mut line, mut n_cases) = (Pipeline::default(), 0_usize);
         while let Some(c) = self.peek() {
             match c {
                 '\n' => {
@@ -224,8 +224,9 @@ impl Lexer<'_> {
                     if until == Until::Parenthesis {
                         break;
                     }
-                    // What stands before it are patterns of `case`.
-                    line = Pipeline::default();
+                    // What stands before it are patterns of a `case`, and nothing else.
+                    n_cases.checked_sub(1)?;
+                    line.drop_patterns();
                     line.place = Place::Continued;
                 }
                 '<' | '>' if !self.is_at_process() => {
@@ -248,7 +249,12 @@ impl Lexer<'_> {
                     self.end(&mut line);
                     line.place = Place::Start;
                 }
-                _ => self.word_or_descriptor(&mut line)?,
+                _ => {
+                    let had_case = line.has_case;
+                    self.word_or_descriptor(&mut line)?;
+                    n_cases += usize::from(line.has_case && !had_case);
+                    n_cases = n_cases.saturating_sub(usize::from(line.is_end_of_case()));
+                }
             }
             if line.starts.len() > MAX_STARTS {
                 return None;

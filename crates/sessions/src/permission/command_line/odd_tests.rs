@@ -118,7 +118,7 @@ fn a_parenthesis_too_many_in_backquotes_hides_nothing() {
             "echo `case a in a) ls;; esac; git push)`",
         ],
     );
-    assert_left_alone("git push*", &["echo `ls $(pwd)` `(ls)`", "echo `git log)`"]);
+    assert_left_alone("git push*", &["echo `ls $(pwd)` `(ls)`"]);
 }
 
 #[test]
@@ -385,6 +385,37 @@ fn braces_behind_a_wrapper_hide_nothing() {
             "env A=1 {git,push,x}",
             "stdbuf -oL {git,push}",
             "xargs -I{} {git,push}",
+        ],
+    );
+}
+
+#[test]
+fn what_comes_before_a_case_is_run_and_its_patterns_are_not() {
+    assert_found(
+        "rm",
+        &[
+            "rm x | case x in x) ls;; esac",
+            "true && rm x || case x in x) ls;; esac",
+            "timeout 5 rm x | case x in x) ls;; esac",
+            "sh -c 'rm x | case x in x) ls;; esac'",
+            "case x in x) rm x;; esac",
+            "case x in y) ls;; x) rm x | cat;; esac",
+            // Some put a line in parentheses of their own.
+            "rm x) ; (ls",
+            "rm x | ls ) ; ( ls",
+            "case x in x) ls;; esac; rm x) ; (ls",
+            "git submodule foreach 'rm\tx'",
+            "git filter-branch --tree-filter 'rm\t-f\tx' HEAD",
+            "git filter-branch --tree-filter rm HEAD",
+            "npm exe rm x",
+        ],
+    );
+    assert_left_alone(
+        "rm",
+        &[
+            "case $1 in -*) ls;; *) cat;; esac",
+            "case $1 in\na|b) ls ;;\n(c) case $2 in d) cat;; esac;;\n\"$3\") pwd;;\nesac | sort",
+            "git filter-branch --tree-filter 'ls' HEAD",
         ],
     );
 }

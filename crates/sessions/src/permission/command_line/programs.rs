@@ -184,7 +184,7 @@ pub(super) const SUBCOMMAND_RUNNERS: &[&str] = &[
 ];
 /// That command.
 pub(super) const RUN_SUBCOMMANDS: &[&str] =
-    &["--", "develop", "dlx", "exec", "run", "shell", "unshare", "x"];
+    &["--", "develop", "dlx", "exe", "exec", "run", "shell", "unshare", "x"];
 /// Their `run` runs a script of the project.
 pub(super) const SCRIPT_RUNNERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
 /// Commands of theirs that run a script and nothing else; those of bun may run programs, too.

@@ -238,7 +238,7 @@ async fn many_runs_with_images_do_not_fill_the_memory() {
         });
         api.request(Method::POST, "/api/runs").json(&run).send()
     };
-    let answers = futures_util::future::join_all((0..soak::size(24, 80)).map(run)).await;
+    let answers = futures_util::future::join_all((0..soak::size(14, 80)).map(run)).await;
     for answer in answers {
         assert_eq!(answer.unwrap().status(), 202);
     }

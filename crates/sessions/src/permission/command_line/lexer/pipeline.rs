@@ -20,6 +20,8 @@ pub(super) struct Pipeline {
     is_test: bool,
     /// A `case` may be among the words, the patterns of which end at parentheses.
     pub(super) has_case: bool,
+    /// How many commands came before that.
+    case_at: Option<usize>,
 }
 
 /// Where the next word stands.
@@ -44,10 +46,24 @@ impl Pipeline {
         self.has_case = false;
     }
 
+    /// Forgets the patterns of a `case`, and keeps the commands before it.
+    pub(super) fn drop_patterns(&mut self) {
+        let mut ended = std::mem::take(&mut self.ended);
+        ended.truncate(self.case_at.unwrap_or(0));
+        *self = Self { ended, ..Self::default() };
+    }
+
+    pub(super) fn is_end_of_case(&self) -> bool {
+        matches!(&*self.words, [word] if word.text == "esac")
+    }
+
     pub(super) fn push(&mut self, word: Word, written: &str) {
         self.is_test |= self.place == Place::Start && self.words.is_empty() && written == "[[";
         self.place = Place::Within;
-        self.has_case |= word.text == "case" && self.may_begin_case();
+        if word.text == "case" && self.may_begin_case() {
+            self.has_case = true;
+            self.case_at.get_or_insert(self.ended.len());
+        }
         self.words.push(word);
     }
 
