@@ -245,15 +245,12 @@ impl Details {
         }
         let config_id = params.read::<Option_>().map(|option| option.config_id).unwrap_or_default();
         let setting = Setting { method: method.to_owned(), params: params.clone() };
-        let before = self.settings.insert(format!("{method} {config_id}"), setting);
-        let n_bytes = self.settings.iter().map(|(name, setting)| name.len() + setting.n_bytes());
-        if n_bytes.sum::<usize>() > MAX_SETTING_BYTES {
-            // The agent has it for now, and will have what was there before when it is started.
-            let name = format!("{method} {config_id}");
-            match before {
-                Some(before) => drop(self.settings.insert(name, before)),
-                None => drop(self.settings.remove(&name)),
-            }
+        let name = format!("{method} {config_id}");
+        let others = self.settings.iter().filter(|(other, _)| **other != name);
+        let n_bytes = others.map(|(name, setting)| name.len() + setting.n_bytes()).sum::<usize>();
+        // Beyond that the agent keeps it until it ends, and is set to what came before then.
+        if n_bytes + name.len() + setting.n_bytes() <= MAX_SETTING_BYTES {
+            self.settings.insert(name, setting);
         }
     }
 }

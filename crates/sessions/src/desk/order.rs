@@ -113,9 +113,8 @@ impl Order {
             let why = "commands are for the daemon's own user only";
             return Err(DeskError::Refused(why.to_owned()));
         }
-        let title = self.title.iter().map(|title| ("title", title, MAX_TITLE_BYTES));
+        let title = self.title.iter().map(|title| ("title", title.as_str(), MAX_TITLE_BYTES));
         let wishes = self.wishes.all().map(|(choice, wish)| (choice.name(), wish, MAX_WISH_BYTES));
-        let title = title.map(|(name, title, max)| (name, title.as_str(), max));
         if let Some((name, _, max)) = title.chain(wishes).find(|(_, text, max)| text.len() > *max) {
             return Err(DeskError::BadOrder(format!("`{name}` has more than {max} bytes")));
         }

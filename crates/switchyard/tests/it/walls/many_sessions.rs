@@ -9,7 +9,7 @@ use testkit::process::{PATIENCE, switchyard, wait_until};
 use wire::Json;
 
 use super::network::token;
-use super::spy::{Spy, definition};
+use super::spy::served;
 use crate::serve_rest::{Api, EXE};
 
 /// What lists read of a session.
@@ -17,11 +17,7 @@ const MAX_DETAILS_BYTES: usize = 4 << 10;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lists_do_not_read_what_sessions_are_made_of_and_agents_are_told_it() {
-    let yard = switchyard(EXE);
-    let dir = yard.work().join("spy");
-    let spy = Spy::at(&dir, "spy", "");
-    std::fs::write(yard.home().join("switchyard.toml"), definition(&dir.join("spy"))).unwrap();
-    let api = Api::start_in(yard).await;
+    let (api, spy) = served().await;
     let large = "i".repeat(300_000);
     let server =
         json!({ "type": "http", "name": "s", "url": "http://127.0.0.1:9/", "headers": [] });
@@ -59,11 +55,7 @@ async fn lists_do_not_read_what_sessions_are_made_of_and_agents_are_told_it() {
 /// A session that has what it was made of where earlier versions had it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_of_an_earlier_version_goes_on() {
-    let yard = switchyard(EXE);
-    let dir = yard.work().join("spy");
-    let spy = Spy::at(&dir, "spy", "");
-    std::fs::write(yard.home().join("switchyard.toml"), definition(&dir.join("spy"))).unwrap();
-    let api = Api::start_in(yard).await;
+    let (api, spy) = served().await;
     let new = json!({ "agent": "spy", "cwd": api.yard.work(), "startsLater": true });
     let made = api.post("/v1/sessions", &new).await.is(201);
     let id = made.body["id"].as_str().unwrap().to_owned();

@@ -6,7 +6,7 @@ use testkit::daemon::Daemon;
 use testkit::line_client::LineClient;
 use testkit::process::{Yard, switchyard};
 
-use super::spy::{Spy, definition};
+use super::spy::{Spy, definition, served};
 use crate::serve_rest::{Api, EXE};
 
 /// A token with less than everything.
@@ -275,11 +275,7 @@ async fn what_is_outside_of_the_roots_is_not_told_about() {
 /// A large prompt that has to wait is not kept in memory, and comes out of the log whole.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_large_prompt_that_waited_reaches_the_agent_as_it_was() {
-    let yard = switchyard(EXE);
-    let dir = yard.work().join("spy");
-    let spy = Spy::at(&dir, "spy", "");
-    std::fs::write(yard.home().join("switchyard.toml"), definition(&dir.join("spy"))).unwrap();
-    let api = Api::start_in(yard).await;
+    let (api, spy) = served().await;
     let new = json!({ "agent": "spy", "cwd": api.yard.work(), "startsLater": true });
     let made = api.post("/v1/sessions", &new).await.is(201);
     let id = made.body["id"].as_str().unwrap().to_owned();

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use testkit::process::switchyard;
 use testkit::programs;
+
+use crate::serve_rest::{Api, EXE};
 
 /// What it has written.
 pub(super) struct Spy {
@@ -50,4 +53,13 @@ done
 /// An agent of the user's own that is this program.
 pub(super) fn definition(program: &Path) -> String {
     format!("[agents.spy]\ncommand = \"{}\"\n", program.display())
+}
+
+/// A daemon that has it.
+pub(super) async fn served() -> (Api, Spy) {
+    let yard = switchyard(EXE);
+    let dir = yard.work().join("spy");
+    let spy = Spy::at(&dir, "spy", "");
+    std::fs::write(yard.home().join("switchyard.toml"), definition(&dir.join("spy"))).unwrap();
+    (Api::start_in(yard).await, spy)
 }
