@@ -21,6 +21,9 @@ pub(crate) const MARKER_VARIABLE: &str = "SWITCHYARD_WORKER";
 // SIGKILL is carried out within milliseconds; what still lives after this is stuck in the kernel
 // or belongs to another user, and waiting longer does not help.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(5);
+// On a machine that is so busy that one look at `/proc` takes seconds, time alone says nothing: the
+// killed had no turn to die in. They had one between looks.
+const MIN_LOOKS: u32 = 100;
 // Long enough for killed processes to be gone at the next look, short enough not to be felt.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(5);
 
@@ -64,7 +67,7 @@ pub(crate) struct MarkedEnd {
 }
 
 /// Kills every process of a worker whose keeper is dead and waits until they are gone. Blocks,
-/// at most for [`GIVE_UP_AFTER`].
+/// at most for [`GIVE_UP_AFTER`] and [`MIN_LOOKS`].
 ///
 /// `keeper` names the dead keeper only while it is still our zombie: then its pid, and with it
 /// the number of its session, cannot have been given to somebody else.
@@ -79,6 +82,7 @@ pub(crate) fn end_marked(
     let entry = marker.environment_entry();
     let mut seen: HashMap<i32, Proc> = HashMap::new();
     let mut pids: HashSet<i32> = HashSet::new();
+    let mut n_looks = 0;
     loop {
         // Looked at before the group is killed: whoever dies becomes our child, and we can reap
         // only whom we know.
@@ -93,7 +97,9 @@ pub(crate) fn end_marked(
         }
         pids.extend(killed.iter().map(|process| process.pid));
         let n_left = seen.values().filter(|process| is_ours_to_await(process)).count();
-        if (killed.is_empty() && n_left == 0) || Instant::now() >= give_up_at {
+        n_looks += 1;
+        let is_over = n_looks >= MIN_LOOKS && Instant::now() >= give_up_at;
+        if (killed.is_empty() && n_left == 0) || is_over {
             return MarkedEnd { pids: pids.into_iter().collect(), n_left };
         }
         thread::sleep(LOOK_AGAIN_AFTER);
