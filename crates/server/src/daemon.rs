@@ -47,14 +47,15 @@ pub struct Daemon {
     pub over: CancellationToken,
     pub(crate) memory: crate::api::Memory,
     pub(crate) load: crate::events::Load,
+    pub(crate) looks: crate::events::Looks,
 }
 
 impl Daemon {
     pub fn new(desk: Arc<Desk>, settings: Settings, metrics: Metrics) -> Arc<Self> {
         let memory = crate::api::Memory::new(&settings);
         let (stopping, over) = (CancellationToken::new(), CancellationToken::new());
-        let load = crate::events::Load::default();
-        Arc::new(Self { desk, settings, metrics, stopping, over, memory, load })
+        let (load, looks) = (crate::events::Load::default(), crate::events::Looks::default());
+        Arc::new(Self { desk, settings, metrics, stopping, over, memory, load, looks })
     }
 
     /// Removes the files of sessions that are no longer in the log.

@@ -10,7 +10,7 @@ use sessions::permission::Policy;
 use sessions::settings::WorkerSetup;
 use sessions::trouble::Trouble;
 use sessions::yard::Yard;
-use store::{Batch, EventLog, MemoryLog, NewSession, SessionRecord};
+use store::{Batch, Changes, EventLog, MemoryLog, NewSession, SessionRecord};
 use tokio::sync::mpsc;
 use wire::{Draft, Json, Millis, SessionId};
 
@@ -34,7 +34,7 @@ pub(crate) struct One {
     pub(crate) daemon: Arc<Daemon>,
     pub(super) log: Arc<MemoryLog>,
     pub(crate) principal: Principal,
-    pub(super) id: SessionId,
+    pub(crate) id: SessionId,
 }
 
 struct NoAgents;
@@ -69,18 +69,19 @@ impl One {
             Metrics::new(["demo"]),
         );
         let id = SessionId::from_entropy(&[3; 64]);
-        let new = NewSession {
-            id,
-            agent: "demo".into(),
-            cwd: "/".into(),
-            created: Millis(0),
-            details: Json::trusted("{}"),
-            origin: None,
-        };
-        log.create(new).await.unwrap();
+        log.create(new_session(id, Millis(0))).await.unwrap();
         let one = Self { daemon, log, principal: Principal::local(), id };
         one.append(recorded::drafts()).await;
         one
+    }
+
+    /// Another session beside it, which is newer.
+    pub(super) async fn add_session(&self, n: usize, title: &str) -> SessionId {
+        let id = SessionId::derived(&[&n.to_be_bytes()]);
+        self.log.create(new_session(id, Millis(1))).await.unwrap();
+        let title = Some(Some(title.to_owned()));
+        self.log.update(id, Changes { title, ..Changes::default() }).await.unwrap();
+        id
     }
 
     pub(super) async fn append(&self, drafts: Vec<Draft>) {
@@ -102,5 +103,16 @@ impl One {
     pub(super) async fn stream(&self) -> Stream {
         let reader = self.reader(Cursor::START, Format::Acp, Until::Cut).await;
         Stream::new(Source::Log(Box::new(reader)), &self.daemon, &self.principal).unwrap()
+    }
+}
+
+fn new_session(id: SessionId, created: Millis) -> NewSession {
+    NewSession {
+        id,
+        agent: "demo".into(),
+        cwd: "/".into(),
+        created,
+        details: Json::trusted("{}"),
+        origin: None,
     }
 }

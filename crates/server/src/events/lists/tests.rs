@@ -1,5 +1,7 @@
+use std::collections::BTreeSet;
+
 use serde_json::Value;
-use store::{Batch, Changes, EventLog as _};
+use store::{Batch, Changes, EventLog as _, Filter};
 
 use super::*;
 use crate::events::desk_of_one::One;
@@ -49,4 +51,87 @@ async fn whoever_sees_only_its_own_sessions_hears_only_of_those() {
     let mut page = Page::new(Dress::Object);
     let told = tokio::time::timeout(10 * LOOK_EVERY, lists.next(&mut page)).await;
     assert!(told.is_err(), "{page:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_who_watch_the_same_list_share_one_look() {
+    let one = One::new().await;
+    let mut watchers: Vec<Lists> =
+        (0..3).map(|_| Lists::new(&one.daemon, &one.principal)).collect();
+    let only_own = Principal { own_sessions: true, ..Principal::local() };
+    let mut other = Lists::new(&one.daemon, &only_own);
+    for lists in watchers.iter_mut().chain([&mut other]) {
+        next(lists).await;
+    }
+
+    let title = Some(Some("A name".to_owned()));
+    one.log.update(one.id, Changes { title, ..Changes::default() }).await.unwrap();
+    for lists in &mut watchers {
+        assert_eq!(next(lists).await[0]["data"]["title"], "A name");
+    }
+
+    let told = |lists: &Lists| lists.told.clone().unwrap();
+    assert!(watchers.iter().all(|lists| Arc::ptr_eq(&told(lists), &told(&watchers[0]))));
+    assert!(told(&other).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_did_not_change_is_kept_once() {
+    let one = One::new().await;
+    let mut lists = Lists::new(&one.daemon, &one.principal);
+    next(&mut lists).await;
+    let before = lists.told.clone().unwrap();
+
+    one.add_session(1, "another").await;
+    next(&mut lists).await;
+
+    let now = lists.told.clone().unwrap();
+    assert_eq!(now.len(), 2);
+    assert!(Arc::ptr_eq(&before[&one.id], &now[&one.id]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn much_that_is_new_is_told_in_pages_and_all_of_it_once() {
+    let one = One::new().await;
+    let mut lists = Lists::new(&one.daemon, &one.principal);
+    next(&mut lists).await;
+    let mut expected = BTreeSet::new();
+    for n in 0..300 {
+        expected.insert(one.add_session(n, &"t".repeat(2000)).await.to_string());
+    }
+
+    let mut told = Vec::new();
+    while told.len() < expected.len() {
+        let mut page = Page::new(Dress::Object);
+        assert_eq!(lists.next(&mut page).await, None);
+        assert!(page.len() < MAX_PAGE_BYTES + 4096, "{}", page.len());
+        told.extend(page.frames().map(|(_, text)| {
+            let frame: Value = serde_json::from_str(text).unwrap();
+            frame["data"]["session"].as_str().unwrap().to_owned()
+        }));
+    }
+
+    assert_eq!(told.len(), expected.len());
+    assert_eq!(told.into_iter().collect::<BTreeSet<_>>(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_among_the_newest_any_more_is_not_called_deleted_and_not_kept() {
+    let one = One::new().await;
+    let mut lists = Lists::new(&one.daemon, &one.principal);
+    next(&mut lists).await;
+    for n in 0..Filter::MAX_LIMIT {
+        one.add_session(n, "newer").await;
+    }
+
+    let mut n_told = 0;
+    while n_told < Filter::MAX_LIMIT {
+        let told = next(&mut lists).await;
+        assert!(told.iter().all(|frame| frame["data"]["kind"] == "created"));
+        n_told += told.len();
+    }
+
+    let known = lists.told.clone().unwrap();
+    assert_eq!(known.len(), Filter::MAX_LIMIT);
+    assert!(!known.contains_key(&one.id));
 }
