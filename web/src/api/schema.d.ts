@@ -844,8 +844,11 @@ export interface components {
             /** @description `permission` wants one of the options, `elicitation` a form that is filled in. */
             kind: string;
             options: components["schemas"]["PermissionOption"][];
-            /** @description The agent's question as it came. */
-            request: Record<string, unknown>;
+            /**
+             * @description The agent's question as it came. Not there if it has more than 256 KiB, or if the list has
+             *     4 MiB of them already: the event at `seq` has it.
+             */
+            request?: Record<string, unknown> | null;
             requestId: string;
             /**
              * Format: int64

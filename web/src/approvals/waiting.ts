@@ -3,6 +3,11 @@ import type { Permission } from "../api/types";
 import type { QuestionItem } from "../session/items";
 import { object, text } from "../session/read";
 
+/** Whether all of it is there to be read. Nobody answers here what only the session shows. */
+export function isShown(question: Permission): boolean {
+  return question.request !== undefined && question.request !== null;
+}
+
 /** A question in the shape that a session's conversation has it. */
 export function itemOf(question: Permission): QuestionItem {
   const call = object(object(question.request).toolCall);

@@ -1,7 +1,7 @@
 // All questions of all sessions that wait for a person, the oldest first.
 import "../style/approvals.css";
 import { useEffect, useRef, useState } from "react";
-import { chosenAfter, stepFrom } from "../approvals/waiting";
+import { chosenAfter, isShown, stepFrom } from "../approvals/waiting";
 import { useLive } from "../api/live";
 import { useMay } from "../api/me";
 import { Icon } from "../parts/Icon";
@@ -31,7 +31,7 @@ export function ApprovalsView() {
     settle(next);
     cardOf(place.current, next)?.focus();
   };
-  const answers: Binding[] = keysOf(current?.options ?? []).map(({ key, option }) => ({
+  const answers: Binding[] = keysOf(current && isShown(current) ? current.options : []).map(({ key, option }) => ({
     keys: key,
     label: `Answer: ${cutLine(option.name, 80)}`,
     isGrave: true,

@@ -1,7 +1,7 @@
 // One question among all: whose it is, since when it waits, and the question itself as the
 // session shows it.
 import { memo, useEffect, useMemo } from "react";
-import { deadline, itemOf } from "../approvals/waiting";
+import { deadline, isShown, itemOf } from "../approvals/waiting";
 import type { Permission } from "../api/types";
 import { titleOf } from "../list/actions";
 import { sessions, useKnown } from "../list/sessions";
@@ -72,9 +72,19 @@ export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, isS
       <InSession.Provider value={context}>
         {/* Who may not answer sees the question, and no buttons that would be refused. */}
         <div className={mayAnswer ? undefined : "only-shown"}>
-          <AtQuestion.Provider value={at}>
-            <QuestionCard item={item} />
-          </AtQuestion.Provider>
+          {isShown(question) ? (
+            <AtQuestion.Provider value={at}>
+              <QuestionCard item={item} />
+            </AtQuestion.Provider>
+          ) : (
+            <section className="card question-card" aria-label={`Question: ${cutLine(question.title, 200)}`}>
+              <h3>{cutLine(question.title, 1000)}</h3>
+              <p>
+                It is too large to be shown in this list.{" "}
+                <Link href={pathOf({ view: "session", id: question.sessionId })}>Open its session to read and answer it</Link>
+              </p>
+            </section>
+          )}
         </div>
       </InSession.Provider>
     </article>

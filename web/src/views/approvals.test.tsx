@@ -2,8 +2,10 @@
 // What is answered in the list of all questions, and what is not.
 import { act, cleanup, fireEvent, render, screen } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { askWhoIAm } from "../api/me";
 import { readQuestions, stopLive } from "../api/live";
 import type { Permission } from "../api/types";
+import { listenToKeys } from "../parts/keys";
 import { SETTLE } from "../parts/settled";
 import { ApprovalsView } from "./Approvals";
 
@@ -16,7 +18,8 @@ beforeEach(() => {
   vi.stubGlobal("CSS", { escape: (id: string) => id });
   vi.stubGlobal("fetch", (path: string, init: RequestInit) => {
     if (init.method === "POST") answered.push(path.slice(path.lastIndexOf("/") + 1));
-    return Promise.resolve(Response.json(path.startsWith("/v1/permissions") ? { permissions: questions } : { role: "owner" }));
+    const answer = path.startsWith("/v1/permissions") ? { permissions: questions } : { you: { name: "me", role: "operator" } };
+    return Promise.resolve(Response.json(answer));
   });
 });
 
@@ -68,4 +71,26 @@ test("a question that comes in below does not hold up those above it", async () 
   expect(first().getAttribute("aria-disabled")).toBeNull();
   fireEvent.click(first());
   expect(answered).toEqual(["b1"]);
+});
+
+test("what is too large to be shown here is answered in its session, not blindly", async () => {
+  const stopListening = listenToKeys();
+  // The clock of the test before was ahead of this one.
+  fireEvent.keyDown(document.body, { key: "F9" });
+  await askWhoIAm();
+  questions = [asked("c1", 1)];
+  await act(() => readQuestions());
+  render(<ApprovalsView />);
+  await settle();
+  fireEvent.keyDown(document.body, { key: "y" });
+  expect(answered).toEqual(["c1"]);
+
+  questions = [{ ...asked("c2", 2), request: undefined }];
+  await act(() => readQuestions());
+  await settle();
+  expect(screen.queryByRole("button", { name: "Allow once" })).toBeNull();
+  expect(screen.getByRole("link", { name: /Open its session/ }).getAttribute("href")).toBe("/sessions/s1");
+  fireEvent.keyDown(document.body, { key: "y" });
+  expect(answered).toEqual(["c1"]);
+  stopListening();
 });

@@ -2,13 +2,11 @@
 //!
 //! Those that wait are in memory, with their sessions; every decision is in the log.
 
-use std::sync::Arc;
-
 use serde_json::Value;
-use sessions::pending::PendingQuestion;
 use wire::{CallId, Event, Kind, Seq, SessionId};
 
 use crate::daemon::Daemon;
+use crate::principal::Principal;
 use crate::problem::Problem;
 
 /// Events read at once.
@@ -27,26 +25,14 @@ pub(super) enum Fate {
     Decided(Value),
 }
 
-/// The agent's raw question; a large one is in the log alone.
-pub(super) async fn request(
-    daemon: &Daemon,
-    question: &Arc<PendingQuestion>,
-) -> Result<Value, Problem> {
-    if let Some(request) = &question.request {
-        return Ok(request.read().unwrap_or_default());
-    }
-    let before = Seq(question.seq.0.saturating_sub(1));
-    let events = daemon.desk.log().read(question.session, before, 1).await?;
-    let payload = events.first().and_then(|event| event.payload.read::<Value>().ok());
-    Ok(payload.map(|mut payload| payload["request"].take()).unwrap_or_default())
-}
-
 /// What became of a question; the log is read backwards from its end.
 pub(super) async fn fate(
     daemon: &Daemon,
+    principal: &Principal,
     session: SessionId,
     request: CallId,
 ) -> Result<Fate, Problem> {
+    let budget = daemon.load.budget(&principal.name);
     let head = daemon.desk.record(session).await?.head.0;
     let least = head.saturating_sub(MAX_LOOKED_AT);
     let mut end = head;
@@ -55,10 +41,10 @@ pub(super) async fn fate(
         let mut after = Seq(start);
         let mut fate = Fate::Unknown;
         while after.0 < end {
-            let events = daemon.desk.log().read(session, after, PAGE).await?;
-            let Some(last) = events.last() else { break };
+            let read = budget.read(&**daemon.desk.log(), session, after, PAGE).await?;
+            let Some(last) = read.events.last() else { break };
             after = last.seq;
-            for event in &events {
+            for event in &read.events {
                 fate = later(fate, event, request);
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use sessions::pending::{PendingQuestion, Wants};
 use sessions::permission::Decider;
@@ -20,10 +20,13 @@ use super::document::Refused;
 use super::input::{At, Body};
 use super::pending::{self, Fate};
 use crate::daemon::{Daemon, shown};
+use crate::principal::Principal;
 use crate::problem::Problem;
 
 /// Questions shown at once; whoever has more than this answers some first.
 const MAX_SHOWN: usize = 1000;
+/// What a list has of agents that know no measure; all of it is in the log.
+const MAX_BYTES: usize = 4 << 20;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Permissions {
@@ -50,9 +53,11 @@ pub(crate) struct Permission {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_kind: Option<String>,
     options: Vec<PermissionOption>,
-    /// The agent's question as it came.
-    #[schema(value_type = Object)]
-    request: Value,
+    /// The agent's question as it came. Not there if it has more than 256 KiB, or if the list has
+    /// 4 MiB of them already: the event at `seq` has it.
+    #[schema(value_type = Option<Object>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<AsItCame>,
     /// Place of the question in the log.
     seq: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,6 +67,16 @@ pub(crate) struct Permission {
     /// When it is rejected if nobody answers; without it, it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<i64>,
+}
+
+/// Shared with whoever else shows it.
+#[derive(Debug)]
+struct AsItCame(Arc<wire::Json>);
+
+impl Serialize for AsItCame {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -74,17 +89,13 @@ pub(crate) struct PermissionOption {
 }
 
 impl Permission {
-    async fn of(
-        daemon: &Daemon,
-        record: &SessionRecord,
-        question: Arc<PendingQuestion>,
-    ) -> Result<Self, Problem> {
+    fn of(record: &SessionRecord, question: &PendingQuestion) -> Self {
         let options = question.options.iter().map(|option| PermissionOption {
             option_id: option.id.clone(),
             name: option.name.clone(),
             kind: option.kind.clone(),
         });
-        Ok(Self {
+        Self {
             request_id: question.request_id.to_string(),
             session_id: question.session,
             session_title: record.title.clone(),
@@ -97,34 +108,54 @@ impl Permission {
             title: question.title.clone(),
             tool_kind: Some(question.kind.clone()).filter(|kind| !kind.is_empty()),
             options: options.collect(),
-            request: pending::request(daemon, &question).await?,
+            request: question.request.clone().map(AsItCame),
             seq: question.seq.0,
             turn_id: question.turn.map(|turn| turn.to_string()),
             since: question.since.0,
             until: question.until.map(|until| until.0),
-        })
+        }
     }
 
+    /// Those of sessions that `principal` sees.
     async fn all(
         daemon: &Daemon,
+        principal: &Principal,
         questions: Vec<Arc<PendingQuestion>>,
     ) -> Result<Json<Permissions>, Problem> {
         let mut permissions = Vec::new();
-        let mut records: HashMap<SessionId, SessionRecord> = HashMap::new();
-        for question in questions.into_iter().take(MAX_SHOWN) {
+        // A session that is gone takes its questions with it.
+        let mut records: HashMap<SessionId, Option<SessionRecord>> = HashMap::new();
+        let mut n_bytes = 0;
+        for question in questions {
             let record = match records.entry(question.session) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(unknown) => {
-                    // A session that is gone takes its questions with it.
-                    let Some(record) = daemon.desk.log().session(question.session).await? else {
-                        continue;
-                    };
-                    unknown.insert(record)
+                    let record = daemon.desk.log().session(question.session).await?;
+                    unknown.insert(record.filter(|record| principal.sees(record)))
                 }
             };
-            permissions.push(Self::of(daemon, record, question).await?);
+            let Some(record) = record else { continue };
+            let mut permission = Self::of(record, &question);
+            n_bytes += permission.n_bytes();
+            if n_bytes > MAX_BYTES || permissions.len() == MAX_SHOWN {
+                break;
+            }
+            permission.request = permission.request.filter(|AsItCame(request)| {
+                let n_with = n_bytes + request.as_str().len();
+                let fits = n_with <= MAX_BYTES;
+                n_bytes = if fits { n_with } else { n_bytes };
+                fits
+            });
+            permissions.push(permission);
         }
         Ok(Json(Permissions { permissions }))
+    }
+
+    /// What it has of the agent's words beside the request.
+    fn n_bytes(&self) -> usize {
+        let options = self.options.iter();
+        let options = options.map(|option| [&option.option_id, &option.name, &option.kind]);
+        self.title.len() + options.flatten().map(String::len).sum::<usize>()
     }
 }
 
@@ -138,7 +169,7 @@ pub(crate) async fn list(
     At(id): At<String>,
 ) -> Result<Json<Permissions>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    Permission::all(&daemon, daemon.desk.yard().pending.of(record.id)).await
+    Permission::all(&daemon, &principal, daemon.desk.yard().pending.of(record.id)).await
 }
 
 /// The questions of all sessions that wait, the oldest first.
@@ -148,15 +179,7 @@ pub(crate) async fn list_all(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
 ) -> Result<Json<Permissions>, Problem> {
-    let mut seen = Vec::new();
-    for question in daemon.desk.yard().pending.list() {
-        let is_seen = !principal.own_sessions
-            || daemon.visible(question.session.as_str(), &principal).await.is_ok();
-        if is_seen {
-            seen.push(question);
-        }
-    }
-    Permission::all(&daemon, seen).await
+    Permission::all(&daemon, &principal, daemon.desk.yard().pending.list()).await
 }
 
 /// The answer to a question: exactly one of the three.
@@ -239,10 +262,10 @@ pub(crate) async fn answer(
             async move { session.answer(request_id, answer, by).await }
         };
         if daemon.desk.with(record.id, answering).await? {
-            return decision(&daemon, record.id, request_id).await;
+            return decision(&daemon, &principal, record.id, request_id).await;
         }
     }
-    match pending::fate(&daemon, record.id, request_id).await? {
+    match pending::fate(&daemon, &principal, record.id, request_id).await? {
         Fate::Unknown => Err(missing()),
         Fate::Over => {
             Err(Problem::conflict("not-pending", "nobody waits for this answer any more"))
@@ -292,10 +315,12 @@ fn fitting(answer: PermissionAnswer, question: &PendingQuestion) -> Result<Answe
 
 async fn decision(
     daemon: &Daemon,
+    principal: &Principal,
     session: SessionId,
     request: CallId,
 ) -> Result<Json<Decision>, Problem> {
-    let Fate::Decided(mut payload) = pending::fate(daemon, session, request).await? else {
+    let Fate::Decided(mut payload) = pending::fate(daemon, principal, session, request).await?
+    else {
         return Err(Problem::internal("the decision is not in the log"));
     };
     let some = |value: Value| Some(value).filter(|value| !value.is_null());
@@ -317,3 +342,6 @@ fn told(payload: &Value) -> String {
     let what = what.or(payload["response"]["action"].as_str()).unwrap_or("answered");
     format!("{} decided: {what}", who.join(" "))
 }
+
+#[cfg(test)]
+mod tests;
