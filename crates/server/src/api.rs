@@ -16,6 +16,7 @@ pub(crate) mod input;
 mod limits;
 mod list;
 mod made;
+mod options;
 mod pending;
 mod permissions;
 mod prompt;

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Semaphore;
+use sessions::places::Places;
 use utoipa::ToSchema;
 use wire::{CallId, SessionId};
 
@@ -28,7 +28,7 @@ pub(crate) use name::mime_type;
 pub(crate) use upload::Upload;
 
 /// Prompts whose attachments are in memory at a time.
-pub(crate) static IN_MEMORY: Semaphore = Semaphore::const_new(2);
+const MAX_IN_MEMORY: usize = 2;
 
 pub(crate) const MAX_FILE_BYTES: u64 = 32 << 20;
 pub(crate) const MAX_SESSION_BYTES: u64 = 256 << 20;
@@ -106,11 +106,13 @@ pub(crate) struct Attachments {
     root: PathBuf,
     /// Room that uploads under way may still fill.
     reserved: Arc<Mutex<HashMap<SessionId, u64>>>,
+    /// For prompts while their attachments are in memory.
+    pub(crate) in_memory: Arc<Places>,
 }
 
 impl Attachments {
     pub(crate) fn below(root: PathBuf) -> Self {
-        Self { root, reserved: Arc::default() }
+        Self { root, reserved: Arc::default(), in_memory: Arc::new(Places::new(MAX_IN_MEMORY)) }
     }
 
     /// Begins an upload of `n_bytes`, if so many are announced.

@@ -20,6 +20,7 @@ pub mod page;
 pub mod page_name;
 pub mod principal;
 pub mod problem;
+mod request_names;
 pub mod secrets;
 pub mod tls;
 pub mod tokens;

@@ -21,6 +21,7 @@ pub mod open;
 pub mod options;
 pub mod pending;
 pub mod permission;
+pub mod places;
 pub mod pools;
 pub mod projection;
 pub mod session;

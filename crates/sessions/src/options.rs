@@ -128,14 +128,13 @@ pub struct Offered {
 }
 
 /// What the agent offers for one choice, by the same order of precedence.
-pub fn offered(answer: &Json, choice: Choice) -> Option<Offered> {
-    let answer: Value = answer.read().unwrap_or_default();
+pub fn offered(answer: &Value, choice: Choice) -> Option<Offered> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    if let Some(option) = config_option(&answer, choice) {
+    if let Some(option) = config_option(answer, choice) {
         let values = select_values(&option["options"]);
         return Some(Offered { current: text(&option["currentValue"]), values });
     }
-    let (list, id, _, _) = legacy(&answer, choice)?;
+    let (list, id, _, _) = legacy(answer, choice)?;
     let current = match choice {
         Choice::Mode => &answer["modes"]["currentModeId"],
         _ => &answer["models"]["currentModelId"],

@@ -10,12 +10,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sessions::host::AgentCapabilities;
+use sessions::places::Place;
 use sessions::session::SessionHandle;
-use tokio::sync::SemaphorePermit;
 use wire::SessionId;
 
-use crate::attachments::{self, Attachment};
-use crate::daemon::Daemon;
+use crate::attachments::Attachment;
+use crate::daemon::{Daemon, shown};
+use crate::principal::Principal;
 use crate::problem::Problem;
 
 /// A larger text is better read piece by piece.
@@ -28,11 +29,13 @@ const MAX_TOTAL_BYTES: u64 = 16 << 20;
 /// A prompt's attachments, and the place that they take until the prompt is in the log.
 pub(super) struct Enclosed {
     pub(super) blocks: Vec<Value>,
-    pub(super) place: Option<SemaphorePermit<'static>>,
+    pub(super) place: Option<Place>,
 }
 
+/// Nothing is open while others' attachments, or the agent, are waited for.
 pub(super) async fn enclosed(
     daemon: &Daemon,
+    principal: &Principal,
     session: SessionId,
     ids: &[String],
 ) -> Result<Enclosed, Problem> {
@@ -40,51 +43,73 @@ pub(super) async fn enclosed(
     if ids.is_empty() {
         return Ok(Enclosed { blocks, place: None });
     }
-    let files = &daemon.memory.attachments;
-    let mut opened = Vec::new();
+    if let Some(twin) = ids.iter().enumerate().find(|(n, id)| ids[..*n].contains(id)) {
+        let why = format!("the attachment `{}` is named twice", shown(twin.1));
+        return Err(Problem::bad_request(why));
+    }
     for id in ids {
-        let found = files.open(session, id).await;
-        // The prompt is what is wrong, not the path.
-        opened.push(found.map_err(|error| match Problem::from(error) {
-            problem if problem.status == 404 => {
-                Problem::bad_request(problem.detail.unwrap_or_default())
-            }
-            problem => problem,
-        })?);
+        open(daemon, session, id).await?;
     }
     let takes = capabilities(daemon, session).await?;
-    let place = attachments::IN_MEMORY.acquire().await.ok();
+    let files = &daemon.memory.attachments;
+    let place = Some(files.in_memory.enter(&principal.name).await);
     let mut n_left = MAX_TOTAL_BYTES;
-    for (attachment, file) in opened {
-        let path = files.path(session, &attachment);
-        let is_image = takes.image
-            && attachment.mime_type.starts_with("image/")
-            && attachment.size <= MAX_IMAGE_BYTES.min(n_left);
-        let is_text = takes.embedded_context && attachment.size <= MAX_TEXT_BYTES.min(n_left);
-        let held = match is_image || is_text {
-            true => read(file, &attachment).await?,
-            false => None,
-        };
-        let block = match held {
-            Some(bytes) if is_image => {
-                n_left -= attachment.size;
-                json!({
-                    "type": "image", "data": STANDARD.encode(bytes),
-                    "mimeType": attachment.mime_type, "uri": uri(&path),
-                })
-            }
-            Some(bytes) => match text(bytes) {
-                Some(text) => {
-                    n_left -= attachment.size;
-                    embedded(&attachment, &path, &text)
-                }
-                None => link(&attachment, &path),
-            },
-            None => link(&attachment, &path),
-        };
-        blocks.push(block);
+    for id in ids {
+        let (attachment, file) = open(daemon, session, id).await?;
+        blocks.push(
+            block(&files.path(session, &attachment), &attachment, file, &takes, &mut n_left)
+                .await?,
+        );
     }
     Ok(Enclosed { blocks, place })
+}
+
+async fn open(
+    daemon: &Daemon,
+    session: SessionId,
+    id: &str,
+) -> Result<(Attachment, std::fs::File), Problem> {
+    let found = daemon.memory.attachments.open(session, id).await;
+    // The prompt is what is wrong, not the path.
+    found.map_err(|error| match Problem::from(error) {
+        problem if problem.status == 404 => {
+            Problem::bad_request(problem.detail.unwrap_or_default())
+        }
+        problem => problem,
+    })
+}
+
+/// An attachment as the agent takes it; what goes into the prompt is taken off what is left.
+async fn block(
+    path: &Path,
+    attachment: &Attachment,
+    file: std::fs::File,
+    takes: &AgentCapabilities,
+    n_left: &mut u64,
+) -> Result<Value, Problem> {
+    let is_image = takes.image
+        && attachment.mime_type.starts_with("image/")
+        && attachment.size <= MAX_IMAGE_BYTES.min(*n_left);
+    let is_text = takes.embedded_context && attachment.size <= MAX_TEXT_BYTES.min(*n_left);
+    let held = match is_image || is_text {
+        true => read(file, attachment).await?,
+        false => None,
+    };
+    let block = match held {
+        Some(bytes) if is_image => Some(json!({
+            "type": "image", "data": STANDARD.encode(bytes),
+            "mimeType": attachment.mime_type, "uri": uri(path),
+        })),
+        Some(bytes) => text(bytes).map(|text| embedded(attachment, path, &text)),
+        None => None,
+    };
+    Ok(match block {
+        Some(block) => {
+            *n_left -= attachment.size;
+            block
+        }
+        None => link(attachment, path),
+    })
 }
 
 /// What the agent takes; it is started if need be.

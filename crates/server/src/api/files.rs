@@ -17,7 +17,7 @@ use roots::walk::{Bounds, End, Stop, stoppable, walk};
 use roots::{Forbidden, Kind, Roots};
 use serde::{Deserialize, Serialize};
 use sessions::desk::Order;
-use tokio::sync::Semaphore;
+use sessions::places::Places;
 use utoipa::{IntoParams, ToSchema};
 
 use super::caller::Operator;
@@ -39,11 +39,11 @@ const MAX_LIMIT: usize = 200;
 
 /// The places of those who search.
 #[derive(Debug)]
-pub(crate) struct Searches(Arc<Semaphore>);
+pub(crate) struct Searches(Places);
 
 impl Default for Searches {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(MAX_AT_ONCE)))
+        Self(Places::new(MAX_AT_ONCE))
     }
 }
 
@@ -92,10 +92,9 @@ pub(crate) async fn find(
     // The roots may have become narrower since the session was made.
     let order = Order { cwd: record.cwd.clone().into(), ..Order::default() };
     let cwd = daemon.checked(order, &principal)?.cwd;
-    let places = daemon.memory.searches.0.clone();
     let forbidden = daemon.desk.forbidden();
     let found = stoppable(WITHIN, async |stop: Stop| {
-        let place = places.acquire_owned().await.ok()?;
+        let place = daemon.memory.searches.0.enter(&principal.name).await;
         let search = tokio::task::spawn_blocking(move || {
             let _place = place;
             search(&cwd, &forbidden, best, &stop)

@@ -5,7 +5,6 @@
 //! come at the same time. Remembered are the last [`MAX_REMEMBERED`]; after a restart they
 //! are read back from the sessions' own records.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,23 +16,22 @@ use wire::SessionId;
 use crate::daemon::Daemon;
 use crate::principal::Principal;
 use crate::problem::Problem;
+use crate::request_names::{Name, RequestNames};
 
 /// Clients ask again within seconds, not after a thousand other sessions.
 const MAX_REMEMBERED: usize = 1000;
 
-/// Whose request, and its name.
-type Name = (String, String);
-
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Made {
-    table: Mutex<Table>,
+    names: Mutex<RequestNames<Arc<Entry>>>,
     is_read_back: OnceCell<()>,
 }
 
-#[derive(Debug, Default)]
-struct Table {
-    entries: HashMap<Name, Arc<Entry>>,
-    order: VecDeque<Name>,
+impl Default for Made {
+    fn default() -> Self {
+        let names = Mutex::new(RequestNames::new(MAX_REMEMBERED));
+        Self { names, is_read_back: OnceCell::new() }
+    }
 }
 
 #[derive(Debug)]
@@ -92,27 +90,26 @@ impl Made {
     }
 
     fn entry(&self, name: &Name, digest: &str) -> Arc<Entry> {
-        let mut table = self.lock();
-        if let Some(entry) = table.entries.get(name) {
+        let mut names = self.lock();
+        if let Some(entry) = names.get(name) {
             return entry.clone();
         }
         let entry = Arc::new(Entry { digest: digest.to_owned(), session: OnceCell::new() });
-        table.add(name.clone(), entry.clone());
+        names.insert(name.clone(), entry.clone());
         entry
     }
 
     fn forget(&self, name: &Name, entry: &Arc<Entry>) {
-        let mut table = self.lock();
-        if table.entries.get(name).is_some_and(|other| Arc::ptr_eq(other, entry)) {
-            table.entries.remove(name);
-            table.order.retain(|other| other != name);
+        let mut names = self.lock();
+        if names.get(name).is_some_and(|other| Arc::ptr_eq(other, entry)) {
+            names.remove(name);
         }
     }
 
     async fn read_back(&self, daemon: &Daemon) -> Result<(), Problem> {
         let filter = Filter { limit: MAX_REMEMBERED, ..Filter::default() };
         let records = daemon.desk.log().sessions(filter).await?;
-        let mut table = self.lock();
+        let mut names = self.lock();
         // The newest last, so that it is forgotten last.
         for record in records.iter().rev() {
             let details = Details::read(record);
@@ -121,25 +118,12 @@ impl Made {
             };
             let session = OnceCell::new_with(Some(record.id));
             let entry = Arc::new(Entry { digest: request.digest, session });
-            table.add((made_by, request.id), entry);
+            names.insert((made_by, request.id), entry);
         }
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Table {
-    fn add(&mut self, name: Name, entry: Arc<Entry>) {
-        while self.order.len() >= MAX_REMEMBERED {
-            if let Some(oldest) = self.order.pop_front() {
-                self.entries.remove(&oldest);
-            }
-        }
-        if self.entries.insert(name.clone(), entry).is_none() {
-            self.order.push_back(name);
-        }
+    fn lock(&self) -> MutexGuard<'_, RequestNames<Arc<Entry>>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -89,7 +89,8 @@ pub(crate) async fn prompt(
             false => Err(super::other_request()),
         };
     }
-    let enclosed = super::enclosed::enclosed(&daemon, record.id, &prompt.attachments).await?;
+    let enclosed =
+        super::enclosed::enclosed(&daemon, &principal, record.id, &prompt.attachments).await?;
     blocks.extend(enclosed.blocks);
     if blocks.is_empty() {
         return Err(Problem::bad_request("`prompt` is empty"));

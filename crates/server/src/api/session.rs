@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sessions::desk::{Order, Status};
 use sessions::details::{ClientRequest, Details, EndError, LastEnd};
-use sessions::options::{Choice, Wishes, offered};
+use sessions::options::{Choice, Wishes};
 use sessions::permission::Mode;
 use sessions::session::{ChooseError, SessionError, SessionHandle};
 use store::SessionRecord;
@@ -23,6 +23,7 @@ use super::caller::{Admin, Observer, Operator};
 use super::document::Refused;
 use super::input::{At, Body, MaybeBody};
 use super::limits::{SessionLimits, SessionUsage};
+use super::options::AgentOptions;
 use crate::daemon::Daemon;
 use crate::principal::Principal;
 use crate::problem::Problem;
@@ -166,33 +167,6 @@ impl From<Status> for SessionStatus {
     }
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct AgentOptions {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<Choosable>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mode: Option<Choosable>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    effort: Option<Choosable>,
-    /// All that the agent lets one set, as it says it.
-    #[schema(value_type = Vec<Object>)]
-    config_options: Vec<Value>,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Choosable {
-    current: Option<String>,
-    values: Vec<Named>,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Named {
-    id: String,
-    name: String,
-}
-
 impl Session {
     pub(crate) fn of(daemon: &Daemon, record: SessionRecord) -> Self {
         let details = Details::read(&record);
@@ -225,33 +199,18 @@ impl Session {
     }
 
     /// With what the agent offers.
-    async fn whole(daemon: &Daemon, record: SessionRecord) -> Self {
+    async fn whole(daemon: &Daemon, principal: &Principal, record: SessionRecord) -> Self {
         let live = daemon.desk.live(record.id);
         let offer = match live {
             Some(handle) => handle.offer().await.ok().flatten(),
             None => None,
         };
         let answer = offer.map(|offer| offer.answer).or_else(|| Details::read(&record).offered);
-        let options = answer.as_ref().map(AgentOptions::of);
-        Self { options, ..Self::of(daemon, record) }
-    }
-}
-
-impl AgentOptions {
-    fn of(answer: &wire::Json) -> Self {
-        let choosable = |choice| {
-            let offered = offered(answer, choice)?;
-            let named = |(id, name): (String, String)| Named { id, name };
-            let values = offered.values.into_iter().map(named).collect();
-            Some(Choosable { current: offered.current, values })
+        let options = match &answer {
+            Some(answer) => Some(AgentOptions::read(daemon, principal, answer).await),
+            None => None,
         };
-        let answer: Value = answer.read().unwrap_or_default();
-        Self {
-            model: choosable(Choice::Model),
-            mode: choosable(Choice::Mode),
-            effort: choosable(Choice::Effort),
-            config_options: answer["configOptions"].as_array().cloned().unwrap_or_default(),
-        }
+        Self { options, ..Self::of(daemon, record) }
     }
 }
 
@@ -287,12 +246,12 @@ pub(crate) async fn create(
         ..Order::default()
     };
     let order = daemon.checked(order, &principal)?;
-    let making = make(daemon.clone(), principal, request, order);
+    let making = make(daemon.clone(), principal.clone(), request, order);
     // A client that leaves must not leave half a session behind.
     let made = task::spawn(making).await;
     let (id, is_new) = made.map_err(|error| Problem::internal(error.to_string()))??;
     let record = daemon.desk.record(id).await?;
-    let session = Session::whole(&daemon, record).await;
+    let session = Session::whole(&daemon, &principal, record).await;
     let code = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(placed(code, session))
 }
@@ -339,7 +298,7 @@ pub(crate) async fn get(
     At(id): At<String>,
 ) -> Result<Json<Session>, Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    Ok(Json(Session::whole(&daemon, record).await))
+    Ok(Json(Session::whole(&daemon, &principal, record).await))
 }
 
 /// What is to be changed; what is left out stays.
@@ -410,7 +369,7 @@ pub(crate) async fn patch(
         daemon.desk.with(record.id, set).await?;
     }
     let record = daemon.desk.record(record.id).await?;
-    Ok(Json(Session::whole(&daemon, record).await))
+    Ok(Json(Session::whole(&daemon, &principal, record).await))
 }
 
 /// What only concerns the session's task is left to the desk.

@@ -4,28 +4,26 @@
 //! was used for something else, and a place in the conversation's queue. What a request has
 //! done is in the log; here is only what is too short-lived for it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::OwnedMutexGuard;
 
 use super::refusal::Refusal;
+use crate::request_names::{Name, RequestNames};
 
 /// Clients send a request again within seconds, not after so many others.
 const MAX_REMEMBERED: usize = 4096;
 
-/// Whose request, and its name.
-type Name = (String, String);
-
 /// What the names of requests stand for. A conversation's own last requests are in its
 /// session's record; this one knows of a name that is used in two conversations.
-#[derive(Debug, Default)]
-pub(super) struct Asked(Mutex<Table>);
+#[derive(Debug)]
+pub(super) struct Asked(Mutex<RequestNames<String>>);
 
-#[derive(Debug, Default)]
-struct Table {
-    digests: HashMap<Name, String>,
-    order: VecDeque<Name>,
+impl Default for Asked {
+    fn default() -> Self {
+        Self(Mutex::new(RequestNames::new(MAX_REMEMBERED)))
+    }
 }
 
 /// A name in use; given back unless the request was served.
@@ -45,31 +43,19 @@ impl Asked {
     ) -> Result<Asking<'_>, Refusal> {
         let Some(id) = id else { return Ok(Asking { asked: self, name: None }) };
         let name = (principal.to_owned(), id.to_owned());
-        let mut table = self.lock();
-        match table.digests.get(&name) {
+        let mut digests = self.lock();
+        match digests.get(&name) {
             Some(known) if known == digest => Ok(Asking { asked: self, name: None }),
             Some(_) => Err(Refusal::other_request()),
             None => {
-                table.add(name.clone(), digest.to_owned());
+                digests.insert(name.clone(), digest.to_owned());
                 Ok(Asking { asked: self, name: Some(name) })
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, RequestNames<String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Table {
-    fn add(&mut self, name: Name, digest: String) {
-        while self.order.len() >= MAX_REMEMBERED {
-            if let Some(oldest) = self.order.pop_front() {
-                self.digests.remove(&oldest);
-            }
-        }
-        self.digests.insert(name.clone(), digest);
-        self.order.push_back(name);
     }
 }
 
@@ -83,9 +69,7 @@ impl Asking<'_> {
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         if let Some(name) = self.name.take() {
-            let mut table = self.asked.lock();
-            table.digests.remove(&name);
-            table.order.retain(|other| *other != name);
+            self.asked.lock().remove(&name);
         }
     }
 }

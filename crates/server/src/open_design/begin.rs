@@ -6,14 +6,16 @@
 //! Always true: one request makes one run, however often and however parallel it is sent,
 //! and a conversation has one run at a time.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 use sessions::desk::Order;
 use sessions::details::{ClientRequest, Details};
 use sessions::made_of::MadeOf;
+use sessions::places::Place;
 use sessions::session::{Received, SessionHandle};
 use sessions::trouble::Trouble;
 use store::SessionRecord;
-use tokio::sync::SemaphorePermit;
 use wire::{SessionId, TurnId};
 
 use super::Runs;
@@ -21,11 +23,9 @@ use super::body::NewRun;
 use super::conversation::{Conversation, run_id};
 use super::files::Enclosed;
 use super::note::{ConversationNote, RunNote};
-use super::project::Project;
 use super::prompt;
 use super::refusal::Refusal;
 use super::wishes::Checked;
-use crate::attachments;
 use crate::principal::{Principal, Role};
 
 /// A run that is in the log.
@@ -104,18 +104,19 @@ impl Runs {
         let own = || format!("conversation-{}", conversation.main);
         let name = begun_in.or_else(|| new.project_id.clone()).unwrap_or_else(own);
         let project = self.projects.open(principal, &name).await?;
+        let path = project.path.clone();
         let agent = match record {
             Some(record) => record.agent.clone(),
             None => self.agent(new.agent_id.as_deref()).await?,
         };
         let (model, reasoning) = (new.model.as_deref(), new.reasoning.as_deref());
         let wishes = self.check_wishes(&agent, model, reasoning).await?;
-        let enclosed = self.enclosed(&project, session, new.files(), new.pictures()).await?;
+        let enclosed = self.enclosed(project, session, new.files(), new.pictures()).await?;
         let note = ConversationNote {
             conversation_id: conversation.id.clone(),
             project_id: new.project_id.clone(),
         };
-        Ok(Work { project, agent, wishes, enclosed, note })
+        Ok(Work { project: name, path, agent, wishes, enclosed, note })
     }
 
     /// Makes the session or sets it as wished, and says what its agent is told; with the place
@@ -127,8 +128,8 @@ impl Runs {
         session: SessionId,
         record: Option<&SessionRecord>,
         work: Work,
-    ) -> Result<(Vec<serde_json::Value>, Option<SemaphorePermit<'static>>), Refusal> {
-        let Work { project, agent, wishes, enclosed, note } = work;
+    ) -> Result<(Vec<serde_json::Value>, Option<Place>), Refusal> {
+        let Work { project, path, agent, wishes, enclosed, note } = work;
         let Checked { wishes, is_unsure } = wishes;
         match record {
             Some(record) => self.set(record, &wishes).await?,
@@ -136,7 +137,7 @@ impl Runs {
                 let order = Order {
                     id: Some(session),
                     agent: Some(agent),
-                    cwd: project.path,
+                    cwd: path,
                     note: Some(note.to_note()),
                     system_prompt: new.system_prompt.clone(),
                     wishes,
@@ -172,12 +173,13 @@ impl Runs {
             None => None,
         };
         let earlier = earlier.as_ref().map(|(details, made_of)| (details, made_of));
-        let in_memory = match enclosed.has_pictures() && takes_images {
-            true => attachments::IN_MEMORY.acquire().await.ok(),
-            false => None,
-        };
-        let enclosed = enclosed.blocks(takes_images).await?;
-        Ok((prompt::blocks(new, earlier, enclosed), in_memory))
+        if !enclosed.has_pictures() || !takes_images {
+            return Ok((prompt::blocks(new, earlier, enclosed.links()), None));
+        }
+        let place = self.daemon.memory.attachments.in_memory.enter(&principal.name).await;
+        let project = self.projects.open(principal, &project).await?;
+        let enclosed = self.with_images(enclosed, project, session).await?;
+        Ok((prompt::blocks(new, earlier, enclosed), Some(place)))
     }
 
     /// Starts the session's agent, and says whether it takes images.
@@ -195,7 +197,9 @@ impl Runs {
 
 /// What a run needs, checked.
 struct Work {
-    project: Project,
+    /// The project's name, and where it is.
+    project: String,
+    path: PathBuf,
     agent: String,
     wishes: Checked,
     enclosed: Enclosed,

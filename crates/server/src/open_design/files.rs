@@ -43,7 +43,6 @@ pub(super) struct Picture {
     name: String,
     path: PathBuf,
     mime_type: &'static str,
-    file: std::fs::File,
     size: u64,
 }
 
@@ -84,10 +83,10 @@ impl From<io::Error> for FileError {
 }
 
 impl Runs {
-    /// Opens what a run comes with.
+    /// Checks what a run comes with. Nothing stays open: the run may wait long for its agent.
     pub(super) async fn enclosed(
         &self,
-        project: &Project,
+        project: Project,
         session: SessionId,
         files: &[FileName],
         pictures: &[FileName],
@@ -95,22 +94,40 @@ impl Runs {
         if files.is_empty() && pictures.is_empty() {
             return Ok(Enclosed::default());
         }
-        let cannot = |error: io::Error| Refusal::internal(error.to_string());
-        let project =
-            Place { dir: project.dir.try_clone().map_err(cannot)?, path: project.path.clone() };
-        let uploads = self.daemon.settings.sessions_dir.clone();
         let files: Vec<String> = files.iter().map(|file| file.as_str().to_owned()).collect();
         let pictures: Vec<String> = pictures.iter().map(|file| file.as_str().to_owned()).collect();
-        let opening = tokio::task::spawn_blocking(move || {
+        self.at_places(project, session, move |places| check_all(places, &files, &pictures)).await
+    }
+
+    /// What a run comes with, as it is told to an agent that takes images. They are in memory
+    /// from here on, so there is a place to be had for them first.
+    pub(super) async fn with_images(
+        &self,
+        enclosed: Enclosed,
+        project: Project,
+        session: SessionId,
+    ) -> Result<Vec<Value>, Refusal> {
+        self.at_places(project, session, move |places| enclosed.with_images(places)).await
+    }
+
+    async fn at_places<T: Send + 'static>(
+        &self,
+        project: Project,
+        session: SessionId,
+        work: impl FnOnce(&[Place]) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let uploads = self.daemon.settings.sessions_dir.clone();
+        let project = Place { dir: project.dir, path: project.path };
+        let working = tokio::task::spawn_blocking(move || {
             let places = [Some(project), uploaded(&uploads, session)];
             let places: Vec<Place> = places.into_iter().flatten().collect();
-            open_all(&places, &files, &pictures)
+            work(&places)
         });
-        opening.await.map_err(|error| Refusal::internal(error.to_string()))?
+        working.await.map_err(|error| Refusal::internal(error.to_string()))?
     }
 }
 
-fn open_all(places: &[Place], files: &[String], pictures: &[String]) -> Result<Enclosed, Refusal> {
+fn check_all(places: &[Place], files: &[String], pictures: &[String]) -> Result<Enclosed, Refusal> {
     let mut bad = Vec::new();
     let mut enclosed = Enclosed::default();
     // Attachments are the project's; only images are uploaded.
@@ -124,7 +141,7 @@ fn open_all(places: &[Place], files: &[String], pictures: &[String]) -> Result<E
     let mut n_left = MAX_IMAGES_BYTES;
     for name in pictures {
         match picture(places, name, &mut n_left) {
-            Ok(picture) => enclosed.pictures.push(picture),
+            Ok((picture, _)) => enclosed.pictures.push(picture),
             Err(error) => bad.push(("image", name, error)),
         }
     }
@@ -199,7 +216,11 @@ fn attached(places: &[Place], name: &str) -> Result<Attached, FileError> {
     Ok(Attached { name: name.to_owned(), path, size: about.len() })
 }
 
-fn picture(places: &[Place], name: &str, n_left: &mut u64) -> Result<Picture, FileError> {
+fn picture(
+    places: &[Place],
+    name: &str,
+    n_left: &mut u64,
+) -> Result<(Picture, std::fs::File), FileError> {
     let (mut file, path) = find(places, name)?;
     let about = file.metadata()?;
     if !about.is_file() {
@@ -215,16 +236,16 @@ fn picture(places: &[Place], name: &str, n_left: &mut u64) -> Result<Picture, Fi
     file.rewind()?;
     let mime_type = mime_type(&telling, name);
     match mime_type.starts_with("image/") {
-        true => Ok(Picture { name: name.to_owned(), path, mime_type, file, size }),
+        true => Ok((Picture { name: name.to_owned(), path, mime_type, size }, file)),
         false => Err(FileError::NoPicture),
     }
 }
 
 impl Picture {
-    fn block(&self) -> io::Result<Value> {
+    fn block(&self, file: &std::fs::File) -> io::Result<Value> {
         let mut bytes = Vec::new();
         // It may grow while it is read.
-        (&self.file).take(self.size).read_to_end(&mut bytes)?;
+        file.take(self.size).read_to_end(&mut bytes)?;
         Ok(json!({
             "type": "image",
             "data": STANDARD.encode(&bytes),
@@ -239,28 +260,36 @@ impl Enclosed {
         !self.pictures.is_empty()
     }
 
-    /// As content blocks: links, which every agent takes, and images for those that take
-    /// them. Images are in memory from here on, so there is a place to be had for them first.
-    pub(super) async fn blocks(self, takes_images: bool) -> Result<Vec<Value>, Refusal> {
-        let reading = tokio::task::spawn_blocking(move || self.read(takes_images));
-        let read = reading.await.unwrap_or_else(|error| Err(io::Error::other(error)));
-        read.map_err(|error| Refusal::internal(format!("an image cannot be read: {error}")))
+    /// As links, which every agent takes.
+    pub(super) fn links(&self) -> Vec<Value> {
+        let pictures = self.pictures.iter();
+        let pictures = pictures.map(|picture| link(&picture.name, &picture.path, picture.size));
+        self.file_links().chain(pictures).collect()
     }
 
-    fn read(&self, takes_images: bool) -> io::Result<Vec<Value>> {
-        let link = |name: &str, path: &Path, size: u64| {
-            let name =
-                Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy());
-            let uri = crate::api::uri(path);
-            json!({ "type": "resource_link", "uri": uri, "name": name, "size": size })
-        };
-        let files = self.attached.iter().map(|file| link(&file.name, &file.path, file.size));
-        let pictures = self.pictures.iter().map(|picture| match takes_images {
-            true => picture.block(),
-            false => Ok(link(&picture.name, &picture.path, picture.size)),
-        });
-        files.map(Ok).chain(pictures).collect()
+    fn file_links(&self) -> impl Iterator<Item = Value> {
+        self.attached.iter().map(|file| link(&file.name, &file.path, file.size))
     }
+
+    /// The pictures are looked for once more: they may have changed since.
+    fn with_images(&self, places: &[Place]) -> Result<Vec<Value>, Refusal> {
+        let mut blocks: Vec<Value> = self.file_links().collect();
+        let mut n_left = MAX_IMAGES_BYTES;
+        for Picture { name, .. } in &self.pictures {
+            let found = picture(places, name, &mut n_left);
+            let read = found.and_then(|(picture, file)| Ok(picture.block(&file)?));
+            blocks.push(read.map_err(|error| {
+                Refusal::bad_request(format!("image `{}`: {error}", shown(name)))
+            })?);
+        }
+        Ok(blocks)
+    }
+}
+
+fn link(name: &str, path: &Path, size: u64) -> Value {
+    let name = Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy());
+    let uri = crate::api::uri(path);
+    json!({ "type": "resource_link", "uri": uri, "name": name, "size": size })
 }
 
 #[cfg(test)]

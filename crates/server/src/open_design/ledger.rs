@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use store::{EventLog, SessionRecord, StoreError};
+use tokio::sync::Semaphore;
 use wire::{Event, Kind, Seq, SessionId, TurnId};
 
 use super::codes;
@@ -23,6 +24,9 @@ pub(super) const MAX_RUNS: usize = 200;
 const MAX_ERROR_CHARS: usize = 2000;
 /// Events read at once.
 const PAGE: usize = 512;
+/// Pages of logs in memory at a time: whoever asks for runs that are not there has all of a log
+/// read.
+static READERS: Semaphore = Semaphore::const_new(4);
 
 /// A run as it stands, in Open Design's fields.
 #[derive(Debug, Clone, Serialize)]
@@ -93,6 +97,7 @@ impl Ledger {
 
     async fn read(&mut self, log: &dyn EventLog) -> Result<(), StoreError> {
         loop {
+            let _place = READERS.acquire().await;
             let events = log.read(self.session, self.heard, PAGE).await?;
             let Some(last) = events.last() else { return Ok(()) };
             self.heard = last.seq;

@@ -90,7 +90,7 @@ impl Runs {
             let choosing = |session: SessionHandle| async move {
                 let is_so = match session.offer().await? {
                     Some(offer) => {
-                        let offered = offered(&offer.answer, choice);
+                        let offered = offered(&offer.answer.read().unwrap_or_default(), choice);
                         offered.map_or(is_noted, |it| it.current.as_deref() == Some(wanted))
                     }
                     // It will be set again when the agent starts.

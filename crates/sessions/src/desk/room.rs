@@ -6,9 +6,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedMutexGuard, Semaphore, SemaphorePermit};
-
 use super::{Desk, DeskError, Maker};
+use crate::places::{Place, Places};
 
 /// Forks that are made at a time: each has a part of a log in memory.
 const MAX_FORKS: usize = 2;
@@ -22,20 +21,13 @@ const PRESS_EVERY: Duration = Duration::from_secs(1);
 pub(super) struct Room {
     /// Sessions that are being made, by the names of their makers.
     making: Arc<Mutex<HashMap<String, usize>>>,
-    forks: Semaphore,
-    /// Where each maker's forks wait for each other.
-    forking: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    forks: Places,
     pressed: Mutex<Option<Instant>>,
 }
 
 impl Room {
     pub(super) fn new() -> Self {
-        Self {
-            making: Arc::default(),
-            forks: Semaphore::new(MAX_FORKS),
-            forking: Mutex::default(),
-            pressed: Mutex::default(),
-        }
+        Self { making: Arc::default(), forks: Places::new(MAX_FORKS), pressed: Mutex::default() }
     }
 }
 
@@ -68,12 +60,6 @@ impl Drop for Making {
     }
 }
 
-/// A fork's place, until dropped.
-pub(super) struct ForkPlace<'a> {
-    _own: OwnedMutexGuard<()>,
-    _all: Option<SemaphorePermit<'a>>,
-}
-
 impl Desk {
     /// Refuses one more session of somebody who has as many as one may have, or who may do
     /// nothing any more.
@@ -95,16 +81,8 @@ impl Desk {
         }
     }
 
-    /// A place for a fork: one of a maker, and few of all.
-    pub(super) async fn fork_place(&self, maker: Option<&Maker>) -> ForkPlace<'_> {
-        let name = maker.map(|maker| maker.name.clone()).unwrap_or_default();
-        let queue = {
-            let mut forking = self.room.forking.lock().unwrap_or_else(PoisonError::into_inner);
-            forking.retain(|_, queue| Arc::strong_count(queue) > 1);
-            forking.entry(name).or_default().clone()
-        };
-        let own = queue.lock_owned().await;
-        ForkPlace { _own: own, _all: self.room.forks.acquire().await.ok() }
+    pub(super) async fn fork_place(&self, maker: Option<&Maker>) -> Place {
+        self.room.forks.enter(maker.map_or("", |maker| &maker.name)).await
     }
 
     /// Puts sessions aside that nobody uses, if there are many awake.

@@ -17,9 +17,9 @@ use bus::connection::CallError;
 /// Requests of clients that may wait for an agent that is being started.
 const MAX_HELD: usize = 64;
 
-/// An agent's answer is kept for as long as its session is awake; none that is of any use is as
-/// long as this.
-const MAX_ANSWER_BYTES: usize = 4 << 20;
+/// An agent's answer is kept for as long as its session is awake, and read by whoever looks at it;
+/// none that is of any use is as long as this.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 /// What waits for the agent.
 #[derive(Debug, Default)]
@@ -86,7 +86,8 @@ impl Actor {
             "command": self.slot.command().argv(),
             "containment": format!("{:?}", host.containment()).to_lowercase(),
         });
-        if let Some(model) = offered(&link.answer, Choice::Model).and_then(|model| model.current) {
+        let answer = link.answer.read().unwrap_or_default();
+        if let Some(model) = offered(&answer, Choice::Model).and_then(|model| model.current) {
             started["model"] = json!(model);
         }
         let mut drafts = vec![draft(Kind::WorkerStarted, None, &started)];

@@ -6,8 +6,9 @@ use std::os::unix::fs::symlink;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use serde_json::Value;
 
-use super::{FileError, Place, attached, open_all, picture};
+use super::{FileError, Place, attached, check_all, picture};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n rest";
 
@@ -84,7 +85,7 @@ fn a_picture_is_known_by_its_bytes_and_has_a_limit() {
     let places = [place];
 
     let mut n_left = 1 << 20;
-    assert_eq!(picture(&places, "sub/p.png", &mut n_left).unwrap().mime_type, "image/png");
+    assert_eq!(picture(&places, "sub/p.png", &mut n_left).unwrap().0.mime_type, "image/png");
     assert!(matches!(picture(&places, "a.txt", &mut n_left), Err(FileError::NoPicture)));
     assert!(matches!(picture(&places, "sub", &mut n_left), Err(FileError::NoPicture)));
     let mut n_left = 3;
@@ -95,14 +96,30 @@ fn a_picture_is_known_by_its_bytes_and_has_a_limit() {
 fn links_are_for_every_agent_and_images_for_those_that_take_them() {
     let Home { _root, place } = home();
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    let enclosed = open_all(&[place], &names(&["a.txt"]), &names(&["sub/p.png"])).unwrap();
+    let places = [place];
+    let enclosed = check_all(&places, &names(&["a.txt"]), &names(&["sub/p.png"])).unwrap();
 
-    let kinds = |takes| {
-        let blocks = enclosed.read(takes).unwrap();
+    let kinds = |blocks: &[Value]| {
         blocks.iter().map(|block| block["type"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
 
-    assert_eq!(kinds(true), ["resource_link", "image"]);
-    assert_eq!(kinds(false), ["resource_link", "resource_link"]);
-    assert_eq!(enclosed.read(false).unwrap()[1]["name"], "p.png");
+    assert_eq!(kinds(&enclosed.with_images(&places).unwrap()), ["resource_link", "image"]);
+    assert_eq!(kinds(&enclosed.links()), ["resource_link", "resource_link"]);
+    assert_eq!(enclosed.links()[1]["name"], "p.png");
+}
+
+#[test]
+fn pictures_that_wait_hold_no_file_open_and_are_what_they_are_when_they_are_read() {
+    let Home { _root, place } = home();
+    let path = place.path.join("sub/p.png");
+    let places = [place];
+    let enclosed = check_all(&places, &[], &["sub/p.png".to_owned()]).unwrap();
+
+    let open = std::fs::read_dir("/proc/self/fd").unwrap();
+    let mut open = open.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
+    assert!(!open.any(|held| held == path));
+    std::fs::remove_file(&path).unwrap();
+    symlink("/etc/passwd", &path).unwrap();
+    let refused = enclosed.with_images(&places).unwrap_err();
+    assert!(format!("{refused:?}").contains("not in the project"), "{refused:?}");
 }

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Answer, Api, text};
+use testkit::proc;
+use testkit::process::{PATIENCE, switchyard, wait_until};
+
+use super::{Answer, Api, EXE, text};
 
 const MIB: usize = 1 << 20;
 
@@ -123,6 +126,36 @@ async fn a_prompt_gives_its_attachments_to_the_agent() {
     api.post(&path, &other).await.refused(400, "bad-input").says(ids[0].as_str().unwrap());
     let many = json!({ "prompt": "echo x", "attachments": vec!["x"; 33] });
     api.post(&path, &many).await.refused(400, "bad-input");
+    let twice = json!({ "prompt": "echo x", "attachments": [ids[1], ids[1]] });
+    api.post(&path, &twice).await.refused(400, "bad-input").says("named twice");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_prompt_that_waits_for_its_agent_holds_no_attachment_open() {
+    let yard = switchyard(EXE);
+    let silent = "[agents.silent]\ncommand = \"sleep\"\nargs = [\"1000\"]\n";
+    std::fs::write(yard.home().join("switchyard.toml"), silent).unwrap();
+    let api = Api::start_in(yard).await;
+    let new = json!({ "agent": "silent", "cwd": api.yard.work(), "startsLater": true });
+    let made = api.post("/v1/sessions", &new).await.is(201).body;
+    let session = made["id"].as_str().unwrap();
+    let mut ids = Vec::new();
+    for n in 0..20 {
+        ids.push(put(&api, session, &format!("{n}.txt"), b"text".to_vec()).await["id"].clone());
+    }
+    let url = api.daemon.url(&format!("/v1/sessions/{session}/prompt"));
+    let prompt = json!({ "prompt": "hello", "attachments": ids });
+    let prompting = tokio::spawn(api.client.post(&url).json(&prompt).send());
+
+    let is_agent = |pid: &u32| proc::command_line(*pid).contains("sleep");
+    let has_agent = || proc::descendants(api.daemon.pid()).iter().any(is_agent);
+    assert!(wait_until(PATIENCE, has_agent));
+
+    let fds = std::fs::read_dir(format!("/proc/{}/fd", api.daemon.pid())).unwrap();
+    let open = fds.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
+    let open: Vec<_> = open.filter(|path| path.starts_with(dir(&api, session))).collect();
+    assert_eq!(open, Vec::<PathBuf>::new());
+    assert!(!prompting.is_finished());
 }
 
 #[tokio::test]

@@ -1,0 +1,108 @@
+//! What clients call their requests, for recognising those that come again.
+//!
+//! In: whose request, its name, and what is to be known of it. Out: that, as long as it is
+//! remembered. When there are too many, whoever has most forgets its oldest: nobody's names are
+//! lost by the number of another's.
+
+use std::collections::{HashMap, VecDeque};
+
+/// Whose request, and its name.
+pub(crate) type Name = (String, String);
+
+#[derive(Debug)]
+pub(crate) struct RequestNames<V> {
+    max: usize,
+    n: usize,
+    clients: HashMap<String, Client<V>>,
+}
+
+#[derive(Debug)]
+struct Client<V> {
+    known: HashMap<String, V>,
+    /// The oldest first.
+    order: VecDeque<String>,
+}
+
+impl<V> RequestNames<V> {
+    pub(crate) fn new(max: usize) -> Self {
+        Self { max, n: 0, clients: HashMap::new() }
+    }
+
+    pub(crate) fn get(&self, (client, name): &Name) -> Option<&V> {
+        self.clients.get(client)?.known.get(name)
+    }
+
+    pub(crate) fn insert(&mut self, (client, name): Name, value: V) {
+        let client = self.clients.entry(client).or_insert_with(Client::new);
+        if client.known.insert(name.clone(), value).is_none() {
+            client.order.push_back(name);
+            self.n += 1;
+        }
+        if self.n > self.max {
+            self.forget_one();
+        }
+    }
+
+    pub(crate) fn remove(&mut self, (client, name): &Name) {
+        let Some(known) = self.clients.get_mut(client) else { return };
+        if known.known.remove(name).is_some() {
+            known.order.retain(|other| other != name);
+            self.n -= 1;
+        }
+        if known.order.is_empty() {
+            self.clients.remove(client);
+        }
+    }
+
+    fn forget_one(&mut self) {
+        let most = self.clients.values_mut().max_by_key(|client| client.order.len());
+        if let Some(client) = most
+            && let Some(oldest) = client.order.pop_front()
+        {
+            client.known.remove(&oldest);
+            self.n -= 1;
+        }
+    }
+}
+
+impl<V> Client<V> {
+    fn new() -> Self {
+        Self { known: HashMap::new(), order: VecDeque::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(client: &str, n: usize) -> Name {
+        (client.to_owned(), n.to_string())
+    }
+
+    #[test]
+    fn whoever_has_most_forgets_its_oldest() {
+        let mut names = RequestNames::new(10);
+        names.insert(name("a", 1), 1);
+        for n in 0..100 {
+            names.insert(name("b", n), n);
+        }
+
+        assert_eq!(names.get(&name("a", 1)), Some(&1));
+        assert_eq!(names.get(&name("b", 90)), None);
+        assert_eq!(names.get(&name("b", 91)), Some(&91));
+        assert_eq!(names.n, 10);
+    }
+
+    #[test]
+    fn what_is_taken_out_is_not_counted_any_more() {
+        let mut names = RequestNames::new(2);
+        for _ in 0..9 {
+            names.insert(name("a", 1), 1);
+            names.remove(&name("a", 1));
+            names.remove(&name("a", 1));
+        }
+
+        assert_eq!(names.n, 0);
+        assert!(names.clients.is_empty());
+    }
+}

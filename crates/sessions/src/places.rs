@@ -1,0 +1,66 @@
+//! Places for work that takes much of the machine while it is done.
+//!
+//! In: who wants to begin. Out: a place, when there is one. Everybody has one at a time, and all
+//! together a few: whoever wants many waits for itself.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
+
+#[derive(Debug)]
+pub struct Places {
+    all: Arc<Semaphore>,
+    /// Where those of one name wait for each other.
+    queues: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+/// Given back when it is dropped.
+#[derive(Debug)]
+pub struct Place {
+    _of_all: Option<OwnedSemaphorePermit>,
+    _own: OwnedMutexGuard<()>,
+}
+
+impl Places {
+    pub fn new(n: usize) -> Self {
+        Self { all: Arc::new(Semaphore::new(n)), queues: Mutex::default() }
+    }
+
+    pub async fn enter(&self, name: &str) -> Place {
+        let own = self.queue(name).lock_owned().await;
+        // It is never closed.
+        Place { _of_all: self.all.clone().acquire_owned().await.ok(), _own: own }
+    }
+
+    fn queue(&self, name: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.retain(|_, queue| Arc::strong_count(queue) > 1);
+        queues.entry(name.to_owned()).or_default().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn one_name_has_one_place_and_leaves_the_others_to_others() {
+        let places = Places::new(2);
+        let is_free = async |name: &str| {
+            let entered =
+                tokio::time::timeout(std::time::Duration::from_secs(9), places.enter(name));
+            entered.await.is_ok()
+        };
+        let first = places.enter("a").await;
+
+        assert!(!is_free("a").await);
+        assert!(is_free("b").await);
+        let _second = places.enter("b").await;
+        assert!(!is_free("c").await, "there are two");
+
+        drop(first);
+        assert!(is_free("a").await);
+        assert!(places.queues.lock().unwrap().len() <= 2, "who waits no more is forgotten");
+    }
+}
