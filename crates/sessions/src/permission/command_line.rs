@@ -403,6 +403,8 @@ fn is_setting(word: &str) -> bool {
 #[cfg(test)]
 mod bash_tests;
 #[cfg(test)]
+mod evaluation_tests;
+#[cfg(test)]
 mod odd_tests;
 #[cfg(test)]
 mod package_tests;

@@ -73,6 +73,8 @@ const PUSHING: &[&str] = &[
     "g${HOME}it push",
     "for PWD in git; do $PWD push; done",
     "echo x | xargs -eE git push",
+    "cat <<A\n`echo \\\"; git push; echo \\\"`\nA",
+    "echo \"${x:-`echo \\\"; git push; echo \\\"`}\"",
 ];
 const PIECES: &[&str] = &[
     "git",

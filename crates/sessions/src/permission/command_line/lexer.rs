@@ -128,6 +128,8 @@ struct Lexer<'a> {
     found: Lexed,
     awaited: Vec<HereDocument>,
     depth: usize,
+    /// In a here-document, or in what a shell puts together, and in no command there.
+    is_in_value: bool,
     /// How many `((` are open: numbers to bash, and subshells to dash.
     n_numbers: usize,
     /// In how many others the `[[` stands that is open.
@@ -189,6 +191,13 @@ impl Lexer<'_> {
         self.depth = self.depth.checked_add(1).filter(|depth| *depth <= MAX_DEPTH)?;
         let read = read(self);
         self.depth -= 1;
+        read
+    }
+
+    fn in_value<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let is_around = std::mem::replace(&mut self.is_in_value, true);
+        let read = self.inside(read);
+        self.is_in_value = is_around;
         read
     }
 

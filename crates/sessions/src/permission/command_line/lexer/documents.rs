@@ -64,7 +64,8 @@ impl Lexer<'_> {
                 text.push('\n');
             }
             if document.is_expanded {
-                let mut inner = Lexer { rest: &text, depth: self.depth, ..Lexer::default() };
+                let mut inner =
+                    Lexer { rest: &text, depth: self.depth, is_in_value: true, ..Lexer::default() };
                 inner.expansions()?;
                 self.found.commands.append(&mut inner.found.commands);
                 self.found.lines.append(&mut inner.found.lines);

@@ -17,7 +17,7 @@ impl Lexer<'_> {
         let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         match self.peek() {
             Some('(') if self.is_at("((") => {
-                return self.inside(|lexer| lexer.numbers(word, quotes));
+                return self.in_value(|lexer| lexer.numbers(word, quotes));
             }
             Some('(') => return self.substitution(word, quotes),
             Some('{') => {
@@ -31,7 +31,7 @@ impl Lexer<'_> {
                 if self.rest.starts_with([' ', '\t', '\n', '|', '(']) {
                     return None;
                 }
-                self.inside(|lexer| lexer.parameter(quotes))?;
+                self.in_value(|lexer| lexer.parameter(quotes))?;
                 // `"${a[@]}"`, and `"${!x}"` if that is what `x` says.
                 word.may_split |= self.since(before).contains(['@', '!']);
             }
@@ -134,7 +134,9 @@ impl Lexer<'_> {
         self.next();
         // Here-documents of what is around it are not in it.
         let awaited = std::mem::take(&mut self.awaited);
+        let is_in_value = std::mem::take(&mut self.is_in_value);
         self.inside(|lexer| lexer.commands(Until::Parenthesis))?;
+        self.is_in_value = is_in_value;
         // One that is still to come is in it to bash, and not to dash.
         if !self.awaited.is_empty() {
             return None;
@@ -174,20 +176,37 @@ impl Lexer<'_> {
         }
     }
 
+    /// Behind the backquote. In a value, numbers or a here-document it rests on the shell whether
+    /// `\"` in it is a quote or a letter: both are told.
     pub(super) fn backquotes(&mut self, word: &mut Word, quotes: Quotes) -> Option<()> {
-        let mut line = String::new();
+        // With such a quote as a letter, and as a quote.
+        let (mut line, mut quoted) = (String::new(), String::new());
         loop {
-            match self.raw()? {
+            let before = self.rest;
+            let (as_letter, as_quote) = match self.raw()? {
                 '`' => break,
-                '\\' => match self.raw()? {
-                    c @ ('`' | '\\' | '$') => line.push(c),
-                    '"' if quotes == Quotes::Double => line.push('"'),
-                    c => line.extend(['\\', c]),
-                },
-                c => line.push(c),
-            }
+                '\\' => {
+                    let c = self.raw()?;
+                    let written = self.since(before);
+                    let bare = written.get(1..).unwrap_or_default();
+                    match c {
+                        '`' | '\\' | '$' => (bare, bare),
+                        '"' => (written, bare),
+                        _ => (written, written),
+                    }
+                }
+                _ => (self.since(before), self.since(before)),
+            };
+            line.push_str(as_letter);
+            quoted.push_str(as_quote);
         }
-        self.found.lines.push(line);
+        let is_either = self.is_in_value && line != quoted;
+        if is_either || quotes == Quotes::None {
+            self.found.lines.push(line);
+        }
+        if is_either || quotes == Quotes::Double {
+            self.found.lines.push(quoted);
+        }
         word.unknown(quotes);
         Some(())
     }
