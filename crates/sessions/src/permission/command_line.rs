@@ -368,7 +368,8 @@ fn configures_git(word: &Word) -> bool {
 fn is_read_by_others(word: &Word) -> bool {
     let name = word.text.strip_prefix("-v").unwrap_or(&word.text);
     let is_line = LINE_VARIABLES.iter().any(|end| name.ends_with(end));
-    let is_told = name == "ENV" || is_line || setting_of_npm(name, "") != Setting::Other;
+    let is_told =
+        ["ENV", "PS4"].contains(&name) || is_line || setting_of_npm(name, "") != Setting::Other;
     is_told && is_setting(&format!("{name}=")) || may_configure_git(name, "")
 }
 

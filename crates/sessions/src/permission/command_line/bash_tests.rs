@@ -75,6 +75,12 @@ const PUSHING: &[&str] = &[
     "echo x | xargs -eE git push",
     "cat <<A\n`echo \\\"; git push; echo \\\"`\nA",
     "echo \"${x:-`echo \\\"; git push; echo \\\"`}\"",
+    "x=1; echo ${x:'a[ $(git push)]'}",
+    "n='a[ $(git push)]'; x=1; echo ${x:n}",
+    "declare -i n; n='a[ $(git push)]'",
+    "[[ 1 -eq 2 || 'a[ $(git push)]' -eq 1 ]]",
+    "x='a[ $(git push)]'; read \"$x\" <<< a",
+    "PS4+='$(git push)'; set -x; :",
 ];
 const PIECES: &[&str] = &[
     "git",
@@ -201,6 +207,15 @@ const PIECES: &[&str] = &[
     " =~ (",
     "false && ",
     "-e",
+    "${x:",
+    "${!x}",
+    "[ ",
+    "\\\"",
+    "PS4=",
+    "RANDOM=",
+    "-v ",
+    "-eq 1 ",
+    "declare -i ",
 ];
 
 fn is_pushed(shell: &str, line: &str, dir: &Path) -> bool {

@@ -14,6 +14,7 @@ mod pipeline;
 mod subscripts;
 
 use documents::HereDocument;
+use numbers::{names_number, works_out};
 use pipeline::{Pipeline, Place};
 use subscripts::Within;
 
@@ -22,11 +23,14 @@ pub(in super::super) const ANYTHING: char = '\u{10FFFF}';
 /// Behind these words a command may begin, wherever they stand.
 const RESERVED_WORDS: [&str; 9] = ["then", "do", "else", "elif", "if", "while", "until", "{", "}"];
 /// With these bash takes for code what is text to whoever reads a line.
-const ODD: [&str; 9] = [
+const ODD: [&str; 12] = [
     "[$(",
     "[`",
     "@P}",
     "PS4=",
+    "PS4+=",
+    "PS4:=",
+    "PS4[",
     "BASH_CMDS",
     "BASH_ENV",
     "BASH_FUNC_",
@@ -91,13 +95,18 @@ pub(super) struct Lexed {
 
 /// `None` if it is no whole line, or one that cannot be told.
 pub(super) fn lex(source: &str, has_paths: bool) -> Option<Lexed> {
-    if source.contains('\0') || ODD.iter().any(|odd| source.contains(odd)) {
+    let joined = source.replace("\\\n", "");
+    let is_odd = |source: &str| ODD.iter().any(|odd| source.contains(odd));
+    if source.contains('\0') || is_odd(source) || is_odd(&joined) {
         return None;
     }
     let mut lexer = Lexer { rest: source, has_paths, ..Lexer::default() };
     lexer.commands(Until::End)?;
     let found = lexer.found;
-    let has_numbers = found.has_numbers || found.lines.iter().any(|line| line.contains("(("));
+    let has_numbers = found.has_numbers
+        || found.lines.iter().any(|line| line.contains("(("))
+        || found.commands.iter().any(|words| works_out(words))
+        || names_number(&joined);
     (!has_numbers || !found.has_code).then_some(found)
 }
 
@@ -380,8 +389,10 @@ impl Lexer<'_> {
             }
         }
         word.makes_options = in_braces && may_make_options(self.since(whole));
-        self.found.has_code |= word.text.contains("$(") || word.text.contains('`');
-        Some(word)
+        let is_code = is_code(&word.text);
+        self.found.has_code |= is_code;
+        // Bash may take it for a number or the name of a variable in a test.
+        (!is_code || self.test.is_none()).then_some(word)
     }
 
     /// `a=(…)`, behind the parenthesis: words, and no commands.
@@ -432,6 +443,11 @@ impl Word {
         }
         self.may_split |= quotes == Quotes::None;
     }
+}
+
+/// Whether it is code to whoever reads it once more.
+fn is_code(text: &str) -> bool {
+    text.contains("$(") || text.contains('`')
 }
 
 /// Whether one of the words that braces make may begin with a dash.

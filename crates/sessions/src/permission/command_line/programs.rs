@@ -218,8 +218,8 @@ pub(super) const SHELL_SUBCOMMANDS: &[(&str, &str)] = &[
 ];
 /// Builtins that look for code in what they are told.
 pub(super) const EVALUATING_BUILTINS: &[&str] = &[
-    "[", "[[", "declare", "export", "let", "local", "printf", "read", "readonly", "test",
-    "typeset", "unset",
+    "[", "[[", "declare", "export", "getopts", "let", "local", "printf", "read", "readonly",
+    "test", "typeset", "unset", "wait",
 ];
 /// Builtins that set variables.
 pub(super) const DECLARING_BUILTINS: &[&str] =

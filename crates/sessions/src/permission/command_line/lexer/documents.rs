@@ -72,6 +72,7 @@ impl Lexer<'_> {
                 self.found.documents.append(&mut inner.found.documents);
                 self.found.joins_tests |= inner.found.joins_tests;
                 self.found.has_numbers |= inner.found.has_numbers;
+                self.found.has_code |= inner.found.has_code;
             }
             self.found.documents.push(text);
         }

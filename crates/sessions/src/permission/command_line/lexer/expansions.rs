@@ -1,13 +1,18 @@
 //! What a shell puts in the place of a `$` and of backquotes: of which the commands are told, and of
 //! the rest that it is not known.
 
-use super::subscripts::Within;
-use super::{Lexer, PATH, PATHS, Quotes, Until, Word};
+use super::numbers::may_be_variable;
+use super::subscripts::{Within, may_hide_code};
+use super::{Lexer, PATH, PATHS, Quotes, Until, Word, is_code};
 
 /// Before and behind these a path is all of a word, or of a part of it that is no program.
 const BEFORE_PATH: &str = " \t\n;&|(:,/";
 const BEHIND_PATH: &str = " \t\n;&|):,/";
 
+/// Variables without a name, before what `${x:1}` has behind its name.
+const SPECIAL: [&str; 6] = ["@:", "*:", "?:", "$:", "-:", "!:"];
+/// Behind the name there is a value, and no number.
+const BEFORE_VALUE: [&str; 4] = [":-", ":=", ":?", ":+"];
 /// What may make code of a text, if it is written as a number.
 const CODE: [u32; 4] = ['$' as u32, '`' as u32, '(' as u32, '[' as u32];
 
@@ -40,7 +45,7 @@ impl Lexer<'_> {
                 return self.escapes(word);
             }
             // Numbers, as they were written long ago.
-            Some('[') if quotes == Quotes::None => return None,
+            Some('[') => return None,
             Some('"') if quotes == Quotes::None => return Some(()),
             Some(c) if c.is_ascii_digit() => drop(self.next()),
             Some(c) if is_of_name(c) => {
@@ -150,30 +155,53 @@ impl Lexer<'_> {
     pub(super) fn parameter(&mut self, quotes: Quotes) -> Option<()> {
         let mut inner = Word::default();
         let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let is_named_by_value = self.peek() == Some('!');
         if matches!(self.peek(), Some('!' | '#')) {
             self.next();
         }
         while self.peek().is_some_and(is_of_name) {
             self.next();
         }
+        // A list of names; else bash works out what is in brackets in the value.
+        let is_list = ["[@]}", "[*]}", "@}", "*}"].iter().any(|list| self.is_at(list));
+        self.found.has_numbers |= is_named_by_value && !is_list;
         if self.skip("[") {
             self.inside(|lexer| lexer.subscript(Within::Parameter(quotes)))?;
         }
+        if SPECIAL.iter().any(|special| self.is_at(special)) {
+            self.next();
+        }
+        // `${x:1}`, in which there are no quotes.
+        let is_number = self.is_at(":") && !BEFORE_VALUE.iter().any(|start| self.is_at(start));
         loop {
-            match self.next()? {
-                '}' => return Some(()),
-                '\\' => drop(self.raw()?),
+            let before = self.rest;
+            let c = self.next()?;
+            match c {
+                '}' => break,
+                '\\' => inner.text.push(self.raw()?),
                 '<' | '>' if self.peek() == Some('(') => self.substitution(&mut inner, quotes)?,
-                '\'' if quotes == Quotes::None => self.rest = self.rest.split_once('\'')?.1,
+                '\'' if quotes == Quotes::None => {
+                    let (text, rest) = self.rest.split_once('\'')?;
+                    inner.text.push_str(text);
+                    self.rest = rest;
+                }
                 // A quote or a letter: that rests on the shell, and on what comes before.
                 '\'' => return None,
                 '"' => self.inside(|lexer| lexer.double_quotes(&mut inner))?,
                 '$' => self.dollar(&mut inner, quotes)?,
                 '`' => self.backquotes(&mut inner, quotes)?,
                 // A value that somebody may take for a command is not told.
-                _ => {}
+                c => inner.text.push(c),
+            }
+            if is_number {
+                self.found.has_numbers |= may_be_variable(c);
+                if may_hide_code(c, self.since(before)) {
+                    return None;
+                }
             }
         }
+        self.found.has_code |= is_code(&inner.text);
+        Some(())
     }
 
     /// Behind the backquote. In a value, numbers or a here-document it rests on the shell whether

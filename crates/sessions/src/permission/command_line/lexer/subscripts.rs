@@ -3,6 +3,7 @@
 //! In `a['$(x)']` the quotes are none to bash the second time, and `x` is run. So what is hidden by
 //! quotes cannot be told, unless nothing of it can be code.
 
+use super::numbers::may_be_variable;
 use super::{Lexer, Quotes, Word};
 
 /// Where a subscript stands.
@@ -36,6 +37,7 @@ impl Lexer<'_> {
     pub(super) fn subscript(&mut self, within: Within) -> Option<()> {
         let (mut inner, quotes) = (Word::default(), within.quotes());
         let mut n_open = 1_usize;
+        let whole = self.rest;
         while n_open > 0 {
             let before = self.rest;
             let c = self.next()?;
@@ -53,12 +55,13 @@ impl Lexer<'_> {
                 return None;
             }
         }
+        self.found.has_numbers |= self.since(whole).contains(may_be_variable);
         Some(())
     }
 }
 
 /// Whether bash may find code in what begins with that letter, and is no code before.
-fn may_hide_code(first: char, written: &str) -> bool {
+pub(super) fn may_hide_code(first: char, written: &str) -> bool {
     match first {
         '\\' => true,
         '\'' => written.contains(['$', '`']),
