@@ -15,7 +15,7 @@ use lexer::{PATH, has_paths, lex};
 use options::is_value;
 use packages::{Setting, setting_of_npm};
 use programs::{
-    BUILD_TOOLS, DECLARING_BUILTINS, EVALUATING_BUILTINS, KEYWORDS, LINE_VARIABLES,
+    BUILD_TOOLS, DECLARING_BUILTINS, EVALUATING_BUILTINS, KEYWORDS, LINE_LETTERS, LINE_VARIABLES,
     LINES_IN_OPTIONS, LONG_OPTIONS_OF_BASH, LOOPS, OPTIONS_OF_GIT, OTHER_SHELLS, READING_BUILTINS,
     SHELLS, SOURCING_BUILTINS, STDIN_RUNNERS,
 };
@@ -278,7 +278,9 @@ impl Search {
             let value = word.text.split_once('=').map(|(_, value)| value);
             // `su -c'…'`
             let is_short = word.text.starts_with('-') && !word.text.starts_with("--");
-            let attached = word.text.split_once(['c', 'C']).map(|(_, line)| line);
+            let letters = LINE_LETTERS.iter().find(|(name, _)| *name == program);
+            let letters = letters.map_or(&['c', 'C'][..], |(_, letters)| letters);
+            let attached = word.text.split_once(letters).map(|(_, line)| line);
             let attached = attached.filter(|line| is_short && !line.is_empty());
             for line in [value, attached].into_iter().flatten() {
                 self.line_in(&Word { text: line.to_owned(), ..word.clone() }, depth)?;

@@ -5,14 +5,21 @@
 
 use super::options::{Behind, behind_options, is_value, may_start_shell};
 use super::programs::{
-    FIND_ACTIONS, LETTERS_OF_XARGS, LINE_RUNNERS, LINES_IN_OPTIONS, OPTIONS_OF_XARGS,
-    PROGRAM_OPTIONS, RUN_SUBCOMMANDS, SCRIPT_COMMANDS, SCRIPT_RUNNERS, SHELL_SUBCOMMANDS,
-    STARTING_SHELLS, SUBCOMMAND_RUNNERS, WRAPPERS, WRAPPERS_WITH_OPERAND,
+    FIND_ACTIONS, LETTERS_OF_XARGS, LINE_RUNNERS, LINES_IN_OPTIONS, OF_GNU, OPTIONS_OF_XARGS,
+    OTHER_RUN_SUBCOMMANDS, PROGRAM_OPTIONS, RUN_SUBCOMMANDS, SCRIPT_COMMANDS, SCRIPT_RUNNERS,
+    SHELL_SUBCOMMANDS, STARTING_SHELLS, SUBCOMMAND_RUNNERS, WRAPPERS, WRAPPERS_WITH_OPERAND,
 };
 use super::{ANYTHING, PATH, Search, Word, is_flag, is_line, is_setting, options_of};
 
 impl Search {
     pub(super) fn around(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
+        // As GNU's programs are called beside others of that name.
+        let of_gnu = program.strip_prefix('g').filter(|name| OF_GNU.contains(name));
+        let program = of_gnu.unwrap_or(program);
+        if program == "cargo" && rest.iter().any(|word| word.text == "watch") {
+            let at = rest.iter().position(|word| word.text == "watch").unwrap_or(0);
+            return self.around("cargo-watch", rest.get(at + 1..).unwrap_or_default(), depth);
+        }
         // It takes its argument apart by rules of its own.
         let is_split = |word: &Word| {
             let flags = word.text.strip_prefix('-').filter(|flags| !flags.starts_with('-'));
@@ -273,7 +280,7 @@ impl Search {
             if !is_begun {
                 let is_script =
                     word.text == "run" && program != "bun" && SCRIPT_RUNNERS.contains(&program);
-                is_begun = RUN_SUBCOMMANDS.contains(&word.text.as_str()) && !is_script;
+                is_begun = runs_others(program, &word.text) && !is_script;
                 continue;
             }
             if word.text.starts_with('-') || word.text == PATH {
@@ -297,6 +304,13 @@ impl Search {
         }
         Some(())
     }
+}
+
+/// Whether a command of the program itself runs others.
+pub(super) fn runs_others(program: &str, command: &str) -> bool {
+    let is_other_name =
+        |(name, commands): &(&str, &[&str])| *name == program && commands.contains(&command);
+    RUN_SUBCOMMANDS.contains(&command) || OTHER_RUN_SUBCOMMANDS.iter().any(is_other_name)
 }
 
 /// Whether a program without options of interest becomes a shell that runs what comes in.

@@ -228,3 +228,97 @@ fn what_runs_programs_of_a_project_hides_none() {
         ],
     );
 }
+
+#[test]
+fn short_names_of_commands_that_run_programs_hide_none() {
+    assert_found(
+        "rm",
+        &[
+            "bundle e rm x",
+            "bundle ex rm x",
+            "bundle exe rm x",
+            "bundle e 'ls; rm x'",
+            "bundle --verbose ex rm x",
+            "pixi r rm x",
+            "pixi r 'ls; rm x'",
+            "pixi x rm x",
+            "pixi s <<< 'rm x'",
+            "rye r rm x",
+            "tox e -e py3 -- rm x",
+            "hatch run 'ls; rm x'",
+        ],
+    );
+    assert_left_alone(
+        "{rm,curl}",
+        &["bundle e rspec", "pixi r test", "pixi rm x", "rye r pytest", "npm r curl", "tox -e py3"],
+    );
+}
+
+#[test]
+fn what_runs_programs_elsewhere_or_again_hides_none() {
+    assert_found(
+        "rm",
+        &[
+            "devbox run rm x",
+            "devbox run 'ls; rm x'",
+            "devbox run -- rm x",
+            "flox activate -- rm x",
+            "rustup run stable rm x",
+            "goenv exec rm x",
+            "tox exec -e py3 -- rm x",
+            "docker-compose exec web rm x",
+            "aws-vault exec me -- rm x",
+            "dotenvx run -- rm x",
+            "lerna exec -- rm x",
+            "jj util exec -- rm x",
+            "rr record rm x",
+            "watchexec -e rs rm x",
+            "watchexec -- 'ls; rm x'",
+            "cargo watch -s 'rm x'",
+            "cargo watch -s'rm x'",
+            "cargo +nightly watch -x check --shell='ls; rm x'",
+            "cargo watch -- rm x",
+            "cargo-watch -s 'rm x'",
+            "hyperfine 'rm x'",
+            "hyperfine ls -p 'rm x'",
+            "hyperfine ls -p'rm x'",
+            "hyperfine ls --prepare='rm x'",
+            "concurrently 'npm start' 'rm x'",
+            "nodemon --exec 'rm x'",
+            "nodemon -x'rm x'",
+            "chokidar '**/*.rs' -c 'rm x'",
+            "onchange '**/*.rs' -- rm x",
+            "reflex -r x -- rm x",
+            "gosu me rm x",
+            "tini -- rm x",
+            "chronic rm x",
+            "flatpak-spawn --host rm x",
+            "mpirun -n 2 rm x",
+            "gtimeout 5 rm x",
+            "genv A=1 rm x",
+            "ls | gxargs rm",
+            "gfind . -exec rm {} +",
+        ],
+    );
+    assert_left_alone(
+        "{rm,curl}",
+        &[
+            "cargo test",
+            "cargo watch -x 'test -p rm'",
+            "cargo watch -x check -w src",
+            "cargo run -- rm",
+            "hyperfine -w 3 'ls -l' 'fd x'",
+            "watchexec -e rs cargo test",
+            "nodemon server.js",
+            "nodemon \"$x\"",
+            "concurrently 'npm:a' 'npm run b'",
+            "devbox run test",
+            "rustup run stable cargo test",
+            "rustup component add curl",
+            "docker-compose rm x",
+            "jj log -r x",
+            "gtimeout 5 ls",
+            "gcc -c x.c",
+        ],
+    );
+}

@@ -4,13 +4,14 @@
 //! Which of their options have values is not told in full. What stands behind an option that is not
 //! known to have none may be its value, and may be an operand: it counts as whatever hides less.
 
+use super::around::runs_others;
 use super::programs::SHELLS;
 use super::{Search, Word, is_flag, is_line, program_of};
 
 /// They run a line that is the value of `-c`.
 const LINE_CALLERS: &[&str] = &["mise", "npm", "npx", "pnpm", "pnpx"];
-/// What stands behind their `exec` may be a line.
-const LINE_EXECUTORS: &[&str] = &["bun", "bundle", "yarn"];
+/// What stands behind their `exec` or `run` may be a line.
+const LINE_EXECUTORS: &[&str] = &["bun", "bundle", "devbox", "pixi", "yarn"];
 /// What npm calls its commands, also in short.
 const EXEC: &[&str] = &["exe", "exec", "x"];
 const EXPLORE: &[&str] = &["explo", "explor", "explore"];
@@ -94,7 +95,7 @@ impl Search {
                 }
             }
             _ if LINE_EXECUTORS.contains(&program) => {
-                let is_exec = |word: &Word| word.text == "exec";
+                let is_exec = |word: &Word| runs_others(program, &word.text);
                 let at = rest.iter().position(is_exec).map_or(rest.len(), |at| at + 1);
                 let line = rest.iter().skip(at).find(|word| !word.text.starts_with('-'));
                 line.filter(|line| is_line(line))
@@ -106,6 +107,9 @@ impl Search {
                 let is_first =
                     |n: &usize| rest.get(*n).is_some_and(|word| !word.text.starts_with(['-', '+']));
                 let first = (at + 1..rest.len()).find(is_first).unwrap_or(rest.len());
+                if let Some(line) = rest.get(first).filter(|word| is_line(word)) {
+                    self.line_in(line, depth)?;
+                }
                 if let Some((word, behind)) = rest.get(first..).and_then(<[Word]>::split_first)
                     && let Some((_, name)) = word.text.split_once(':')
                 {
