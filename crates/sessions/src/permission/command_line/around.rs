@@ -283,6 +283,10 @@ impl Search {
                 is_begun = runs_others(program, &word.text) && !is_script;
                 continue;
             }
+            // `-u"$@"` is more words than one, the program among them.
+            if word.text.starts_with('-') && word.may_split && is_awaited {
+                return None;
+            }
             if word.text.starts_with('-') || word.text == PATH {
                 continue;
             }

@@ -191,3 +191,16 @@ fn what_is_left_open_in_a_here_document_hides_nothing() {
         ],
     );
 }
+
+#[test]
+fn options_that_are_several_words_hide_no_program() {
+    assert_found(
+        "rm",
+        &[
+            "set -- A rm x; env -u --\"$@\"",
+            "x='me rm'; sudo -u$x y",
+            "set -- 1 rm; nice -n\"$@\" x",
+        ],
+    );
+    assert_left_alone("rm", &["env -u\"$A\" ls", "ls -$x", "nice -n\"$n\" ls"]);
+}
