@@ -43,6 +43,8 @@ pub struct Question {
     pub is_edit: bool,
     /// There is more to it than its command says.
     pub has_more_than_command: bool,
+    /// What the command would be to somebody who forgets to quote its words.
+    pub unquoted: Option<String>,
 }
 
 /// Options that are offered, and what they may hold: nobody could choose among more. Where there
@@ -100,6 +102,7 @@ impl Question {
             is_cut,
             is_edit,
             has_more_than_command: has_more_than_command || directories.iter().any(is_elsewhere),
+            unquoted: None,
         }
     }
 

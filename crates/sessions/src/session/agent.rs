@@ -177,7 +177,7 @@ impl Actor {
             }
             method => {
                 // What cannot be read is not passed on: the client may read it in another way.
-                match self.judge.request(method, message.body()) {
+                match self.judge.passed_on(method, message.body()) {
                     Err(refused) => self.respond(&message.id(), Err(refused)),
                     Ok(()) => self.pass_to_client(&message),
                 }

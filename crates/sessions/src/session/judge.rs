@@ -90,6 +90,19 @@ impl Judge {
         }
     }
 
+    /// A request of the agent that a client is about to serve, which may forget to quote the words
+    /// of a command that it gives to a shell.
+    pub(super) fn passed_on(&self, method: &str, params: &str) -> Result<(), RpcError> {
+        self.request(method, params)?;
+        let argv: Argv = match method {
+            "terminal/create" => parse(params)?,
+            _ => return Ok(()),
+        };
+        let Some(unquoted) = argv.unquoted() else { return Ok(()) };
+        let (line, unquoted) = (argv.lines(&[])?.into_iter().next(), Some(unquoted));
+        self.rules(&Question { command: line, unquoted, ..self.about(EXECUTE, Vec::new()) })
+    }
+
     /// The answer to [`CHECK`].
     pub(super) fn told(&self, params: &str) -> Result<Json, RpcError> {
         self.request(CHECK, params).map(|()| Json::trusted("{}"))
@@ -180,6 +193,15 @@ impl Argv {
             lines.push(line(&format!("'{here}{}'", self.command.replace('\'', r"'\''"))));
         }
         Ok(lines)
+    }
+
+    /// All words as they are, in one line, if another command may begin in that. Older versions of
+    /// Zed give it to a shell.
+    fn unquoted(&self) -> Option<String> {
+        let begins_another = |word: &String| word.contains([';', '&', '|', '(', '`', '\n']);
+        let words = std::iter::once(&self.command).chain(&self.args).map(String::as_str);
+        let words: Vec<&str> = words.collect();
+        self.args.iter().any(begins_another).then(|| words.join(" "))
     }
 
     /// Whether all of `command` may be the path of one. A line of a shell has no arguments beside
