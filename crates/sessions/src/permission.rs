@@ -11,12 +11,14 @@ mod book;
 mod brief;
 mod command_glob;
 mod command_line;
+mod names;
 mod question;
 mod rules;
 mod tool_facts;
 
 pub use book::{RuleBook, RulesFile};
 pub use brief::Brief;
+pub(crate) use names::{odd_in_question, odd_name};
 pub(crate) use question::resolved;
 pub use question::{PermissionOption, Question};
 pub use rules::{Rule, RuleError, RulePlace, Rules};

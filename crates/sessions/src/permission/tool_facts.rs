@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use wire::Ambiguous;
 
+use super::names::odd_in_call;
 use super::question::READING_KINDS;
 
 mod change;
@@ -196,7 +197,9 @@ impl KnownTools {
         if let Some(id) = call_id(update) {
             self.learn(&id, update);
         }
-        if let Err(why) = wire::check_unambiguous(params) {
+        let odd = odd_in_call(update).map(|name| format!("`{name}` is no member of this"));
+        let check = odd.map_or(Ok(()), |why| Err(Ambiguous::Unreadable(why)));
+        if let Err(why) = wire::check_unambiguous(params).and(check) {
             self.doubt(params, why);
         }
     }
@@ -329,7 +332,10 @@ mod tests {
         assert_eq!(one.get(Some("a")), Err(Ambiguous::Twins));
         assert!(one.get(Some("other")).is_ok_and(|facts| facts.is_some()));
         assert!(one.get(None).is_ok());
+        let spelt = doubted(r#"{"toolCallId":"a","rawinput":{"command":"ls"}}"#);
+        assert!(spelt.get(Some("a")).is_err() && spelt.get(Some("other")).is_ok());
         for update in [
+            r#"{"ToolCallId":"a"}"#,
             r#"{"toolCallId":"a","toolCallId":"b"}"#,
             r#"{"x":1,"x":2}"#,
             r#"{"toolCallId":"a","x":1e400}"#,

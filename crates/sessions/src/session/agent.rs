@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use store::Changes;
-use wire::{Ambiguous, Draft, Json, Kind, Message, RpcError, RpcId};
+use wire::{Draft, Json, Kind, Message, RpcError, RpcId};
 
 use super::actor::{Actor, Halt, LinkState};
 use super::judge::CHECK;
@@ -12,7 +12,7 @@ use super::services::Services;
 use super::{Client, ClientCall, params_for_client};
 use crate::host::{FromAgent, last_lines};
 use crate::observer::ToolCall;
-use crate::permission::{PermissionOutcome, Question, Verdict, call_id};
+use crate::permission::{PermissionOutcome, Question, Verdict, call_id, odd_in_question};
 use crate::trouble::Trouble;
 use crate::{memory, mint};
 use bus::connection::Outcome;
@@ -234,8 +234,8 @@ impl Actor {
         let params = params_for_client(message, &self.public_id).made_readable();
         let question = match self.question(&params) {
             Ok(question) => question,
-            Err(why) => {
-                self.respond(&message.id(), Err(RpcError::invalid_params(why)));
+            Err(refused) => {
+                self.respond(&message.id(), Err(refused));
                 return Ok(());
             }
         };
@@ -253,10 +253,15 @@ impl Actor {
 
     /// What the agent asks, unless it may be asking something else as well: of two commands a rule
     /// would allow one, and the agent run the other.
-    fn question(&self, params: &Json) -> Result<Question, Ambiguous> {
-        wire::check_unambiguous(params.as_str())?;
+    fn question(&self, params: &Json) -> Result<Question, RpcError> {
+        wire::check_unambiguous(params.as_str()).map_err(RpcError::invalid_params)?;
         let read: Value = params.read().unwrap_or_default();
-        let known = self.tools.get(call_id(&read["toolCall"]).as_deref())?;
+        if let Some(name) = odd_in_question(&read) {
+            let error = format_args!("`{name}` is no member of this");
+            return Err(RpcError::invalid_params(error));
+        }
+        let known = self.tools.get(call_id(&read["toolCall"]).as_deref());
+        let known = known.map_err(RpcError::invalid_params)?;
         let question = Question::read(params.as_str(), known, &self.agent, &self.roots.paths());
         Ok(question.beside(self.roots.forbidden()))
     }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use wire::{Json, RpcError};
 
-use crate::permission::{Mode, Policy, Question, RuleBook, Verdict, resolved};
+use crate::permission::{Mode, Policy, Question, RuleBook, Verdict, odd_name, resolved};
 use crate::shell;
 
 /// The method by which an agent tells what it is about to do by itself.
@@ -272,14 +272,10 @@ fn check_names(params: &str) -> Result<(), RpcError> {
         "value",
         "_meta",
     ];
-    // Also of letters that are the same as others without their case, as the long s.
-    let plain = |name: &str| name.to_uppercase().to_lowercase();
-    let is_odd =
-        |name: &&String| NAMES.iter().any(|known| plain(known) == plain(name) && known != name);
     let members: Members<'_> = parse(params)?;
     let nested: Nested<'_> = parse(params)?;
-    let odd = members.keys().chain(nested.env.iter().flat_map(Members::keys)).find(is_odd);
-    match odd {
+    let names = members.keys().chain(nested.env.iter().flat_map(Members::keys));
+    match odd_name(names, &NAMES) {
         None => Ok(()),
         Some(name) => Err(RpcError::invalid_params(format_args!("`{name}` is no member of this"))),
     }

@@ -70,6 +70,16 @@ ask 31 '{"toolCallId":"i"}'
 ask 32 '{"toolCallId":"j"}'
 "#;
 
+/// Asks with members that some take for others, and after an update that had one.
+const SPELT: &str = r#"
+ask 40 '{"toolCallId":"k","kind":"execute","rawInput":{"command":"ls"},"rawinput":{"command":"rm x"}}'
+ask 41 '{"toolCallId":"l","kind":"read","Kind":"execute"}'
+ask 42 '{"toolCallId":"m","kind":"read"},"ToolCall":{"toolCallId":"m","kind":"execute"}'
+tell '{"sessionUpdate":"tool_call","toolCallId":"n","kind":"read","title":"","RawInput":{"command":"rm x"}}'
+ask 43 '{"toolCallId":"n"}'
+ask 44 '{"toolCallId":"o","kind":"execute","rawInput":{"Command":"ls","Kind":"x"}}'
+"#;
+
 /// What the agent is answered that asks so.
 async fn answers(asking: &str, policy: Policy) -> (Vec<Value>, Vec<Event>) {
     let stage = Stage::new(quiet());
@@ -117,6 +127,19 @@ async fn a_call_that_an_update_may_have_meant_is_allowed_by_nobody() {
     let (answers, _) = answers(DOUBTED, policy).await;
     assert_eq!(answers.len(), 3);
     answers.iter().for_each(is_about_twins);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_some_may_read_by_other_names_is_refused() {
+    let policy = Policy { rules: Rules::default(), mode: Mode::Auto };
+    let (answers, _) = answers(SPELT, policy).await;
+    assert_eq!(answers.len(), 5);
+    for refused in &answers[..4] {
+        let error = &refused["error"];
+        assert_eq!(error["code"], -32602, "{refused}");
+        assert!(error["message"].as_str().unwrap().contains("is no member"), "{refused}");
+    }
+    assert_eq!(answers[4]["result"]["outcome"]["optionId"], "yes", "{}", answers[4]);
 }
 
 fn is_about_twins(refused: &Value) {
