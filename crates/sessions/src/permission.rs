@@ -126,11 +126,13 @@ impl Policy {
         // answers that all "allow". Only a person can choose between them; but what is denied is
         // not asked for by calling it a question.
         if question.is_multiple_choice() || question.is_for_a_person {
-            let is_act = question.is_act();
-            let names_something = is_act || question.is_cut || !question.paths.is_empty();
+            let does_something = question.is_act() || question.kind == "fetch";
+            let names_something = does_something || question.is_cut || !question.paths.is_empty();
             return match by_rules {
                 Some(denied @ Verdict::Deny(_)) if names_something => denied,
-                None if is_act && !self.mode.allows_changes() => self.judge_by_mode(question),
+                None if does_something && !self.mode.allows_changes() => {
+                    self.judge_by_mode(question)
+                }
                 _ => Verdict::Ask,
             };
         }

@@ -190,6 +190,9 @@ fn what_says_that_it_is_a_question_to_the_person_is_no_way_around_a_rule() {
     let rules = "[[rules]]\naction = \"deny\"\ncommands = [\"rm\"]\n\
                  [[rules]]\naction = \"deny\"\npaths = [\"secret/**\"]\n\
                  [[rules]]\naction = \"deny\"\nkinds = [\"delete\"]";
+    let fetching = json!({"kind": "fetch", "_meta": {"switchyard": {"isQuestion": true}}});
+    let no_fetching = "[[rules]]\naction = \"deny\"\nkinds = [\"fetch\"]";
+    assert_eq!(judge(no_fetching, Mode::Auto, &fetching), "deny");
     let asked = |mode: Mode, mut call: serde_json::Value| {
         call["_meta"] = json!({"switchyard": {"isQuestion": true}});
         judge(rules, mode, &call)
@@ -210,7 +213,8 @@ fn what_says_that_it_is_a_question_to_the_person_is_no_way_around_a_rule() {
     }
     let run = json!({"kind": "execute", "rawInput": {"command": "ls"}});
     let edit = json!({"kind": "edit", "rawInput": {"path": "a"}});
-    for call in [run, edit] {
+    let fetch = json!({"kind": "fetch", "rawInput": {"url": "https://example.com"}});
+    for call in [run, edit, fetch] {
         assert_eq!(asked(Mode::ReadOnly, call.clone()), "deny", "{call}");
         assert_eq!(asked(Mode::Auto, call.clone()), "ask", "{call}");
     }
