@@ -232,7 +232,10 @@ pub(crate) fn is_of_client(method: &str) -> bool {
         "terminalrelease",
     ];
     let (start, letters) = (method.trim_start().to_ascii_lowercase(), letters(method));
-    ["fs/", "terminal/"].iter().any(|one| start.starts_with(one))
+    let start = start.trim_start_matches("client/");
+    // Letters that look like others, or are the same to somebody: ACP has none.
+    !method.is_ascii()
+        || ["fs/", "terminal/"].iter().any(|one| start.starts_with(one))
         || NAMES.iter().any(|name| letters.starts_with(name))
 }
 
@@ -244,8 +247,11 @@ pub(crate) fn passes_for_judged(method: &str) -> bool {
     questions.iter().any(|name| letters.starts_with(name)) || letters == "sessionupdate"
 }
 
+/// What is left of a method without what joins words, and without whom it is for.
 fn letters(method: &str) -> String {
-    method.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    let letters = method.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
+    let letters: String = letters.collect();
+    letters.trim_start_matches("client").to_owned()
 }
 
 /// Refuses members that a client may take for others: some do not mind upper and lower case.

@@ -191,10 +191,19 @@ fn what_a_careless_client_takes_for_a_method_that_is_judged_is_one() {
         "session.request_permission",
         "/session/request_permission",
         "Elicitation/Create",
+        "client/fs/read_text_file",
+        "client.terminal.create",
+        "client/fs/anything",
+        "client/session/request_permission",
+        "\u{ff46}s/read_text_file",
+        "\u{1d42d}erminal/create",
+        "s\u{435}ssion/request_permission",
     ] {
         assert!(is_refused(method), "{method:?}");
     }
-    for method in ["_x/y", "myagent/foo", "fsevents/watch", "terminals/list", "_fs/watch", ""] {
+    for method in
+        ["_x/y", "myagent/foo", "fsevents/watch", "terminals/list", "_fs/watch", "client/x", ""]
+    {
         judge.request(method, "{}").unwrap();
     }
 }
