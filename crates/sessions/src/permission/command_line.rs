@@ -58,7 +58,7 @@ impl Search {
     fn line(&mut self, line: &str, depth: usize) -> Option<()> {
         self.spend(line.len())?;
         self.has_paths &= has_paths(line);
-        let lexed = lex(line, self.has_paths)?;
+        let (lexed, n_before) = (lex(line, self.has_paths)?, self.found.len());
         self.joins_tests |= lexed.joins_tests;
         for words in &lexed.commands {
             self.words(words, depth)?;
@@ -76,17 +76,20 @@ impl Search {
             words.iter().any(|word| STDIN_RUNNERS.contains(&program_of(&word.text)))
         };
         if lexed.commands.iter().any(reads) {
-            lexed.documents.iter().try_for_each(|text| self.document(text, depth?))?;
+            let is_run = self.found.iter().skip(n_before).any(runs_input);
+            lexed.documents.iter().try_for_each(|text| self.document(text, is_run, depth?))?;
         }
         Some(())
     }
 
-    fn document(&mut self, text: &str, depth: usize) -> Option<()> {
+    /// A here-document, which `is_run` for certain or need not be.
+    fn document(&mut self, text: &str, is_run: bool, depth: usize) -> Option<()> {
         if self.line(text, depth).is_none() {
-            for line in text.lines() {
+            for line in text.lines().filter(|_| !is_run).collect::<Vec<_>>() {
                 self.spend(line.len())?;
                 self.line(line, depth);
             }
+            return (!is_run).then_some(());
         }
         Some(())
     }
@@ -297,6 +300,20 @@ impl Search {
             "eval" => self.line(&all.join(" "), depth),
             _ => Some(()),
         }
+    }
+}
+
+/// Whether all that a command does is to run what comes in.
+fn runs_input(command: &FoundCommand) -> bool {
+    let Some((program, rest)) = command.words.split_first() else { return false };
+    let is_option = |word: &&Word| word.text.starts_with('-');
+    // What stands behind an option may be its value.
+    let n_operands = rest.iter().filter(|word| !word.is_optional).count();
+    match program.text.as_str() {
+        "at" | "batch" => true,
+        "parallel" => rest.iter().all(|word| is_option(&word)),
+        "ssh" => n_operands <= 1,
+        _ => false,
     }
 }
 

@@ -190,6 +190,25 @@ fn what_is_left_open_in_a_here_document_hides_nothing() {
             "at now <<E\n$(rm x\nE",
         ],
     );
+    assert_found(
+        "rm",
+        &[
+            "at now <<'E'\necho $[1]; rm x\nE",
+            "sudo batch <<'E'\necho $[1]; rm x\nE",
+            "ssh host <<'E'\necho $[1]; rm x\nE",
+            "ssh -p 22 -v host <<'E'\necho $[1]; rm x\nE",
+            "parallel -j4 <<'E'\necho $[1]; rm x\nE",
+        ],
+    );
+    assert_left_alone(
+        "rm",
+        &[
+            "ssh host 'cat > notes' <<'E'\nit isn't there\nE",
+            "parallel gzip <<'E'\nit's.txt\nE",
+            "git commit -F - at <<'E'\nit isn't there\nE",
+            "ssh host <<'E'\nls -l\nE",
+        ],
+    );
 }
 
 #[test]
