@@ -41,7 +41,7 @@ use crate::problem::Problem;
 use crate::web_socket::Handshake;
 use lists::Lists;
 pub(crate) use lists::Looks;
-pub(crate) use load::Load;
+pub(crate) use load::{Load, LoadPlace};
 use reader::Reader;
 use stream::{Source, Stream};
 use wanted::{Asked, Wanted};

@@ -17,6 +17,7 @@ use super::document::Refused;
 use super::input::{At, Params};
 use crate::attachments::Attachment;
 use crate::daemon::Daemon;
+use crate::events::LoadPlace;
 use crate::problem::Problem;
 
 /// Bytes of a file that are in memory at once.
@@ -45,6 +46,7 @@ pub(crate) async fn upload(
 ) -> Result<(StatusCode, Json<Attachment>), Problem> {
     let record = daemon.visible(&id, &principal).await?;
     check_type(&headers)?;
+    let _place = daemon.load.transfer(&principal.name)?;
     let length = headers.get(header::CONTENT_LENGTH);
     let n_bytes = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let name = wanted.name.unwrap_or_default();
@@ -110,6 +112,7 @@ pub(crate) async fn get(
     At((id, attachment)): At<(String, String)>,
 ) -> Result<Response, Problem> {
     let record = daemon.visible(&id, &principal).await?;
+    let place = daemon.load.transfer(&principal.name)?;
     let (attachment, file) = daemon.memory.attachments.open(record.id, &attachment).await?;
     // Whatever it is, a browser must not show it as a page of ours.
     let headers = [
@@ -120,16 +123,17 @@ pub(crate) async fn get(
         (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'".to_owned()),
     ];
     let file = tokio::fs::File::from_std(file).take(attachment.size);
-    Ok((headers, Body::from_stream(chunks(file))).into_response())
+    Ok((headers, Body::from_stream(chunks(file, place))).into_response())
 }
 
 fn chunks(
     file: tokio::io::Take<tokio::fs::File>,
+    place: LoadPlace,
 ) -> impl stream::Stream<Item = std::io::Result<Bytes>> {
-    stream::try_unfold(file, async |mut file| {
+    stream::try_unfold((file, place), async |(mut file, place)| {
         let mut chunk = Vec::with_capacity(CHUNK);
         let n_read = (&mut file).take(CHUNK as u64).read_to_end(&mut chunk).await?;
-        Ok((n_read > 0).then(|| (Bytes::from(chunk), file)))
+        Ok((n_read > 0).then(|| (Bytes::from(chunk), (file, place))))
     })
 }
 

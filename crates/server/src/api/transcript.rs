@@ -10,7 +10,6 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use store::{EventLog, ReadBudget, ReadPermit};
-use tokio::sync::OwnedSemaphorePermit;
 use utoipa::{IntoParams, ToSchema};
 use wire::{Seq, SessionId};
 
@@ -19,6 +18,7 @@ use super::document::Refused;
 use super::input::{self, At, Params};
 use super::telling::{Format, Telling};
 use crate::daemon::Daemon;
+use crate::events::LoadPlace;
 use crate::problem::Problem;
 
 const DEFAULT_LIMIT: usize = 200;
@@ -141,7 +141,7 @@ pub(crate) async fn export(
     };
     let name = format!("attachment; filename=\"switchyard-{}.{ending}\"", record.id);
     let reading = Reading {
-        _place: daemon.load.export()?,
+        _place: daemon.load.export(&principal.name)?,
         budget: daemon.load.budget(&principal.name),
         taken: None,
         log: daemon.desk.log().clone(),
@@ -160,7 +160,7 @@ pub(crate) async fn export(
 
 /// A log on its way out; at most one page of it is in memory.
 struct Reading {
-    _place: OwnedSemaphorePermit,
+    _place: LoadPlace,
     budget: ReadBudget,
     /// Of the page that was last handed out.
     taken: Option<ReadPermit>,

@@ -78,7 +78,7 @@ impl One {
     /// Another session beside it, which is newer.
     pub(super) async fn add_session(&self, n: usize, title: &str) -> SessionId {
         let id = SessionId::derived(&[&n.to_be_bytes()]);
-        self.log.create(new_session(id, Millis(1))).await.unwrap();
+        self.log.create(new_session(id, Millis(1 << 50))).await.unwrap();
         let title = Some(Some(title.to_owned()));
         self.log.update(id, Changes { title, ..Changes::default() }).await.unwrap();
         id

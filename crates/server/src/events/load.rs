@@ -21,6 +21,10 @@ const MAX_STREAMS: usize = 4096;
 const MAX_STREAMS_EACH: usize = 1024;
 /// Logs that are written out as files at a time; each holds a page of its log.
 const MAX_EXPORTS: usize = 8;
+const MAX_EXPORTS_EACH: usize = 4;
+/// Files that come or go at a time, however slowly; each is open meanwhile.
+const MAX_TRANSFERS: usize = 256;
+const MAX_TRANSFERS_EACH: usize = 64;
 /// Clients that are remembered though they read nothing.
 const MAX_IDLE_CLIENTS: usize = 256;
 
@@ -28,6 +32,7 @@ const MAX_IDLE_CLIENTS: usize = 256;
 pub(crate) struct Load {
     streams: Arc<Semaphore>,
     exports: Arc<Semaphore>,
+    transfers: Arc<Semaphore>,
     /// Large messages of ACP until they were dealt with.
     messages: Arc<ByteQuota>,
     /// By the names of their tokens.
@@ -37,6 +42,8 @@ pub(crate) struct Load {
 #[derive(Debug, Clone)]
 struct Client {
     streams: Arc<Semaphore>,
+    exports: Arc<Semaphore>,
+    transfers: Arc<Semaphore>,
     requests: RequestPlaces,
     budget: ReadBudget,
 }
@@ -46,37 +53,37 @@ impl Default for Load {
         Self {
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             exports: Arc::new(Semaphore::new(MAX_EXPORTS)),
+            transfers: Arc::new(Semaphore::new(MAX_TRANSFERS)),
             messages: Arc::default(),
             clients: Mutex::default(),
         }
     }
 }
 
-/// A stream's place.
+/// A place among those of one client, and among all.
 #[derive(Debug)]
-pub(super) struct StreamPlace {
+pub(crate) struct LoadPlace {
     _of_client: OwnedSemaphorePermit,
     _of_all: OwnedSemaphorePermit,
 }
 
 impl Load {
     /// A place for a stream of events.
-    pub(super) fn stream(&self, client: &str) -> Result<StreamPlace, Problem> {
-        let of_client = self.client(client).streams.try_acquire_owned();
-        let status = StatusCode::TOO_MANY_REQUESTS;
-        let of_client = of_client.map_err(|_| too_many_streams(status))?;
-        let of_all = self.streams.clone().try_acquire_owned();
-        let of_all = of_all.map_err(|_| too_many_streams(StatusCode::SERVICE_UNAVAILABLE))?;
-        Ok(StreamPlace { _of_client: of_client, _of_all: of_all })
+    pub(super) fn stream(&self, client: &str) -> Result<LoadPlace, Problem> {
+        let full = ("too-many-streams", "too many streams are open");
+        place(self.client(client).streams, &self.streams, full)
     }
 
     /// A place for a log that is written out.
-    pub(crate) fn export(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        let place = self.exports.clone().try_acquire_owned();
-        place.map_err(|_| {
-            let status = StatusCode::SERVICE_UNAVAILABLE;
-            full(status, "too-many-exports", "too many logs are being exported")
-        })
+    pub(crate) fn export(&self, client: &str) -> Result<LoadPlace, Problem> {
+        let full = ("too-many-exports", "too many logs are being exported");
+        place(self.client(client).exports, &self.exports, full)
+    }
+
+    /// A place for a file that comes or goes.
+    pub(crate) fn transfer(&self, client: &str) -> Result<LoadPlace, Problem> {
+        let full = ("too-many-transfers", "too many files are on their way");
+        place(self.client(client).transfers, &self.transfers, full)
     }
 
     /// What a client may have of logs in memory.
@@ -102,9 +109,13 @@ impl Load {
         if clients.len() >= MAX_IDLE_CLIENTS {
             clients.retain(|_, client| client.is_used());
         }
-        let streams = Arc::new(Semaphore::new(MAX_STREAMS_EACH));
-        let requests = RequestPlaces::default();
-        let client = Client { streams, requests, budget: ReadBudget::default() };
+        let client = Client {
+            streams: Arc::new(Semaphore::new(MAX_STREAMS_EACH)),
+            exports: Arc::new(Semaphore::new(MAX_EXPORTS_EACH)),
+            transfers: Arc::new(Semaphore::new(MAX_TRANSFERS_EACH)),
+            requests: RequestPlaces::default(),
+            budget: ReadBudget::default(),
+        };
         clients.insert(name.to_owned(), client.clone());
         client
     }
@@ -112,16 +123,25 @@ impl Load {
 
 impl Client {
     fn is_used(&self) -> bool {
-        self.budget.is_shared() || self.requests.is_shared() || Arc::strong_count(&self.streams) > 1
+        let places = [&self.streams, &self.exports, &self.transfers];
+        self.budget.is_shared()
+            || self.requests.is_shared()
+            || places.iter().any(|places| Arc::strong_count(places) > 1)
     }
 }
 
-fn too_many_streams(status: StatusCode) -> Problem {
-    full(status, "too-many-streams", "too many streams are open")
-}
-
-fn full(status: StatusCode, slug: &str, title: &str) -> Problem {
-    Problem::new(status, slug, title).retry_after(crate::limits::COME_BACK_SECONDS)
+fn place(
+    of_client: Arc<Semaphore>,
+    of_all: &Arc<Semaphore>,
+    (slug, title): (&str, &str),
+) -> Result<LoadPlace, Problem> {
+    let full =
+        |status| Problem::new(status, slug, title).retry_after(crate::limits::COME_BACK_SECONDS);
+    let of_client = of_client.try_acquire_owned();
+    let of_client = of_client.map_err(|_| full(StatusCode::TOO_MANY_REQUESTS))?;
+    let of_all = of_all.clone().try_acquire_owned();
+    let of_all = of_all.map_err(|_| full(StatusCode::SERVICE_UNAVAILABLE))?;
+    Ok(LoadPlace { _of_client: of_client, _of_all: of_all })
 }
 
 #[cfg(test)]

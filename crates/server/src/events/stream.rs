@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::Pace;
 use super::ending::Ending;
 use super::lists::Lists;
-use super::load::StreamPlace;
+use super::load::LoadPlace;
 use super::page::Page;
 use super::reader::Reader;
 use crate::daemon::Daemon;
@@ -54,7 +54,7 @@ pub(super) struct Stream {
     budget: ReadBudget,
     /// Of the page that its reader has not taken yet.
     n_held: usize,
-    _place: StreamPlace,
+    _place: LoadPlace,
 }
 
 /// What comes next.

@@ -1,21 +1,25 @@
 use super::*;
 
 #[test]
-fn there_are_so_many_streams_and_exports_and_a_place_is_given_back() {
+fn there_are_so_many_places_of_each_kind_and_one_is_given_back() {
     let load = Load::default();
-    let take = |client: &str| load.stream(client);
-    let mut streams: Vec<StreamPlace> = Vec::new();
-    for client in ["a", "b", "c", "d"] {
-        streams.extend((0..MAX_STREAMS_EACH).map(|_| take(client).unwrap()));
-        assert_eq!(take(client).unwrap_err().status, 429);
+    type Take = fn(&Load, &str) -> Result<LoadPlace, Problem>;
+    let kinds: [(Take, usize, usize); 3] = [
+        (Load::stream, MAX_STREAMS_EACH, MAX_STREAMS),
+        (Load::export, MAX_EXPORTS_EACH, MAX_EXPORTS),
+        (Load::transfer, MAX_TRANSFERS_EACH, MAX_TRANSFERS),
+    ];
+    for (take, n_each, n_all) in kinds {
+        let mut taken: Vec<LoadPlace> = Vec::new();
+        for n in 0..n_all / n_each {
+            let client = n.to_string();
+            taken.extend((0..n_each).map(|_| take(&load, &client).unwrap()));
+            assert_eq!(take(&load, &client).unwrap_err().status, 429);
+        }
+        assert_eq!(take(&load, "another").unwrap_err().status, 503);
+        drop(taken);
+        assert!(take(&load, "0").is_ok());
     }
-    assert_eq!(take("e").unwrap_err().status, 503);
-    drop(streams);
-    assert!(take("a").is_ok());
-    let exports: Vec<_> = (0..MAX_EXPORTS).map(|_| load.export().unwrap()).collect();
-    assert_eq!(load.export().unwrap_err().status, 503);
-    drop(exports);
-    assert!(load.export().is_ok());
 }
 
 #[test]
