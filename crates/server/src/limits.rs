@@ -5,6 +5,7 @@
 
 mod body;
 mod patience;
+mod patient;
 mod steady;
 
 use std::time::Duration;
@@ -12,6 +13,7 @@ use std::time::Duration;
 pub use body::{Fault, Metered, Terms};
 pub use bus::quota::{ByteQuota, Reserved};
 pub use patience::Patience;
+pub(crate) use patient::patient;
 pub use steady::Steady;
 
 /// Of the places of a listener one client may have a quarter, if others want some.

@@ -371,7 +371,7 @@ impl Desk {
             (SessionRecord { damage: Some(_), .. }, _) => Status::Damaged,
             (_, Some(Phase::RequiresAction)) => Status::RequiresAction,
             // Listed a moment before the session's own task says so.
-            _ if !self.yard.pending.of(record.id).is_empty() => Status::RequiresAction,
+            _ if self.yard.pending.count(record.id) > 0 => Status::RequiresAction,
             (SessionRecord { active_turn: Some(_), .. }, _) => Status::Running,
             (SessionRecord { is_closed: true, .. }, _) => Status::Closed,
             _ => Status::Idle,

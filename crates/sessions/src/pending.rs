@@ -3,10 +3,11 @@
 //! In: what the sessions' tasks put up and take down. Out: lists for those who show or
 //! announce questions, and a counter to wait on. A question is listed from after its event
 //! is in the log until after its answer is; it goes down with its [`Listed`] guard, so also
-//! when the session's task dies. Always true: no more than [`MAX_LISTED`] questions are
-//! held, and no raw request beyond [`MAX_REQUEST_BYTES`].
+//! when the session's task dies. Always true: no more than [`MAX_LISTED`] questions are held,
+//! and [`MAX_BYTES`] of raw requests; of the sessions of one maker a quarter, so that nobody's
+//! questions are rejected for the number of another's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -17,6 +18,10 @@ use crate::permission::PermissionOption;
 
 /// Nobody answers more than this; a question beyond it is rejected.
 pub const MAX_LISTED: usize = 4096;
+/// Raw requests that are held; those of further questions are in the log alone.
+const MAX_BYTES: usize = 64 << 20;
+/// Makers that can have all they may have at a time.
+const N_SHARES: usize = 4;
 /// Larger requests are in the log alone: a diff of megabytes must not be kept in memory
 /// for as long as a person is away.
 pub const MAX_REQUEST_BYTES: usize = 256 << 10;
@@ -35,6 +40,8 @@ pub enum Wants {
 #[derive(Debug)]
 pub struct PendingQuestion {
     pub session: SessionId,
+    /// Whose session it is.
+    pub made_by: Option<String>,
     pub agent: String,
     pub request_id: CallId,
     pub wants: Wants,
@@ -43,8 +50,8 @@ pub struct PendingQuestion {
     /// The tool's kind; empty for a form.
     pub kind: String,
     pub options: Vec<PermissionOption>,
-    /// Raw params of the agent's request; `None` where they are too large to be kept: the
-    /// event at `seq` has them.
+    /// Raw params of the agent's request; `None` where they are too large, or too many, to be
+    /// kept: the event at `seq` has them.
     pub request: Option<Arc<Json>>,
     /// Place of the question's event.
     pub seq: Seq,
@@ -58,7 +65,7 @@ pub struct PendingQuestion {
 /// All questions that wait.
 #[derive(Debug)]
 pub struct PendingQuestions {
-    table: Mutex<BTreeMap<(SessionId, CallId), Arc<PendingQuestion>>>,
+    table: Mutex<Table>,
     version: watch::Sender<u64>,
 }
 
@@ -71,30 +78,33 @@ impl Default for PendingQuestions {
 impl PendingQuestions {
     /// All questions, those that wait longest first.
     pub fn list(&self) -> Vec<Arc<PendingQuestion>> {
-        let mut all: Vec<_> = self.lock().values().cloned().collect();
+        let mut all: Vec<_> = self.lock().questions.values().cloned().collect();
         all.sort_by_key(|question| (question.since, question.session, question.seq));
         all
     }
 
     /// The questions of one session, in the order in which they were asked.
     pub fn of(&self, session: SessionId) -> Vec<Arc<PendingQuestion>> {
-        let table = self.lock();
-        let own = table.values().filter(|question| question.session == session);
-        let mut own: Vec<_> = own.cloned().collect();
+        let mut own: Vec<_> = self.lock().of(session).cloned().collect();
         own.sort_by_key(|question| question.seq);
         own
     }
 
+    /// How many of one session wait.
+    pub fn count(&self, session: SessionId) -> usize {
+        self.lock().of(session).count()
+    }
+
     pub fn get(&self, session: SessionId, request_id: CallId) -> Option<Arc<PendingQuestion>> {
-        self.lock().get(&(session, request_id)).cloned()
+        self.lock().questions.get(&(session, request_id)).cloned()
     }
 
     pub fn len(&self) -> usize {
-        self.lock().len()
+        self.lock().questions.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.lock().questions.is_empty()
     }
 
     /// Counts changes. Take it before a list and give it to [`changed`](Self::changed):
@@ -116,13 +126,7 @@ impl PendingQuestions {
         question: PendingQuestion,
     ) -> Result<Listed, Box<PendingQuestion>> {
         let key = (question.session, question.request_id);
-        {
-            let mut table = self.lock();
-            if table.len() >= MAX_LISTED {
-                return Err(Box::new(question));
-            }
-            table.insert(key, Arc::new(question));
-        }
+        self.lock().add(question)?;
         self.bump();
         Ok(Listed { questions: self.clone(), key })
     }
@@ -131,9 +135,67 @@ impl PendingQuestions {
         self.version.send_modify(|version| *version = version.wrapping_add(1));
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(SessionId, CallId), Arc<PendingQuestion>>> {
+    fn lock(&self) -> MutexGuard<'_, Table> {
         // Nothing panics while this is held.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    questions: BTreeMap<(SessionId, CallId), Arc<PendingQuestion>>,
+    all: Share,
+    /// By the makers of the sessions.
+    shares: HashMap<Option<String>, Share>,
+}
+
+/// Questions, and their requests' bytes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Share {
+    n: usize,
+    n_bytes: usize,
+}
+
+impl Table {
+    fn of(&self, session: SessionId) -> impl Iterator<Item = &Arc<PendingQuestion>> {
+        let from = self.questions.range((session, CallId::MIN)..);
+        from.take_while(move |((of, _), _)| *of == session).map(|(_, question)| question)
+    }
+
+    fn add(&mut self, mut question: PendingQuestion) -> Result<(), Box<PendingQuestion>> {
+        let share = self.shares.entry(question.made_by.clone()).or_default();
+        if self.all.n >= MAX_LISTED || share.n >= MAX_LISTED / N_SHARES {
+            return Err(Box::new(question));
+        }
+        let n_bytes = question.n_request_bytes();
+        let has_room = self.all.n_bytes + n_bytes <= MAX_BYTES
+            && share.n_bytes + n_bytes <= MAX_BYTES / N_SHARES;
+        question.request = question.request.filter(|_| has_room);
+        let n_bytes = question.n_request_bytes();
+        for share in [share, &mut self.all] {
+            share.n += 1;
+            share.n_bytes += n_bytes;
+        }
+        self.questions.insert((question.session, question.request_id), Arc::new(question));
+        Ok(())
+    }
+
+    fn remove(&mut self, key: (SessionId, CallId)) {
+        let Some(question) = self.questions.remove(&key) else { return };
+        let Some(share) = self.shares.get_mut(&question.made_by) else { return };
+        for share in [&mut *share, &mut self.all] {
+            share.n -= 1;
+            share.n_bytes -= question.n_request_bytes();
+        }
+        if share.n == 0 {
+            self.shares.remove(&question.made_by);
+        }
+    }
+}
+
+impl PendingQuestion {
+    fn n_request_bytes(&self) -> usize {
+        self.request.as_ref().map_or(0, |request| request.as_str().len())
     }
 }
 
@@ -147,7 +209,7 @@ pub struct Listed {
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        self.questions.lock().remove(&self.key);
+        self.questions.lock().remove(self.key);
         self.questions.bump();
     }
 }

@@ -59,7 +59,7 @@ impl ReadBudget {
         limit: usize,
     ) -> Result<Reading, StoreError> {
         let events = log.read(session, after, limit).await?;
-        let n_bytes = weight(&events);
+        let n_bytes = Self::weight(&events);
         if !Self::is_large(n_bytes) {
             return Ok(Reading { events, taken: None });
         }
@@ -70,7 +70,7 @@ impl ReadBudget {
         let taken = Some(self.take(n_bytes).await);
         let mut events = log.read(session, after, limit).await?;
         // There may be more by now than was taken for.
-        while events.len() > 1 && weight(&events) > n_bytes {
+        while events.len() > 1 && Self::weight(&events) > n_bytes {
             events.pop();
         }
         Ok(Reading { events, taken })
@@ -90,6 +90,11 @@ impl ReadBudget {
     /// Whether it has other owners.
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
+    }
+
+    /// What events weigh.
+    pub fn weight(events: &[Event]) -> usize {
+        events.iter().map(|event| event.payload.as_str().len()).sum()
     }
 
     /// Whether so much is counted.
@@ -126,10 +131,6 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-fn weight(events: &[Event]) -> usize {
-    events.iter().map(|event| event.payload.as_str().len()).sum()
 }
 
 /// In KiB.

@@ -36,6 +36,13 @@ pub type TurnId = Id36<CUID2_LEN>;
 pub type CallId = Id36<CUID2_LEN>;
 
 impl<const N: usize> Id36<N> {
+    /// None comes before this one.
+    pub const MIN: Self = {
+        let mut id = [b'0'; N];
+        id[0] = b'a';
+        Self(id)
+    };
+
     pub fn from_entropy(entropy: &[u8; ENTROPY]) -> Self {
         let mut id = [b'a'; N];
         // A pair of bytes per character keeps the bias of the remainder below 1 in 1,800.

@@ -18,6 +18,7 @@ use super::input::{At, Params};
 use crate::attachments::Attachment;
 use crate::daemon::Daemon;
 use crate::events::LoadPlace;
+use crate::limits::patient;
 use crate::problem::Problem;
 
 /// Bytes of a file that are in memory at once.
@@ -123,7 +124,8 @@ pub(crate) async fn get(
         (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'".to_owned()),
     ];
     let file = tokio::fs::File::from_std(file).take(attachment.size);
-    Ok((headers, Body::from_stream(chunks(file, place))).into_response())
+    Ok((headers, Body::from_stream(patient(chunks(file, place), daemon.settings.pace.evict_after)))
+        .into_response())
 }
 
 fn chunks(

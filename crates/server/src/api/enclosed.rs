@@ -103,12 +103,14 @@ async fn block(
         Some(bytes) => text(bytes).map(|text| embedded(attachment, path, &text)),
         None => None,
     };
-    Ok(match block {
-        Some(block) => {
-            *n_left -= attachment.size;
+    // As it is written: control characters are six times as long then.
+    let written = block.map(|block| (wire::Json::of(&block).as_str().len() as u64, block));
+    Ok(match written {
+        Some((n_bytes, block)) if n_bytes <= *n_left => {
+            *n_left -= n_bytes;
             block
         }
-        None => link(attachment, path),
+        _ => link(attachment, path),
     })
 }
 

@@ -57,6 +57,7 @@ pub(crate) async fn list(
     Observer(principal): Observer,
     Params(wanted): Params<Wanted>,
 ) -> Result<Json<SessionPage>, Problem> {
+    let _place = daemon.load.lookup(&principal.name).await;
     let limit = input::limit(wanted.limit, DEFAULT_LIMIT, MAX_LIMIT)?;
     let mut before = wanted.cursor.as_deref().map(read_cursor).transpose()?;
     let words = wanted.q.as_deref().map(str::to_lowercase);

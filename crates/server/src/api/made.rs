@@ -5,6 +5,7 @@
 //! come at the same time. Remembered are the last [`MAX_REMEMBERED`]; after a restart they
 //! are read back from the sessions' own records.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,13 +25,14 @@ const MAX_REMEMBERED: usize = 1000;
 #[derive(Debug)]
 pub(crate) struct Made {
     names: Mutex<RequestNames<Arc<Entry>>>,
-    is_read_back: OnceCell<()>,
+    /// Those whose names were read back.
+    read_back: tokio::sync::Mutex<HashSet<String>>,
 }
 
 impl Default for Made {
     fn default() -> Self {
         let names = Mutex::new(RequestNames::new(MAX_REMEMBERED));
-        Self { names, is_read_back: OnceCell::new() }
+        Self { names, read_back: tokio::sync::Mutex::default() }
     }
 }
 
@@ -53,7 +55,7 @@ impl Made {
     where
         F: Future<Output = Result<SessionId, Problem>>,
     {
-        self.is_read_back.get_or_try_init(|| self.read_back(daemon)).await?;
+        self.read_back(daemon, principal).await?;
         let name = (principal.name.clone(), request.id.clone());
         loop {
             let entry = self.entry(&name, &request.digest);
@@ -106,8 +108,14 @@ impl Made {
         }
     }
 
-    async fn read_back(&self, daemon: &Daemon) -> Result<(), Problem> {
-        let filter = Filter { limit: MAX_REMEMBERED, ..Filter::default() };
+    /// What the last process knew of the names of `principal`.
+    async fn read_back(&self, daemon: &Daemon, principal: &Principal) -> Result<(), Problem> {
+        let mut read_back = self.read_back.lock().await;
+        if read_back.contains(&principal.name) {
+            return Ok(());
+        }
+        let made_by = Some((principal.name.clone(), principal.since));
+        let filter = Filter { made_by, limit: MAX_REMEMBERED, ..Filter::default() };
         let records = daemon.desk.log().sessions(filter).await?;
         let mut names = self.lock();
         // The newest last, so that it is forgotten last.
@@ -120,10 +128,48 @@ impl Made {
             let entry = Arc::new(Entry { digest: request.digest, session });
             names.insert((made_by, request.id), entry);
         }
+        read_back.insert(principal.name.clone());
         Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, RequestNames<Arc<Entry>>> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use store::{EventLog as _, NewSession, Origin};
+    use wire::{Json, Millis};
+
+    use super::*;
+    use crate::events::desk_of_one::One;
+
+    #[tokio::test]
+    async fn a_name_is_known_after_a_restart_however_many_sessions_others_have_made_since() {
+        let one = One::new().await;
+        let id = SessionId::derived(&[b"named"]);
+        let request = ClientRequest { id: "r".to_owned(), digest: "d".to_owned() };
+        let details = json!({ "command": ["demo"], "madeBy": "a", "madeFor": request });
+        let made_by = Some("a".to_owned());
+        let new = NewSession {
+            id,
+            agent: "demo".to_owned(),
+            cwd: "/".to_owned(),
+            created: Millis(0),
+            details: Json::of(&details),
+            origin: Some(Origin { made_by, made_of: Json::trusted("{}") }),
+        };
+        one.log.create(new).await.unwrap();
+        for n in 0..MAX_REMEMBERED {
+            one.add_session(n, "another's").await;
+        }
+        let principal = Principal { name: "a".to_owned(), ..Principal::local() };
+
+        let make = async || Ok(SessionId::derived(&[b"another"]));
+        let made = Made::default().once(&one.daemon, &principal, &request, make).await.unwrap();
+
+        assert_eq!(made, (id, false));
     }
 }

@@ -122,11 +122,15 @@ impl Permission {
         principal: &Principal,
         questions: Vec<Arc<PendingQuestion>>,
     ) -> Result<Json<Permissions>, Problem> {
+        let _place = daemon.load.lookup(&principal.name).await;
         let mut permissions = Vec::new();
         // A session that is gone takes its questions with it.
         let mut records: HashMap<SessionId, Option<SessionRecord>> = HashMap::new();
         let mut n_bytes = 0;
-        for question in questions {
+        let may_see = |question: &PendingQuestion| {
+            !principal.own_sessions || question.made_by.as_ref() == Some(&principal.name)
+        };
+        for question in questions.into_iter().filter(|question| may_see(question)) {
             let record = match records.entry(question.session) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(unknown) => {

@@ -70,7 +70,6 @@ pub(crate) async fn prompt(
     Body(prompt): Body<NewPrompt>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     let record = daemon.visible(&id, &principal).await?;
-    let mut blocks = blocks(&prompt.prompt)?;
     if prompt.attachments.len() > MAX_ATTACHMENTS {
         let why = format!("a prompt has at most {MAX_ATTACHMENTS} attachments");
         return Err(Problem::bad_request(why));
@@ -89,13 +88,14 @@ pub(crate) async fn prompt(
             false => Err(super::other_request()),
         };
     }
+    let mut blocks = blocks(prompt.prompt)?;
     let enclosed =
         super::enclosed::enclosed(&daemon, &principal, record.id, &prompt.attachments).await?;
     blocks.extend(enclosed.blocks);
     if blocks.is_empty() {
         return Err(Problem::bad_request("`prompt` is empty"));
     }
-    let params = wire::Json::of(&json!({ "prompt": blocks }));
+    let params = wire::Json::of(&Params { prompt: blocks });
     let (turn, request) = match request {
         Some((turn, request)) => (turn, Some(request)),
         None => (mint::turn_id(), None),
@@ -129,11 +129,16 @@ fn named(
     Ok((TurnId::derived(&name), request))
 }
 
-fn blocks(words: &Words) -> Result<Vec<Value>, Problem> {
+#[derive(Serialize)]
+struct Params {
+    prompt: Vec<Value>,
+}
+
+fn blocks(words: Words) -> Result<Vec<Value>, Problem> {
     let blocks = match words {
         Words::Text(text) if text.trim().is_empty() => Vec::new(),
         Words::Text(text) => vec![json!({ "type": "text", "text": text })],
-        Words::Blocks(blocks) => blocks.clone(),
+        Words::Blocks(blocks) => blocks,
     };
     if blocks.len() > MAX_BLOCKS {
         return Err(Problem::bad_request(format!("a prompt has at most {MAX_BLOCKS} blocks")));

@@ -200,6 +200,7 @@ impl Session {
 
     /// With what the agent offers.
     async fn whole(daemon: &Daemon, principal: &Principal, record: SessionRecord) -> Self {
+        let _place = daemon.load.lookup(&principal.name).await;
         let live = daemon.desk.live(record.id);
         let offer = match live {
             Some(handle) => handle.offer().await.ok().flatten(),

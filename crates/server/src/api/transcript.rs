@@ -19,6 +19,7 @@ use super::input::{self, At, Params};
 use super::telling::{Format, Telling};
 use crate::daemon::Daemon;
 use crate::events::LoadPlace;
+use crate::limits::patient;
 use crate::problem::Problem;
 
 const DEFAULT_LIMIT: usize = 200;
@@ -80,15 +81,27 @@ pub(crate) async fn transcript(
     let limit = input::limit(wanted.limit, DEFAULT_LIMIT, MAX_LIMIT)?;
     let format = wanted.format.unwrap_or_default();
     let begin = wanted.after.unwrap_or_default();
-    let _taken = daemon.load.budget(&principal.name).take(MAX_PAGE_BYTES).await;
+    let _place = daemon.load.lookup(&principal.name).await;
+    let (log, budget) = (daemon.desk.log(), daemon.load.budget(&principal.name));
+    let mut taken = Some(budget.take(MAX_PAGE_BYTES).await);
     let mut telling = Telling::new(format, record.id);
     let mut after = if telling.remembers() { Seq(0) } else { Seq(begin) };
     let (mut items, mut n_events, mut n_bytes) = (Vec::new(), 0, 0);
     let mut next = None;
     'reading: while after < record.head {
-        let events = daemon.desk.log().read(record.id, after, PAGE).await?;
+        let mut events = log.read(record.id, after, PAGE).await?;
         if events.is_empty() {
             break;
+        }
+        if ReadBudget::weight(&events) > MAX_PAGE_BYTES {
+            if !items.is_empty() {
+                next = Some(after.0);
+                break;
+            }
+            // More than was taken for: all is given back before more is waited for.
+            drop((events, taken));
+            let read = budget.read(&**log, record.id, after, PAGE).await?;
+            (events, taken) = (read.events, read.taken);
         }
         for event in events.iter().filter(|event| event.seq <= record.head) {
             if event.seq.0 > begin && (n_events == limit || n_bytes >= MAX_PAGE_BYTES) {
@@ -104,6 +117,7 @@ pub(crate) async fn transcript(
             }
         }
     }
+    drop(taken);
     Ok(Json(TranscriptPage {
         session_id: record.id,
         format,
@@ -155,7 +169,8 @@ pub(crate) async fn export(
         (header::CONTENT_DISPOSITION, name),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
     ];
-    Ok((headers, Body::from_stream(reading.pages())).into_response())
+    let body = patient(reading.pages(), daemon.settings.pace.evict_after);
+    Ok((headers, Body::from_stream(body)).into_response())
 }
 
 /// A log on its way out; at most one page of it is in memory.

@@ -32,7 +32,7 @@ pub(super) const PACE: Pace = Pace {
 
 pub(crate) struct One {
     pub(crate) daemon: Arc<Daemon>,
-    pub(super) log: Arc<MemoryLog>,
+    pub(crate) log: Arc<MemoryLog>,
     pub(crate) principal: Principal,
     pub(crate) id: SessionId,
 }
@@ -76,7 +76,7 @@ impl One {
     }
 
     /// Another session beside it, which is newer.
-    pub(super) async fn add_session(&self, n: usize, title: &str) -> SessionId {
+    pub(crate) async fn add_session(&self, n: usize, title: &str) -> SessionId {
         let id = SessionId::derived(&[&n.to_be_bytes()]);
         self.log.create(new_session(id, Millis(1 << 50))).await.unwrap();
         let title = Some(Some(title.to_owned()));

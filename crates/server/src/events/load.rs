@@ -25,6 +25,8 @@ const MAX_EXPORTS_EACH: usize = 4;
 /// Files that come or go at a time, however slowly; each is open meanwhile.
 const MAX_TRANSFERS: usize = 256;
 const MAX_TRANSFERS_EACH: usize = 64;
+/// What one client has looked up at a time; it waits for itself beyond, with nothing in memory.
+const MAX_LOOKUPS_EACH: usize = 4;
 /// Clients that are remembered though they read nothing.
 const MAX_IDLE_CLIENTS: usize = 256;
 
@@ -44,6 +46,7 @@ struct Client {
     streams: Arc<Semaphore>,
     exports: Arc<Semaphore>,
     transfers: Arc<Semaphore>,
+    lookups: Arc<Semaphore>,
     requests: RequestPlaces,
     budget: ReadBudget,
 }
@@ -86,6 +89,13 @@ impl Load {
         place(self.client(client).transfers, &self.transfers, full)
     }
 
+    /// Waits for a place to put a list together, or a page of something: all of them ask the
+    /// same few readers of the log.
+    pub(crate) async fn lookup(&self, client: &str) -> Option<OwnedSemaphorePermit> {
+        // It is never closed.
+        self.client(client).lookups.acquire_owned().await.ok()
+    }
+
     /// What a client may have of logs in memory.
     pub(crate) fn budget(&self, client: &str) -> ReadBudget {
         self.client(client).budget
@@ -113,6 +123,7 @@ impl Load {
             streams: Arc::new(Semaphore::new(MAX_STREAMS_EACH)),
             exports: Arc::new(Semaphore::new(MAX_EXPORTS_EACH)),
             transfers: Arc::new(Semaphore::new(MAX_TRANSFERS_EACH)),
+            lookups: Arc::new(Semaphore::new(MAX_LOOKUPS_EACH)),
             requests: RequestPlaces::default(),
             budget: ReadBudget::default(),
         };
@@ -123,7 +134,7 @@ impl Load {
 
 impl Client {
     fn is_used(&self) -> bool {
-        let places = [&self.streams, &self.exports, &self.transfers];
+        let places = [&self.streams, &self.exports, &self.transfers, &self.lookups];
         self.budget.is_shared()
             || self.requests.is_shared()
             || places.iter().any(|places| Arc::strong_count(places) > 1)

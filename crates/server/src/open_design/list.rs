@@ -104,6 +104,7 @@ pub(super) async fn list(
                 is_of && (project.is_none() || note.project_id == project)
             })
     };
+    let _place = runs.daemon.load.lookup(&principal.name).await;
     let mut found = Vec::new();
     let (mut n_seen, mut next) = (0, None);
     'pages: while n_seen < MAX_SESSIONS {

@@ -99,6 +99,7 @@ impl Stage {
         };
         let question = PendingQuestion {
             session: session(name),
+            made_by: Some(name.to_owned()),
             agent: "demo".into(),
             request_id: request_id(name, number),
             wants: Wants::Permission,

@@ -3,6 +3,7 @@ use super::*;
 fn question(session: &str, number: u64) -> PendingQuestion {
     PendingQuestion {
         session: SessionId::derived(&[session.as_bytes()]),
+        made_by: Some(session.to_owned()),
         agent: "demo".into(),
         request_id: CallId::derived(&[session.as_bytes(), &number.to_be_bytes()]),
         wants: Wants::Permission,
@@ -37,16 +38,51 @@ fn questions_are_listed_by_age_and_by_session_until_their_guard_goes() {
 }
 
 #[test]
-fn a_question_beyond_the_limit_is_given_back() {
+fn a_question_beyond_the_limit_is_given_back_and_nobody_takes_the_share_of_others() {
     let pending = Arc::new(PendingQuestions::default());
     let mut kept = Vec::new();
-    for number in 0..MAX_LISTED as u64 {
-        kept.push(pending.add(question("a", number)).unwrap());
+    for maker in ["a", "b", "c", "d"] {
+        for number in 0..(MAX_LISTED / N_SHARES) as u64 {
+            kept.push(pending.add(question(maker, number)).unwrap());
+        }
+        assert!(pending.add(question(maker, 5000)).is_err());
     }
 
-    assert!(pending.add(question("b", 1)).is_err());
+    assert_eq!(pending.len(), MAX_LISTED);
+    assert!(pending.add(question("e", 1)).is_err());
     kept.pop();
-    assert!(pending.add(question("b", 1)).is_ok());
+    assert!(pending.add(question("e", 1)).is_ok());
+    drop(kept);
+    let table = pending.lock();
+    assert!(table.questions.is_empty() && table.shares.is_empty());
+    assert_eq!((table.all.n, table.all.n_bytes), (0, 0));
+}
+
+#[test]
+fn requests_are_held_up_to_so_many_bytes_of_each_maker() {
+    let pending = Arc::new(PendingQuestions::default());
+    let request = Arc::new(Json::of(&"x".repeat(MAX_REQUEST_BYTES - 2)));
+    let large = |maker: &str, number| PendingQuestion {
+        request: Some(request.clone()),
+        ..question(maker, number)
+    };
+    let n_held = MAX_BYTES / N_SHARES / MAX_REQUEST_BYTES;
+
+    let add = |maker: &str| -> Vec<Listed> {
+        (0..100).map(|number| pending.add(large(maker, number)).unwrap()).collect()
+    };
+    let a = add("a");
+    let _b = add("b");
+
+    let held = |maker: &str| {
+        let own = pending.of(SessionId::derived(&[maker.as_bytes()]));
+        own.iter().filter(|question| question.request.is_some()).count()
+    };
+    assert_eq!((held("a"), held("b")), (n_held, n_held));
+    assert_eq!(pending.count(SessionId::derived(&[b"a"])), 100);
+    drop(a);
+    let _again = add("a");
+    assert_eq!(held("a"), n_held);
 }
 
 #[test]

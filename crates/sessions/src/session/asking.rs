@@ -95,6 +95,7 @@ impl Actor {
         let until = since.0.saturating_add(i64::try_from(within).unwrap_or(i64::MAX));
         PendingQuestion {
             session: self.id,
+            made_by: self.details.made_by.clone(),
             agent: self.agent.clone(),
             request_id: pending.id,
             wants,

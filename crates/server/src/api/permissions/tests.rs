@@ -14,6 +14,7 @@ fn put_up(one: &One, n: u64, request: Option<&str>, option: &str) -> Listed {
     };
     let question = PendingQuestion {
         session: one.id,
+        made_by: None,
         agent: "demo".to_owned(),
         request_id: id,
         wants: Wants::Permission,

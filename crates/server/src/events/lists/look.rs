@@ -136,7 +136,7 @@ impl Last {
 
 fn entry(desk: &Desk, record: SessionRecord) -> Entry {
     let status = desk.status(&record);
-    let n_pending = desk.yard().pending.of(record.id).len();
+    let n_pending = desk.yard().pending.count(record.id);
     Entry::Listed(Listed { status, title: record.title, n_pending, seq: record.head })
 }
 

@@ -35,3 +35,20 @@ fn clients_that_read_nothing_are_forgotten_and_others_keep_their_budget() {
     assert!(clients.contains_key("reads") && clients.contains_key("streams"));
     drop((budget, clients));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_looks_up_much_waits_for_itself() {
+    let load = Load::default();
+    let lookup = async |client: &str| {
+        tokio::time::timeout(std::time::Duration::from_secs(9), load.lookup(client)).await
+    };
+    let mut taken = Vec::new();
+    for _ in 0..MAX_LOOKUPS_EACH {
+        taken.push(lookup("a").await.unwrap());
+    }
+
+    assert!(lookup("a").await.is_err());
+    assert!(lookup("b").await.is_ok());
+    taken.pop();
+    assert!(lookup("a").await.is_ok());
+}

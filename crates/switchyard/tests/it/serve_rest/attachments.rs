@@ -130,6 +130,24 @@ async fn a_prompt_gives_its_attachments_to_the_agent() {
     api.post(&path, &twice).await.refused(400, "bad-input").says("named twice");
 }
 
+#[tokio::test]
+async fn attachments_count_as_long_as_they_are_in_the_prompt() {
+    let api = Api::start().await;
+    let session = api.session().await;
+    let mut ids = Vec::new();
+    for n in 0..4 {
+        // Six times as long in JSON.
+        ids.push(put(&api, &session, &format!("{n}.txt"), vec![1; MIB]).await["id"].clone());
+    }
+    let prompt = json!({ "prompt": "echo seen", "attachments": ids });
+    api.post(&format!("/v1/sessions/{session}/prompt"), &prompt).await.is(202);
+    api.until_idle(&session).await;
+
+    let said = text(&api.events(&session).await);
+    assert_eq!(said.matches("bytes of text]").count(), 2, "of 16 MiB: {said}");
+    assert_eq!(said.matches("[link ").count(), 2, "{said}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_prompt_that_waits_for_its_agent_holds_no_attachment_open() {
     let yard = switchyard(EXE);
