@@ -53,7 +53,7 @@ const SEPARATORS: &[char] = &[',', ';', ':', '|', ' ', '\t', '\n', '\r', '"', '\
 /// Paths of one call that are looked at, and what they may hold: an agent that names more is not
 /// allowed the call.
 const MAX_PATHS: usize = 1024;
-const MAX_PATH_BYTES: usize = 1 << 20;
+const MAX_PATH_BYTES: usize = 128 << 10;
 /// What a path takes beside its text.
 const TEXT_OVERHEAD: usize = 48;
 
