@@ -44,13 +44,11 @@ impl Places {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn one_name_has_one_place_and_leaves_the_others_to_others() {
         let places = Places::new(2);
         let is_free = async |name: &str| {
-            let entered =
-                tokio::time::timeout(std::time::Duration::from_secs(9), places.enter(name));
-            entered.await.is_ok()
+            tokio::time::timeout(std::time::Duration::ZERO, places.enter(name)).await.is_ok()
         };
         let first = places.enter("a").await;
 

@@ -42,13 +42,19 @@ pub(crate) struct Named {
 }
 
 impl AgentOptions {
-    pub(super) async fn read(daemon: &Daemon, principal: &Principal, answer: &wire::Json) -> Self {
+    /// None if it cannot be read.
+    pub(super) async fn read(
+        daemon: &Daemon,
+        principal: &Principal,
+        answer: wire::Json,
+    ) -> Option<Self> {
         let n_bytes = answer.as_str().len();
-        let _taken = match ReadBudget::is_large(n_bytes) {
-            true => Some(daemon.load.budget(&principal.name).take(READ_BYTES * n_bytes).await),
-            false => None,
-        };
-        Self::of(answer)
+        if !ReadBudget::is_large(n_bytes) {
+            return Some(Self::of(&answer));
+        }
+        let _taken = daemon.load.budget(&principal.name).take(READ_BYTES * n_bytes).await;
+        // It takes milliseconds, in which others would wait.
+        tokio::task::spawn_blocking(move || Self::of(&answer)).await.ok()
     }
 
     fn of(answer: &wire::Json) -> Self {

@@ -207,8 +207,8 @@ impl Session {
             None => None,
         };
         let answer = offer.map(|offer| offer.answer).or_else(|| Details::read(&record).offered);
-        let options = match &answer {
-            Some(answer) => Some(AgentOptions::read(daemon, principal, answer).await),
+        let options = match answer {
+            Some(answer) => AgentOptions::read(daemon, principal, answer).await,
             None => None,
         };
         Self { options, ..Self::of(daemon, record) }
