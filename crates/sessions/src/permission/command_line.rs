@@ -425,6 +425,8 @@ mod bash_tests;
 #[cfg(test)]
 mod evaluation_tests;
 #[cfg(test)]
+mod hidden_tests;
+#[cfg(test)]
 mod odd_tests;
 #[cfg(test)]
 mod package_tests;

@@ -57,12 +57,8 @@ impl Search {
                     Some((start, _)) => FIND_ACTIONS.iter().any(|action| action.starts_with(start)),
                     None => FIND_ACTIONS.contains(&word.text.as_str()),
                 };
-                let is_end = |word: &Word| [";", "+"].contains(&word.text.as_str());
                 let starts = (1..rest.len()).filter(|n| rest.get(n - 1).is_some_and(is_action));
-                let behind = |start| {
-                    let words = rest.get(start..).unwrap_or_default().split(is_end).next();
-                    with_names(words.unwrap_or_default(), &["{}"])
-                };
+                let behind = |start| with_names(of_action(rest, start), &["{}"]);
                 starts.map(behind).try_for_each(|words| self.words(&words, depth))
             }
             "xargs" => {
@@ -345,6 +341,18 @@ fn announces_command(word: &Word) -> bool {
     ["--", "-c", "--command", "--run"].contains(&word.text.as_str())
 }
 
+/// The command of an action of `find`, up to its end. That is `+` only behind `{}`, and not where
+/// somebody is asked for each file.
+fn of_action(rest: &[Word], start: usize) -> &[Word] {
+    let is = |n: usize, text: &str| rest.get(n).is_some_and(|word| word.text == text);
+    let asks = start.checked_sub(1).is_some_and(|n| is(n, "-ok") || is(n, "-okdir"));
+    let is_end = |n: &usize| {
+        is(*n, ";") || !asks && *n > start && is(*n, "+") && is(n.saturating_sub(1), "{}")
+    };
+    let end = (start..rest.len()).find(is_end).unwrap_or(rest.len());
+    rest.get(start..end).unwrap_or_default()
+}
+
 /// The command that `xargs` runs with the names that it reads; none if what stands for them is not
 /// known.
 fn behind_xargs(rest: &[Word]) -> Option<Vec<Word>> {
@@ -390,5 +398,5 @@ fn with_names(words: &[Word], places: &[&str]) -> Vec<Word> {
 
 /// Which program it would be is not to be seen.
 fn may_be_any_program(word: &Word) -> bool {
-    word.is_unknown() || word.may_split && !is_setting(&word.text)
+    word.is_unknown() || word.may_split
 }
