@@ -15,9 +15,9 @@ use lexer::{PATH, has_paths, lex};
 use options::is_value;
 use packages::{Setting, setting_of_npm};
 use programs::{
-    BUILD_TOOLS, DECLARING_BUILTINS, EVALUATING_BUILTINS, KEYWORDS, LINE_LETTERS, LINE_VARIABLES,
-    LINES_IN_OPTIONS, LONG_OPTIONS_OF_BASH, LOOPS, OPTIONS_OF_GIT, OTHER_SHELLS, READING_BUILTINS,
-    SHELLS, SOURCING_BUILTINS, STDIN_RUNNERS,
+    BUILD_TOOLS, DECLARING_BUILTINS, EVALUATING_BUILTINS, FOR_SHELL, KEYWORDS, LINE_LETTERS,
+    LINE_VARIABLES, LINES_IN_OPTIONS, LONG_OPTIONS_OF_BASH, LOOPS, OPTIONS_OF_GIT, OTHER_SHELLS,
+    READING_BUILTINS, SHELLS, SOURCING_BUILTINS, STDIN_RUNNERS,
 };
 
 pub(super) use lexer::{ANYTHING, Word};
@@ -163,11 +163,17 @@ impl Search {
 
     /// Others run what some variables hold.
     fn variable(&mut self, name: &str, value: &Word, depth: usize) -> Option<()> {
-        let is_line = LINE_VARIABLES.iter().any(|end| name.ends_with(end));
         match setting_of_npm(name, &value.text) {
             Setting::Shell => None,
-            Setting::Other if !is_line => Some(()),
-            Setting::Other | Setting::Line => self.line_in(value, depth.checked_sub(1)?),
+            Setting::Other if !is_line_variable(name) => Some(()),
+            Setting::Other | Setting::Line => {
+                let depth = depth.checked_sub(1)?;
+                // `|line`, `|-line` and `program:program`
+                let line = value.text.trim_start_matches(['|', '-']);
+                let end = if name.ends_with("BROWSER") { ':' } else { '\0' };
+                let mut lines = line.split(end).map(str::to_owned);
+                lines.try_for_each(|text| self.sure_line(&Word { text, ..value.clone() }, depth))
+            }
         }
     }
 
@@ -208,7 +214,7 @@ impl Search {
         for word in rest.iter().skip(1).filter(|_| has_lines) {
             let line = word.text.split_once('=').map_or(word.text.as_str(), |(_, line)| line);
             let is_filter = is(0, "filter-branch") && !line.starts_with('-');
-            if is_filter || line.contains([' ', '\t', '\n', ';', '&', '|', '(']) {
+            if is_filter || line.contains([' ', '\t', '\n', ';', '&', '|', '(', '\\', '\'', '"']) {
                 self.line_in(&Word::plain(line), depth.checked_sub(1)?)?;
             }
         }
@@ -267,6 +273,14 @@ impl Search {
         }
     }
 
+    /// The same, if nothing but a shell reads it.
+    fn sure_line(&mut self, word: &Word, depth: usize) -> Option<()> {
+        match is_changed(word) {
+            true => self.whole_line(word, depth),
+            false => self.line_in(word, depth),
+        }
+    }
+
     /// A word that is a line; none if what it says is put together.
     fn whole_line(&mut self, word: &Word, depth: usize) -> Option<()> {
         match word.text.contains(ANYTHING) {
@@ -277,6 +291,7 @@ impl Search {
 
     /// The lines among the words behind a program.
     fn lines_among(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
+        let is_for_shell = FOR_SHELL.contains(&program);
         for (at, word) in rest.iter().enumerate() {
             let value = word.text.split_once('=').map(|(_, value)| value);
             // `su -c'…'`
@@ -286,12 +301,24 @@ impl Search {
             let attached = word.text.split_once(letters).map(|(_, line)| line);
             let attached = attached.filter(|line| is_short && !line.is_empty());
             for line in [value, attached].into_iter().flatten() {
-                self.line_in(&Word { text: line.to_owned(), ..word.clone() }, depth)?;
+                let line = Word { text: line.to_owned(), ..word.clone() };
+                match is_for_shell {
+                    true => self.sure_line(&line, depth)?,
+                    false => self.line_in(&line, depth)?,
+                }
             }
             let is_seen = !LINES_IN_OPTIONS.contains(&program) || !word.is_unknown();
             let is_other = word.text.starts_with('-') || word.text == PATH;
-            if is_seen && !is_other && !is_value(program, rest, at) {
-                self.line_in(word, depth)?;
+            let before = at.checked_sub(1).and_then(|at| rest.get(at));
+            let is_behind = before.is_some_and(|before| match before.text.strip_prefix("--") {
+                Some(long) => ["", "command", "filter"].contains(&long),
+                None => before.text.starts_with('-') && before.text.ends_with(letters),
+            });
+            let is_sure = is_for_shell && (is_behind || program == "trap" && at == 0);
+            match is_seen && !is_other && !is_value(program, rest, at) {
+                true if is_sure => self.sure_line(word, depth)?,
+                true => self.line_in(word, depth)?,
+                false => {}
             }
         }
         let all: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
@@ -336,7 +363,8 @@ fn with_options_marked(program: &str, rest: &[Word]) -> Vec<Word> {
 }
 
 fn is_line(word: &Word) -> bool {
-    word.text.contains(|c: char| c.is_whitespace() || ";&|()<>`$".contains(c)) || has_braces(word)
+    let is_of_line = |c: char| c.is_whitespace() || ";&|()<>`$\\'\"".contains(c);
+    word.text.contains(is_of_line) || has_braces(word)
 }
 
 /// `{a,b}` or `{a..b}`, of which a shell may make more words than one.
@@ -347,7 +375,7 @@ fn has_braces(word: &Word) -> bool {
 
 /// Whether a shell that reads it makes something else of it.
 fn is_changed(word: &Word) -> bool {
-    is_line(word) || word.text.contains(['\\', '\'', '"', '*', '?', '['])
+    is_line(word) || word.text.contains(['*', '?', '['])
 }
 
 /// The options before all else.
@@ -364,6 +392,10 @@ fn is_number(word: &Word) -> bool {
 /// Whether a variable may make git run something; that a directory of files is no repository,
 /// as the built-in agent has it, does not.
 fn may_configure_git(name: &str, value: &str) -> bool {
+    // Where it has its commands.
+    if name.starts_with("GIT_EXEC_PATH") {
+        return true;
+    }
     let Some(which) = name.strip_prefix("GIT_CONFIG_") else { return false };
     let is_number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
     let is_harmless = match which.split_once('_') {
@@ -386,10 +418,16 @@ fn configures_git(word: &Word) -> bool {
 /// by.
 fn is_read_by_others(word: &Word) -> bool {
     let name = word.text.strip_prefix("-v").unwrap_or(&word.text);
-    let is_line = LINE_VARIABLES.iter().any(|end| name.ends_with(end));
-    let is_told =
-        ["ENV", "PS4"].contains(&name) || is_line || setting_of_npm(name, "") != Setting::Other;
+    let is_told = ["ENV", "PS4"].contains(&name)
+        || is_line_variable(name)
+        || setting_of_npm(name, "") != Setting::Other;
     is_told && is_setting(&format!("{name}=")) || may_configure_git(name, "")
+}
+
+/// Whether others run what is in it, or in a place of it.
+fn is_line_variable(name: &str) -> bool {
+    let name = name.split(['+', '[', ANYTHING]).next().unwrap_or_default();
+    LINE_VARIABLES.iter().any(|end| name.ends_with(end))
 }
 
 /// Whether it has the flag among others: `-qc`.

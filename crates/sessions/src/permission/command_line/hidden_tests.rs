@@ -62,3 +62,121 @@ fn a_plus_ends_no_command_of_find_unless_names_stand_before_it() {
     assert_found("ls +", &["find . -exec ls + \\;"]);
     assert_found("git push", &["find . -maxdepth 0 -exec git push \\;"]);
 }
+
+#[test]
+fn quotes_in_a_line_of_one_word_hide_nothing() {
+    assert_found(
+        "rm",
+        &[
+            "trap '\\rm' EXIT",
+            "trap '/bin/r?' EXIT",
+            "trap -- '/bin/r*' EXIT",
+            "flock x -c '\\rm'",
+            "flock x -c '/bin/[r]m'",
+            "script -qc '\\rm' /dev/null",
+            "script -qc'\\rm' /dev/null",
+            "script --command='\\rm' /dev/null",
+            "su root -c '\\rm'",
+            "su root -c '/bin/r?'",
+            "split --filter '\\rm' f",
+            "split --filter='/bin/r?' f",
+            "mapfile -c1 -C '\\rm' <<<a",
+            "compgen -C 'r\"\"m' x",
+            "compgen -C \"r''m\" x",
+            "tmux new -d r\\\\m",
+            "watch '\\rm'",
+            "eval '\\rm' x",
+            "eval \"'r'm\" x",
+            "GIT_EDITOR='\\rm' git commit",
+            "GIT_EDITOR='/bin/r?' git commit",
+            "export GIT_EDITOR='\\rm'; git commit",
+            "git -c core.editor='\\rm' commit",
+            "ssh -o ProxyCommand='\\rm' h",
+            "ssh h '\\rm'",
+            "git submodule foreach '\\rm'",
+            "git filter-branch --tree-filter '\\rm' HEAD",
+            "git rebase -x '\\rm'",
+            "git rebase --exec='\\rm'",
+        ],
+    );
+    assert_left_alone(
+        "rm",
+        &[
+            "ssh host ls '/var/log/*.log'",
+            "ssh host grep 'a\\.b' f",
+            "watch ls '*.c'",
+            "flock x ls '*.c'",
+            "git -c safe.directory='*' status",
+            "git submodule foreach 'git status'",
+            "parallel -d '\\n' gzip < f",
+            "tmux send-keys -t x 'ls' Enter",
+            "trap - EXIT",
+            "trap cleanup EXIT INT",
+            "EDITOR=vim git commit",
+        ],
+    );
+}
+
+#[test]
+fn letters_before_a_line_hide_nothing() {
+    assert_found(
+        "rm",
+        &[
+            "compgen -W'$(rm x)'",
+            "compgen -cW'$(rm x)'",
+            "compgen -cC'rm x' y",
+            "compgen -bcdefgjksuvC'rm x'",
+            "complete -cC'rm x' y",
+            "mapfile -c1 -C'rm x' <<<a",
+            "mapfile -tc1 -C 'rm x' <<<a",
+            "readarray -c1 -C'rm x' <<<a",
+            "su -sc'rm x'",
+        ],
+    );
+    assert_left_alone("rm", &["compgen -c git", "mapfile -t lines < f", "compgen -A function"]);
+}
+
+#[test]
+fn variables_that_name_programs_hide_none() {
+    assert_found(
+        "rm",
+        &[
+            "GIT_EXTERNAL_DIFF=rm git diff --no-index a b",
+            "GIT_SSH=rm git ls-remote ssh://h/x",
+            "GIT_SSH_COMMAND=rm git fetch",
+            "GIT_ASKPASS=rm git fetch",
+            "SSH_ASKPASS=rm ssh h",
+            "GIT_PROXY_COMMAND=rm git fetch",
+            "GIT_SEQUENCE_EDITOR='rm x' git rebase -i",
+            "VISUAL='rm x' git commit",
+            "export VISUAL='rm x'; git commit",
+            "env VISUAL='rm x' git commit",
+            "BROWSER='rm x' gh browse",
+            "BROWSER=firefox:rm gh browse",
+            "LESSOPEN='|rm %s' less f",
+            "LESSOPEN='||-rm %s' less f",
+            "LESSCLOSE='rm %s %s' less f",
+            "MANPAGER=rm man ls",
+            "GIT_EXEC_PATH=d git x",
+            "read -r VISUAL <<< 'rm x'; git commit",
+            "RSYNC_RSH='rm x' rsync a h:b",
+            "CVS_RSH=rm cvs x",
+            "SVN_SSH='rm x' svn ls svn+ssh://h",
+            "RUSTC_WRAPPER=rm cargo build",
+            "RUSTC_WORKSPACE_WRAPPER=rm cargo build",
+            "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER=rm cargo run",
+        ],
+    );
+    assert_left_alone(
+        "rm",
+        &[
+            "VISUAL=vim git commit",
+            "BROWSER=none npm start",
+            "GIT_SSH_COMMAND='ssh -i k' git fetch",
+            "LESSOPEN='|/usr/bin/lesspipe %s' less f",
+            "RUSTC_WRAPPER=sccache cargo build",
+            "GIT_PAGER=cat GIT_EDITOR=true git rebase --continue",
+            "GIT_DIR=x/.git git log",
+        ],
+    );
+}

@@ -221,6 +221,20 @@ pub(super) const LINES_IN_OPTIONS: &[&str] = &[
     "ssh",
     "tmux",
 ];
+/// Of those, they give the values of their options to a shell as they are.
+pub(super) const FOR_SHELL: &[&str] = &[
+    "compgen",
+    "complete",
+    "flock",
+    "mapfile",
+    "readarray",
+    "runuser",
+    "script",
+    "sg",
+    "split",
+    "su",
+    "trap",
+];
 /// They have a file, a directory or a number before the command.
 pub(super) const WRAPPERS_WITH_OPERAND: &[&str] = &[
     "chroot", "chrt", "faketime", "flock", "ip", "runuser", "setarch", "su", "taskset", "timeout",
@@ -305,8 +319,15 @@ pub(super) const OTHER_RUN_SUBCOMMANDS: &[(&str, &[&str])] = &[
 pub(super) const OF_GNU: &[&str] =
     &["chroot", "env", "find", "nice", "nohup", "split", "stdbuf", "time", "timeout", "xargs"];
 /// Letters of options with a line behind them in the same word.
-pub(super) const LINE_LETTERS: &[(&str, &[char])] =
-    &[("cargo-watch", &['s']), ("hyperfine", &['c', 'C', 'p', 's', 'S']), ("nodemon", &['x'])];
+pub(super) const LINE_LETTERS: &[(&str, &[char])] = &[
+    ("cargo-watch", &['s']),
+    ("compgen", &['C', 'W']),
+    ("complete", &['C', 'W']),
+    ("hyperfine", &['c', 'C', 'p', 's', 'S']),
+    ("mapfile", &['C']),
+    ("nodemon", &['x']),
+    ("readarray", &['C']),
+];
 /// Their `run` runs a script of the project.
 pub(super) const SCRIPT_RUNNERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
 /// Commands of theirs that run a script and nothing else; those of bun may run programs, too.
@@ -352,7 +373,23 @@ pub(super) const LOOPS: &[&str] = &["for", "select"];
 /// Builtins that set variables which they are told by name.
 pub(super) const READING_BUILTINS: &[&str] = &["getopts", "mapfile", "printf", "read", "readarray"];
 /// How variables end whose value others run.
-pub(super) const LINE_VARIABLES: &[&str] = &["ASKPASS", "COMMAND", "EDITOR", "PAGER"];
+pub(super) const LINE_VARIABLES: &[&str] = &[
+    "ASKPASS",
+    "BROWSER",
+    "COMMAND",
+    "EDITOR",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_SSH",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "PAGER",
+    "RSH",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTC_WRAPPER",
+    "SVN_SSH",
+    "VISUAL",
+    "_RUNNER",
+];
 /// Whatever they name is done, in any order.
 pub(super) const BUILD_TOOLS: &[&str] = &["gmake", "just", "make", "ninja", "rake", "task"];
 /// They run what they read.
