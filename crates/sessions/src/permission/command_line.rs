@@ -11,7 +11,9 @@ mod options;
 mod packages;
 mod programs;
 
-use lexer::{PATH, has_paths, lex};
+use std::collections::BTreeSet;
+
+use lexer::{PATH, Told, has_paths, lex};
 use options::is_value;
 use packages::{Setting, setting_of_npm};
 use programs::{
@@ -36,15 +38,19 @@ pub(super) struct FoundCommand {
 /// `None` if the line is too long, too deep or too odd to tell.
 pub(super) fn commands_in(line: &str) -> Option<Vec<FoundCommand>> {
     let has_paths = has_paths(line);
-    let mut search =
-        Search { found: Vec::new(), bytes_left: MAX_BYTES, has_paths, joins_tests: false };
+    let mut search = Search { bytes_left: MAX_BYTES, has_paths, ..Search::default() };
     search.line(line, MAX_DEPTH)?;
+    search.told.literals.forget(|text| search.lines.contains(text));
+    if search.told.may_run_text() {
+        return None;
+    }
     // With another name for something, `[[` may be there to dash.
     let has_names =
         search.found.iter().filter_map(|one| one.words.first()).any(|word| word.text == "alias");
     (!search.joins_tests || !has_names).then_some(search.found)
 }
 
+#[derive(Default)]
 struct Search {
     found: Vec<FoundCommand>,
     bytes_left: usize,
@@ -52,6 +58,9 @@ struct Search {
     has_paths: bool,
     /// What stands behind `&&` in a `[[` was passed over.
     joins_tests: bool,
+    told: Told,
+    /// What was looked into.
+    lines: BTreeSet<String>,
 }
 
 impl Search {
@@ -60,6 +69,8 @@ impl Search {
         self.has_paths &= has_paths(line);
         let (lexed, n_before) = (lex(line, self.has_paths)?, self.found.len());
         self.joins_tests |= lexed.joins_tests;
+        self.told.join(lexed.told);
+        self.lines.insert(line.to_owned());
         for words in &lexed.commands {
             self.words(words, depth)?;
         }
@@ -464,6 +475,8 @@ mod bash_tests;
 mod evaluation_tests;
 #[cfg(test)]
 mod hidden_tests;
+#[cfg(test)]
+mod name_tests;
 #[cfg(test)]
 mod odd_tests;
 #[cfg(test)]

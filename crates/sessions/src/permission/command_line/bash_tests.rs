@@ -81,6 +81,19 @@ const PUSHING: &[&str] = &[
     "[[ 1 -eq 2 || 'a[ $(git push)]' -eq 1 ]]",
     "x='a[ $(git push)]'; read \"$x\" <<< a",
     "PS4+='$(git push)'; set -x; :",
+    "v='1 git'; env A=$v push",
+    "a=('' git); env A=\"${a[@]}\" push",
+    "find . -maxdepth 0 -exec env -u + git push \\;",
+    "trap '\\git push' EXIT",
+    "env P''S4='$(git push)' bash -xc :",
+    "x='a[ $'; x+='(git push)]'; echo $((x))",
+    "read x <<'A'\na[ $(git push)]\nA\necho $((x))",
+    "x='a[ $(git push)]'; eval 'echo $((x))'",
+    "x='$(git push)'; declare \"a[$x]=1\"",
+    "x='$(git push)'; echo $((a[$x]))",
+    "y=i; declare -$y z; z='a[ $(git push)]'",
+    "v=-v; z='a[ $(git push)]'; [ $v \"$z\" ]",
+    "echo \"[$(git push)]\" a[$(git push)]",
 ];
 const PIECES: &[&str] = &[
     "git",
@@ -216,6 +229,13 @@ const PIECES: &[&str] = &[
     "-v ",
     "-eq 1 ",
     "declare -i ",
+    "a[$x]",
+    "+ ",
+    "{} + ",
+    "A=$x ",
+    "read x ",
+    "x=$",
+    "'(",
 ];
 
 fn is_pushed(shell: &str, line: &str, dir: &Path) -> bool {
@@ -244,7 +264,7 @@ fn place() -> tempfile::TempDir {
     fs::create_dir_all(dir.path().join("work")).unwrap();
     fs::write(bin.join("git"), GIT).unwrap();
     fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
-    for program in ["bash", "sh", "env", "xargs", "cat", "nice", "timeout"] {
+    for program in ["bash", "sh", "env", "xargs", "cat", "find", "nice", "timeout"] {
         let found = ["/bin", "/usr/bin"].map(|bin| Path::new(bin).join(program));
         let found = found.iter().find(|path| path.exists());
         symlink(found.expect(program), bin.join(program)).unwrap();

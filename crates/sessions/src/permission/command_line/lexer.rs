@@ -9,11 +9,15 @@
 
 mod documents;
 mod expansions;
+mod literals;
+mod names;
 mod numbers;
 mod pipeline;
 mod subscripts;
 
 use documents::HereDocument;
+use literals::{Literals, is_code};
+use names::{may_name_odd, names_variable};
 use numbers::{names_number, works_out};
 use pipeline::{Pipeline, Place};
 use subscripts::Within;
@@ -23,9 +27,7 @@ pub(in super::super) const ANYTHING: char = '\u{10FFFF}';
 /// Behind these words a command may begin, wherever they stand.
 const RESERVED_WORDS: [&str; 9] = ["then", "do", "else", "elif", "if", "while", "until", "{", "}"];
 /// With these bash takes for code what is text to whoever reads a line.
-const ODD: [&str; 12] = [
-    "[$(",
-    "[`",
+const ODD: [&str; 10] = [
     "@P}",
     "PS4=",
     "PS4+=",
@@ -50,6 +52,9 @@ const SETTING: [&str; 7] = ["=", "read", "printf", "mapfile", "getopts", "env -"
 /// The same, as a word.
 const SETTING_WORDS: [&str; 7] =
     ["declare", "export", "for", "local", "select", "typeset", "unset"];
+
+/// They put what comes in into variables.
+const READING: [&str; 3] = ["mapfile", "read", "readarray"];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in super::super) struct Word {
@@ -87,10 +92,33 @@ pub(super) struct Lexed {
     pub(super) documents: Vec<String>,
     /// It was taken for granted that dash has no `[[`.
     pub(super) joins_tests: bool,
+    pub(super) told: Told,
+    /// Here-documents that no command but a program reads.
+    unread: Literals,
+}
+
+/// What makes bash read something once more, and what it may find there.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Told {
     /// Variables are worked out as numbers, for which bash runs code that is in their values.
     has_numbers: bool,
-    /// A word is code to whoever reads it once more.
-    has_code: bool,
+    /// A variable is set the name of which is not told.
+    has_names: bool,
+    pub(super) literals: Literals,
+}
+
+impl Told {
+    pub(super) fn join(&mut self, other: Self) {
+        self.has_numbers |= other.has_numbers;
+        self.has_names |= other.has_names;
+        self.literals.join(other.literals);
+    }
+
+    /// Whether bash may run what is no command in a line.
+    pub(super) fn may_run_text(&self) -> bool {
+        let is_read = self.has_names || self.has_numbers && self.literals.has_bracket();
+        is_read && self.literals.has_code()
+    }
 }
 
 /// `None` if it is no whole line, or one that cannot be told.
@@ -102,12 +130,27 @@ pub(super) fn lex(source: &str, has_paths: bool) -> Option<Lexed> {
     }
     let mut lexer = Lexer { rest: source, has_paths, ..Lexer::default() };
     lexer.commands(Until::End)?;
-    let found = lexer.found;
-    let has_numbers = found.has_numbers
-        || found.lines.iter().any(|line| line.contains("(("))
-        || found.commands.iter().any(|words| works_out(words))
+    let mut found = lexer.found;
+    let any = |is_it: fn(&[Word]) -> bool| found.commands.iter().any(|words| is_it(words));
+    if found.told.literals.is_odd() || any(may_name_odd) {
+        return None;
+    }
+    let has_numbers = found.lines.iter().any(|line| line.contains("(("))
+        || any(works_out)
+        || any(|words| words.iter().any(|word| names_number(&word.text)))
         || names_number(&joined);
-    (!has_numbers || !found.has_code).then_some(found)
+    let has_names = any(names_variable);
+    let has_bracket = any(|words| words.iter().skip(1).any(|word| word.text == "["));
+    let is_read = any(|words| words.iter().any(|word| READING.contains(&word.text.as_str())));
+    found.told.has_numbers |= has_numbers;
+    found.told.has_names |= has_names;
+    if has_bracket {
+        found.told.literals.see_bracket();
+    }
+    if is_read {
+        found.told.literals.join(std::mem::take(&mut found.unread));
+    }
+    Some(found)
 }
 
 /// Whether the variables for paths are what they always are, all through a line.
@@ -232,7 +275,7 @@ impl Lexer<'_> {
                     self.next();
                     self.end(&mut line);
                     self.n_numbers += n_numbers;
-                    self.found.has_numbers |= n_numbers > 0;
+                    self.found.told.has_numbers |= n_numbers > 0;
                     self.inside(|lexer| lexer.commands(Until::Parenthesis))?;
                     self.n_numbers -= n_numbers;
                     line.place = Place::Continued;
@@ -390,7 +433,7 @@ impl Lexer<'_> {
         }
         word.makes_options = in_braces && may_make_options(self.since(whole));
         let is_code = is_code(&word.text);
-        self.found.has_code |= is_code;
+        self.found.told.literals.see(&word.text);
         // Bash may take it for a number or the name of a variable in a test.
         (!is_code || self.test.is_none()).then_some(word)
     }
@@ -443,11 +486,6 @@ impl Word {
         }
         self.may_split |= quotes == Quotes::None;
     }
-}
-
-/// Whether it is code to whoever reads it once more.
-fn is_code(text: &str) -> bool {
-    text.contains("$(") || text.contains('`')
 }
 
 /// Whether one of the words that braces make may begin with a dash.

@@ -66,30 +66,42 @@ impl Lexer<'_> {
             if document.is_expanded {
                 let mut inner =
                     Lexer { rest: &text, depth: self.depth, is_in_value: true, ..Lexer::default() };
-                inner.expansions()?;
+                let literal = inner.expansions()?;
+                self.unread(&literal);
                 self.found.commands.append(&mut inner.found.commands);
                 self.found.lines.append(&mut inner.found.lines);
                 self.found.documents.append(&mut inner.found.documents);
                 self.found.joins_tests |= inner.found.joins_tests;
-                self.found.has_numbers |= inner.found.has_numbers;
-                self.found.has_code |= inner.found.has_code;
+                self.found.told.join(inner.found.told);
+                self.found.unread.join(inner.found.unread);
+            } else {
+                self.unread(&text);
             }
             self.found.documents.push(text);
         }
         Some(())
     }
 
-    /// The commands in a text in which quotes mean nothing.
-    fn expansions(&mut self) -> Option<()> {
+    /// What a here-document says may become the value of a variable: in a substitution, or by a
+    /// builtin.
+    fn unread(&mut self, text: &str) {
+        match self.depth > 0 {
+            true => self.found.told.literals.see_document(text),
+            false => self.found.unread.see_document(text),
+        }
+    }
+
+    /// Reads the commands in a text in which quotes mean nothing, and tells the rest.
+    fn expansions(&mut self) -> Option<String> {
         let mut text = Word::default();
         while let Some(c) = self.next() {
             match c {
-                '\\' => drop(self.raw()),
+                '\\' => text.text.extend(self.raw()),
                 '$' => self.dollar(&mut text, Quotes::Double)?,
                 '`' => self.backquotes(&mut text, Quotes::Double)?,
-                _ => {}
+                c => text.text.push(c),
             }
         }
-        Some(())
+        Some(text.text)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::numbers::may_be_variable;
 use super::subscripts::{Within, may_hide_code};
-use super::{Lexer, PATH, PATHS, Quotes, Until, Word, is_code};
+use super::{Lexer, PATH, PATHS, Quotes, Until, Word};
 
 /// Before and behind these a path is all of a word, or of a part of it that is no program.
 const BEFORE_PATH: &str = " \t\n;&|(:,/";
@@ -164,7 +164,8 @@ impl Lexer<'_> {
         }
         // A list of names; else bash works out what is in brackets in the value.
         let is_list = ["[@]}", "[*]}", "@}", "*}"].iter().any(|list| self.is_at(list));
-        self.found.has_numbers |= is_named_by_value && !is_list;
+        self.found.told.has_names |= is_named_by_value && !is_list;
+        self.found.told.has_numbers |= is_named_by_value && !is_list;
         if self.skip("[") {
             self.inside(|lexer| lexer.subscript(Within::Parameter(quotes)))?;
         }
@@ -194,13 +195,16 @@ impl Lexer<'_> {
                 c => inner.text.push(c),
             }
             if is_number {
-                self.found.has_numbers |= may_be_variable(c);
+                self.found.told.has_numbers |= may_be_variable(c);
+                if c == '[' {
+                    self.found.told.literals.see_bracket();
+                }
                 if may_hide_code(c, self.since(before)) {
                     return None;
                 }
             }
         }
-        self.found.has_code |= is_code(&inner.text);
+        self.found.told.literals.see(&inner.text);
         Some(())
     }
 

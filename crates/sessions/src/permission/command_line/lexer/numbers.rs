@@ -4,12 +4,11 @@
 //! them, which are none to dash, and two parentheses end them at once. Else bash takes them for a
 //! subshell in a substitution, and dash reads on. Commands are only in substitutions then.
 
+use super::names::named_by_printf;
 use super::{ANYTHING, Lexer, Quotes, Word};
 
 /// Variables that are numbers to bash.
 const NUMBERS: [&str; 6] = ["BASHPID", "HISTCMD", "LINENO", "OPTIND", "RANDOM", "SECONDS"];
-/// Builtins that make variables, or set those that they are told by name.
-const NAMING: [&str; 7] = ["declare", "export", "local", "read", "readonly", "typeset", "unset"];
 /// They compare numbers.
 const COMPARING: [&str; 6] = ["-eq", "-ge", "-gt", "-le", "-lt", "-ne"];
 
@@ -40,9 +39,9 @@ impl Lexer<'_> {
                     if may_end_numbers(self.since(before)) {
                         return None;
                     }
-                    self.found.has_numbers = true;
+                    self.found.told.has_numbers = true;
                 }
-                c => self.found.has_numbers |= may_be_variable(c),
+                c => self.found.told.has_numbers |= may_be_variable(c),
             }
         }
         word.unknown(quotes);
@@ -54,7 +53,8 @@ impl Lexer<'_> {
         let (index, rest) = self.rest.split_once(']')?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_+-*/% $".contains(c);
         self.rest = rest;
-        self.found.has_numbers = true;
+        self.found.told.has_numbers = true;
+        self.found.told.literals.see_bracket();
         index.chars().all(is_plain).then_some(())
     }
 }
@@ -72,17 +72,30 @@ pub(super) fn names_number(source: &str) -> bool {
 /// Whether bash works out what is in the value of a variable for that command: a number, or what
 /// stands in brackets behind a name.
 pub(super) fn works_out(words: &[Word]) -> bool {
-    let is = |word: &Word, texts: &[&str]| texts.contains(&word.text.as_str());
-    let has = |texts: &[&str]| words.iter().any(|word| is(word, texts));
-    // `-i` is a number, `-n` another name for a variable.
-    let makes = |word: &Word| word.text.starts_with(['-', '+']) && word.text.contains(['i', 'n']);
-    let is_unknown = |word: &Word| word.text.starts_with(ANYTHING);
-    let names_variable = |word: &Word| word.text.starts_with("-v") || word.text.starts_with("-p");
+    let has = |texts: &[&str]| words.iter().any(|word| texts.contains(&word.text.as_str()));
+    let has_option = |letters: &[char]| words.iter().any(|word| is_option(word, letters));
+    let is_unknown = |word: &Word| word.text.contains(ANYTHING);
+    // `[ $x "$y" ]`, of which the first may be `-v`.
+    let tests = |words: &[Word]| match words {
+        [first, second] if first.is_unknown() => first.may_split || is_unknown(second),
+        [first, ..] => first.text.starts_with("-v") || is_option(first, &[]) && first.may_split,
+        _ => false,
+    };
+    let tests_any = || words.windows(2).any(tests) || words.last().is_some_and(|w| w.may_split);
     has(&["let"])
-        || has(&["declare", "local", "typeset"]) && words.iter().any(makes)
-        || has(&NAMING) && words.iter().any(is_unknown)
-        || has(&["[", "[[", "printf", "test", "wait"]) && words.iter().any(names_variable)
+        || has(&["declare", "local", "typeset"]) && has_option(&['i'])
+        || has(&["[", "[[", "test"]) && tests_any()
+        || has(&["wait"]) && has_option(&['p'])
+        || has(&["unset"]) && words.iter().any(is_unknown)
+        || named_by_printf(words).is_some()
         || has(&COMPARING) && has(&["[[", "]]"])
+}
+
+/// Whether it is an option with one of these letters, or may be.
+pub(super) fn is_option(word: &Word, letters: &[char]) -> bool {
+    let is_one = |c: char| letters.contains(&c) || c == ANYTHING;
+    word.text.starts_with(['-', '+']) && word.text.contains(is_one)
+        || word.text.starts_with(ANYTHING)
 }
 
 /// Whether bash may count parentheses in such an expansion as those of what it stands in.

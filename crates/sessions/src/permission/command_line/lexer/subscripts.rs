@@ -55,7 +55,12 @@ impl Lexer<'_> {
                 return None;
             }
         }
-        self.found.has_numbers |= self.since(whole).contains(may_be_variable);
+        let written = self.since(whole);
+        self.found.told.has_numbers |= written.contains(may_be_variable);
+        // What a variable in it holds is read once more by some.
+        if within == Within::Word || written.contains('[') {
+            self.found.told.literals.see_bracket();
+        }
         Some(())
     }
 }

@@ -1,0 +1,66 @@
+//! What stands in the words of a line as text, and is code to a bash that reads it once more: as a
+//! number, as the name of a variable or as a prompt.
+//!
+//! In numbers and names it is code only behind a bracket, as in `b[ $(x)]`. A line may put that
+//! together out of several texts, so all of them are looked at.
+
+use super::{ANYTHING, ODD};
+
+/// Texts that may be code, or parts of it.
+#[derive(Debug, Clone, Default)]
+pub(in super::super) struct Literals {
+    texts: Vec<String>,
+    /// One names what bash takes for code.
+    is_odd: bool,
+}
+
+impl Literals {
+    pub(super) fn see(&mut self, text: &str) {
+        self.is_odd |= ODD.iter().any(|odd| text.contains(odd));
+        self.see_document(text);
+    }
+
+    /// The same of what names nothing.
+    pub(super) fn see_document(&mut self, text: &str) {
+        let is_test = ["[", "[["].contains(&text);
+        if text.contains(['$', '`', '[', '(']) && !is_test {
+            self.texts.push(text.to_owned());
+        }
+    }
+
+    /// A word that is `[` and begins no test.
+    pub(super) fn see_bracket(&mut self) {
+        self.texts.push("[".to_owned());
+    }
+
+    pub(in super::super) fn join(&mut self, mut other: Self) {
+        self.texts.append(&mut other.texts);
+        self.is_odd |= other.is_odd;
+    }
+
+    pub(super) fn is_odd(&self) -> bool {
+        self.is_odd
+    }
+
+    /// Forgets texts that were looked into as lines.
+    pub(in super::super) fn forget(&mut self, is_line: impl Fn(&str) -> bool) {
+        self.texts.retain(|text| !is_line(text));
+    }
+
+    pub(in super::super) fn has_code(&self) -> bool {
+        let any = |is_it: fn(&str) -> bool| self.texts.iter().any(|text| is_it(text));
+        let begins = |text: &str| {
+            text.ends_with('$') || text.split('$').skip(1).any(|rest| rest.starts_with(ANYTHING))
+        };
+        any(is_code) || any(begins) && any(|text| text.contains('('))
+    }
+
+    pub(in super::super) fn has_bracket(&self) -> bool {
+        self.texts.iter().any(|text| text.contains('['))
+    }
+}
+
+/// Whether it is code to whoever reads it once more.
+pub(super) fn is_code(text: &str) -> bool {
+    text.contains("$(") || text.contains('`')
+}

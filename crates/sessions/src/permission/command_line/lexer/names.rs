@@ -1,0 +1,125 @@
+//! Variables and options of bash that a command names, of which some make code of what is none.
+
+use super::numbers::is_option;
+use super::{ANYTHING, Word};
+
+/// Builtins that make variables, or set those that they are told by name.
+const NAMING: [&str; 9] = [
+    "declare",
+    "export",
+    "getopts",
+    "local",
+    "mapfile",
+    "read",
+    "readarray",
+    "readonly",
+    "typeset",
+];
+/// Of those, they may set a part of a variable, and one of a whole name that is not told.
+const NAMING_PARTS: [&str; 6] = ["declare", "local", "mapfile", "read", "readarray", "typeset"];
+/// Variables that make bash run something else.
+const ODD_NAMES: [&str; 5] = ["BASH_ALIASES", "BASH_CMDS", "BASH_ENV", "BASH_FUNC_", "PS4"];
+/// Before a builtin it is the same.
+const BEFORE_BUILTIN: [&str; 6] = ["!", "-p", "--", "builtin", "command", "time"];
+/// Options of `read` and `mapfile` with a value that is no name.
+const VALUED: [char; 11] = ['C', 'O', 'c', 'd', 'i', 'n', 'N', 'p', 's', 't', 'u'];
+
+/// Whether a command sets a variable by a name that is not told, or another name for one.
+pub(super) fn names_variable(words: &[Word]) -> bool {
+    let has = |texts: &[&str]| words.iter().any(|word| texts.contains(&word.text.as_str()));
+    let is_unknown = |word: &Word| name_of(word).contains(ANYTHING);
+    has(&["declare", "local", "typeset"]) && words.iter().any(|word| is_option(word, &['n']))
+        || has(&NAMING) && words.iter().any(is_unknown)
+        || named_by_printf(words).is_some_and(|name| name.contains(ANYTHING))
+}
+
+/// Whether a command may name what makes bash run something else, by a name that is not told.
+pub(super) fn may_name_odd(words: &[Word]) -> bool {
+    let is_before =
+        |word: &&Word| word.text.contains('=') || BEFORE_BUILTIN.contains(&word.text.as_str());
+    let n_before = words.iter().take_while(is_before).count();
+    // `env B$x=1`; a shell has no such name.
+    let sets = |word: &&Word| word.text.contains('=') && may_be_odd(name_of(word));
+    if words.iter().skip_while(|word| word.text.contains('=')).any(|word| sets(&word)) {
+        return true;
+    }
+    let Some((builtin, rest)) = words.get(n_before..).and_then(<[Word]>::split_first) else {
+        return false;
+    };
+    let builtin = builtin.text.as_str();
+    let is_value = |n: usize| {
+        let before = n.checked_sub(1).and_then(|n| rest.get(n));
+        before.is_some_and(|before| before.text.starts_with('-') && before.text.ends_with(VALUED))
+    };
+    let mut named = rest.iter().enumerate().map(|(n, word)| (is_value(n), name_of(word)));
+    match builtin {
+        "set" => has_unknown_option(rest),
+        "shopt" => rest.iter().any(|word| word.text.contains(ANYTHING)),
+        "printf" => {
+            let is_named = rest.first().is_some_and(|option| option.text.starts_with("-v"));
+            let name = named_by_printf(words);
+            name.is_some_and(|name| is_named && is_unknown(name) || may_be_odd(name))
+        }
+        _ if NAMING_PARTS.contains(&builtin) => {
+            named.any(|(is_value, name)| !is_value && (is_unknown(name) || may_be_odd(name)))
+        }
+        _ if NAMING.contains(&builtin) => named.any(|(_, name)| may_be_odd(name)),
+        _ => false,
+    }
+}
+
+/// `printf -v name`, or with the name in the same word.
+pub(super) fn named_by_printf(words: &[Word]) -> Option<&str> {
+    let at = words.iter().position(|word| word.text == "printf")?;
+    let option = words.get(at + 1).filter(|one| one.is_unknown() || one.text.starts_with('-'))?;
+    match option.text.strip_prefix('-').unwrap_or(&option.text) {
+        "v" => words.get(at + 2).map(name_of),
+        text if text.starts_with('v') => Some(name_of(option)),
+        text if text.starts_with(ANYTHING) => words.get(at + 2).map(name_of),
+        _ => None,
+    }
+}
+
+/// Whether one of the options of `set` is not told.
+fn has_unknown_option(rest: &[Word]) -> bool {
+    let mut is_behind = false;
+    for word in rest {
+        let text = word.text.as_str();
+        let is_option = text.starts_with(['-', '+', ANYTHING]);
+        if text == "--" || !is_option && !is_behind {
+            return false;
+        }
+        if text.contains(ANYTHING) {
+            return true;
+        }
+        is_behind = is_option && text.ends_with('o');
+    }
+    false
+}
+
+/// The name of a variable before its value, or before what stands in brackets.
+fn name_of(word: &Word) -> &str {
+    let text = word.text.strip_prefix("-v").unwrap_or(&word.text);
+    let end = text.find(['=', '+']).unwrap_or(text.len());
+    text.get(..end).unwrap_or_default()
+}
+
+fn is_unknown(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c == ANYTHING)
+}
+
+/// Whether such a name may be what is between other letters.
+fn may_be_odd(name: &str) -> bool {
+    let name = name.split('[').next().unwrap_or_default();
+    let mut parts = name.split(ANYTHING);
+    let (Some(start), Some(end)) = (parts.next(), parts.next_back()) else { return false };
+    let fits = |odd: &&str| {
+        let Some(mut rest) = odd.strip_prefix(start) else { return false };
+        for part in parts.clone() {
+            let Some((_, behind)) = rest.split_once(part) else { return false };
+            rest = behind;
+        }
+        *odd == "BASH_FUNC_" || rest.ends_with(end)
+    };
+    !is_unknown(name) && ODD_NAMES.iter().any(|odd| fits(&odd))
+}
