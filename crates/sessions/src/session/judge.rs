@@ -23,6 +23,9 @@ pub(super) const CHECK: &str = "_switchyard/check";
 const READ: &str = "read";
 const EDIT: &str = "edit";
 const EXECUTE: &str = "execute";
+/// Words of a shell behind which a command begins, if they stand behind the end of another.
+const BETWEEN_COMMANDS: [&str; 9] =
+    ["then", "do", "else", "elif", "if", "while", "until", "{", "}"];
 
 #[derive(Debug)]
 pub(super) struct Judge {
@@ -195,13 +198,26 @@ impl Argv {
         Ok(lines)
     }
 
-    /// All words as they are, in one line, if another command may begin in that. Older versions of
-    /// Zed give it to a shell.
+    /// All words as they are, in one line, if a shell may make something else of that. Older
+    /// versions of Zed give it to one.
     fn unquoted(&self) -> Option<String> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
+        let is_changed = |word: &String| word.is_empty() || !word.chars().all(is_plain);
         let begins_another = |word: &String| word.contains([';', '&', '|', '(', '`', '\n']);
-        let words = std::iter::once(&self.command).chain(&self.args).map(String::as_str);
-        let words: Vec<&str> = words.collect();
-        self.args.iter().any(begins_another).then(|| words.join(" "))
+        if !self.args.iter().any(is_changed) {
+            return None;
+        }
+        let args = self.args.join(" ");
+        // In one command these are words like others.
+        let quoted = |word: &str| match BETWEEN_COMMANDS.contains(&word) {
+            true => format!("\\{word}"),
+            false => word.to_owned(),
+        };
+        let args = match self.args.iter().any(begins_another) {
+            true => args,
+            false => args.split(' ').map(quoted).collect::<Vec<_>>().join(" "),
+        };
+        Some(format!("{} {args}", self.command))
     }
 
     /// Whether all of `command` may be the path of one. A line of a shell has no arguments beside
@@ -222,29 +238,34 @@ fn is_variable(name: &str) -> bool {
 
 /// Whether it is about files or commands at the client, also to one that reads it carelessly.
 pub(crate) fn is_of_client(method: &str) -> bool {
-    const NAMES: [&str; 7] = [
-        "fsreadtextfile",
-        "fswritetextfile",
+    // As ACP and the libraries for it have them.
+    const NAMES: [&str; 11] = [
+        "readtextfile",
+        "writetextfile",
         "terminalcreate",
         "terminaloutput",
         "terminalwaitforexit",
         "terminalkill",
         "terminalrelease",
+        "createterminal",
+        "waitforterminalexit",
+        "killterminal",
+        "releaseterminal",
     ];
     let (start, letters) = (method.trim_start().to_ascii_lowercase(), letters(method));
     let start = start.trim_start_matches("client/");
     // Letters that look like others, or are the same to somebody: ACP has none.
     !method.is_ascii()
         || ["fs/", "terminal/"].iter().any(|one| start.starts_with(one))
-        || NAMES.iter().any(|name| letters.starts_with(name))
+        || NAMES.iter().any(|name| letters.contains(name))
 }
 
 /// Whether a careless client takes it for something that is judged, or learnt from, under the name
 /// that it has in ACP.
 pub(crate) fn passes_for_judged(method: &str) -> bool {
     let letters = letters(method);
-    let questions = ["sessionrequestpermission", "elicitationcreate"];
-    questions.iter().any(|name| letters.starts_with(name)) || letters == "sessionupdate"
+    let questions = ["requestpermission", "elicitationcreate", "createelicitation"];
+    questions.iter().any(|name| letters.contains(name)) || letters == "sessionupdate"
 }
 
 /// What is left of a method without what joins words, and without whom it is for.

@@ -138,8 +138,26 @@ fn words_that_a_client_forgets_to_quote_are_denied_if_they_surely_run_what_is_de
         assert!(judge.passed_on("terminal/create", &params).is_err(), "{params}");
         judge.request("terminal/create", &params).unwrap();
     }
+    for (command, args) in [
+        ("env", &["A=1 rm", "x"][..]),
+        ("env", &["r''m", "x"]),
+        ("env", &["r\\m", "x"]),
+        ("env", &["", "rm", "x"]),
+        ("env", &[">f", "rm", "x"]),
+        ("timeout", &["5 rm", "x"]),
+        ("nice", &["-n 5 rm", "x"]),
+        ("find", &[".", "-exec rm x +"]),
+        ("git", &["-C . push"]),
+        ("git", &["-C", ".\tpush"]),
+        ("bash", &["-c", "rm\tx"]),
+    ] {
+        let params = params(command, args);
+        assert!(judge.passed_on("terminal/create", &params).is_err(), "{params}");
+    }
     for args in [
-        &["commit", "-m", "fix; tidy (a) 'b"][..],
+        &["commit", "-m", "remove rm; tidy"][..],
+        &["commit", "-m", "if in doubt do git push, then rm x"],
+        &["commit", "-m", "fix; tidy (a) 'b"],
         &["commit", "-m", "fix: rm x, then git push"],
         &["commit", "-m", "it's `gone"],
         &["log", "--format=%h; $x $y"],
@@ -195,6 +213,13 @@ fn what_a_careless_client_takes_for_a_method_that_is_judged_is_one() {
         "client.terminal.create",
         "client/fs/anything",
         "client/session/request_permission",
+        "acp/fs/write_text_file",
+        "x/fs/read_text_file",
+        "editor/terminal/create",
+        "writeTextFile",
+        "createTerminal",
+        "request_permission",
+        "x/session/request_permission",
         "\u{ff46}s/read_text_file",
         "\u{1d42d}erminal/create",
         "s\u{435}ssion/request_permission",
