@@ -13,6 +13,7 @@ mod programs;
 
 use std::collections::BTreeSet;
 
+use around::before_names;
 use lexer::{PATH, Told, has_paths, lex};
 use options::is_value;
 use packages::{Setting, setting_of_npm};
@@ -303,6 +304,7 @@ impl Search {
     /// The lines among the words behind a program.
     fn lines_among(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
         let is_for_shell = FOR_SHELL.contains(&program);
+        let rest = if program == "parallel" { before_names(rest) } else { rest };
         for (at, word) in rest.iter().enumerate() {
             let value = word.text.split_once('=').map(|(_, value)| value);
             // `su -c'…'`

@@ -91,7 +91,8 @@ impl Search {
             }
             "parallel" => {
                 let is_command = |word: &&Word| !word.text.starts_with(":::");
-                let command: Vec<_> = rest.iter().take_while(is_command).cloned().collect();
+                let words = rest.iter().skip_while(|word| has_value(word));
+                let command: Vec<_> = words.take_while(is_command).cloned().collect();
                 self.at_each_start(program, &with_names(&command, &["{}"]), depth)?;
                 let words = [command.as_slice(), &[Word::anything()]].concat();
                 self.at_each_start(program, &with_names(&words, &["{}"]), depth)
@@ -382,6 +383,31 @@ fn behind_xargs(rest: &[Word]) -> Option<Vec<Word>> {
         words.push(Word::anything());
     }
     Some(words)
+}
+
+/// `command ::: names`: what stands before the names, if that is a command for certain. Else the
+/// names are commands.
+pub(super) fn before_names(rest: &[Word]) -> &[Word] {
+    let n_words = rest.iter().take_while(|word| !word.text.starts_with(":::")).count();
+    let before = rest.get(..n_words).unwrap_or_default();
+    let is_plain = |word: &Word| {
+        !word.may_split && !word.text.starts_with(['-', ANYTHING]) && !word.text.is_empty()
+    };
+    let has_command = match before {
+        [first, ..] if is_plain(first) => true,
+        // What stands behind an option may be its value.
+        _ => before.windows(2).any(|pair| match pair {
+            [option, word] => is_plain(word) && (is_plain(option) || has_value(option)),
+            _ => false,
+        }),
+    };
+    if has_command { before } else { rest }
+}
+
+/// `-j4`, `--jobs=4`
+fn has_value(option: &Word) -> bool {
+    let text = option.text.strip_prefix("-j").or(option.text.strip_prefix("--jobs="));
+    text.is_some_and(|text| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()))
 }
 
 /// The words of a command with names in place of what stands for them.

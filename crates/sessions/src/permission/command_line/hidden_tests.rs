@@ -180,3 +180,60 @@ fn variables_that_name_programs_hide_none() {
         ],
     );
 }
+
+#[test]
+fn names_for_a_command_of_parallel_are_no_commands() {
+    assert_found(
+        "rm",
+        &[
+            "parallel ::: 'rm x' ls",
+            "parallel -j 4 ::: 'rm x' ls",
+            "parallel -j4 ::: 'rm x' ls",
+            "parallel --tag ::: 'rm x' ls",
+            "parallel --dry-run --jobs 4 ::: 'rm x'",
+            "parallel ::: $x",
+            "parallel -j4 ::: *",
+            "parallel {} ::: rm",
+            "parallel sh -c ::: 'rm x'",
+            "parallel eval ::: 'rm x'",
+            "parallel \"$x\" ::: 'rm x'",
+            "parallel -j4 rm ::: *.txt",
+            "parallel 'cd {}; rm x' ::: *",
+        ],
+    );
+    assert_left_alone(
+        "rm",
+        &[
+            "parallel -j4 gzip ::: *.txt",
+            "parallel gzip -9 ::: \"$x\" *.c",
+            "parallel --jobs=4 gzip ::: *.txt",
+            "parallel -j 4 gzip -9 ::: *.txt",
+        ],
+    );
+    assert_found("rm", &["docker-compose run --entrypoint=rm web x"]);
+}
+
+#[test]
+fn lines_of_a_here_document_may_be_joined_where_it_does_not_end() {
+    assert_found(
+        "rm",
+        &[
+            "cat <<E\na\\\nE\nrm x\nE",
+            "cat <<E\n\\\nE\nrm x\nE",
+            "cat <<EOF\nE\\\nOF\nrm x\nEOF",
+            "cat <<EOF\nE\\\nO\\\nF\nrm x\nEOF",
+            "cat <<-EOF\n\ta\\\n\tEOF\nrm x\nEOF",
+            "cat <<-EOF\n\tEO\\\nF\nrm x\nEOF",
+            "cat <<E\na\\\n$(rm x)\nE",
+            "cat <<E\na$\\\n(rm x)\nE",
+            "cat <<E\na\\\nb\nE\nrm x",
+        ],
+    );
+    assert_left_alone(
+        "rm",
+        &[
+            "cat > f <<EOF\ndocker run \\\n  -it \\\n  image rm x\nEOF",
+            "cat <<-EOF\n\tcurl \\\n\t\turl\n\tEOF",
+        ],
+    );
+}

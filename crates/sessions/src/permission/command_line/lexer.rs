@@ -17,6 +17,8 @@ mod subscripts;
 
 use documents::HereDocument;
 use literals::{Literals, is_code};
+
+pub(super) use literals::Told;
 use names::{may_name_odd, names_variable};
 use numbers::{names_number, works_out};
 use pipeline::{Pipeline, Place};
@@ -95,30 +97,6 @@ pub(super) struct Lexed {
     pub(super) told: Told,
     /// Here-documents that no command but a program reads.
     unread: Literals,
-}
-
-/// What makes bash read something once more, and what it may find there.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Told {
-    /// Variables are worked out as numbers, for which bash runs code that is in their values.
-    has_numbers: bool,
-    /// A variable is set the name of which is not told.
-    has_names: bool,
-    pub(super) literals: Literals,
-}
-
-impl Told {
-    pub(super) fn join(&mut self, other: Self) {
-        self.has_numbers |= other.has_numbers;
-        self.has_names |= other.has_names;
-        self.literals.join(other.literals);
-    }
-
-    /// Whether bash may run what is no command in a line.
-    pub(super) fn may_run_text(&self) -> bool {
-        let is_read = self.has_names || self.has_numbers && self.literals.has_bracket();
-        is_read && self.literals.has_code()
-    }
 }
 
 /// `None` if it is no whole line, or one that cannot be told.

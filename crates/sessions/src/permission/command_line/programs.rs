@@ -435,6 +435,7 @@ pub(super) const PLAIN_FLAGS: &[&str] = &["-d", "-i", "-it", "-t", "-ti", "--rm"
 /// They have options that name the program: so it begins, and the letters that are the same.
 pub(super) const PROGRAM_OPTIONS: &[(&str, &[&str], &str)] = &[
     ("docker", &["--entrypoint"], ""),
+    ("docker-compose", &["--entrypoint"], ""),
     ("nerdctl", &["--entrypoint"], ""),
     ("podman", &["--entrypoint"], ""),
     ("start-stop-daemon", &["--e", "--sta"], "ax"),

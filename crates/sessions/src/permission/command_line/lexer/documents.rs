@@ -13,6 +13,16 @@ pub(super) struct HereDocument {
     may_be_indented: bool,
 }
 
+impl HereDocument {
+    /// Whether a line that ends with a backslash, or the one below, may be its end to some shell.
+    fn may_end_joined(&self, line: &str, below: &str) -> bool {
+        let next = below.split('\n').next().unwrap_or_default().trim_start_matches('\t');
+        let next = next.trim_end_matches('\\');
+        let start = line.trim_start_matches('\t').trim_end_matches('\\');
+        self.delimiter.starts_with(start) || self.delimiter.starts_with(next)
+    }
+}
+
 impl Lexer<'_> {
     /// Where input comes from and output goes may stand between any two words.
     pub(super) fn redirection(&mut self) -> Option<()> {
@@ -57,7 +67,9 @@ impl Lexer<'_> {
                 }
                 // The end of it to some shell: joined with the next, or before a parenthesis.
                 let is_joined = document.is_expanded && line.ends_with('\\');
-                if is_joined || self.depth > 0 && bare.starts_with(&document.delimiter) {
+                if is_joined && document.may_end_joined(bare, rest)
+                    || self.depth > 0 && bare.starts_with(&document.delimiter)
+                {
                     return None;
                 }
                 text.push_str(line);

@@ -6,6 +6,30 @@
 
 use super::{ANYTHING, ODD};
 
+/// What makes bash read something once more, and what it may find there.
+#[derive(Debug, Clone, Default)]
+pub(in super::super) struct Told {
+    /// Variables are worked out as numbers, for which bash runs code that is in their values.
+    pub(super) has_numbers: bool,
+    /// A variable is set the name of which is not told.
+    pub(super) has_names: bool,
+    pub(in super::super) literals: Literals,
+}
+
+impl Told {
+    pub(in super::super) fn join(&mut self, other: Self) {
+        self.has_numbers |= other.has_numbers;
+        self.has_names |= other.has_names;
+        self.literals.join(other.literals);
+    }
+
+    /// Whether bash may run what is no command in a line.
+    pub(in super::super) fn may_run_text(&self) -> bool {
+        let is_read = self.has_names || self.has_numbers && self.literals.has_bracket();
+        is_read && self.literals.has_code()
+    }
+}
+
 /// Texts that may be code, or parts of it.
 #[derive(Debug, Clone, Default)]
 pub(in super::super) struct Literals {
