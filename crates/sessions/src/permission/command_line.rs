@@ -431,7 +431,7 @@ fn configures_git(word: &Word) -> bool {
 /// by.
 fn is_read_by_others(word: &Word) -> bool {
     let name = word.text.strip_prefix("-v").unwrap_or(&word.text);
-    let is_told = ["ENV", "PS4"].contains(&name)
+    let is_told = ["ENV", "PS0", "PS4"].contains(&name)
         || is_line_variable(name)
         || setting_of_npm(name, "") != Setting::Other;
     is_told && is_setting(&format!("{name}=")) || may_configure_git(name, "")

@@ -29,8 +29,12 @@ pub(in super::super) const ANYTHING: char = '\u{10FFFF}';
 /// Behind these words a command may begin, wherever they stand.
 const RESERVED_WORDS: [&str; 9] = ["then", "do", "else", "elif", "if", "while", "until", "{", "}"];
 /// With these bash takes for code what is text to whoever reads a line.
-const ODD: [&str; 10] = [
+const ODD: [&str; 14] = [
     "@P}",
+    "PS0=",
+    "PS0+=",
+    "PS0:=",
+    "PS0[",
     "PS4=",
     "PS4+=",
     "PS4:=",
@@ -395,6 +399,7 @@ impl Lexer<'_> {
                     word.unknown(Quotes::None);
                 }
                 '[' if self.rest.split(is_last).next().is_some_and(|rest| rest.contains(']')) => {
+                    self.found.told.literals.see_pattern(self.rest);
                     word.unknown(Quotes::None);
                 }
                 // `{a,b}` makes several words of one.

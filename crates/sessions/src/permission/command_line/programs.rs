@@ -177,6 +177,7 @@ pub(super) const WRAPPERS: &[&str] = &[
 ];
 /// They run a line that is one of their arguments, or all of them.
 pub(super) const LINE_RUNNERS: &[&str] = &[
+    "alias",
     "cargo-watch",
     "chokidar",
     "compgen",
@@ -223,6 +224,7 @@ pub(super) const LINES_IN_OPTIONS: &[&str] = &[
 ];
 /// Of those, they give the values of their options to a shell as they are.
 pub(super) const FOR_SHELL: &[&str] = &[
+    "alias",
     "compgen",
     "complete",
     "flock",

@@ -47,7 +47,7 @@ impl Literals {
     /// The same of what names nothing.
     pub(super) fn see_document(&mut self, text: &str) {
         let is_test = ["[", "[["].contains(&text);
-        if text.contains(['$', '`', '[', '(']) && !is_test {
+        if text.contains(['$', '`', '[', '(', '\\', '%']) && !is_test {
             self.texts.push(text.to_owned());
         }
     }
@@ -55,6 +55,14 @@ impl Literals {
     /// A word that is `[` and begins no test.
     pub(super) fn see_bracket(&mut self) {
         self.texts.push("[".to_owned());
+    }
+
+    /// What follows a bracket that may begin a pattern, or stand before what a variable holds.
+    pub(super) fn see_pattern(&mut self, rest: &str) {
+        let within = rest.split(']').next().unwrap_or_default();
+        if within.contains(['$', '`']) {
+            self.see_bracket();
+        }
     }
 
     pub(in super::super) fn join(&mut self, mut other: Self) {
@@ -80,7 +88,12 @@ impl Literals {
     }
 
     pub(in super::super) fn has_bracket(&self) -> bool {
-        self.texts.iter().any(|text| text.contains('['))
+        // Letters may be written as numbers, too.
+        let is_number = |c: char| c.is_ascii_digit() || "xuU".contains(c);
+        let has_number =
+            |text: &str| text.split('\\').skip(1).any(|rest| rest.starts_with(is_number));
+        let has = |text: &String| text.contains('[') || text.contains("%c") || has_number(text);
+        self.texts.iter().any(has)
     }
 }
 
