@@ -10,6 +10,7 @@ mod lexer;
 mod options;
 mod packages;
 mod programs;
+mod variables;
 
 use std::collections::BTreeSet;
 
@@ -19,9 +20,10 @@ use options::is_value;
 use packages::{Setting, setting_of_npm};
 use programs::{
     BUILD_TOOLS, DECLARING_BUILTINS, EVALUATING_BUILTINS, FOR_SHELL, KEYWORDS, LINE_LETTERS,
-    LINE_VARIABLES, LINES_IN_OPTIONS, LONG_OPTIONS_OF_BASH, LOOPS, OPTIONS_OF_GIT, OTHER_SHELLS,
-    READING_BUILTINS, SHELLS, SOURCING_BUILTINS, STDIN_RUNNERS,
+    LINES_IN_OPTIONS, LONG_OPTIONS_OF_BASH, LOOPS, OPTIONS_OF_GIT, OTHER_SHELLS, READING_BUILTINS,
+    SHELLS, SOURCING_BUILTINS, STDIN_RUNNERS,
 };
+use variables::{configures_git, is_line_variable, is_read_by_others, may_configure_git};
 
 pub(super) use lexer::{ANYTHING, Word};
 
@@ -70,11 +72,16 @@ impl Search {
         self.has_paths &= has_paths(line);
         let (lexed, n_before) = (lex(line, self.has_paths)?, self.found.len());
         self.joins_tests |= lexed.joins_tests;
-        self.told.join(lexed.told);
+        // Of the lines within.
+        let around = std::mem::take(&mut self.told);
         self.lines.insert(line.to_owned());
-        for words in &lexed.commands {
-            self.words(words, depth)?;
+        let read = lexed.commands.iter().try_for_each(|words| self.words(words, depth));
+        if self.told.has_numbers() {
+            self.told.literals.join(lexed.unread);
         }
+        self.told.join(around);
+        self.told.join(lexed.told);
+        read?;
         let depth = depth.checked_sub(1);
         for line in &lexed.lines {
             self.line(line, depth?)?;
@@ -400,47 +407,6 @@ fn options_of(words: &[Word]) -> impl Iterator<Item = &Word> {
 
 fn is_number(word: &Word) -> bool {
     word.text.chars().all(|c| c.is_ascii_digit())
-}
-
-/// Whether a variable may make git run something; that a directory of files is no repository,
-/// as the built-in agent has it, does not.
-fn may_configure_git(name: &str, value: &str) -> bool {
-    // Where it has its commands.
-    if name.starts_with("GIT_EXEC_PATH") {
-        return true;
-    }
-    let Some(which) = name.strip_prefix("GIT_CONFIG_") else { return false };
-    let is_number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
-    let is_harmless = match which.split_once('_') {
-        None => which == "COUNT" && is_number(value),
-        Some(("KEY", number)) => is_number(number) && value == "safe.bareRepository",
-        Some(("VALUE", number)) => is_number(number) && value == "explicit",
-        Some(_) => false,
-    };
-    !is_harmless
-}
-
-/// Whether it sets such a variable for what comes after.
-fn configures_git(word: &Word) -> bool {
-    let name = word.text.split(['=', '+']).next().unwrap_or_default();
-    let value = word.text.split_once('=').map_or("", |(_, value)| value);
-    may_configure_git(name, value)
-}
-
-/// Whether it names a variable whose value, which is not told, others run or are told what to run
-/// by.
-fn is_read_by_others(word: &Word) -> bool {
-    let name = word.text.strip_prefix("-v").unwrap_or(&word.text);
-    let is_told = ["ENV", "PS0", "PS4"].contains(&name)
-        || is_line_variable(name)
-        || setting_of_npm(name, "") != Setting::Other;
-    is_told && is_setting(&format!("{name}=")) || may_configure_git(name, "")
-}
-
-/// Whether others run what is in it, or in a place of it.
-fn is_line_variable(name: &str) -> bool {
-    let name = name.split(['+', '[', ANYTHING]).next().unwrap_or_default();
-    LINE_VARIABLES.iter().any(|end| name.ends_with(end))
 }
 
 /// Whether it has the flag among others: `-qc`.

@@ -31,7 +31,8 @@ impl Search {
         if starts_shell(program, rest) || may_start_shell(program, rest) {
             return None;
         }
-        if program == "hash" && rest.iter().any(|word| is_flag(word, 'p')) {
+        let may_name = |word: &Word| is_flag(word, 'p') || word.text.contains(ANYTHING);
+        if program == "hash" && rest.iter().any(may_name) {
             return None;
         }
         // It only says where it is.

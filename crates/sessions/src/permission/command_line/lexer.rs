@@ -100,7 +100,7 @@ pub(super) struct Lexed {
     pub(super) joins_tests: bool,
     pub(super) told: Told,
     /// Here-documents that no command but a program reads.
-    unread: Literals,
+    pub(super) unread: Literals,
 }
 
 /// `None` if it is no whole line, or one that cannot be told.

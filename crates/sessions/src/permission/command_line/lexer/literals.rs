@@ -23,6 +23,10 @@ impl Told {
         self.literals.join(other.literals);
     }
 
+    pub(in super::super) fn has_numbers(&self) -> bool {
+        self.has_numbers
+    }
+
     /// Whether bash may run what is no command in a line.
     pub(in super::super) fn may_run_text(&self) -> bool {
         let is_read = self.has_names || self.has_numbers && self.literals.has_bracket();
@@ -82,7 +86,8 @@ impl Literals {
     pub(in super::super) fn has_code(&self) -> bool {
         let any = |is_it: fn(&str) -> bool| self.texts.iter().any(|text| is_it(text));
         let begins = |text: &str| {
-            text.ends_with('$') || text.split('$').skip(1).any(|rest| rest.starts_with(ANYTHING))
+            text.ends_with('$')
+                || text.split('$').skip(1).any(|rest| rest.starts_with([ANYTHING, '%']))
         };
         any(is_code) || any(begins) && any(|text| text.contains('('))
     }

@@ -51,6 +51,17 @@ pub(super) fn may_name_odd(words: &[Word]) -> bool {
         let before = n.checked_sub(1).and_then(|n| rest.get(n));
         before.is_some_and(|before| before.text.starts_with('-') && before.text.ends_with(VALUED))
     };
+    // Another name for a variable that is not told.
+    let is_alias = |word: &Word| {
+        !word.text.starts_with('-')
+            && word.text.split_once('=').is_none_or(|(_, name)| name.contains(ANYTHING))
+    };
+    if ["declare", "local", "typeset"].contains(&builtin)
+        && rest.iter().any(|word| is_option(word, &['n']))
+        && rest.iter().any(is_alias)
+    {
+        return true;
+    }
     let mut named = rest.iter().enumerate().map(|(n, word)| (is_value(n), name_of(word)));
     match builtin {
         "set" => has_unknown_option(rest),
