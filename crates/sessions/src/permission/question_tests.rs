@@ -236,3 +236,24 @@ fn input_that_is_written_as_text_is_read_as_far_as_it_is_json() {
         }
     }
 }
+
+#[test]
+fn what_is_called_reading_and_is_a_command_or_a_fetch_is_denied_in_read_only() {
+    for call in [
+        json!({"kind": "read", "rawInput": "rm x"}),
+        json!({"kind": "think", "rawInput": ["rm", "x"]}),
+        json!({"kind": "search", "rawInput": {"url": "https://example.com"}}),
+        json!({"kind": "search", "rawInput": {"urls": ["HTTPS://example.com"]}}),
+    ] {
+        assert_eq!(judge("", Mode::ReadOnly, &call), "deny", "{call}");
+    }
+    for call in [
+        json!({"kind": "read", "rawInput": "src/main.rs"}),
+        json!({"kind": "think", "rawInput": "a note to myself"}),
+        json!({"kind": "search", "rawInput": {"pattern": "a b", "path": "/home/me/repo"}}),
+        json!({"kind": "search", "rawInput": {"query": "https://example.com"}}),
+        json!({"kind": "read", "rawInput": {"url": "file:///home/me/repo/a"}}),
+    ] {
+        assert_eq!(judge("", Mode::ReadOnly, &call), "allow", "{call}");
+    }
+}

@@ -73,6 +73,8 @@ pub struct ToolFacts {
     /// It shows a program's text: what is run by a call that says it only reads, and else may be
     /// what it writes.
     has_code: bool,
+    /// The input is a text with blanks, and nothing else.
+    is_line: bool,
     /// Texts beside the command that may be commands, a line or several each.
     pub lines: Vec<String>,
     /// Where its command runs, as the agent wrote it.
@@ -102,8 +104,10 @@ impl ToolFacts {
         let input = &call["rawInput"];
         let content = || call["content"].as_array().into_iter().flatten();
         self.is_edit |= content().any(|part| part["type"] == "diff") || change::is_shown(input);
-        self.has_code |= command::has_code(input);
-        let is_code_run = self.has_code && READING_KINDS.contains(&self.kind.as_str());
+        self.has_code |= command::has_code(input) || command::is_no_reading(input);
+        self.is_line |= command::is_line(input);
+        let is_code_run = self.has_code && READING_KINDS.contains(&self.kind.as_str())
+            || self.is_line && self.kind == "read";
         self.is_run |= is_code_run || content().any(|part| part["type"] == "terminal");
         let located = call["locations"].as_array().into_iter().flatten().map(|at| &at["path"]);
         let shown = content().flat_map(|part| {

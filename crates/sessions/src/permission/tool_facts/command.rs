@@ -109,6 +109,31 @@ pub(super) fn has_code(input: &Value) -> bool {
     found.iter().any(|text| !text.trim().is_empty())
 }
 
+/// Whether it is no reading: words of a command, or a page to be fetched.
+pub(super) fn is_no_reading(input: &Value) -> bool {
+    let is_page = |value: &Value| {
+        let text = value.as_str().unwrap_or_default().trim_start().to_ascii_lowercase();
+        text.starts_with("http://") || text.starts_with("https://")
+    };
+    let are_pages = |value: &Value| match value {
+        Value::Array(values) => values.iter().any(is_page),
+        other => is_page(other),
+    };
+    match input {
+        Value::Array(words) => words.len() > 1 && words.iter().all(Value::is_string),
+        Value::Object(members) => members.iter().any(|(name, value)| {
+            ["url", "urls"].contains(&plain(name).as_str()) && are_pages(value)
+        }),
+        _ => false,
+    }
+}
+
+/// Whether a text is all of it that is no path, as far as can be told.
+pub(super) fn is_line(input: &Value) -> bool {
+    let text = input.as_str().unwrap_or_default();
+    inner(text).is_none() && text.trim().contains(char::is_whitespace)
+}
+
 fn maybe(input: &Value, names: &[&str], depth: usize, found: &mut Vec<String>) {
     let Some(depth) = depth.checked_sub(1) else { return };
     match input {

@@ -132,5 +132,5 @@ fn may_be_odd(name: &str) -> bool {
         }
         *odd == "BASH_FUNC_" || rest.ends_with(end)
     };
-    !is_unknown(name) && ODD_NAMES.iter().any(|odd| fits(&odd))
+    !is_unknown(name) && ODD_NAMES.iter().any(fits)
 }
