@@ -63,6 +63,7 @@ const PUSHING: &[&str] = &[
     "(( 1 # )); git push",
     "false && echo $((1 # )); git push",
     "false && echo $((')); git push #'",
+    "false && echo >((1 # )); git push",
     "echo $((1 + (2) )); git push",
     "[[ a =~ (#) ]]; git push",
     "echo $(! case a in a) git push;; esac)",

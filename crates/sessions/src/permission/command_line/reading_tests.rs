@@ -7,6 +7,10 @@ fn a_hash_among_numbers_or_in_a_test_begins_no_comment() {
     assert_found(
         "rm",
         &[
+            "false && echo >((1 # )); rm x",
+            "false && echo <((1 # )); rm x",
+            "false && a=(<((1 # ))); rm x",
+            "false && echo ${x:-<((1 # ))}; rm x",
             "(( # )); rm x",
             "(( 1 # )); rm x",
             "if (( 1 # )); then :; fi; rm x",

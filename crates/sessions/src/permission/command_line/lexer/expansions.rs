@@ -136,6 +136,10 @@ impl Lexer<'_> {
 
     /// `$(…)`, `<(…)` or `>(…)`, at the parenthesis.
     pub(super) fn substitution(&mut self, word: &mut Word, quotes: Quotes) -> Option<()> {
+        // To bash what ends it is what would end numbers: there are no comments in it.
+        if self.is_at("((") {
+            return None;
+        }
         self.next();
         // Here-documents of what is around it are not in it.
         let awaited = std::mem::take(&mut self.awaited);
