@@ -210,3 +210,40 @@ impl Reading {
         Ok(Some(page).filter(|page| !page.is_empty()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+    use wire::{Draft, Json as Raw, Kind, Millis};
+
+    use super::*;
+    use crate::events::desk_of_one::One;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_event_that_is_larger_than_a_page_waits_for_its_room() {
+        let one = One::new().await;
+        let text = "x".repeat(MAX_PAGE_BYTES + MAX_PAGE_BYTES / 4);
+        let payload = Raw::of(&json!({ "text": text }));
+        let large = Draft { at: Millis(9), turn: None, kind: Kind::AgentStderr, payload };
+        one.append(vec![large]).await;
+        let read = async || {
+            let wanted = Wanted { after: None, limit: Some(MAX_LIMIT), format: None };
+            let (at, principal) = (At(one.id.to_string()), Observer(one.principal.clone()));
+            let page = transcript(State(one.daemon.clone()), principal, at, Params(wanted));
+            tokio::time::timeout(Duration::from_secs(9), page).await
+        };
+        // What is left has room for a page, three times over, and not for this event.
+        let budget = one.daemon.load.budget(&one.principal.name);
+        let held = budget.take((48 << 20) / 3 - MAX_PAGE_BYTES - MAX_PAGE_BYTES / 8).await;
+
+        assert!(read().await.is_err());
+        drop(held);
+
+        let page = read().await.unwrap().unwrap().0;
+        let last = page.items.last().unwrap();
+        assert_eq!((last.seq, page.next), (page.head, None));
+        assert!(last.data.as_str().len() > MAX_PAGE_BYTES);
+    }
+}

@@ -84,7 +84,7 @@ impl One {
         id
     }
 
-    pub(super) async fn append(&self, drafts: Vec<Draft>) {
+    pub(crate) async fn append(&self, drafts: Vec<Draft>) {
         self.log.append(Batch::new(self.id, drafts)).await.unwrap();
     }
 

@@ -16,8 +16,8 @@ impl Search {
         // As GNU's programs are called beside others of that name.
         let of_gnu = program.strip_prefix('g').filter(|name| OF_GNU.contains(name));
         let program = of_gnu.unwrap_or(program);
-        if program == "cargo" && rest.iter().any(|word| word.text == "watch") {
-            let at = rest.iter().position(|word| word.text == "watch").unwrap_or(0);
+        let watch = rest.iter().position(|word| word.text == "watch");
+        if let Some(at) = watch.filter(|_| program == "cargo") {
             return self.around("cargo-watch", rest.get(at + 1..).unwrap_or_default(), depth);
         }
         // It takes its argument apart by rules of its own.
