@@ -42,6 +42,7 @@ use failures::{Failures, Verdict};
 use host::{Called, Hosts};
 use origin::{Origins, Page};
 pub(crate) use passes::{Passes, Side, proof};
+use peer_user::PeerUser;
 pub use routes::{BodyKind, BodyRule, Routes};
 pub use service::Guarded;
 
@@ -315,16 +316,13 @@ impl Guard {
     /// Refuses logins of browsers from processes of other users of this machine.
     pub(crate) fn check_user(&self, arrival: &Arrival) -> Result<(), Problem> {
         let (Peer::Net(peer), Some(local)) = (arrival.peer, arrival.local) else { return Ok(()) };
-        if !peer_user::is_from_here(peer, local) {
-            return Ok(());
-        }
-        let user = *arrival.activity.user.get_or_init(|| peer_user::user_of(peer, local));
         let own = rustix::process::geteuid().as_raw();
         let is_trusted =
             |user: u32| user == own || user == 0 || self.allowed().proxy_users.contains(&user);
-        match user.is_some_and(is_trusted) {
-            true => Ok(()),
-            false => Err(Problem::forbidden(
+        match *arrival.activity.user.get_or_init(|| PeerUser::of(peer, local)) {
+            PeerUser::Remote => Ok(()),
+            PeerUser::Local(user) if is_trusted(user) => Ok(()),
+            PeerUser::Local(_) | PeerUser::Unknown => Err(Problem::forbidden(
                 "logins are taken from browsers of the daemon's own user only",
             )
             .remedy("a reverse proxy that runs as another user is named in [serve] proxy_users")),

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
+use super::peer_user::PeerUser;
 use super::shares::Known;
 
 /// The other end of a connection, as the kernel says it is.
@@ -79,11 +80,11 @@ impl Arrival {
     /// As the kernel would say of a browser of ours.
     #[cfg(test)]
     pub(crate) fn of_our_user(self) -> Self {
-        self.of_user(Some(rustix::process::geteuid().as_raw()))
+        self.of_user(PeerUser::Local(rustix::process::geteuid().as_raw()))
     }
 
     #[cfg(test)]
-    pub(crate) fn of_user(self, user: Option<u32>) -> Self {
+    pub(super) fn of_user(self, user: PeerUser) -> Self {
         let _ = self.activity.user.set(user);
         self
     }
@@ -97,8 +98,8 @@ pub struct Activity {
     n_ever: AtomicUsize,
     client: OnceLock<String>,
     pub(super) share: Known,
-    /// Who has the other end, if it is on this machine; looked up when it matters.
-    pub(super) user: OnceLock<Option<u32>>,
+    /// Who has the other end; looked up when it matters.
+    pub(super) user: OnceLock<PeerUser>,
 }
 
 impl Activity {

@@ -3,21 +3,61 @@
 //! Every user of a machine can listen on its ports while nobody else does, and then hears what a
 //! browser says. So what a browser says is believed only from a process of the daemon's own user.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 /// Both ends are open, in the kernel's words.
 const ESTABLISHED: &str = "01";
 /// The kernel's lists of connections.
 const LISTS: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
-/// Whether both ends are on one machine.
-pub(super) fn is_from_here(peer: SocketAddr, local: SocketAddr) -> bool {
-    let (peer, local) = (peer.ip().to_canonical(), local.ip().to_canonical());
-    peer.is_loopback() || peer == local
+/// Where these say 1, programs can have addresses of other machines.
+const FOREIGN_BINDS: [&str; 2] =
+    ["/proc/sys/net/ipv4/ip_nonlocal_bind", "/proc/sys/net/ipv6/ip_nonlocal_bind"];
+
+/// Whose the other end of a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PeerUser {
+    /// A user of this machine.
+    Local(u32),
+    /// Somebody on this machine, who may have gone.
+    Unknown,
+    /// On another machine.
+    Remote,
+}
+
+impl PeerUser {
+    /// A program chooses from which of the machine's addresses it comes, so the kernel is asked
+    /// about every peer.
+    pub(super) fn of(peer: SocketAddr, local: SocketAddr) -> Self {
+        match user_of(peer, local) {
+            Some(user) => Self::Local(user),
+            None if is_from_here(peer, local) => Self::Unknown,
+            None => Self::Remote,
+        }
+    }
+}
+
+/// Whether both ends are on one machine, by their addresses.
+fn is_from_here(peer: SocketAddr, local: SocketAddr) -> bool {
+    let ends = [peer, local].map(|end| end.ip().to_canonical());
+    ends[0] == ends[1] || ends.iter().any(IpAddr::is_loopback) || is_own(peer)
+}
+
+/// Whether an address is one of this machine's: others cannot be had here. Where they can, this
+/// is not known.
+fn is_own(address: SocketAddr) -> bool {
+    let mut address = address;
+    address.set_port(0);
+    UdpSocket::bind(address).is_ok() && !has_foreign_addresses()
+}
+
+fn has_foreign_addresses() -> bool {
+    let is_on = |path: &&str| std::fs::read_to_string(path).is_ok_and(|on| on.trim() != "0");
+    FOREIGN_BINDS.iter().any(is_on)
 }
 
 /// The user that has the other end, if the kernel shows it to us.
-pub(super) fn user_of(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+fn user_of(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
     let user = look_up(peer, local)?;
     // The kernel calls a closed socket root's, and it may have been closed just as we looked. One
     // that is open afterwards was not.
@@ -82,13 +122,52 @@ mod tests {
             let Ok(client) = TcpStream::connect(to) else { continue };
             let (stream, peer) = listener.accept().unwrap();
             let local = stream.local_addr().unwrap();
-            assert!(is_from_here(peer, local), "{peer} {local}");
             let own = rustix::process::geteuid().as_raw();
-            assert_eq!(user_of(peer, local), Some(own), "{peer} {local}");
-            assert_eq!(user_of(SocketAddr::new(peer.ip(), 1), local), None);
+            assert_eq!(PeerUser::of(peer, local), PeerUser::Local(own), "{peer} {local}");
+            let nobody = SocketAddr::new(peer.ip(), 1);
+            assert_eq!(PeerUser::of(nobody, local), PeerUser::Unknown);
             drop(client);
-            assert_eq!(user_of(peer, local), None, "nobody has it any more");
+            assert_eq!(PeerUser::of(peer, local), PeerUser::Unknown, "nobody has it any more");
         }
+    }
+
+    #[test]
+    fn whoever_comes_from_another_address_of_the_machine_is_known() {
+        // For examples, so that nobody has it.
+        let elsewhere = SocketAddr::from(([203, 0, 113, 9], 5000));
+        let lan = SocketAddr::from(([198, 51, 100, 7], 7433));
+        assert_eq!(PeerUser::of(elsewhere, lan), PeerUser::Remote);
+        // Nobody out there can reach this one.
+        let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 7433));
+        assert_eq!(PeerUser::of(elsewhere, here), PeerUser::Unknown);
+
+        let Some(ip) = second_address() else { return };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap();
+        let _client = connected(SocketAddr::new(ip, 0), to);
+        let (stream, peer) = listener.accept().unwrap();
+        assert_eq!(peer.ip(), ip);
+        let own = rustix::process::geteuid().as_raw();
+        assert_eq!(PeerUser::of(peer, stream.local_addr().unwrap()), PeerUser::Local(own));
+        // Also if it is gone, and we were reached from outside.
+        let gone = SocketAddr::new(ip, 1);
+        let is_unknown = PeerUser::of(gone, lan) == PeerUser::Unknown;
+        assert!(is_unknown || has_foreign_addresses());
+    }
+
+    /// The one by which this machine would reach others, if it has one. Nothing is sent.
+    fn second_address() -> Option<IpAddr> {
+        let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+        socket.connect("203.0.113.9:9").ok()?;
+        Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_loopback())
+    }
+
+    fn connected(from: SocketAddr, to: SocketAddr) -> std::os::fd::OwnedFd {
+        use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&socket, &from).unwrap();
+        connect(&socket, &to).unwrap();
+        socket
     }
 
     #[test]

@@ -130,20 +130,19 @@ fn a_login_is_taken_from_processes_of_our_own_user_only() {
     let request = request.header("cookie", cookie).header("x-switchyard-page", &case.pass);
     let parts = request.body(()).unwrap().into_parts().0;
     let at = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
-    let status = |user: Option<u32>| {
+    let status = |user: PeerUser| {
         let arrival = Arrival::new(Peer::Net(at(50_000)), Some(at(7433)), false).of_user(user);
         case.guard.admit(&parts, &arrival).map_or_else(|problem| problem.status, |_| 200)
     };
     let own = rustix::process::geteuid().as_raw();
     let (proxy, stranger) = (own + 1, own + 2);
     let settings = Settings { proxy_users: vec![proxy], ..Settings::default() };
-    assert_eq!(status(Some(proxy)), 403);
+    assert_eq!(status(PeerUser::Local(proxy)), 403);
     case.guard.reload(&settings).unwrap();
-    for (user, expected) in
-        [(Some(own), 200), (Some(0), 200), (Some(proxy), 200), (Some(stranger), 403), (None, 403)]
-    {
-        assert_eq!(status(user), expected, "{user:?}");
+    for (user, expected) in [(own, 200), (0, 200), (proxy, 200), (stranger, 403)] {
+        assert_eq!(status(PeerUser::Local(user)), expected, "{user}");
     }
+    assert_eq!((status(PeerUser::Unknown), status(PeerUser::Remote)), (403, 200));
 }
 
 #[test]
