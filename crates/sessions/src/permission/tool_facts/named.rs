@@ -7,6 +7,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::{LIST_MEMBERS, PATH_MEMBERS};
+
 /// Members that hold text, not what is done to it.
 const TEXTS: [&str; 16] = [
     "content",
@@ -52,7 +54,7 @@ pub(super) struct Named {
 
 pub(super) fn paths(input: &Value) -> Named {
     let mut named = Named::default();
-    named.look(input, MAX_DEPTH);
+    named.look(input, MAX_DEPTH, false);
     named
 }
 
@@ -97,7 +99,8 @@ fn percent_decoded(text: &str) -> String {
 }
 
 impl Named {
-    fn look(&mut self, value: &Value, depth: usize) {
+    /// `is_path_wanted` if it stands where a path is expected.
+    fn look(&mut self, value: &Value, depth: usize, is_path_wanted: bool) {
         if depth == 0 || self.is_cut {
             self.is_cut = true;
             return;
@@ -106,21 +109,29 @@ impl Named {
             Value::String(text) if is_path(text) => self.push(text),
             Value::String(text) if text.trim_start().starts_with(['{', '[', '"']) => {
                 match serde_json::from_str(&wire::readable(text)) {
-                    Ok(inner) => self.look(&inner, depth - 1),
+                    Ok(inner) => self.look(&inner, depth - 1, is_path_wanted),
                     Err(_) => in_patch(text).for_each(|path| self.push(path)),
                 }
             }
+            Value::String(text) if is_path_wanted && is_one_line(text) => self.push(text),
             Value::String(text) => in_patch(text).for_each(|path| self.push(path)),
-            Value::Array(values) => values.iter().for_each(|value| self.look(value, depth - 1)),
+            Value::Array(values) => {
+                for value in values {
+                    self.look(value, depth - 1, is_path_wanted);
+                }
+            }
             Value::Object(members) => {
                 for (name, value) in members {
                     if is_path(name) {
                         self.push(name);
                     }
+                    let name = name.as_str();
                     // A pattern of files may begin with a directory.
                     let is_pattern = name == "pattern" && value.as_str().is_some_and(is_glob);
-                    if is_pattern || !TEXTS.contains(&name.as_str()) {
-                        self.look(value, depth - 1);
+                    if is_pattern || !TEXTS.contains(&name) {
+                        let is_wanted =
+                            PATH_MEMBERS.contains(&name) || LIST_MEMBERS.contains(&name);
+                        self.look(value, depth - 1, is_wanted);
                     }
                 }
             }
@@ -140,7 +151,11 @@ fn is_path(text: &str) -> bool {
     let starts = ["/", "./", "../", "~", "$", "file:"];
     let bare = expanded(text);
     let is_one = |text: &str| starts.iter().any(|start| text.starts_with(start));
-    text.len() <= MAX_PATH_BYTES && !text.contains('\n') && (is_one(text) || is_one(&bare))
+    is_one_line(text) && (is_one(text) || is_one(&bare))
+}
+
+fn is_one_line(text: &str) -> bool {
+    (1..=MAX_PATH_BYTES).contains(&text.len()) && !text.contains('\n')
 }
 
 fn is_glob(text: &str) -> bool {
@@ -191,6 +206,14 @@ mod tests {
         for path in ["~/x", "$HOME/x", "${HOME}/x"] {
             assert_eq!(paths(&json!({ "a": path })).paths, [path]);
             assert_eq!(expanded(path), home);
+        }
+        for below in [
+            json!({ "args": { "path": "a/b" } }),
+            json!({ "files": [{ "path": "a/b" }] }),
+            json!({ "x": [{ "paths": ["a/b"] }] }),
+            json!({ "x": { "files": ["a/b"] } }),
+        ] {
+            assert_eq!(paths(&below).paths, ["a/b"], "{below}");
         }
         for text in [
             json!({ "content": "/etc/passwd", "new_string": "/etc/passwd", "command": "/bin/ls" }),
