@@ -7,6 +7,7 @@
 //! process tree is ended, every session is told, and `ended` says how.
 
 mod capabilities;
+mod room;
 mod routes;
 mod slot;
 
@@ -25,6 +26,7 @@ use crate::settings::{Settings, WorkerSetup};
 use bus::connection::{CallError, Connection};
 
 pub use capabilities::{AgentCapabilities, AuthMethod, own_client_capabilities};
+pub(crate) use room::Share;
 pub(crate) use routes::{FromAgent, FromAgents};
 use routes::{Routes, dispatch};
 pub use slot::{HostError, HostSlot};
@@ -114,6 +116,7 @@ pub struct Host {
     initialized: Json,
     capabilities: AgentCapabilities,
     manners: Manners,
+    room: room::Room,
     ended: watch::Receiver<Option<ExitReport>>,
     /// We asked it to end.
     is_stopping: AtomicBool,
@@ -178,6 +181,7 @@ impl Host {
             initialized: Json::trusted("{}"),
             capabilities: AgentCapabilities::default(),
             manners: command.manners.clone(),
+            room: room::Room::default(),
             ended,
             is_stopping: AtomicBool::new(false),
         };
@@ -247,6 +251,11 @@ impl Host {
 
     pub fn manners(&self) -> &Manners {
         &self.manners
+    }
+
+    /// For what a session keeps of what this process says.
+    pub(crate) fn share(&self) -> Share {
+        self.room.share()
     }
 
     pub fn settings(&self) -> &Settings {

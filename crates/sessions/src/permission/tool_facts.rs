@@ -12,6 +12,7 @@ use wire::Ambiguous;
 
 use super::names::odd_in_call;
 use super::question::READING_KINDS;
+use crate::host::Share;
 
 mod change;
 mod command;
@@ -167,6 +168,11 @@ impl ToolFacts {
         has_room
     }
 
+    /// There was more of it than can be kept.
+    fn cut(self) -> Self {
+        Self { is_cut: true, doubt: self.doubt, ..Self::default() }
+    }
+
     fn n_bytes(&self) -> usize {
         let lists = [&self.paths, &self.lines, &self.directories];
         let listed = lists.into_iter().flatten().map(|text| text.len() + TEXT_OVERHEAD);
@@ -182,6 +188,8 @@ pub(crate) struct KnownTools {
     /// The oldest first.
     order: VecDeque<String>,
     n_bytes: usize,
+    /// Of what the sessions of its process may keep.
+    share: Share,
     /// Something was said of a call, and it is not known of which.
     doubt: Option<Ambiguous>,
 }
@@ -196,6 +204,10 @@ pub(crate) fn call_id(call: &Value) -> Option<String> {
 }
 
 impl KnownTools {
+    pub(crate) fn of(share: Share) -> Self {
+        Self { share, ..Self::default() }
+    }
+
     /// Adds what the params of an update say, which need not be readable.
     pub(crate) fn hear(&mut self, params: &str, update: &Value) {
         if let Some(id) = call_id(update) {
@@ -212,16 +224,21 @@ impl KnownTools {
         let before = self.forget(id);
         let mut facts = before.unwrap_or_default();
         facts.learn(call);
-        if id.len() + facts.n_bytes() > MAX_BYTES {
-            facts = ToolFacts { is_cut: true, ..ToolFacts::default() };
+        if n_bytes_of(id, &facts) > MAX_BYTES {
+            facts = facts.cut();
         }
-        let n_bytes = id.len() + facts.n_bytes();
-        while self.calls.len() >= MAX_CALLS || self.n_bytes + n_bytes > MAX_BYTES {
-            let Some(oldest) = self.order.front().cloned() else { return };
-            let doubt = self.forget(&oldest).and_then(|facts| facts.doubt);
-            self.doubt = self.doubt.take().or(doubt);
+        while self.calls.len() >= MAX_CALLS || !self.take(n_bytes_of(id, &facts)) {
+            if let Some(oldest) = self.order.front().cloned() {
+                let doubt = self.forget(&oldest).and_then(|facts| facts.doubt);
+                self.doubt = self.doubt.take().or(doubt);
+            } else if facts.n_bytes() > 0 {
+                // So much was said in other sessions of the process.
+                facts = facts.cut();
+            } else {
+                self.doubt = self.doubt.take().or(facts.doubt);
+                return;
+            }
         }
-        self.n_bytes += n_bytes;
         self.order.push_back(id.to_owned());
         self.calls.insert(id.to_owned(), facts);
     }
@@ -255,15 +272,33 @@ impl KnownTools {
     }
 
     pub(crate) fn clear(&mut self) {
-        *self = Self::default();
+        let mut share = std::mem::take(&mut self.share);
+        share.resize(0);
+        *self = Self::of(share);
+    }
+
+    /// Whether there was room for so many bytes more.
+    fn take(&mut self, n_bytes: usize) -> bool {
+        let wanted = self.n_bytes + n_bytes;
+        let is_taken = wanted <= MAX_BYTES && self.share.resize(wanted);
+        if is_taken {
+            self.n_bytes = wanted;
+        }
+        is_taken
     }
 
     fn forget(&mut self, id: &str) -> Option<ToolFacts> {
         let facts = self.calls.remove(id)?;
         self.order.retain(|one| one != id);
-        self.n_bytes -= id.len() + facts.n_bytes();
+        self.n_bytes -= n_bytes_of(id, &facts);
+        self.share.resize(self.n_bytes);
         Some(facts)
     }
+}
+
+/// What a call holds here: its id stands in both lists.
+fn n_bytes_of(id: &str, facts: &ToolFacts) -> usize {
+    2 * (id.len() + TEXT_OVERHEAD) + facts.n_bytes()
 }
 
 #[cfg(test)]

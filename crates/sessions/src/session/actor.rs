@@ -76,7 +76,7 @@ pub(super) struct Actor {
     pub(super) watch: Watched<dyn TurnWatch>,
     _live: Watched<dyn Held>,
     /// The agent's answer to session/new, load or resume, kept up to date.
-    pub(super) answer: Option<Json>,
+    pub(super) answer: super::linking::KeptAnswer,
     /// Requests of clients that wait for the agent to be started.
     pub(super) held: super::linking::Held,
     /// When somebody last wanted something of the session.
@@ -171,7 +171,7 @@ impl Actor {
             head: record.head,
             watch: Watched::default(),
             _live: live,
-            answer: None,
+            answer: super::linking::KeptAnswer::default(),
             held: super::linking::Held::default(),
             used_at: Instant::now(),
             finishing: None,

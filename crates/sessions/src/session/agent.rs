@@ -117,9 +117,7 @@ impl Actor {
     fn learn_options(&mut self, payload: &Json) {
         let payload: Value = payload.read().unwrap_or_default();
         let update = &payload["update"];
-        if update["currentModeId"].is_string() {
-            self.answer_has(&["modes", "currentModeId"], &Json::of(&update["currentModeId"]));
-        }
+        self.answer_names(&["modes", "currentModeId"], &update["currentModeId"]);
         if update["configOptions"].is_array() {
             self.answer_has(&["configOptions"], &Json::of(&update["configOptions"]));
         }
@@ -320,6 +318,7 @@ impl Actor {
         else {
             return Ok(());
         };
+        self.forget_words();
         // It has ended or is about to: what closes a session's messages also stops the agent.
         let ending = tokio::time::timeout(ENDING, linkage.host.ended());
         let exit = ending.await.unwrap_or_default();

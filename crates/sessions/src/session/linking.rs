@@ -6,10 +6,12 @@ use wire::{Json, Kind, RpcError, TurnId};
 
 use super::actor::{Actor, Halt, LinkState};
 use super::{Command, Linkage, Offer, Pass, Reply};
+use crate::host::Share;
 use crate::link::{How, Known, Linked, ResumeReport};
 use crate::observer::{self, Step};
 use crate::open;
 use crate::options::{Choice, offered};
+use crate::permission::KnownTools;
 use crate::trouble::Trouble;
 use crate::yard::draft;
 use bus::connection::CallError;
@@ -20,6 +22,8 @@ const MAX_HELD: usize = 64;
 /// An agent's answer is kept for as long as its session is awake, and read by whoever looks at it;
 /// none that is of any use is as long as this.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
+/// Of the name of a mode.
+const MAX_MODE_BYTES: usize = 4 << 10;
 
 /// What waits for the agent.
 #[derive(Debug, Default)]
@@ -38,8 +42,30 @@ fn config_options(answer: &Json) -> Option<Json> {
     answer.read::<Answer>().ok()?.config_options
 }
 
-fn is_short(answer: &Json) -> bool {
-    answer.as_str().len() <= MAX_ANSWER_BYTES
+/// The agent's answer to session/new, load or resume, while it runs.
+#[derive(Debug, Default)]
+pub(super) struct KeptAnswer {
+    answer: Option<Json>,
+    /// Of what the sessions of its process may keep.
+    share: Share,
+}
+
+impl KeptAnswer {
+    fn of(answer: Json, share: Share) -> Self {
+        let mut kept = Self { answer: Some(Json::trusted("{}")), share };
+        kept.keep(answer);
+        kept
+    }
+
+    /// Whether there was room for it; what was kept before stays else.
+    fn keep(&mut self, answer: Json) -> bool {
+        let n_bytes = answer.as_str().len();
+        let is_kept = n_bytes <= MAX_ANSWER_BYTES && self.share.resize(n_bytes);
+        if is_kept {
+            self.answer = Some(answer);
+        }
+        is_kept
+    }
 }
 
 /// Why an agent could not be given the session.
@@ -104,7 +130,8 @@ impl Actor {
             preface.filter(|_| !is_told)
         });
         self.details.note_offer(&link.answer);
-        self.answer = Some(link.answer).filter(is_short).or_else(|| Some(Json::trusted("{}")));
+        self.answer = KeptAnswer::of(link.answer, host.share());
+        self.tools = KnownTools::of(host.share());
         self.agent_session = Some(link.agent_session.clone());
         let agent_session = Some(self.agent_session.clone());
         let details = Some(self.details.to_json());
@@ -126,19 +153,30 @@ impl Actor {
             _ => return,
         };
         let params: serde_json::Value = params.read().unwrap_or_default();
-        if params[member].is_string() {
-            self.answer_has(&path, &Json::of(&params[member]));
+        self.answer_names(&path, &params[member]);
+    }
+
+    /// As [`answer_has`](Self::answer_has), if `value` is the name of something.
+    pub(super) fn answer_names(&mut self, path: &[&str], value: &serde_json::Value) {
+        if value.as_str().is_some_and(|name| name.len() <= MAX_MODE_BYTES) {
+            self.answer_has(path, &Json::of(value));
         }
     }
 
     pub(super) fn answer_has(&mut self, path: &[&str], value: &Json) {
-        if let Some(answer) = &self.answer
-            && is_short(value)
+        if let Some(answer) = &self.answer.answer
+            && value.as_str().len() <= MAX_ANSWER_BYTES
             && let Ok(answer) = wire::set_member(answer, path, value)
+            && self.answer.keep(answer.clone())
         {
             self.details.note_offer(&answer);
-            self.answer = Some(answer);
         }
+    }
+
+    /// Forgets what the agent said that is of use only while it runs.
+    pub(super) fn forget_words(&mut self) {
+        self.answer = KeptAnswer::default();
+        self.tools = KnownTools::default();
     }
 
     /// Whether the worker has waited long enough for something to do.
@@ -212,7 +250,7 @@ impl Actor {
 
     /// Gives the agent's answer, once there is one.
     pub(super) fn link_for(&mut self, reply: Reply<Result<Json, Trouble>>) {
-        match (&self.link, &self.answer) {
+        match (&self.link, &self.answer.answer) {
             (LinkState::Linked { .. }, Some(answer)) => {
                 let _ = reply.send(Ok(answer.clone()));
             }
@@ -228,13 +266,13 @@ impl Actor {
     pub(super) fn offer(&self) -> Option<Offer> {
         let LinkState::Linked { linkage, .. } = &self.link else { return None };
         let capabilities = linkage.host.capabilities().clone();
-        Some(Offer { answer: self.answer.clone()?, capabilities })
+        Some(Offer { answer: self.answer.answer.clone()?, capabilities })
     }
 
     /// Does what waited for the agent.
     fn serve_held(&mut self) {
         let Held { links, passes } = std::mem::take(&mut self.held);
-        let answer = self.answer.clone().unwrap_or_else(|| Json::trusted("{}"));
+        let answer = self.answer.answer.clone().unwrap_or_else(|| Json::trusted("{}"));
         for reply in links {
             let _ = reply.send(Ok(answer.clone()));
         }
@@ -294,6 +332,7 @@ impl Actor {
                 linkage.host.routes().remove(&linkage.agent_session);
                 // Nobody here could make it go on any more.
                 linkage.host.resume();
+                self.forget_words();
                 Some(linkage)
             }
             LinkState::Linking | LinkState::Unlinked => None,

@@ -241,6 +241,7 @@ impl Actor {
         self.details.budget.end_turn(&payload);
         self.details.last_end = LastEnd::of(&payload);
         (self.prompt_tag, self.unheard) = (None, None);
+        self.tools.clear();
         self.used_at = Instant::now();
         tracing::info!(session = %self.id, %turn, "turn ended");
         let details = Some(self.details.to_json());

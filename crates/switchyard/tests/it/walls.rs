@@ -8,6 +8,7 @@ mod readers;
 mod roles;
 mod rules;
 mod secrets;
+mod shared_worker;
 mod spy;
 mod workers;
 

@@ -100,16 +100,21 @@ async fn attack(way: &str, count: usize, bytes: usize) -> (Api, String) {
     api.prompt(&id, "go").await;
     let ended = api.until_idle(&id).await;
     assert_eq!(ended["lastTurn"]["stopReason"], "end_turn", "{way}: {ended:#}");
-    // What is free is handed back a moment later.
+    until_given_back(&api, idle, way).await;
+    (api, id)
+}
+
+/// Waits until the daemon has little more than it had; what is free is handed back a moment later.
+pub(super) async fn until_given_back(api: &Api, idle_kib: u64, what: &str) {
     let deadline = std::time::Instant::now() + soak::PATIENCE;
     loop {
         let now = proc::memory(api.daemon.pid()).unwrap();
-        let added = now.resident_kib.saturating_sub(idle);
+        let added = now.resident_kib.saturating_sub(idle_kib);
         if added < MAX_ADDED_KIB {
-            return (api, id);
+            return;
         }
         let is_late = std::time::Instant::now() >= deadline;
-        assert!(!is_late, "{way}: {added} KiB added; the most was {}", now.peak_kib);
+        assert!(!is_late, "{what}: {added} KiB added; the most was {}", now.peak_kib);
         testkit::process::pause_between_polls().await;
     }
 }
