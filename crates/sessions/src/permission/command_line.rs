@@ -10,18 +10,19 @@ mod lexer;
 mod options;
 mod packages;
 mod programs;
+mod shells;
 mod variables;
 
 use std::collections::BTreeSet;
 
 use around::before_names;
-use lexer::{PATH, Told, has_paths, lex};
+use lexer::{PATH, Told, has_nullglob, has_paths, lex};
 use options::is_value;
 use packages::{Setting, setting_of_npm};
 use programs::{
     BUILD_TOOLS, DECLARING_BUILTINS, EVALUATING_BUILTINS, FOR_SHELL, KEYWORDS, LINE_LETTERS,
-    LINES_IN_OPTIONS, LONG_OPTIONS_OF_BASH, LOOPS, OPTIONS_OF_GIT, OTHER_SHELLS, READING_BUILTINS,
-    SHELLS, SOURCING_BUILTINS, STDIN_RUNNERS,
+    LINES_IN_OPTIONS, LOOPS, OPTIONS_OF_GIT, OTHER_SHELLS, READING_BUILTINS, SHELLS,
+    SOURCING_BUILTINS, STDIN_RUNNERS,
 };
 use variables::{configures_git, is_line_variable, is_read_by_others, may_configure_git};
 
@@ -59,6 +60,8 @@ struct Search {
     bytes_left: usize,
     /// Nothing in the line sets a variable.
     has_paths: bool,
+    /// Patterns that nothing matches are no words, other than usual.
+    has_nullglob: bool,
     /// What stands behind `&&` in a `[[` was passed over.
     joins_tests: bool,
     told: Told,
@@ -70,7 +73,11 @@ impl Search {
     fn line(&mut self, line: &str, depth: usize) -> Option<()> {
         self.spend(line.len())?;
         self.has_paths &= has_paths(line);
-        let (lexed, n_before) = (lex(line, self.has_paths)?, self.found.len());
+        self.has_nullglob |= has_nullglob(line);
+        let (mut lexed, n_before) = (lex(line, self.has_paths)?, self.found.len());
+        // Of a pattern there may be no word.
+        let words = lexed.commands.iter_mut().flatten().filter(|_| self.has_nullglob);
+        words.filter(|word| word.may_split).for_each(|word| word.text = ANYTHING.to_string());
         self.joins_tests |= lexed.joins_tests;
         // Of the lines within.
         let around = std::mem::take(&mut self.told);
@@ -159,7 +166,7 @@ impl Search {
             || EVALUATING_BUILTINS.contains(&program) && rest.iter().any(configures_git)
             || LOOPS.contains(&program) && rest.first().is_some_and(is_read_by_others)
             || READING_BUILTINS.contains(&program) && rest.iter().any(is_read_by_others)
-            || program == "set" && rest.iter().any(|word| word.text.contains('H'))
+            || program == "set" && rest.iter().any(changes_reading)
             || program == "history" && !rest.iter().all(is_number);
         if is_read || OTHER_SHELLS.contains(&program) || program == "fc" {
             return None;
@@ -175,7 +182,7 @@ impl Search {
             None => self.push(program, &with_options_marked(program, rest))?,
         }
         match SHELLS.contains(&program) {
-            true => self.shell(rest, depth),
+            true => self.shell(program, rest, depth),
             false => self.around(program, rest, depth),
         }
     }
@@ -242,45 +249,6 @@ impl Search {
                 self.at_each_start("git", rest.get(1..).unwrap_or_default(), depth.checked_sub(1)?)
             }
             false => Some(()),
-        }
-    }
-
-    fn shell(&mut self, rest: &[Word], depth: usize) -> Option<()> {
-        let (mut has_line, mut n) = (false, 0);
-        while let Some(word) = rest.get(n).filter(|word| word.text.starts_with(['-', '+'])) {
-            let flags = word.text.strip_prefix(['-', '+']).unwrap_or_default();
-            let flags =
-                if LONG_OPTIONS_OF_BASH.contains(&flags) { word.text.as_str() } else { flags };
-            let is_long = flags.starts_with('-');
-            // It runs what comes in, whatever stands behind.
-            if !is_long && flags.contains('s') || word.may_split {
-                return None;
-            }
-            has_line |= !is_long && flags.contains('c');
-            let n_values = match is_long {
-                true => usize::from(LONG_OPTIONS_OF_BASH.contains(&flags.trim_start_matches('-'))),
-                false => flags.matches(['o', 'O']).count(),
-            };
-            if is_long && rest.iter().skip(n + 1).take(n_values).any(is_unseen_script) {
-                return None;
-            }
-            n += 1 + n_values;
-        }
-        // Without one it runs what comes in.
-        let line = rest.get(n)?;
-        // It may be an option.
-        if line.text.starts_with(ANYTHING) && (line.may_split || !line.text.contains('/')) {
-            return None;
-        }
-        if !has_line {
-            return (!is_unseen_script(line)).then_some(());
-        }
-        let depth = depth.checked_sub(1)?;
-        match rest.get(n + 1) {
-            // As some agents show it: the line without the quotes around it.
-            Some(_) if !is_changed(line) => self.words(rest.get(n..).unwrap_or_default(), depth),
-            _ if is_changed(line) => self.whole_line(line, depth),
-            _ => self.line_in(line, depth),
         }
     }
 
@@ -422,6 +390,12 @@ fn is_unseen_script(word: &Word) -> bool {
     word.is_unknown() || is_descriptor || real.starts_with("dev/") || real.starts_with("proc/")
 }
 
+/// Whether it tells `set` that lines are read in another way, or that words are variables wherever
+/// they stand.
+fn changes_reading(word: &Word) -> bool {
+    word.text.contains('H') || is_flag(word, 'k') || word.text == "keyword"
+}
+
 fn setting(word: &Word) -> Option<(&str, Word)> {
     let (name, value) = word.text.split_once('=')?;
     Some((name, Word { text: value.to_owned(), ..word.clone() }))
@@ -447,6 +421,8 @@ mod hidden_tests;
 mod name_tests;
 #[cfg(test)]
 mod odd_tests;
+#[cfg(test)]
+mod option_tests;
 #[cfg(test)]
 mod package_tests;
 #[cfg(test)]

@@ -179,7 +179,7 @@ impl Search {
             return None;
         }
         match rest.get(at + 1..) {
-            Some(behind) => self.shell(behind, depth),
+            Some(behind) => self.shell("bash", behind, depth),
             None => Some(()),
         }
     }

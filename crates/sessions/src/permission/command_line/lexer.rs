@@ -12,6 +12,8 @@ mod expansions;
 mod literals;
 mod names;
 mod numbers;
+mod odd;
+mod paths;
 mod pipeline;
 mod subscripts;
 
@@ -19,8 +21,12 @@ use documents::HereDocument;
 use literals::{Literals, is_code};
 
 pub(super) use literals::Told;
+pub(super) use odd::has_nullglob;
+pub(super) use paths::{PATH, has_paths};
+
 use names::{may_name_odd, names_variable};
 use numbers::{names_number, works_out};
+use odd::{changes_comments, is_odd};
 use pipeline::{Pipeline, Place};
 use subscripts::Within;
 
@@ -28,37 +34,10 @@ use subscripts::Within;
 pub(in super::super) const ANYTHING: char = '\u{10FFFF}';
 /// Behind these words a command may begin, wherever they stand.
 const RESERVED_WORDS: [&str; 9] = ["then", "do", "else", "elif", "if", "while", "until", "{", "}"];
-/// With these bash takes for code what is text to whoever reads a line.
-const ODD: [&str; 14] = [
-    "@P}",
-    "PS0=",
-    "PS0+=",
-    "PS0:=",
-    "PS0[",
-    "PS4=",
-    "PS4+=",
-    "PS4:=",
-    "PS4[",
-    "BASH_CMDS",
-    "BASH_ENV",
-    "BASH_FUNC_",
-    "BASH_ALIASES",
-    "histexpand",
-];
 /// Quotes and substitutions in each other.
 const MAX_DEPTH: usize = 32;
 /// Commands that may begin within one, each of which is looked at to its end.
 const MAX_STARTS: usize = 64;
-/// Variables that hold one path, unless a line does something to variables.
-const PATHS: [&str; 2] = ["HOME", "PWD"];
-/// Stands for that path, or for nothing if the variable is not set. It is no program.
-pub(super) const PATH: &str = "//";
-/// What may do something to them, also as a part of a word.
-const SETTING: [&str; 7] = ["=", "read", "printf", "mapfile", "getopts", "env -", "exec -c"];
-/// The same, as a word.
-const SETTING_WORDS: [&str; 7] =
-    ["declare", "export", "for", "local", "select", "typeset", "unset"];
-
 /// They put what comes in into variables.
 const READING: [&str; 3] = ["mapfile", "read", "readarray"];
 
@@ -106,8 +85,7 @@ pub(super) struct Lexed {
 /// `None` if it is no whole line, or one that cannot be told.
 pub(super) fn lex(source: &str, has_paths: bool) -> Option<Lexed> {
     let joined = source.replace("\\\n", "");
-    let is_odd = |source: &str| ODD.iter().any(|odd| source.contains(odd));
-    if source.contains('\0') || is_odd(source) || is_odd(&joined) {
+    if source.contains('\0') || is_odd(source) || is_odd(&joined) || changes_comments(source) {
         return None;
     }
     let mut lexer = Lexer { rest: source, has_paths, ..Lexer::default() };
@@ -133,14 +111,6 @@ pub(super) fn lex(source: &str, has_paths: bool) -> Option<Lexed> {
         found.told.literals.join(std::mem::take(&mut found.unread));
     }
     Some(found)
-}
-
-/// Whether the variables for paths are what they always are, all through a line.
-pub(super) fn has_paths(source: &str) -> bool {
-    let source = source.replace("\\\n", "");
-    let mut words = source.split(|c: char| !c.is_ascii_alphanumeric());
-    !SETTING.iter().any(|one| source.contains(one))
-        && !words.any(|word| SETTING_WORDS.contains(&word))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -392,7 +362,8 @@ impl Lexer<'_> {
                 // Where somebody is at home.
                 '~' if n_before == 0 || word.text.ends_with(['=', ':']) => match self.has_paths {
                     true => word.text.push('/'),
-                    false => word.unknown(Quotes::None),
+                    // One word, whatever blanks are in it.
+                    false => word.unknown(Quotes::Double),
                 },
                 '[' if is_name(&word.text) || in_braces && is_descriptor(self.since(whole)) => {
                     self.inside(|lexer| lexer.subscript(Within::Word))?;

@@ -185,3 +185,40 @@ fn texts_that_are_no_code_may_stand_beside_numbers() {
         ],
     );
 }
+
+#[test]
+fn programs_in_directories_of_users_are_left_alone() {
+    assert_left_alone(
+        "rm",
+        &[
+            "~/.local/bin/uv sync",
+            "~/.local/bin/poetry run pytest",
+            "$HOME/.local/bin/uv sync",
+            "\"$HOME/.local/bin/uv\" sync --locked",
+            "~/.local/bin/uv sync && echo hi",
+            "A=1 ~/bin/foo --read=x",
+            "A=1 \"$HOME/bin/foo\"",
+            "~/src/export/run.sh",
+            "~/read/x",
+            "$HOME/src/read-only/for/run.sh",
+            "cd ~/.local/bin && ./foo",
+            "for f in a b; do ~/bin/foo \"$f\"; done",
+        ],
+    );
+    assert_found(
+        "rm",
+        &[
+            "HOME=/usr/bin; ~/rm x",
+            "HOME=/usr/bin/rm; ~ x",
+            "~/.local/bin/rm x",
+            "$HOME/.local/bin/rm x",
+            "HOME='rm x'; $HOME/.local/bin/uv",
+            "read HOME <<< 'rm x'; $HOME/y",
+            "r\"ead\" HOME <<< 'rm x'; $HOME/y",
+            "r\\ead -r HOME <<< 'rm x'; $HOME/y",
+            "# /\\\nread HOME <<< 'rm x'; $HOME/y",
+            "r'ead'array -t HOME <<< 'rm x'; $HOME/y",
+            "$DIR/test/run.sh",
+        ],
+    );
+}

@@ -334,8 +334,6 @@ pub(super) const LINE_LETTERS: &[(&str, &[char])] = &[
 pub(super) const SCRIPT_RUNNERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
 /// Commands of theirs that run a script and nothing else; those of bun may run programs, too.
 pub(super) const SCRIPT_COMMANDS: &[&str] = &["run", "start", "test"];
-/// Options of bash that are long behind one dash, too, and have a value.
-pub(super) const LONG_OPTIONS_OF_BASH: &[&str] = &["rcfile", "init-file"];
 /// They run what comes in, somewhere or some time.
 pub(super) const STDIN_RUNNERS: &[&str] = &["at", "batch", "parallel", "ssh"];
 /// They start a shell if they have fewer words than so many, or no line behind `-c`.

@@ -2,8 +2,9 @@
 //! the rest that it is not known.
 
 use super::numbers::may_be_variable;
+use super::paths::{PATH, PATHS};
 use super::subscripts::{Within, may_hide_code};
-use super::{Lexer, PATH, PATHS, Quotes, Until, Word};
+use super::{Lexer, Quotes, Until, Word};
 
 /// Before and behind these a path is all of a word, or of a part of it that is no program.
 const BEFORE_PATH: &str = " \t\n;&|(:,/";

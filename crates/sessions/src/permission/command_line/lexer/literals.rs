@@ -4,7 +4,8 @@
 //! In numbers and names it is code only behind a bracket, as in `b[ $(x)]`. A line may put that
 //! together out of several texts, so all of them are looked at.
 
-use super::{ANYTHING, ODD};
+use super::ANYTHING;
+use super::odd::is_odd;
 
 /// What makes bash read something once more, and what it may find there.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +45,7 @@ pub(in super::super) struct Literals {
 
 impl Literals {
     pub(super) fn see(&mut self, text: &str) {
-        self.is_odd |= ODD.iter().any(|odd| text.contains(odd));
+        self.is_odd |= is_odd(text);
         self.see_document(text);
     }
 

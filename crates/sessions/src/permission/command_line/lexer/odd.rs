@@ -1,0 +1,45 @@
+//! What makes a shell read a line in another way than it is read here.
+
+/// With these bash takes for code what is text to whoever reads a line.
+const ODD: [&str; 14] = [
+    "@P}",
+    "PS0=",
+    "PS0+=",
+    "PS0:=",
+    "PS0[",
+    "PS4=",
+    "PS4+=",
+    "PS4:=",
+    "PS4[",
+    "BASH_CMDS",
+    "BASH_ENV",
+    "BASH_FUNC_",
+    "BASH_ALIASES",
+    "histexpand",
+];
+
+/// Whether a line, or a word of it, makes code of what is text.
+pub(super) fn is_odd(source: &str) -> bool {
+    ODD.iter().any(|odd| source.contains(odd))
+}
+
+/// Whether a line says anything about what is a comment: it may be a command then.
+pub(super) fn changes_comments(source: &str) -> bool {
+    names_option(source, "interactivecomments")
+}
+
+/// Whether a pattern that nothing matches may be no word at all.
+pub(in super::super) fn has_nullglob(source: &str) -> bool {
+    names_option(source, "nullglob")
+}
+
+/// Whether an option of a shell is named, with whatever quotes, dashes and capitals.
+fn names_option(source: &str, name: &str) -> bool {
+    let is_between = |c: char| matches!(c, '\\' | '\n' | '\'' | '"' | '_' | '-');
+    source.replace(is_between, "").to_ascii_lowercase().contains(name)
+}
+
+/// A line without the quotes in it.
+pub(super) fn without_quotes(source: &str) -> String {
+    source.replace(['\\', '\'', '"'], "")
+}

@@ -1,0 +1,128 @@
+//! What a shell runs that is told by its options: a line, a script, or what comes in.
+//!
+//! The options are a closed list. With one that is not in it, or that only the shell around will
+//! know, it is not told which word is the line, nor how that is read.
+
+use super::{ANYTHING, Search, Word, is_changed, is_unseen_script};
+
+/// With one of these alone it only says something about itself.
+const TELLING: &[&str] = &["--help", "--version"];
+/// Long options of bash, which may have one dash as well as two. To dash they are errors.
+const LONG: &[&str] = &[
+    "debugger",
+    "dump-po-strings",
+    "dump-strings",
+    "login",
+    "noediting",
+    "noprofile",
+    "norc",
+    "posix",
+    "restricted",
+    "verbose",
+];
+/// The same, with a file in the next word.
+const LONG_WITH_FILE: &[&str] = &["init-file", "rcfile"];
+/// Letters of bash and dash. `-s` runs what comes in, with `-k` words of a command are variables,
+/// and `-H` reads the line in another way.
+const LETTERS: &str = "BCDEPTabcefhilmnprtuvx";
+/// They have a value each, in the next words.
+const VALUED: [char; 2] = ['o', 'O'];
+/// Shells that may have what follows an `o` in the same word as its value, and other letters.
+const OTHERS: &[&str] = &["ash", "ksh", "mksh", "zsh"];
+/// Letters of all of those.
+const LETTERS_OF_OTHERS: &str = "cefilnuvx";
+/// A value of `-o` that makes variables of words of a command.
+const KEYWORD: &str = "keyword";
+
+/// Where the line or the script of a shell stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    at: usize,
+    is_line: bool,
+}
+
+impl Search {
+    /// A shell, and the words behind it.
+    pub(super) fn shell(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
+        if matches!(rest, [word] if TELLING.contains(&word.text.as_str())) {
+            return Some(());
+        }
+        let place = behind_options(program, rest)?;
+        // Without one it runs what comes in.
+        let line = rest.get(place.at)?;
+        // It may be an option.
+        if line.text.starts_with(ANYTHING) && (line.may_split || !line.text.contains('/')) {
+            return None;
+        }
+        if !place.is_line {
+            return (!is_unseen_script(line)).then_some(());
+        }
+        let depth = depth.checked_sub(1)?;
+        match rest.get(place.at + 1) {
+            // As some agents show it: the line without the quotes around it.
+            Some(_) if !is_changed(line) => {
+                self.words(rest.get(place.at..).unwrap_or_default(), depth)
+            }
+            _ if is_changed(line) => self.whole_line(line, depth),
+            _ => self.line_in(line, depth),
+        }
+    }
+}
+
+fn behind_options(program: &str, rest: &[Word]) -> Option<Place> {
+    let is_other = OTHERS.contains(&program);
+    let mut place = Place { at: 0, is_line: false };
+    while let Some(word) = rest.get(place.at).filter(|word| word.text.starts_with(['-', '+'])) {
+        place.at += 1;
+        if !is_told(word) {
+            return None;
+        }
+        let flags = word.text.get(1..).unwrap_or_default();
+        if ["-", "--"].contains(&word.text.as_str()) {
+            break;
+        }
+        let long = flags.strip_prefix('-').unwrap_or(flags);
+        if word.text.starts_with('-') && LONG.contains(&long) && !is_other {
+            continue;
+        }
+        if word.text.starts_with('-') && LONG_WITH_FILE.contains(&long) && !is_other {
+            let file = rest.get(place.at).filter(|file| is_told(file))?;
+            if is_unseen_script(file) {
+                return None;
+            }
+            place.at += 1;
+            continue;
+        }
+        place.is_line |= flags.contains('c');
+        place.at += n_values(flags, is_other)?;
+        let values = rest.get(..place.at)?.iter().rev().take(n_values(flags, is_other)?);
+        if !values.into_iter().all(is_name_of_option) {
+            return None;
+        }
+    }
+    Some(place)
+}
+
+/// How many of the next words are values of these letters; none if one of them is not known.
+fn n_values(flags: &str, is_other: bool) -> Option<usize> {
+    let letters = if is_other { LETTERS_OF_OTHERS } else { LETTERS };
+    let plain = match is_other {
+        true => flags.strip_suffix('o').unwrap_or(flags),
+        false => flags,
+    };
+    let is_known = |c: char| letters.contains(c) || !is_other && VALUED.contains(&c);
+    (!flags.is_empty() && plain.chars().all(is_known)).then(|| flags.matches(VALUED).count())
+}
+
+fn is_name_of_option(word: &Word) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    is_told(word)
+        && !word.text.is_empty()
+        && word.text.chars().all(is_of_name)
+        && word.text != KEYWORD
+}
+
+/// Whether it is the word that it seems to be, and no other.
+fn is_told(word: &Word) -> bool {
+    !word.may_split && !word.text.contains(ANYTHING)
+}
