@@ -6,6 +6,7 @@
 //! more. What a script, an alias or a program does is not seen.
 
 mod around;
+mod arrays;
 mod lexer;
 mod options;
 mod packages;
@@ -16,6 +17,7 @@ mod variables;
 use std::collections::BTreeSet;
 
 use around::before_names;
+use arrays::Arrays;
 use lexer::{PATH, Told, has_nullglob, has_paths, lex};
 use options::is_value;
 use packages::{Setting, setting_of_npm};
@@ -45,7 +47,8 @@ pub(super) fn commands_in(line: &str) -> Option<Vec<FoundCommand>> {
     let mut search = Search { bytes_left: MAX_BYTES, has_paths, ..Search::default() };
     search.line(line, MAX_DEPTH)?;
     search.told.literals.forget(|text| search.lines.contains(text));
-    if search.told.may_run_text() {
+    let names_any = search.told.may_name_element();
+    if search.told.may_run_text() || search.arrays.may_read_text(line, names_any) {
         return None;
     }
     // With another name for something, `[[` may be there to dash.
@@ -65,6 +68,7 @@ struct Search {
     /// What stands behind `&&` in a `[[` was passed over.
     joins_tests: bool,
     told: Told,
+    arrays: Arrays,
     /// What was looked into.
     lines: BTreeSet<String>,
 }
@@ -137,6 +141,7 @@ impl Search {
         let is_before =
             |word: &&Word| is_setting(&word.text) || KEYWORDS.contains(&word.text.as_str());
         let n_before = words.iter().take_while(is_before).count();
+        words.iter().take(n_before).for_each(|word| self.arrays.see_setting(word));
         for (name, value) in words.iter().take(n_before).filter_map(setting) {
             // What it runs before anything else.
             if name == "ENV" || may_configure_git(name, &value.text) {
@@ -171,6 +176,7 @@ impl Search {
         if is_read || OTHER_SHELLS.contains(&program) || program == "fc" {
             return None;
         }
+        self.arrays.see(program, rest)?;
         if DECLARING_BUILTINS.contains(&program) {
             let mut settings =
                 rest.iter().filter(|word| is_setting(&word.text)).filter_map(setting);

@@ -223,3 +223,56 @@ fn options_that_are_several_words_hide_no_program() {
     );
     assert_left_alone("rm", &["env -u\"$A\" ls", "ls -$x", "nice -n\"$n\" ls"]);
 }
+
+#[test]
+fn texts_that_arrays_are_declared_with_are_read_again() {
+    assert_found(
+        "rm",
+        &[
+            "y='($(rm x))'; declare -a z=\"$y\"",
+            "y='([a]=$(rm x))'; declare -A z=\"$y\"",
+            "y='($(rm x))'; f() { declare -ga \"q=$y\"; }; f",
+            "y='($(rm x))'; typeset -a z=$y",
+            "y='($(rm x))'; readonly -a z=\"$y\"",
+            "y='($(rm x))'; export -a z=\"$y\"",
+            "y='($(rm x))'; builtin declare -a z=\"$y\"",
+            "y='($(rm x))'; declare -$o z=\"$y\"",
+            "f() { local -a z=\"$1\"; }; f '($(rm x))'",
+            "f() { local z=(); local z=\"$1\"; }; f '($(rm x))'",
+            "f() { local z; z[0]=1; local z=\"$1\"; }; f '($(rm x))'",
+            "bash -c 'declare -a z=\"$1\"' _ '($(rm x))'",
+            "y='($(rm x))'; z=(); declare z=\"$y\"",
+            "y='($(rm x))'; z=(); declare \"z=$y\"",
+            "y='($(rm x))'; z=(); declare \"z$n=$y\"",
+            "y='($(rm x))'; declare -a z; declare z+=\"$y\"",
+            "y='($(rm x))'; : ${z[0]:=a}; declare z=\"$y\"",
+            "y='($(rm x))'; let 'z[0]=1'; declare z=\"$y\"",
+            "y='($(rm x))'; printf -v 'z[0]' a; declare z=\"$y\"",
+            "y='($(rm x))'; coproc z { :; }; declare z=\"$y\"",
+            "y='($(rm x))'; declare -n r=z; r=(1); declare z=\"$y\"",
+            "y='($(rm x))'; read -a z <<< a; declare z=\"$y\"",
+            "y='($(rm x))'; read -raz <<< a; declare z=\"$y\"",
+            "y='($(rm x))'; mapfile z <<< a; declare z=\"$y\"",
+            "y='($(rm x))'; declare DIRSTACK=\"$y\"",
+            "y='($(rm x))'; declare \"DIR$n=$y\"",
+            "f() { local BASH_ARGV=\"$1\"; }; f '($(rm x))'",
+            "declare -a \"z=($(echo '$(rm x)'))\"",
+            "declare -a z='(<(rm x))'",
+            "q=$(printf '(\\x24(rm x))'); typeset -a z=\"$q\"",
+        ],
+    );
+    assert_left_alone(
+        "rm",
+        &[
+            "f() { local x=\"$1\"; echo \"$x\"; }; f a",
+            "f() { local dir=$(pwd) n=${2:-3}; ls \"$dir\"; }; f",
+            "declare -r x=\"$y\"",
+            "declare -a files=($(ls))",
+            "declare -A map=([a]=1)",
+            "a=(b c); f() { local x=\"$1\"; echo \"${a[0]}\"; }; f",
+            "mapfile -t files < <(ls); declare -r n=\"$1\"",
+            "z=(); z=\"$y\"; export A=\"$y\"; readonly B=\"$y\"",
+            "f() { local msg=\"(none)\"; echo \"$msg\"; }; f",
+        ],
+    );
+}

@@ -21,7 +21,7 @@ use documents::HereDocument;
 use literals::{Literals, is_code};
 
 pub(super) use literals::Told;
-pub(super) use odd::has_nullglob;
+pub(super) use odd::{has_nullglob, names_element};
 pub(super) use paths::{PATH, has_paths};
 
 use names::{may_name_odd, names_variable};
@@ -50,6 +50,8 @@ pub(in super::super) struct Word {
     pub(in super::super) is_optional: bool,
     /// Braces in it may make an option of it, and what stands behind that option.
     pub(in super::super) makes_options: bool,
+    /// `a=(…)`
+    pub(in super::super) is_array: bool,
 }
 
 impl Word {
@@ -412,6 +414,7 @@ impl Lexer<'_> {
         }
         self.next();
         word.unknown(Quotes::Double);
+        word.is_array = true;
         // What is joined to it is no comment.
         let is_end = |c| matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | ')' | '<' | '>');
         self.peek().is_none_or(is_end).then_some(())

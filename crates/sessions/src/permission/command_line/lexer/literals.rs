@@ -28,10 +28,14 @@ impl Told {
         self.has_numbers
     }
 
+    /// Whether a part of an array may be set the name of which is not told.
+    pub(in super::super) fn may_name_element(&self) -> bool {
+        self.has_names || self.has_numbers && self.literals.has_bracket()
+    }
+
     /// Whether bash may run what is no command in a line.
     pub(in super::super) fn may_run_text(&self) -> bool {
-        let is_read = self.has_names || self.has_numbers && self.literals.has_bracket();
-        is_read && self.literals.has_code()
+        self.may_name_element() && self.literals.has_code()
     }
 }
 

@@ -43,3 +43,16 @@ fn names_option(source: &str, name: &str) -> bool {
 pub(super) fn without_quotes(source: &str) -> String {
     source.replace(['\\', '\'', '"'], "")
 }
+
+/// Whether a part of an array of that name may be named in a line: `z[0]`.
+pub(in super::super) fn names_element(source: &str, name: &str) -> bool {
+    let source = without_quotes(&source.replace("\\\n", ""));
+    let is_end = |text: &str| {
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        text.strip_suffix(name).is_some_and(|before| !before.ends_with(is_of_name))
+    };
+    let mut parts = source.split('[');
+    // Nothing is behind the last.
+    parts.next_back();
+    parts.any(is_end)
+}
