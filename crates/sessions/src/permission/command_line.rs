@@ -7,6 +7,7 @@
 
 mod around;
 mod arrays;
+mod callbacks;
 mod lexer;
 mod options;
 mod packages;
@@ -18,6 +19,7 @@ use std::collections::BTreeSet;
 
 use around::before_names;
 use arrays::Arrays;
+use callbacks::hides_command;
 use lexer::{PATH, Told, has_nullglob, has_paths, lex};
 use options::is_value;
 use packages::{Setting, setting_of_npm};
@@ -240,6 +242,9 @@ impl Search {
             self.words(rest.get(2..).unwrap_or_default(), depth.checked_sub(1)?)?;
         }
         if is(0, "rebase") {
+            if hides_command("rebase", rest.get(1..).unwrap_or_default()) {
+                return None;
+            }
             self.rebase(rest, depth.checked_sub(1)?)?;
         }
         let has_lines = is(0, "submodule") || is(0, "rebase") || is(0, "filter-branch");
@@ -419,6 +424,8 @@ fn is_setting(word: &str) -> bool {
 
 #[cfg(test)]
 mod bash_tests;
+#[cfg(test)]
+mod callback_tests;
 #[cfg(test)]
 mod evaluation_tests;
 #[cfg(test)]

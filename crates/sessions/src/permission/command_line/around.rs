@@ -3,6 +3,7 @@
 //! In: such a program, and the words behind it. The command among them is looked into as if it
 //! stood alone; where it begins is told by `options`, or else it may begin at each word.
 
+use super::callbacks::hides_command;
 use super::options::{Behind, behind_options, is_value, may_start_shell};
 use super::programs::{
     FIND_ACTIONS, LETTERS_OF_XARGS, LINE_RUNNERS, LINES_IN_OPTIONS, OF_GNU, OPTIONS_OF_XARGS,
@@ -28,7 +29,8 @@ impl Search {
         if program == "env" && rest.iter().any(is_split) {
             return None;
         }
-        if starts_shell(program, rest) || may_start_shell(program, rest) {
+        let has_shell = starts_shell(program, rest) || may_start_shell(program, rest);
+        if has_shell || hides_command(program, rest) {
             return None;
         }
         let may_name = |word: &Word| is_flag(word, 'p') || word.text.contains(ANYTHING);
@@ -51,8 +53,6 @@ impl Search {
         self.packages(program, rest, depth)?;
         self.named_by_option(program, rest, depth)?;
         match program {
-            // Its actions, and what they run, may be one word to us.
-            "find" if rest.iter().any(|word| word.makes_options) => None,
             "find" => {
                 let is_action = |word: &Word| match word.text.split_once(ANYTHING) {
                     Some((start, _)) => FIND_ACTIONS.iter().any(|action| action.starts_with(start)),
@@ -191,7 +191,6 @@ impl Search {
                 Some(long) => long.split_once('=').map_or("", |(_, command)| command),
                 None => match word.text.split_once(['x', 'X']) {
                     Some((_, attached)) if is_flag(word, 'x') || is_flag(word, 'X') => attached,
-                    _ if word.makes_options => return None,
                     _ => continue,
                 },
             };

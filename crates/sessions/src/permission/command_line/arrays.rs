@@ -54,7 +54,7 @@ impl Arrays {
         if READING.contains(&program) || program == "read" && is_array {
             rest.iter().filter(|word| !word.is_unknown()).for_each(|word| self.make(word));
         }
-        if !is_declaring && !(MARKING.contains(&program) && is_array) {
+        if !(is_declaring || MARKING.contains(&program) && is_array) {
             return Some(());
         }
         for word in rest {

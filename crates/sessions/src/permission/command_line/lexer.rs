@@ -46,6 +46,10 @@ pub(in super::super) struct Word {
     pub(in super::super) text: String,
     /// The shell may make several words of it, or none.
     pub(in super::super) may_split: bool,
+    /// What these are is not told, since a variable or the like is in it.
+    pub(in super::super) is_open: bool,
+    /// They may be the names of files.
+    pub(in super::super) is_pattern: bool,
     /// It is an option, or may be the value of one; a command is the same without it.
     pub(in super::super) is_optional: bool,
     /// Braces in it may make an option of it, and what stands behind that option.
@@ -61,7 +65,7 @@ impl Word {
 
     /// Any number of words.
     pub(super) fn anything() -> Self {
-        Self { text: ANYTHING.to_string(), may_split: true, ..Self::default() }
+        Self { text: ANYTHING.to_string(), may_split: true, is_open: true, ..Self::default() }
     }
 
     pub(in super::super) fn is_unknown(&self) -> bool {
@@ -360,7 +364,7 @@ impl Lexer<'_> {
                 '"' => self.inside(|lexer| lexer.double_quotes(&mut word))?,
                 '$' => self.dollar(&mut word, Quotes::None)?,
                 '`' => self.backquotes(&mut word, Quotes::None)?,
-                '*' | '?' => word.unknown(Quotes::None),
+                '*' | '?' => word.pattern(),
                 // Where somebody is at home.
                 '~' if n_before == 0 || word.text.ends_with(['=', ':']) => match self.has_paths {
                     true => word.text.push('/'),
@@ -373,11 +377,11 @@ impl Lexer<'_> {
                 }
                 '[' if self.rest.split(is_last).next().is_some_and(|rest| rest.contains(']')) => {
                     self.found.told.literals.see_pattern(self.rest);
-                    word.unknown(Quotes::None);
+                    word.pattern();
                 }
                 // `{a,b}` makes several words of one.
                 '{' if self.peek().is_some_and(|c| c != '}' && !is_last(c)) => {
-                    word.unknown(Quotes::None);
+                    word.list();
                     in_braces = true;
                     continue;
                 }
@@ -442,6 +446,18 @@ impl Word {
             self.text.push(ANYTHING);
         }
         self.may_split |= quotes == Quotes::None;
+        self.is_open |= quotes == Quotes::None;
+    }
+
+    /// One word for each of some texts.
+    fn list(&mut self) {
+        self.unknown(Quotes::Double);
+        self.may_split = true;
+    }
+
+    fn pattern(&mut self) {
+        self.list();
+        self.is_pattern = true;
     }
 }
 

@@ -310,7 +310,7 @@ fn what_runs_programs_elsewhere_or_again_hides_none() {
             "hyperfine -w 3 'ls -l' 'fd x'",
             "watchexec -e rs cargo test",
             "nodemon server.js",
-            "nodemon \"$x\"",
+            "nodemon -- \"$x\"",
             "concurrently 'npm:a' 'npm run b'",
             "devbox run test",
             "rustup run stable cargo test",

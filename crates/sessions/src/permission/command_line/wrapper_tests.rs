@@ -136,7 +136,7 @@ fn programs_that_run_others_in_a_way_of_their_own_hide_nothing() {
             "podman ps",
             "fd rm",
             "fd -e rs -x wc -l",
-            "fd -t f \"$x\" src",
+            "fd -t f -- \"$x\" src",
             "ip addr show \"$dev\"",
             "ip link set dev \"$dev\" up",
             "ip netns exec x ping -c 1 y",

@@ -39,7 +39,9 @@ impl Lexer<'_> {
                 }
                 self.in_value(|lexer| lexer.parameter(quotes))?;
                 // `"${a[@]}"`, and `"${!x}"` if that is what `x` says.
-                word.may_split |= self.since(before).contains(['@', '!']);
+                let is_list = self.since(before).contains(['@', '!']);
+                word.may_split |= is_list;
+                word.is_open |= is_list;
             }
             Some('\'') if quotes == Quotes::None => {
                 self.next();
@@ -63,6 +65,7 @@ impl Lexer<'_> {
             Some(c @ ('@' | '*' | '#' | '?' | '-' | '$' | '!')) => {
                 self.next();
                 word.may_split |= c == '@';
+                word.is_open |= c == '@';
             }
             _ => {
                 word.text.push('$');
