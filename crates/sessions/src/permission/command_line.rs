@@ -8,25 +8,26 @@
 mod around;
 mod arrays;
 mod callbacks;
+mod git;
 mod lexer;
 mod options;
 mod packages;
 mod programs;
 mod shells;
+mod values;
 mod variables;
 
 use std::collections::BTreeSet;
 
 use around::before_names;
 use arrays::Arrays;
-use callbacks::hides_command;
 use lexer::{PATH, Told, has_nullglob, has_paths, lex};
 use options::is_value;
 use packages::{Setting, setting_of_npm};
 use programs::{
     BUILD_TOOLS, DECLARING_BUILTINS, EVALUATING_BUILTINS, FOR_SHELL, KEYWORDS, LINE_LETTERS,
-    LINES_IN_OPTIONS, LOOPS, OPTIONS_OF_GIT, OTHER_SHELLS, READING_BUILTINS, SHELLS,
-    SOURCING_BUILTINS, STDIN_RUNNERS,
+    LINES_IN_OPTIONS, LOOPS, OTHER_SHELLS, READING_BUILTINS, SHELLS, SOURCING_BUILTINS,
+    STDIN_RUNNERS,
 };
 use variables::{configures_git, is_line_variable, is_read_by_others, may_configure_git};
 
@@ -208,58 +209,6 @@ impl Search {
                 let mut lines = line.split(end).map(str::to_owned);
                 lines.try_for_each(|text| self.sure_line(&Word { text, ..value.clone() }, depth))
             }
-        }
-    }
-
-    /// `git -C . push` is `git push`; some of its commands run others.
-    fn git(&mut self, rest: &[Word], depth: usize) -> Option<()> {
-        let mut n = 0;
-        while let Some(word) = rest.get(n).filter(|word| word.text.starts_with('-')) {
-            let has_value = OPTIONS_OF_GIT.contains(&word.text.as_str());
-            n += if has_value { 2 } else { 1 };
-            let given = rest.get(n - 1)?;
-            // Another name for any command.
-            if given.text.to_lowercase().contains("alias.") {
-                return None;
-            }
-            if let Some((_, value)) = given.text.split_once('=').filter(|_| has_value) {
-                self.line_in(&Word::plain(value), depth.checked_sub(1)?)?;
-            }
-            // More words than one, the command among them.
-            if given.may_split {
-                let behind = rest.get(n..).unwrap_or_default();
-                self.push("git", &[&[Word::anything()], behind].concat())?;
-            }
-        }
-        n += rest.iter().skip(n).take_while(|word| word.text == PATH).count();
-        let rest = rest.get(n..).unwrap_or_default();
-        self.push("git", &with_options_marked("git", rest))?;
-        let is = |n: usize, text: &str| rest.get(n).is_some_and(|word| word.text == text);
-        if is(0, "for-each-repo") {
-            self.push("git", &[&[Word::anything()], rest].concat())?;
-        }
-        if is(0, "bisect") && is(1, "run") {
-            self.words(rest.get(2..).unwrap_or_default(), depth.checked_sub(1)?)?;
-        }
-        if is(0, "rebase") {
-            if hides_command("rebase", rest.get(1..).unwrap_or_default()) {
-                return None;
-            }
-            self.rebase(rest, depth.checked_sub(1)?)?;
-        }
-        let has_lines = is(0, "submodule") || is(0, "rebase") || is(0, "filter-branch");
-        for word in rest.iter().skip(1).filter(|_| has_lines) {
-            let line = word.text.split_once('=').map_or(word.text.as_str(), |(_, line)| line);
-            let is_filter = is(0, "filter-branch") && !line.starts_with('-');
-            if is_filter || line.contains([' ', '\t', '\n', ';', '&', '|', '(', '\\', '\'', '"']) {
-                self.line_in(&Word::plain(line), depth.checked_sub(1)?)?;
-            }
-        }
-        match is(0, "submodule") {
-            true => {
-                self.at_each_start("git", rest.get(1..).unwrap_or_default(), depth.checked_sub(1)?)
-            }
-            false => Some(()),
         }
     }
 

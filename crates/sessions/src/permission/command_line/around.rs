@@ -8,7 +8,8 @@ use super::options::{Behind, behind_options, is_value, may_start_shell};
 use super::programs::{
     FIND_ACTIONS, LETTERS_OF_XARGS, LINE_RUNNERS, LINES_IN_OPTIONS, OF_GNU, OPTIONS_OF_XARGS,
     OTHER_RUN_SUBCOMMANDS, PROGRAM_OPTIONS, RUN_SUBCOMMANDS, SCRIPT_COMMANDS, SCRIPT_RUNNERS,
-    SHELL_SUBCOMMANDS, STARTING_SHELLS, SUBCOMMAND_RUNNERS, WRAPPERS, WRAPPERS_WITH_OPERAND,
+    SHELL_SUBCOMMANDS, STARTING_SHELLS, SUBCOMMAND_RUNNERS, VALUE_RUNNERS, WRAPPERS,
+    WRAPPERS_WITH_OPERAND,
 };
 use super::{ANYTHING, PATH, Search, Word, is_flag, is_line, is_setting, options_of};
 
@@ -42,6 +43,9 @@ impl Search {
             return Some(());
         }
         let depth = depth.checked_sub(1);
+        if VALUE_RUNNERS.contains(&program) {
+            self.by_values(program, rest, depth?)?;
+        }
         if LINE_RUNNERS.contains(&program) {
             self.lines_among(program, rest, depth?)?;
         }

@@ -237,6 +237,8 @@ pub(super) const FOR_SHELL: &[&str] = &[
     "su",
     "trap",
 ];
+/// They run the value of an option, and take it for a line of a shell or for words.
+pub(super) const VALUE_RUNNERS: &[&str] = &["rsync", "scp", "sftp", "ssh", "tar"];
 /// They have a file, a directory or a number before the command.
 pub(super) const WRAPPERS_WITH_OPERAND: &[&str] = &[
     "chroot", "chrt", "faketime", "flock", "ip", "runuser", "setarch", "su", "taskset", "timeout",
@@ -318,8 +320,9 @@ pub(super) const OTHER_RUN_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("tox", &["e"]),
 ];
 /// Programs that GNU has as well, which are then called with a `g` before the name.
-pub(super) const OF_GNU: &[&str] =
-    &["chroot", "env", "find", "nice", "nohup", "split", "stdbuf", "time", "timeout", "xargs"];
+pub(super) const OF_GNU: &[&str] = &[
+    "chroot", "env", "find", "nice", "nohup", "split", "stdbuf", "tar", "time", "timeout", "xargs",
+];
 /// Letters of options with a line behind them in the same word.
 pub(super) const LINE_LETTERS: &[(&str, &[char])] = &[
     ("cargo-watch", &['s']),

@@ -1,0 +1,109 @@
+//! What git runs: commands of its own, and what these are told to run.
+
+use super::callbacks::hides_command;
+use super::programs::OPTIONS_OF_GIT;
+use super::values::values;
+use super::{ANYTHING, PATH, Search, Word, with_options_marked};
+
+/// Options of its commands that have a line as their value.
+const LINE_OPTIONS: &[&str] =
+    &["exec", "extcmd", "open-files-in-pager", "receive-pack", "upload-pack"];
+
+impl Search {
+    /// `git -C . push` is `git push`; some of its commands run others.
+    pub(super) fn git(&mut self, rest: &[Word], depth: usize) -> Option<()> {
+        let mut n = 0;
+        while let Some(word) = rest.get(n).filter(|word| word.text.starts_with('-')) {
+            let has_value = OPTIONS_OF_GIT.contains(&word.text.as_str());
+            n += if has_value { 2 } else { 1 };
+            let given = rest.get(n - 1)?;
+            // A variable says what it is told.
+            if word.text.starts_with("--config-env") {
+                return None;
+            }
+            if has_value && word.text == "-c" {
+                self.configuration(given, depth)?;
+            }
+            // More words than one, the command among them.
+            if given.may_split {
+                let behind = rest.get(n..).unwrap_or_default();
+                self.push("git", &[&[Word::anything()], behind].concat())?;
+            }
+        }
+        n += rest.iter().skip(n).take_while(|word| word.text == PATH).count();
+        let rest = rest.get(n..).unwrap_or_default();
+        self.push("git", &with_options_marked("git", rest))?;
+        let is = |n: usize, text: &str| rest.get(n).is_some_and(|word| word.text == text);
+        if is(0, "for-each-repo") {
+            self.push("git", &[&[Word::anything()], rest].concat())?;
+        }
+        if is(0, "bisect") && is(1, "run") {
+            self.words(rest.get(2..).unwrap_or_default(), depth.checked_sub(1)?)?;
+        }
+        if is(0, "rebase") {
+            if hides_command("rebase", rest.get(1..).unwrap_or_default()) {
+                return None;
+            }
+            self.rebase(rest, depth.checked_sub(1)?)?;
+        }
+        self.values_of_git(rest, depth.checked_sub(1)?)?;
+        let has_lines = is(0, "submodule") || is(0, "rebase") || is(0, "filter-branch");
+        for word in rest.iter().skip(1).filter(|_| has_lines) {
+            let line = word.text.split_once('=').map_or(word.text.as_str(), |(_, line)| line);
+            let is_filter = is(0, "filter-branch") && !line.starts_with('-');
+            if is_filter || line.contains([' ', '\t', '\n', ';', '&', '|', '(', '\\', '\'', '"']) {
+                self.line_in(&Word::plain(line), depth.checked_sub(1)?)?;
+            }
+        }
+        match is(0, "submodule") {
+            true => {
+                self.at_each_start("git", rest.get(1..).unwrap_or_default(), depth.checked_sub(1)?)
+            }
+            false => Some(()),
+        }
+    }
+
+    /// `key=value`, as for `-c`; many a value is run.
+    fn configuration(&mut self, word: &Word, depth: usize) -> Option<()> {
+        let (key, value) = word.text.split_once('=').unwrap_or((&word.text, ""));
+        let key = key.to_lowercase();
+        // Another name for any command, or programs in the place of an address.
+        if key.contains(ANYTHING) || key.starts_with("alias.") || key.ends_with("allow") {
+            return None;
+        }
+        match value.trim_start_matches('!') {
+            "" => Some(()),
+            line => self.line_in(&Word::plain(line), depth.checked_sub(1)?),
+        }
+    }
+
+    /// What its commands run that options of theirs say.
+    fn values_of_git(&mut self, rest: &[Word], depth: usize) -> Option<()> {
+        let Some((command, rest)) = rest.split_first() else { return Some(()) };
+        let letters = match command.text.as_str() {
+            "clone" => "u",
+            "difftool" => "x",
+            "grep" => "O",
+            _ => "",
+        };
+        let is_optional = command.text == "grep";
+        for value in values(rest, letters, LINE_OPTIONS) {
+            if !(is_optional && value.is_next) {
+                self.line_in(&value.word, depth)?;
+            }
+        }
+        if command.text == "clone" {
+            for value in values(rest, "c", &["config"]) {
+                self.configuration(&value.word, depth)?;
+            }
+        }
+        let is_alias = |word: &&Word| command.text == "config" && word.text.starts_with('!');
+        for word in rest.iter().filter(is_alias) {
+            self.sure_line(&Word::plain(word.text.trim_start_matches('!')), depth)?;
+        }
+        for (_, line) in rest.iter().filter_map(|word| word.text.split_once("ext::")) {
+            self.line_in(&Word::plain(line), depth)?;
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,126 @@
+//! Options of programs for archives and other machines, the value of which they run.
+
+use super::{ANYTHING, Search, Word, is_unseen_script};
+
+/// So the options begin behind which somebody says what `tar` runs.
+const LONG_OF_TAR: &[&str] = &[
+    "checkpoint-action",
+    "info-script",
+    "new-volume-script",
+    "rmt-command",
+    "rsh-command",
+    "to-command",
+    "use-compress-program",
+];
+/// Options of OpenSSH's programs that have a value.
+const VALUED: &[(&str, &str)] =
+    &[("scp", "DFJPSXcilo"), ("sftp", "BDFJPRSXbcilos"), ("ssh", "BDEFIJLOQRSWbceilmopw")];
+/// What may be told to these by a line, or a file, that is run or read.
+const READ_BY_SSH: &[&str] = &["include", "match"];
+
+/// The value of an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Value {
+    pub(super) word: Word,
+    /// It is a word of its own, and may be something else.
+    pub(super) is_next: bool,
+}
+
+/// The values of options, of which long ones may be cut short.
+pub(super) fn values(rest: &[Word], letters: &str, long: &[&str]) -> Vec<Value> {
+    let value = |(n, word): (usize, &Word)| {
+        let option = word.text.strip_prefix('-')?;
+        let attached = match option.strip_prefix('-') {
+            Some(option) => {
+                let (name, value) = option.split_once('=').unwrap_or((option, ""));
+                let is_one = |long: &&str| long.starts_with(name) && name.len() > 1;
+                long.iter().any(|long| is_one(&long)).then_some(value)
+            }
+            None => option.split_once(|c| letters.contains(c)).map(|(_, value)| value),
+        }?;
+        match attached.is_empty() {
+            true => rest.get(n + 1).map(|next| Value { word: next.clone(), is_next: true }),
+            false => {
+                let word = Word { text: attached.to_owned(), ..word.clone() };
+                Some(Value { word, is_next: false })
+            }
+        }
+    };
+    rest.iter().enumerate().filter_map(value).collect()
+}
+
+impl Search {
+    /// What such a program runs by its options.
+    pub(super) fn by_values(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
+        match program {
+            "tar" => {
+                for value in values(rest, "FI", LONG_OF_TAR) {
+                    let line = value.word.text.strip_prefix("exec=").unwrap_or(&value.word.text);
+                    self.line_in(&Word { text: line.to_owned(), ..value.word.clone() }, depth)?;
+                }
+            }
+            // It takes the value apart at blanks.
+            "rsync" => {
+                for value in values(rest, "e", &["rsh"]) {
+                    let texts = value.word.text.split_whitespace();
+                    let part = |text: &str| Word { text: text.to_owned(), ..value.word.clone() };
+                    self.words(&texts.map(part).collect::<Vec<_>>(), depth)?;
+                }
+            }
+            "scp" | "sftp" | "ssh" => {
+                for (letter, value) in options_of_ssh(program, rest) {
+                    match letter {
+                        'o' => self.told_to_ssh(&value, depth)?,
+                        'F' if is_unseen_script(&value) => return None,
+                        'D' | 'S' if program != "ssh" => self.line_in(&value, depth)?,
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// `key=value` or `key value`
+    fn told_to_ssh(&mut self, word: &Word, depth: usize) -> Option<()> {
+        let is_between = |c: char| c.is_whitespace() || c == '=' || c == '"';
+        let text = word.text.trim_matches(is_between);
+        let (key, value) = text.split_once(is_between).unwrap_or((text, ""));
+        let key = key.to_lowercase();
+        if key.contains(ANYTHING) || READ_BY_SSH.contains(&key.as_str()) {
+            return None;
+        }
+        match key.ends_with("command") || key == "xauthlocation" {
+            true => {
+                let value = value.trim_matches(is_between).to_owned();
+                self.sure_line(&Word { text: value, ..word.clone() }, depth)
+            }
+            false => Some(()),
+        }
+    }
+}
+
+/// The options before a host and behind it that have a value. What is behind that is a command.
+fn options_of_ssh(program: &str, rest: &[Word]) -> Vec<(char, Word)> {
+    let valued = VALUED.iter().find(|(name, _)| *name == program).map_or("", |(_, valued)| valued);
+    let (mut options, mut n_operands, mut words) = (Vec::new(), 0, rest.iter());
+    while let Some(word) = words.next() {
+        let Some(letters) = word.text.strip_prefix('-') else {
+            n_operands += 1;
+            if program == "ssh" && n_operands > 1 {
+                break;
+            }
+            continue;
+        };
+        let found = letters.char_indices().find(|(_, c)| valued.contains(*c));
+        let Some((at, letter)) = found else { continue };
+        let attached = letters.get(at + letter.len_utf8()..).unwrap_or_default();
+        let value = match attached.is_empty() {
+            true => words.next().cloned(),
+            false => Some(Word { text: attached.to_owned(), ..word.clone() }),
+        };
+        options.extend(value.map(|value| (letter, value)));
+    }
+    options
+}
