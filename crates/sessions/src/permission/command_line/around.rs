@@ -6,10 +6,10 @@
 use super::callbacks::hides_command;
 use super::options::{Behind, behind_options, is_value, may_start_shell};
 use super::programs::{
-    FIND_ACTIONS, LETTERS_OF_XARGS, LINE_RUNNERS, LINES_IN_OPTIONS, OF_GNU, OPTIONS_OF_XARGS,
-    OTHER_RUN_SUBCOMMANDS, PROGRAM_OPTIONS, RUN_SUBCOMMANDS, SCRIPT_COMMANDS, SCRIPT_RUNNERS,
-    SHELL_SUBCOMMANDS, STARTING_SHELLS, SUBCOMMAND_RUNNERS, VALUE_RUNNERS, WRAPPERS,
-    WRAPPERS_WITH_OPERAND,
+    FIND_ACTIONS, GROUPS, LETTERS_OF_XARGS, LINE_RUNNERS, LINES_IN_OPTIONS, OF_GNU,
+    OPTIONS_OF_XARGS, OTHER_RUN_SUBCOMMANDS, PROGRAM_OPTIONS, RUN_SUBCOMMANDS, SCRIPT_COMMANDS,
+    SCRIPT_RUNNERS, SHELL_SUBCOMMANDS, STARTING_SHELLS, SUBCOMMAND_RUNNERS, VALUE_RUNNERS,
+    WRAPPERS, WRAPPERS_WITH_OPERAND,
 };
 use super::{ANYTHING, PATH, Search, Word, is_flag, is_line, is_setting, options_of};
 
@@ -267,15 +267,16 @@ impl Search {
         let mut is_awaited = !LINES_IN_OPTIONS.contains(&program);
         let mut has_operand = false;
         let mut is_begun = !SUBCOMMAND_RUNNERS.contains(&program);
+        let has_command = words.first().is_some_and(is_command_alone);
         for n in 0..words.len() {
             let behind = words.get(n..).unwrap_or_default();
             let Some(word) = behind.first() else { continue };
-            if !is_begun && n == 0 && word.text.starts_with(ANYTHING) {
-                // It may be that which runs others, and what it runs.
-                is_begun = true;
+            // What only the shell knows may be that which runs others, and what it runs.
+            if !is_begun && !has_command && (word.is_open || word.text.starts_with(ANYTHING)) {
                 if word.may_split {
                     return None;
                 }
+                is_begun = !is_value(program, words, n);
                 continue;
             }
             if !is_begun {
@@ -316,6 +317,12 @@ pub(super) fn runs_others(program: &str, command: &str) -> bool {
     let is_other_name =
         |(name, commands): &(&str, &[&str])| *name == program && commands.contains(&command);
     RUN_SUBCOMMANDS.contains(&command) || OTHER_RUN_SUBCOMMANDS.iter().any(is_other_name)
+}
+
+/// Whether no other command of the program itself can follow on it.
+fn is_command_alone(word: &Word) -> bool {
+    let is_told = !word.text.starts_with('-') && !word.text.contains(ANYTHING);
+    is_told && !GROUPS.contains(&word.text.as_str())
 }
 
 /// Whether a program without options of interest becomes a shell that runs what comes in.

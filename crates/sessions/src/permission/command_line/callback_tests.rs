@@ -168,3 +168,46 @@ fn lines_in_options_for_other_machines_and_archives_are_looked_into() {
         ],
     );
 }
+
+#[test]
+fn words_that_only_the_shell_knows_are_commands_of_a_program_that_run_others() {
+    assert_found(
+        "rm",
+        &[
+            "y='run image rm'; docker -D $y",
+            "y=exec; docker -D \"$y\" web rm x",
+            "y=exec; docker compose \"$y\" web rm x",
+            "y='exec web rm'; docker compose $y x",
+            "y='f exec web rm'; docker compose -f $y x",
+            "y='a exec pod -- rm x'; kubectl -n $y",
+            "y='-- rm x'; kubectl debug pod $y",
+            "y='run rm'; uv tool $y x",
+            "y='exec rm'; yarn workspace a $y",
+            "y='netns exec a rm x'; ip $y",
+            "y='exec a rm x'; ip net $y",
+            "y='-- rm x'; onchange src $y",
+            "y=': rm x'; mpirun ls $y",
+            "y='; rm x'; sem ls \"$y\"",
+        ],
+    );
+    assert_left_alone(
+        "rm",
+        &[
+            "docker logs -f $C",
+            "docker stop $(docker ps -q)",
+            "docker compose -f \"$f\" up -d",
+            "docker compose -f \"$f\" -p \"$p\" exec -T web ls",
+            "docker compose --profile \"$p\" logs -f \"$service\"",
+            "docker --context \"$c\" ps",
+            "kubectl -n \"$ns\" get pods",
+            "kubectl get pods -n $ns",
+            "kubectl -n \"$ns\" logs \"$pod\"",
+            "npm install $package",
+            "npm --prefix \"$d\" run build",
+            "yarn --cwd \"$d\" build",
+            "uv add $package",
+            "ip addr show dev $interface",
+            "mpirun -n 4 ./a \"$x\"",
+        ],
+    );
+}

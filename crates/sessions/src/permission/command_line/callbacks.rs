@@ -10,6 +10,10 @@ use super::{ANYTHING, Word, is_flag};
 const LITERAL: &[&str] = &["bind", "compgen", "complete"];
 /// Any word before `--` may be an option of theirs that runs something.
 const OPTIONED: &[&str] = &["cargo-watch", "chokidar", "fd", "fdfind", "nodemon", "rebase"];
+/// They have the command behind a word that may stand anywhere before it.
+const ANNOUNCING: &[&str] = &["mpiexec", "mpirun", "onchange", "reflex", "start-stop-daemon"];
+/// What `ip` calls its commands that run others, or shorter.
+const GROUPS_OF_IP: &[&str] = &["netns", "vrf"];
 /// Their words are lines, other than the values of options with these letters.
 const TERMINALS: &[(&str, &[char])] =
     &[("screen", &['S', 'p', 'r', 'x']), ("tmux", &['L', 'S', 't', 'x', 'y'])];
@@ -41,6 +45,13 @@ pub(super) fn hides_command(program: &str, rest: &[Word]) -> bool {
         "bind" if rest.iter().any(|word| is_flag(word, 'x')) => true,
         "mapfile" | "readarray" => mapfile_hides(rest),
         "split" => split_hides(before) || before.iter().any(|word| word.is_open),
+        "ip" => {
+            let is_group = |text: &str| GROUPS_OF_IP.iter().any(|group| group.starts_with(text));
+            let is_told =
+                |word: &Word| !is_group(&word.text) && !word.text.starts_with(['-', ANYTHING]);
+            rest.iter().any(|word| word.is_open) && !rest.first().is_some_and(is_told)
+        }
+        _ if ANNOUNCING.contains(&program) => before.iter().any(|word| word.is_open),
         _ if LITERAL.contains(&program) => {
             before.iter().any(is_unknown) || behind.iter().any(|word| word.is_open)
         }

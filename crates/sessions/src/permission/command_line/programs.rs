@@ -198,6 +198,7 @@ pub(super) const LINE_RUNNERS: &[&str] = &[
     "runuser",
     "screen",
     "script",
+    "sem",
     "sg",
     "split",
     "ssh",
@@ -319,6 +320,22 @@ pub(super) const OTHER_RUN_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("samply", &["record"]),
     ("tox", &["e"]),
 ];
+/// Commands of theirs that have others, or a command behind `--`.
+pub(super) const GROUPS: &[&str] = &[
+    "alpha",
+    "compose",
+    "container",
+    "create",
+    "debug",
+    "do",
+    "enter",
+    "env",
+    "self",
+    "tool",
+    "util",
+    "workspace",
+    "workspaces",
+];
 /// Programs that GNU has as well, which are then called with a `g` before the name.
 pub(super) const OF_GNU: &[&str] = &[
     "chroot", "env", "find", "nice", "nohup", "split", "stdbuf", "tar", "time", "timeout", "xargs",
@@ -400,17 +417,25 @@ pub(super) const SOURCING_BUILTINS: &[&str] = &[".", "source"];
 /// Options with a value in the next word, of programs whose other options are not told.
 pub(super) const VALUED_OPTIONS: &[(&[&str], &[&str])] = &[
     (
-        &["docker", "nerdctl", "podman"],
+        &["docker", "docker-compose", "nerdctl", "podman"],
         &[
+            "-H",
             "-e",
+            "-f",
             "-p",
             "-u",
             "-v",
             "-w",
+            "--context",
             "--env",
             "--env-file",
+            "--file",
+            "--host",
             "--name",
             "--network",
+            "--profile",
+            "--project-directory",
+            "--project-name",
             "--user",
             "--volume",
             "--workdir",

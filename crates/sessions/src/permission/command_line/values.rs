@@ -34,7 +34,7 @@ pub(super) fn values(rest: &[Word], letters: &str, long: &[&str]) -> Vec<Value> 
             Some(option) => {
                 let (name, value) = option.split_once('=').unwrap_or((option, ""));
                 let is_one = |long: &&str| long.starts_with(name) && name.len() > 1;
-                long.iter().any(|long| is_one(&long)).then_some(value)
+                long.iter().any(is_one).then_some(value)
             }
             None => option.split_once(|c| letters.contains(c)).map(|(_, value)| value),
         }?;
