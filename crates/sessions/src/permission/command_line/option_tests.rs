@@ -57,6 +57,8 @@ fn options_of_a_shell_that_are_not_known_hide_nothing() {
             "bash -o keyword -c A=1 'rm x'",
             "set -k; bash -c A=1 'rm x'",
             "set -eo keyword; bash -c A=1 'rm x'",
+            "env SHELLOPTS=keyword bash -c 'sh -c A=1 \"rm x\"'",
+            "env SHELL\"$y\"=keyword bash -c 'sh -c A=1 \"rm x\"'",
             "zsh -oerrexit -c 'rm x'",
             "zsh -b -c 'rm x'",
             "zsh --emulate sh -c 'rm x'",

@@ -18,7 +18,8 @@ const NAMING: [&str; 9] = [
 /// Of those, they may set a part of a variable, and one of a whole name that is not told.
 const NAMING_PARTS: [&str; 6] = ["declare", "local", "mapfile", "read", "readarray", "typeset"];
 /// Variables that make bash run something else.
-const ODD_NAMES: [&str; 6] = ["BASH_ALIASES", "BASH_CMDS", "BASH_ENV", "BASH_FUNC_", "PS0", "PS4"];
+const ODD_NAMES: [&str; 8] =
+    ["BASHOPTS", "BASH_ALIASES", "BASH_CMDS", "BASH_ENV", "BASH_FUNC_", "PS0", "PS4", "SHELLOPTS"];
 /// Before a builtin it is the same.
 const BEFORE_BUILTIN: [&str; 6] = ["!", "-p", "--", "builtin", "command", "time"];
 /// Options of `read` and `mapfile` with a value that is no name.

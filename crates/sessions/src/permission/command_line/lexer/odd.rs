@@ -1,7 +1,7 @@
 //! What makes a shell read a line in another way than it is read here.
 
 /// With these bash takes for code what is text to whoever reads a line.
-const ODD: [&str; 14] = [
+const ODD: [&str; 16] = [
     "@P}",
     "PS0=",
     "PS0+=",
@@ -15,6 +15,8 @@ const ODD: [&str; 14] = [
     "BASH_ENV",
     "BASH_FUNC_",
     "BASH_ALIASES",
+    "BASHOPTS",
+    "SHELLOPTS",
     "histexpand",
 ];
 
