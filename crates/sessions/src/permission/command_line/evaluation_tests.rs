@@ -276,3 +276,24 @@ fn texts_that_arrays_are_declared_with_are_read_again() {
         ],
     );
 }
+
+#[test]
+fn what_output_is_joined_to_is_read_again() {
+    assert_found(
+        "rm",
+        &[
+            "echo >&'$(rm x)'",
+            "echo >&\\$\\(rm\\ x\\)",
+            "echo >& '`rm x`'",
+            "echo >&'<(rm x)'",
+            "y='$(rm x)'; echo >&\"$y\"",
+            "y='$(rm x)'; echo >& $y",
+            "y='<(rm x)'; echo >&\"$y\"",
+            "echo {2>&1a['$(rm x)'rm]}>f",
+        ],
+    );
+    assert_left_alone(
+        "rm",
+        &["make 2>&1 | tail", "make >&2", "make >& log", "exec 3>&1 4>&-", "make &> \"$log\""],
+    );
+}

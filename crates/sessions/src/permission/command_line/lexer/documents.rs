@@ -39,6 +39,10 @@ impl Lexer<'_> {
         while self.skip(" ") || self.skip("\t") {}
         let before = self.rest;
         let target = self.word()?;
+        // Bash reads what is no number there once more.
+        if operator.ends_with('&') && target.text.contains([ANYTHING, '$', '`', '(']) {
+            return None;
+        }
         if operator == "<<" {
             let written = self.since(before);
             // What ends it is not told, or not to every shell.
