@@ -6,7 +6,7 @@
 use super::callbacks::hides_command;
 use super::options::{Behind, behind_options, is_value, may_start_shell};
 use super::programs::{
-    FIND_ACTIONS, GROUPS, LETTERS_OF_XARGS, LINE_RUNNERS, LINES_IN_OPTIONS, OF_GNU,
+    FIND_ACTIONS, GROUPS, LATER_GROUPS, LETTERS_OF_XARGS, LINE_RUNNERS, LINES_IN_OPTIONS, OF_GNU,
     OPTIONS_OF_XARGS, OTHER_RUN_SUBCOMMANDS, PROGRAM_OPTIONS, RUN_SUBCOMMANDS, SCRIPT_COMMANDS,
     SCRIPT_RUNNERS, SHELL_SUBCOMMANDS, STARTING_SHELLS, SUBCOMMAND_RUNNERS, VALUE_RUNNERS,
     WRAPPERS, WRAPPERS_WITH_OPERAND,
@@ -267,7 +267,7 @@ impl Search {
         let mut is_awaited = !LINES_IN_OPTIONS.contains(&program);
         let mut has_operand = false;
         let mut is_begun = !SUBCOMMAND_RUNNERS.contains(&program);
-        let has_command = words.first().is_some_and(is_command_alone);
+        let has_command = is_command_told(words);
         for n in 0..words.len() {
             let behind = words.get(n..).unwrap_or_default();
             let Some(word) = behind.first() else { continue };
@@ -319,10 +319,14 @@ pub(super) fn runs_others(program: &str, command: &str) -> bool {
     RUN_SUBCOMMANDS.contains(&command) || OTHER_RUN_SUBCOMMANDS.iter().any(is_other_name)
 }
 
-/// Whether no other command of the program itself can follow on it.
-fn is_command_alone(word: &Word) -> bool {
-    let is_told = !word.text.starts_with('-') && !word.text.contains(ANYTHING);
-    is_told && !GROUPS.contains(&word.text.as_str())
+/// Whether the words begin with a command of the program itself that no other can follow on.
+fn is_command_told(words: &[Word]) -> bool {
+    let n_groups = words.iter().take_while(|word| GROUPS.contains(&word.text.as_str())).count();
+    words.get(n_groups).is_some_and(|word| {
+        !word.text.starts_with('-')
+            && !word.text.contains(ANYTHING)
+            && !LATER_GROUPS.contains(&word.text.as_str())
+    })
 }
 
 /// Whether a program without options of interest becomes a shell that runs what comes in.

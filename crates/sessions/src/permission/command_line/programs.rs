@@ -320,22 +320,12 @@ pub(super) const OTHER_RUN_SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("samply", &["record"]),
     ("tox", &["e"]),
 ];
-/// Commands of theirs that have others, or a command behind `--`.
-pub(super) const GROUPS: &[&str] = &[
-    "alpha",
-    "compose",
-    "container",
-    "create",
-    "debug",
-    "do",
-    "enter",
-    "env",
-    "self",
-    "tool",
-    "util",
-    "workspace",
-    "workspaces",
-];
+/// Commands of theirs that have others.
+pub(super) const GROUPS: &[&str] =
+    &["alpha", "compose", "container", "env", "self", "tool", "util"];
+/// The same, behind words of their own; or they have a command behind `--`.
+pub(super) const LATER_GROUPS: &[&str] =
+    &["create", "debug", "do", "enter", "workspace", "workspaces"];
 /// Programs that GNU has as well, which are then called with a `g` before the name.
 pub(super) const OF_GNU: &[&str] = &[
     "chroot", "env", "find", "nice", "nohup", "split", "stdbuf", "tar", "time", "timeout", "xargs",
