@@ -95,6 +95,17 @@ const PUSHING: &[&str] = &[
     "y=i; declare -$y z; z='a[ $(git push)]'",
     "v=-v; z='a[ $(git push)]'; [ $v \"$z\" ]",
     "echo \"[$(git push)]\" a[$(git push)]",
+    "bash -norc -c 'git push'",
+    "bash -eo pipefail -login -c 'git push'",
+    "bash -O $x extglob -c 'git push'",
+    "set -k; bash -c A=1 'git push'",
+    "shopt -s nullglob; bash q* -c 'git push'",
+    "y='($(git push))'; declare -a z=\"$y\"",
+    "y='($(git push))'; z[0]=1; declare z=\"$y\"",
+    "y='$(git push)'; compgen -W \"$y\"",
+    "mapfile -c1 -C 'git push;' a <<< 1",
+    "y='-exec git push ;'; find . -maxdepth 0 $y",
+    "y='$(git push)'; echo >&\"$y\"",
 ];
 const PIECES: &[&str] = &[
     "git",
@@ -237,6 +248,14 @@ const PIECES: &[&str] = &[
     "read x ",
     "x=$",
     "'(",
+    "\"$@\"",
+    "-o ",
+    "-c ",
+    "declare z=",
+    "z=(1) ",
+    "-a ",
+    ">&",
+    "--",
 ];
 
 fn is_pushed(shell: &str, line: &str, dir: &Path) -> bool {
