@@ -145,8 +145,8 @@ fn for_a_terminal(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match is_led_by(c) {
+    for (c, hides) in wire::with_hidden(None, text) {
+        match hides && is_led_by(c) {
             true => {
                 for unit in c.encode_utf16(&mut [0; 2]) {
                     let _ = write!(safe, "\\u{unit:04x}");
@@ -171,6 +171,8 @@ mod tests {
         let shown = for_a_terminal(&json);
         assert!(!shown.contains(['\u{9b}', '\u{7f}', '\u{202e}', '\u{e0041}', '\u{1b}']));
         assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), said);
+        let emoji = "\"❤\u{fe0f} a\u{fe0f}\"";
+        assert_eq!(for_a_terminal(emoji), "\"❤\u{fe0f} a\\ufe0f\"");
         assert_eq!(for_a_terminal("\u{1b}[1mbold\u{1b}[0m\n"), "\u{1b}[1mbold\u{1b}[0m\n");
     }
 }

@@ -23,7 +23,7 @@ pub mod limits;
 
 pub use envelope::{Envelope, Span, Unreadable};
 pub use event::{Draft, Event, Kind, Millis, Seq};
-pub use hidden::{is_hidden, show_hidden};
+pub use hidden::{is_hidden, show_hidden, with_hidden};
 pub use ids::{CallId, Id36, InvalidId, SessionId, TurnId};
 pub use json::{Json, NotJson};
 pub use lines::{LineError, LineSplitter};

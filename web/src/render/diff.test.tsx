@@ -60,6 +60,11 @@ describe("drawn", () => {
     expect(second.container.querySelector("table.split")).not.toBeNull();
   });
 
+  test("the selector of emoji is seen where there is no emoji", () => {
+    const { container } = render(<Diff path="a" before={""} after={"r\ufe0fm ❤\ufe0f 1\ufe0f\u20e3 1\ufe0f\ufe00"} />);
+    expect(container.textContent).toContain("r‹U+FE0F›m ❤\ufe0f 1\ufe0f\u20e3 1‹U+FE0F›‹U+FE00›");
+  });
+
   test("hostile lines and paths are text", () => {
     const { container } = render(<Diff path={"<img src=x>\u202Egnp"} before={"<script>1</script>\n"} after={"\u001b[2J<b>\n"} />);
     expect(container.querySelector("script, img, b")).toBeNull();

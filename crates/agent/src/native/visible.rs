@@ -8,7 +8,7 @@
 use std::fmt::Write as _;
 
 pub(crate) use wire::fenced;
-use wire::{is_hidden, show_hidden as escape};
+use wire::{show_hidden as escape, with_hidden};
 
 /// A title is one line in a list.
 const TITLE_CHARS: usize = 200;
@@ -19,8 +19,9 @@ const MAX_BLANKS: usize = 32;
 /// What somebody is asked to allow: every character can be seen, lines stay lines.
 pub(crate) fn asked(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
+    let (mut rest, mut before) = (text, None);
+    while let Some((c, is_hidden)) = with_hidden(before, rest).next() {
+        before = Some(c);
         let blanks = || rest.chars().take_while(|next| is_blank(*next));
         let n_blanks = if is_blank(c) { blanks().count() } else { 0 };
         if n_blanks > MAX_BLANKS {
@@ -30,7 +31,8 @@ pub(crate) fn asked(text: &str) -> String {
         }
         match c {
             '\n' | '\t' => out.push(c),
-            c if hides(c) => escape(c, &mut out),
+            // Joiners are no exception here: a command needs none.
+            c if is_hidden || matches!(c, '\u{200c}' | '\u{200d}') => escape(c, &mut out),
             c => out.push(c),
         }
         rest = rest.get(c.len_utf8()..).unwrap_or_default();
@@ -63,11 +65,10 @@ pub(crate) fn title(text: &str) -> String {
 pub(crate) fn printed(bytes: &[u8]) -> String {
     let text = wire::last_screen(&String::from_utf8_lossy(bytes));
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    for (c, is_hidden) in with_hidden(None, &text) {
         match c {
-            // The last joins the parts of an emoji, and hides nothing.
-            '\n' | '\t' | '\u{200d}' => out.push(c),
-            c if hides(c) => escape(c, &mut out),
+            '\n' | '\t' => out.push(c),
+            c if is_hidden || c == '\u{200c}' => escape(c, &mut out),
             c => out.push(c),
         }
     }
@@ -76,11 +77,6 @@ pub(crate) fn printed(bytes: &[u8]) -> String {
 
 fn is_blank(c: char) -> bool {
     c.is_whitespace() || c == '\u{2800}'
-}
-
-/// Whether a reader would not see it. Joiners are no exception here: a command needs none.
-fn hides(c: char) -> bool {
-    is_hidden(c) || matches!(c, '\u{200c}' | '\u{200d}')
 }
 
 #[cfg(test)]

@@ -8,57 +8,65 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use wire::{is_hidden, show_hidden as escape};
+use wire::{is_hidden, show_hidden as escape, with_hidden};
 
 /// A run of blanks this long in a one-line context is counted instead of printed: padding
 /// is how a command pushes its tail out of sight.
 const LONGEST_BLANK_RUN: usize = 16;
 
-/// Sanitizes a stream of chunks; a `\r\n` that was cut in two is still one line break.
+/// The selector that draws the symbol before it as an emoji.
+const AS_EMOJI: char = '\u{fe0f}';
+
+/// Sanitizes a stream of chunks; a `\r\n` that was cut in two is still one line break, and an
+/// emoji one emoji.
 #[derive(Debug, Clone, Default)]
 pub struct Sanitizer {
-    holds_cr: bool,
+    before: Option<char>,
+    /// What the character after it may make ordinary: a `\r`, or the selector of an emoji.
+    held: Option<char>,
 }
 
 impl Sanitizer {
-    /// Appends the safe form of `chunk`. A `\r` at its end waits for the next chunk.
+    /// Appends the safe form of `chunk`. What depends on the next chunk waits for it.
     pub fn push(&mut self, chunk: &str, out: &mut String) {
         if chunk.is_empty() {
             return;
         }
-        if std::mem::take(&mut self.holds_cr) && !chunk.starts_with('\n') {
-            escape('\r', out);
-        }
-        let body = match chunk.strip_suffix('\r') {
-            Some(body) => {
-                self.holds_cr = true;
-                body
-            }
-            None => chunk,
+        let chunk = match self.held.take() {
+            Some(held) => Cow::Owned(format!("{held}{chunk}")),
+            None => Cow::Borrowed(chunk),
         };
-        out.push_str(&sanitize(body));
+        self.held = chunk.chars().next_back().filter(|last| ['\r', AS_EMOJI].contains(last));
+        let body = self.held.and_then(|held| chunk.strip_suffix(held)).unwrap_or(&chunk);
+        out.push_str(&sanitize_after(self.before, body));
+        self.before = body.chars().next_back().or(self.before);
     }
 
     /// Appends what was held back; the text ended here.
     pub fn finish(&mut self, out: &mut String) {
-        if std::mem::take(&mut self.holds_cr) {
-            escape('\r', out);
+        if let Some(held) = self.held.take() {
+            out.push_str(&sanitize_after(self.before, held.encode_utf8(&mut [0; 4])));
         }
+        self.before = None;
     }
 }
 
 /// The safe form of a text of several lines; line breaks and tabs stay.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
+    sanitize_after(None, text)
+}
+
+fn sanitize_after(before: Option<char>, text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| is_hidden(c) && c != '\n' && c != '\t') {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 16);
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
+    let mut chars = with_hidden(before, text).peekable();
+    while let Some((c, hides)) = chars.next() {
         match c {
             '\n' | '\t' => safe.push(c),
-            '\r' if chars.peek() == Some(&'\n') => {}
-            c if is_hidden(c) => escape(c, &mut safe),
+            '\r' if chars.peek().is_some_and(|(next, _)| *next == '\n') => {}
+            c if hides => escape(c, &mut safe),
             c => safe.push(c),
         }
     }
@@ -70,16 +78,16 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
 /// long shows both of its ends and how many of its characters are left out between them.
 pub fn sanitize_line(text: &str, max_chars: usize) -> String {
     let mut pieces = Vec::with_capacity(text.len());
-    let mut rest = text.trim_end_matches(['\n', '\r']).chars().peekable();
-    while let Some(first) = rest.next() {
+    let mut rest = with_hidden(None, text.trim_end_matches(['\n', '\r'])).peekable();
+    while let Some((first, hides)) = rest.next() {
         let mut n_chars = 1;
-        while is_blank(first) && rest.next_if(|next| is_blank(*next)).is_some() {
+        while is_blank(first) && rest.next_if(|(next, _)| is_blank(*next)).is_some() {
             n_chars += 1;
         }
         if n_chars < LONGEST_BLANK_RUN {
-            pieces.extend(std::iter::repeat_n(Piece { first, n_chars: 1 }, n_chars));
+            pieces.extend(std::iter::repeat_n(Piece { first, n_chars: 1, hides }, n_chars));
         } else {
-            pieces.push(Piece { first, n_chars });
+            pieces.push(Piece { first, n_chars, hides });
         }
     }
     cut_middle(&pieces, max_chars)
@@ -90,6 +98,7 @@ pub fn sanitize_line(text: &str, max_chars: usize) -> String {
 struct Piece {
     first: char,
     n_chars: usize,
+    hides: bool,
 }
 
 impl Piece {
@@ -100,13 +109,13 @@ impl Piece {
             c if is_blank(c) => out.push(' '),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            c if is_hidden(c) => escape(c, out),
+            c if self.hides => escape(c, out),
             c => out.push(c),
         }
     }
 
     fn width(self) -> usize {
-        if self.n_chars == 1 && !is_hidden(self.first) {
+        if self.n_chars == 1 && !self.hides {
             return 1;
         }
         let mut shown = String::new();
@@ -150,7 +159,10 @@ fn cut_middle(pieces: &[Piece], max_chars: usize) -> String {
     let n_tail = n_that_fit(pieces.iter().rev(), kept / 2);
     let n_head = n_that_fit(pieces.iter(), kept - kept / 2);
     let (head, rest) = pieces.split_at(n_head);
-    let (middle, tail) = rest.split_at(rest.len().saturating_sub(n_tail));
+    let mut tail_from = rest.len().saturating_sub(n_tail);
+    // A selector without its emoji is nothing to be seen.
+    tail_from += usize::from(rest.get(tail_from).is_some_and(|piece| piece.first == AS_EMOJI));
+    let (middle, tail) = rest.split_at(tail_from);
     let n_left_out = middle.iter().map(|piece| piece.n_chars).sum();
     format!("{}{}{}", joined(head), mark(n_left_out), joined(tail))
 }

@@ -8,6 +8,7 @@ use std::fmt::{self, Write as _};
 use server::secrets::{self, Secrets};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
+use wire::is_hidden;
 
 use crate::paint::Paint;
 
@@ -200,14 +201,6 @@ fn is_one_word(value: &str) -> bool {
         !c.is_whitespace() && !matches!(c, '"' | '=' | '\\') && !is_hidden(c) && c != '\''
     };
     !value.is_empty() && value.chars().all(is_plain)
-}
-
-/// Whether `c` acts on a terminal, ends a line or turns the direction of reading.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
-            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn escape(value: &str, out: &mut String) {

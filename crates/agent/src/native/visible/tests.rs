@@ -9,6 +9,8 @@ fn what_a_terminal_would_obey_is_written_out() {
     assert_eq!(asked("rm \u{1b}[2K\u{202e}x\u{200b}"), "rm \\x1b[2K\\u{202e}x\\u{200b}");
     assert_eq!(asked("a\r\u{e0041}\u{7f}"), "a\\x0d\\u{e0041}\\x7f");
     assert_eq!(asked("one\n\ttwo"), "one\n\ttwo");
+    assert_eq!(asked("r\u{fe0f}m ⚠\u{fe0f}"), "r\\u{fe0f}m ⚠\u{fe0f}");
+    assert_eq!(printed("a\u{fe0f} ⚠\u{fe0f}".as_bytes()), "a\\u{fe0f} ⚠\u{fe0f}");
 }
 
 #[test]

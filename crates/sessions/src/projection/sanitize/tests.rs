@@ -30,6 +30,17 @@ fn what_deceives_a_reader_is_shown() {
 }
 
 #[test]
+fn the_selector_of_emoji_is_shown_where_there_is_no_emoji() {
+    check("r\u{fe0f}m ❤\u{fe0f} 1\u{fe0f}\u{20e3}", "r\\u{fe0f}m ❤\u{fe0f} 1\u{fe0f}\u{20e3}");
+    let line = sanitize_line("r\u{fe0f}m \u{fe0f}❤\u{fe0f}\u{fe0f}", 80);
+    assert_eq!(line, "r\\u{fe0f}m \\u{fe0f}❤\u{fe0f}\\u{fe0f}");
+    for n in 0..80 {
+        let cut = sanitize_line(&format!("{}❤\u{fe0f}{}", "a".repeat(n), "b".repeat(80 - n)), 60);
+        assert_eq!(sanitize(&cut), cut);
+    }
+}
+
+#[test]
 fn windows_line_breaks_become_line_breaks_and_a_lone_return_is_shown() {
     check("a\r\nb", "a\nb");
     check("safe\rrm -rf /", "safe\\x0drm -rf /");
@@ -114,6 +125,7 @@ fn nasty() -> impl Strategy<Value = String> {
         prop::char::range('\0', '\u{ff}'),
         prop::char::range('\u{2000}', '\u{2070}'),
         prop::char::range('\u{e0000}', '\u{e01ff}'),
+        prop::sample::select(vec!['\u{fe0f}', '❤', '1', '\u{20e3}']),
         Just('\r'),
         Just('\n'),
     ];

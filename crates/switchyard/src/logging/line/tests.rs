@@ -38,7 +38,7 @@ fn text_reads_as_a_sentence_and_its_fields() {
 
 #[test]
 fn a_name_cannot_forge_a_line_or_a_colour() {
-    let name = "x\n2026-01-01T00:00:00Z ERROR forged\r\u{1b}[2J\u{202e}\u{85}";
+    let name = "x\n2026-01-01T00:00:00Z ERROR forged\r\u{1b}[2J\u{202e}\u{85}\u{fe0f}";
     let line = line_of(&[], || tracing::info!(name, "client {name}"));
     let text = line.text(Paint::none());
     assert_eq!(text.matches('\n').count(), 1, "{text}");
