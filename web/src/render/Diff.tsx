@@ -108,6 +108,7 @@ function Unified({ line }: { line: DiffLine }) {
       <td className="line" data-sign={SIGN[line.kind]}>
         <span className="sr-only">{WORD[line.kind]}</span>
         <Words line={line} />
+        <End line={line} />
       </td>
     </tr>
   );
@@ -120,6 +121,7 @@ function Half({ line, side }: { line: DiffLine | undefined; side: "before" | "af
       <td className={`number ${line.kind}`}>{line[side] ?? ""}</td>
       <td className={`line ${line.kind}`} data-sign={SIGN[line.kind]}>
         <Words line={line} />
+        <End line={line} />
       </td>
     </>
   );
@@ -131,6 +133,10 @@ function Words({ line }: { line: DiffLine }) {
     return visible(isLong ? `${line.text.slice(0, LINE_CHARS)} … (${line.text.length} characters)` : line.text) || " ";
   }
   return line.parts.map((part, i) => (part.isChanged ? <mark key={i}>{visible(part.text)}</mark> : visible(part.text)));
+}
+
+function End({ line }: { line: DiffLine }) {
+  return line.lacksEnd && <span className="faint"> \ No newline at end of file</span>;
 }
 
 function Skipped({ n, columns }: { n: number; columns: number }) {

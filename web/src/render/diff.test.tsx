@@ -49,7 +49,23 @@ test("texts that have nothing in common are compared in time", () => {
   expect(diff).toMatchObject({ added: 6_000, removed: 6_000, isWhole: true });
 });
 
+test("changed ends of lines are changes, those that stay are none", () => {
+  const linesIn = (before: string, after: string) =>
+    diffOf(before, after).hunks.flatMap((hunk) => hunk.lines.map((line) => `${line.kind} ${line.text}${line.lacksEnd ? " lacks" : ""}`));
+  expect(linesIn("a\n", "a\r\n")).toEqual(["removed a", "added a\r"]);
+  expect(linesIn("a\nb", "a\nb\n")).toEqual(["same a", "removed b lacks", "added b"]);
+  expect(linesIn("a\n", "a")).toEqual(["removed a", "added a lacks"]);
+  expect(linesIn("a", "a\nb")).toEqual(["same a", "added b"]);
+  expect(linesIn("", "a")).toEqual(["added a"]);
+});
+
 describe("drawn", () => {
+  test("a line without an end says so, and other ends of lines are seen", () => {
+    const { container } = render(<Diff path="a" before={"a\nb\n"} after={"a\r\nb"} />);
+    expect(container.textContent).toContain("a␍");
+    expect(container.textContent).toContain("\\ No newline at end of file");
+  });
+
   test("unified, then side by side, and the choice is kept", () => {
     const first = render(<Diff path="a.txt" before={"one\ntwo\n"} after={"one\n2\n"} />);
     expect(first.container.querySelector("table.unified")).not.toBeNull();

@@ -6,6 +6,8 @@ export interface DiffLine {
   text: string;
   before?: number;
   after?: number;
+  /** Its text has no newline at its end, where the other one has. */
+  lacksEnd?: boolean;
   /** Parts of a line that has a counterpart: what exactly differs. */
   parts?: { text: string; isChanged: boolean }[];
 }
@@ -36,7 +38,10 @@ const MOST_COMPARED = 200;
 
 export function diffOf(before: string, after: string, share = 1): FileDiff {
   const limits = { maxEditLength: Math.ceil(LONGEST_EDIT / share), timeout: Math.ceil(LONGEST_MS / share) };
-  const changes = diffLines(before, after, limits);
+  // A last newline that both lack, as parts of files do, is no difference to the lines before it.
+  const isEndChanged = before !== "" && after !== "" && before.endsWith("\n") !== after.endsWith("\n");
+  const ended = (text: string) => (isEndChanged || text === "" || text.endsWith("\n") ? text : `${text}\n`);
+  const changes = diffLines(ended(before), ended(after), limits);
   const lines: DiffLine[] = [];
   let [b, a, added, removed] = [0, 0, 0, 0];
   for (const change of changes ?? whole(before, after)) {
@@ -47,6 +52,10 @@ export function diffOf(before: string, after: string, share = 1): FileDiff {
       if (change.added) added += 1;
       if (change.removed) removed += 1;
     }
+  }
+  if (isEndChanged) {
+    const last = lines.findLast((line) => line.kind !== (before.endsWith("\n") ? "removed" : "added"));
+    if (last) last.lacksEnd = true;
   }
   if (changes) markWords(lines, Math.ceil(MOST_COMPARED / share));
   return { ...hunksOf(lines), added, removed, isWhole: !changes };

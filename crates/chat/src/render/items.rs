@@ -248,6 +248,7 @@ pub(super) fn diff(
             DiffMark::Same => Style::new(),
             DiffMark::Added => theme.good(),
             DiffMark::Removed => theme.bad(),
+            DiffMark::Note => theme.dim(),
         };
         let margin = Margin::new(&format!("  {}", mark.sign()), "   ", style);
         out.extend(cells(&[Piece::new(text.clone(), style)], columns, &margin));

@@ -17,6 +17,9 @@ const CONTEXT_LINES: usize = 3;
 /// for the smallest difference is quadratic, and nobody reads a diff of that size anyway.
 const LONGEST_SEARCH_LINES: usize = 8_000;
 
+/// As `diff` says it.
+const NO_LAST_BREAK: &str = "\\ No newline at end of file";
+
 /// What became of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
@@ -25,6 +28,8 @@ pub enum Mark {
     Same,
     Added,
     Removed,
+    /// Something about the line above, or about the file: `\ No newline at end of file`
+    Note,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -49,39 +54,62 @@ impl<'a> Diff<'a> {
     }
 
     pub fn between(old: &'a str, new: &'a str) -> Self {
-        let old: Vec<&str> = old.lines().collect();
-        let new: Vec<&str> = new.lines().collect();
+        // Where all lines end alike, their ends are not worth a sign; nor is a last line break
+        // that both lack, as parts of files do.
+        let is_windows = has_windows_lines(old) && has_windows_lines(new);
+        let is_end_changed =
+            !old.is_empty() && !new.is_empty() && old.ends_with('\n') != new.ends_with('\n');
+        let sides = [old, new].map(|text| Side {
+            lines: lines(text, is_windows),
+            lacks_last_break: is_end_changed && !text.ends_with('\n'),
+        });
+        let [old_side, new_side] = &sides;
+        let replaced = match is_end_changed {
+            true => {
+                let [old, new] =
+                    [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
+                replaced(&old, &new)
+            }
+            false => replaced(&old_side.lines, &new_side.lines),
+        };
         let mut diff = Self::default();
         // Changes whose surroundings meet are shown together.
         let is_near =
             |one: &Replaced, next: &Replaced| next.old.start - one.old.end <= 2 * CONTEXT_LINES;
-        for hunk in replaced(&old, &new).chunk_by(is_near) {
-            diff.push_hunk(hunk, &old, &new);
+        for hunk in replaced.chunk_by(is_near) {
+            diff.push_hunk(hunk, old_side, new_side);
         }
         diff
     }
 
-    /// The lines of a patch that is given as such; its file headers are left out.
+    /// The lines of a patch that is given as such; of its headers those that name the file are
+    /// left out.
     pub fn of_patch(patch: &'a str) -> Self {
+        const HEADERS: [&str; 6] = ["diff --git ", "index ", "Index: ", "=====", "--- ", "+++ "];
         let mut diff = Self::default();
-        for line in patch.lines() {
+        let mut is_in_hunk = false;
+        for line in lines(patch, has_windows_lines(patch)) {
             let (mark, text) = match line.split_at_checked(1) {
                 Some(("@", _)) => (Mark::Hunk, line),
-                _ if diff.lines.is_empty() => continue,
-                Some(("+", text)) => (Mark::Added, text),
-                Some(("-", text)) => (Mark::Removed, text),
-                Some((" ", text)) => (Mark::Same, text),
-                _ => continue,
+                _ if !is_in_hunk && HEADERS.iter().any(|header| line.starts_with(header)) => {
+                    continue;
+                }
+                Some(("+", text)) if is_in_hunk => (Mark::Added, text),
+                Some(("-", text)) if is_in_hunk => (Mark::Removed, text),
+                Some((" ", text)) if is_in_hunk => (Mark::Same, text),
+                None if line.is_empty() => continue,
+                _ => (Mark::Note, line),
             };
+            is_in_hunk |= mark == Mark::Hunk;
             diff.push(mark, text);
         }
         diff
     }
 
-    fn push_hunk(&mut self, hunk: &[Replaced], old: &[&'a str], new: &[&'a str]) {
+    fn push_hunk(&mut self, hunk: &[Replaced], old: &Side<'a>, new: &Side<'a>) {
         let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { return };
         let n_before = CONTEXT_LINES.min(first.old.start);
-        let n_after = CONTEXT_LINES.min(old.len() - last.old.end);
+        let n_after = CONTEXT_LINES.min(old.lines.len() - last.old.end);
         let shown = first.old.start - n_before..last.old.end + n_after;
         let range = |shown: Range<usize>| {
             // A side without lines names the line before it, as diff(1) does.
@@ -95,17 +123,21 @@ impl<'a> Diff<'a> {
         });
         let mut same_from = shown.start;
         for replaced in hunk {
-            self.push_all(Mark::Same, &old[same_from..replaced.old.start]);
-            self.push_all(Mark::Removed, &old[replaced.old.clone()]);
-            self.push_all(Mark::Added, &new[replaced.new.clone()]);
+            self.push_all(Mark::Same, old, same_from..replaced.old.start);
+            self.push_all(Mark::Removed, old, replaced.old.clone());
+            self.push_all(Mark::Added, new, replaced.new.clone());
             same_from = replaced.old.end;
         }
-        self.push_all(Mark::Same, &old[same_from..shown.end]);
+        self.push_all(Mark::Same, old, same_from..shown.end);
     }
 
-    fn push_all(&mut self, mark: Mark, lines: &[&'a str]) {
-        for line in lines {
+    fn push_all(&mut self, mark: Mark, side: &Side<'a>, range: Range<usize>) {
+        let has_last = !range.is_empty() && range.end == side.lines.len();
+        for line in &side.lines[range] {
             self.push(mark, line);
+        }
+        if has_last && side.lacks_last_break {
+            self.push(Mark::Note, NO_LAST_BREAK);
         }
     }
 
@@ -113,7 +145,7 @@ impl<'a> Diff<'a> {
         match mark {
             Mark::Added => self.n_added += 1,
             Mark::Removed => self.n_removed += 1,
-            Mark::Same | Mark::Hunk => {}
+            Mark::Same | Mark::Hunk | Mark::Note => {}
         }
         self.lines.push(Line { mark, text: text.into() });
     }
@@ -122,7 +154,7 @@ impl<'a> Diff<'a> {
 impl Mark {
     pub fn sign(self) -> &'static str {
         match self {
-            Self::Hunk => "",
+            Self::Hunk | Self::Note => "",
             Self::Same => " ",
             Self::Added => "+",
             Self::Removed => "-",
@@ -141,6 +173,22 @@ pub(crate) fn unified(file: &FileDiff) -> String {
         let _ = writeln!(text, "{}{}", line.mark.sign(), line.text);
     }
     text
+}
+
+/// A text as its lines, and whether that its last one has no end is to be told.
+struct Side<'a> {
+    lines: Vec<&'a str>,
+    lacks_last_break: bool,
+}
+
+/// Whether no line ends otherwise than with `\r\n`.
+fn has_windows_lines(text: &str) -> bool {
+    text.split_inclusive('\n').all(|line| line.ends_with("\r\n") || !line.ends_with('\n'))
+}
+
+fn lines(text: &str, is_windows: bool) -> Vec<&str> {
+    let end = if is_windows { "\r\n" } else { "\n" };
+    text.split_inclusive('\n').map(|line| line.strip_suffix(end).unwrap_or(line)).collect()
 }
 
 /// Lines in whose place there are others now; one of the two may be none.

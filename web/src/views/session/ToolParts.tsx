@@ -1,10 +1,11 @@
 // Parts that a tool call and the question about it have in common.
 import { useContext, type ReactNode } from "react";
+import { Code } from "../../render/Code";
 import { Cut } from "../../render/Cut";
 import { Diff } from "../../render/Diff";
 import { Limited } from "../../render/Limited";
 import { cutLine, visible } from "../../render/visible";
-import { text, type Json } from "../../session/read";
+import { object, text, type Json } from "../../session/read";
 import { InSession, shortPath } from "./context";
 
 const SHOWN_PLACES = 20;
@@ -49,17 +50,24 @@ export function Diffs({ parts }: { parts: readonly Json[] }) {
   return (
     <Limited items={parts} shown={SHOWN_DIFFS} noun="files">
       {(some) =>
-        some.map((part, i) => (
-          <Diff
-            key={i}
-            path={shortPath(text(part.path) ?? "file", cwd).slice(0, 2 * PATH_CHARS)}
-            before={text(part.oldText)}
-            after={text(part.newText) ?? ""}
-            share={some.length}
-          />
-        ))
+        some.map((part, i) => {
+          const path = shortPath(text(part.path) ?? "file", cwd).slice(0, 2 * PATH_CHARS);
+          const patch = text(object(part.patch).text);
+          if (patch !== undefined) return <Patch key={i} path={path} patch={patch} />;
+          return <Diff key={i} path={path} before={text(part.oldText)} after={text(part.newText) ?? ""} share={some.length} />;
+        })
       }
     </Limited>
+  );
+}
+
+/** A patch that the agent has made itself, as it came. */
+function Patch({ path, patch }: { path: string; patch: string }) {
+  return (
+    <figure aria-label={`Changes of ${cutLine(path, PATH_CHARS)}`}>
+      <figcaption className="mono">{cutLine(path, 2 * PATH_CHARS)}</figcaption>
+      <Code text={patch} language="diff" />
+    </figure>
   );
 }
 

@@ -30,16 +30,52 @@ fn added_and_removed_lines_are_counted() {
 }
 
 #[test]
-fn texts_that_differ_in_line_endings_only_have_no_changed_line() {
-    assert!(Diff::between("a\r\nb\r\n", "a\nb").lines.is_empty());
+fn changed_ends_of_lines_are_told() {
+    assert_eq!(
+        unified(&texts(Some("a\nb\n"), "a\nb\r\n")),
+        "--- a.rs\n+++ a.rs\n@@ -1,2 +1,2 @@\n a\n-b\n+b\r\n"
+    );
+    assert_eq!(
+        unified(&texts(Some("a\r\nb\r\n"), "a\nb")),
+        "--- a.rs\n+++ a.rs\n@@ -1,2 +1,2 @@\n-a\r\n-b\r\n+a\n+b\n\\ No newline at end of file\n"
+    );
+    assert_eq!(
+        unified(&texts(Some("a\nb"), "a\nb\n")),
+        "--- a.rs\n+++ a.rs\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n"
+    );
+}
+
+#[test]
+fn ends_of_lines_that_stay_are_not_told() {
+    let rows = |old: &str, new: &str| {
+        let diff = Diff::between(old, new);
+        diff.lines.iter().skip(1).map(|line| line.text.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(rows("a\r\nb\r\n", "a\r\nc\r\n"), ["a", "b", "c"]);
+    // Parts of files have no last line break, which says nothing.
+    assert_eq!(rows("a\nb", "a\nc"), ["a", "b", "c"]);
+    assert_eq!(rows("", "a"), ["a"]);
+    assert_eq!(rows("a", ""), ["a"]);
+    assert!(Diff::between("a\r\nb", "a\r\nb").lines.is_empty());
 }
 
 #[test]
 fn a_patch_is_taken_as_it_is() {
-    let patch = Change::Patch("--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b\n c\n\\ No newline".into());
+    let patch = Change::Patch("--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b\r\n c\n\\ No newline".into());
     let diff = Diff::of(&patch);
 
-    assert_eq!((diff.n_added, diff.n_removed, diff.lines.len()), (1, 1, 4));
+    assert_eq!((diff.n_added, diff.n_removed, diff.lines.len()), (1, 1, 5));
+    assert_eq!(diff.lines[2].text, "b\r");
+    assert_eq!(diff.lines[4].text, "\\ No newline");
+}
+
+#[test]
+fn whatever_a_patch_says_beside_its_lines_is_told() {
+    let patch = "*** Begin Patch\n*** Delete File: b\n@@\n-a\n*** End Patch";
+    let diff = Diff::of_patch(patch);
+    let told: Vec<&str> = diff.lines.iter().map(|line| &*line.text).collect();
+
+    assert_eq!(told, ["*** Begin Patch", "*** Delete File: b", "@@", "a", "*** End Patch"]);
 }
 
 #[test]
@@ -81,6 +117,7 @@ proptest::proptest! {
                     n_read = old_start;
                     assert_eq!(told.len(), new_start);
                 }
+                Mark::Note => {}
                 Mark::Added => told.push(text),
                 Mark::Same | Mark::Removed => {
                     assert_eq!(text, old[n_read]);

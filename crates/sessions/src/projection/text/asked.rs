@@ -114,6 +114,7 @@ pub(super) fn diff_style(mark: Mark) -> Style {
         Mark::Same => page::PLAIN,
         Mark::Added => page::GOOD,
         Mark::Removed => page::BAD,
+        Mark::Note => page::DIM,
     }
 }
 

@@ -120,3 +120,18 @@ fn the_arguments_of_any_other_tool_are_shown_once() {
     let out = question(other);
     assert!(out.contains("  sends a mail\n  {\n"), "{out}");
 }
+
+fn edit(path: &str, old: &str, new: &str) -> Value {
+    json!({ "type": "diff", "path": path, "oldText": old, "newText": new })
+}
+
+#[test]
+fn changed_ends_of_lines_are_changes() {
+    let asked = |old: &str, new: &str| {
+        question(json!({ "title": "Edit", "content": [edit("/w/a", old, new)] }))
+    };
+    let out = asked("a\nb\n", "a\r\nb\r\n");
+    assert!(out.contains("  -a\n  -b\n  +a\\x0d\n  +b\\x0d\n"), "{out}");
+    let out = asked("a\nb", "a\nb\n");
+    assert!(out.contains("   a\n  -b\n  \\ No newline at end of file\n  +b\n  1. "), "{out}");
+}
