@@ -16,6 +16,7 @@ mod tool;
 mod usage;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 use wire::{Event, Kind, Seq, TurnId};
@@ -99,6 +100,8 @@ pub(crate) struct Conversation {
     pub(crate) own: Own,
     /// Somebody else has asked something.
     pub(crate) has_others: bool,
+    /// Where the paths of tools begin.
+    cwd: Option<Arc<str>>,
     terminals: Terminals,
     tools: HashMap<(Option<TurnId>, String), usize>,
     /// The plan of the running turn.
@@ -239,7 +242,7 @@ impl Conversation {
         let index = match self.tools.get(&(turn, id.clone())) {
             Some(index) => *index,
             None => {
-                self.push(turn, Part::Tool(Box::default()));
+                self.push(turn, Part::Tool(Box::new(Tool::new(self.cwd.clone()))));
                 let index = self.items.len().saturating_sub(1);
                 self.tools.insert((turn, id), index);
                 index
@@ -309,9 +312,14 @@ impl Conversation {
                 if call["toolCallId"].is_string() && payload["limit"].is_null() {
                     self.tool(turn, call.clone());
                 }
-                let question = Question::permission(payload, self.tool_of(turn, call));
-                self.ask(event, question);
+                let mut told = Tool::new(self.cwd.clone());
+                let known = self.tool_of(turn, call).cloned().unwrap_or_else(|| {
+                    told.merge(call.clone());
+                    told
+                });
+                self.ask(event, Question::permission(payload, known));
             }
+            Kind::SessionCreated => self.cwd = payload["cwd"].as_str().map(Arc::from),
             Kind::ElicitationRequested => self.ask(event, Question::form(payload)),
             Kind::PermissionResolved | Kind::ElicitationResolved => self.resolved(event, payload),
             Kind::OptionSet => self.n_offers += 1,

@@ -17,6 +17,7 @@ mod quiet;
 mod sanitize;
 mod terminals;
 mod text;
+mod told;
 mod tools;
 mod ui;
 mod usage;
@@ -30,6 +31,7 @@ pub use envelopes::{Envelope, EnvelopeUsage, Envelopes, Ev, Role, TurnStatus};
 pub use quiet::Quiet;
 pub use sanitize::{Sanitizer, sanitize, sanitize_line};
 pub use text::{Style, TextRenderer};
+pub use told::{Beside, ShownChange, names_place};
 pub use ui::{
     AgentUpdate, EndStatus, Ui, UiEnd, UiError, UiErrorDetail, UiEvent, UiOption, UiStart, UiStatus,
 };

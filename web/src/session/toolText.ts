@@ -34,7 +34,10 @@ function quoted(word: unknown): string {
 /** What the input says beside the command. */
 export function inputBeside(input: unknown): unknown {
   if (typeof input !== "object" || input === null || Array.isArray(input) || commandOf(input) === undefined) return input;
-  const shown = ["command", "cmd", ...(Array.isArray(object(input).args) ? ["args"] : [])];
+  // A second command is none of what is shown.
+  const { command, args } = object(input);
+  const isFirst = Array.isArray(command) || text(command) !== undefined;
+  const shown = [isFirst ? "command" : "cmd", ...(Array.isArray(args) && !Array.isArray(command) ? ["args"] : [])];
   const rest = Object.entries(input).filter(([name, value]) => !shown.includes(name) && value !== null);
   return rest.length > 0 ? Object.fromEntries(rest) : undefined;
 }

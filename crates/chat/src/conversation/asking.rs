@@ -84,8 +84,8 @@ pub(crate) enum FieldKind {
 }
 
 impl Question {
-    /// Nothing if nobody is to be asked. `known` is what was told of the call before.
-    pub(super) fn permission(payload: &Value, known: Option<&Tool>) -> Option<Self> {
+    /// Nothing if nobody is to be asked. `known` is what was told of the call.
+    pub(super) fn permission(payload: &Value, known: Tool) -> Option<Self> {
         let id = asked(payload)?;
         let request = &payload["request"];
         let call = &request["toolCall"];
@@ -98,15 +98,7 @@ impl Question {
         let options = request["options"].as_array().into_iter().flatten();
         let choices = options.filter_map(option).take(MAX_CHOICES).collect();
         let title = line(call["title"].as_str().unwrap_or("the agent asks"), 400);
-        let call = match known {
-            Some(known) => known.clone(),
-            None => {
-                let mut told = Tool::default();
-                told.merge(call.clone());
-                told
-            }
-        };
-        Some(Self { id, turn: None, title, call, wants: Wants::Choice(choices) })
+        Some(Self { id, turn: None, title, call: known, wants: Wants::Choice(choices) })
     }
 
     pub(super) fn form(payload: &Value) -> Option<Self> {

@@ -4,9 +4,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde_json::Value;
-use sessions::projection::{Diff, DiffMark, sanitize};
+use sessions::projection::{Beside, Diff, DiffMark, ShownChange, sanitize};
 
 use super::reading::{line, lines, text_of};
 use super::terminals::id_of;
@@ -17,7 +18,8 @@ const MAX_TEXT_BYTES: usize = 64 << 10;
 /// Nobody reads more of a diff in a terminal.
 const MAX_DIFF_LINES: usize = 2000;
 const MAX_OUTPUTS: usize = 100;
-const MAX_PATHS: usize = 20;
+/// More than anybody looks through.
+const MAX_PATHS: usize = 200;
 /// What weighs less is kept as it was told.
 const MAX_TOLD_BYTES: usize = 16 << 10;
 /// A command is read from its beginning; so is whatever else a tool is given.
@@ -42,6 +44,7 @@ pub(crate) enum Status {
 pub(crate) struct Tool {
     pub(crate) status: Status,
     known: Known,
+    cwd: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone)]
@@ -70,8 +73,12 @@ pub(crate) struct Shown {
     pub(crate) command: Option<String>,
     /// What else it is given, a member a line.
     pub(crate) input: String,
+    /// What of that neither the command nor the changes show.
+    pub(crate) untold: String,
     pub(crate) paths: Vec<String>,
+    pub(crate) n_paths_left_out: usize,
     pub(crate) outputs: Vec<Output>,
+    pub(crate) n_outputs_left_out: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,12 +89,18 @@ pub(crate) enum Output {
     Diff {
         path: String,
         lines: Vec<(DiffMark, String)>,
+        n_left_out: usize,
         n_added: usize,
         n_removed: usize,
     },
 }
 
 impl Tool {
+    /// A call of which nothing is known yet, in a session that works there.
+    pub(super) fn new(cwd: Option<Arc<str>>) -> Self {
+        Self { cwd, ..Self::default() }
+    }
+
     pub(super) fn merge(&mut self, mut fields: Value) {
         let has_ended = !matches!(self.status, Status::Pending | Status::Running);
         if let Some(status) = fields["status"].as_str()
@@ -103,7 +116,7 @@ impl Tool {
         }
         let told = match &mut self.known {
             Known::AsTold(told) => told,
-            Known::Ready(shown) => return shown.merge(|name| &fields[name]),
+            Known::Ready(shown) => return shown.merge(self.cwd.as_deref(), |name| &fields[name]),
         };
         for (member, name) in told.iter_mut().zip(MEMBERS) {
             let new = fields.get_mut(name).map(Value::take).unwrap_or_default();
@@ -117,13 +130,13 @@ impl Tool {
             }
         }
         if weight(told.as_slice()) > MAX_TOLD_BYTES {
-            self.known = Known::Ready(Box::new(Shown::of(told)));
+            self.known = Known::Ready(Box::new(Shown::of(told, self.cwd.as_deref())));
         }
     }
 
     pub(crate) fn shown(&self) -> Cow<'_, Shown> {
         match &self.known {
-            Known::AsTold(told) => Cow::Owned(Shown::of(told)),
+            Known::AsTold(told) => Cow::Owned(Shown::of(told, self.cwd.as_deref())),
             Known::Ready(shown) => Cow::Borrowed(shown),
         }
     }
@@ -161,18 +174,18 @@ impl Tool {
 }
 
 impl Shown {
-    fn of(told: &[Value; MEMBERS.len()]) -> Self {
+    fn of(told: &[Value; MEMBERS.len()], cwd: Option<&str>) -> Self {
         #[cfg(test)]
         N_MADE_READY.with(|n| n.set(n.get() + 1));
         let mut shown = Self::default();
-        shown.merge(|wanted| {
+        shown.merge(cwd, |wanted| {
             let found = told.iter().zip(MEMBERS).find(|(_, name)| *name == wanted);
             found.map_or(&MISSING, |(member, _)| member)
         });
         shown
     }
 
-    fn merge<'a>(&mut self, member: impl Fn(&str) -> &'a Value) {
+    fn merge<'a>(&mut self, cwd: Option<&str>, member: impl Fn(&str) -> &'a Value) {
         if let Some(kind) = member("kind").as_str() {
             self.kind = line(kind, 40);
         }
@@ -188,17 +201,26 @@ impl Shown {
                 })
             };
             self.paths = locations.iter().filter_map(path).take(MAX_PATHS).collect();
+            self.n_paths_left_out = locations.len().saturating_sub(MAX_PATHS);
         }
-        let given = member("rawInput");
+        let (given, content) = (member("rawInput"), member("content").as_array());
         if !given.is_null() {
             let command = command_line(given).filter(|command| !command.trim().is_empty());
             if let Some(command) = &command {
                 self.command = Some(lines(command, MAX_COMMAND_CHARS));
             }
-            self.input = input(given, command.as_deref());
+            let mut beside = Beside { command: command.as_deref(), changes: Vec::new(), cwd };
+            self.input = input(&beside.untold(given));
+            let shown = content.into_iter().flatten().take(MAX_OUTPUTS);
+            beside.changes = shown.filter_map(change).collect();
+            self.untold = input(&beside.untold(given));
+        } else if content.is_some() {
+            // Whether this shows it nobody can tell any more.
+            self.untold.clone_from(&self.input);
         }
-        if let Some(content) = member("content").as_array() {
-            self.outputs = content.iter().filter_map(output).take(MAX_OUTPUTS).collect();
+        if let Some(content) = content {
+            self.outputs = content.iter().take(MAX_OUTPUTS).filter_map(output).collect();
+            self.n_outputs_left_out = content.len().saturating_sub(MAX_OUTPUTS);
         }
         let raw = member("rawOutput");
         if self.outputs.is_empty() && !raw.is_null() {
@@ -232,16 +254,13 @@ fn command_line(input: &Value) -> Option<String> {
     })
 }
 
-/// What a tool is given beside its command, a member a line.
-fn input(given: &Value, command: Option<&str>) -> String {
+/// What a tool is given, a member a line.
+fn input(given: &Value) -> String {
     let text = match given {
+        Value::Null => String::new(),
         Value::Object(members) => {
             let mut text = String::new();
-            for (name, value) in members {
-                let is_command = ["command", "cmd"].contains(&name.as_str());
-                if value.is_null() || (is_command && command.is_some()) {
-                    continue;
-                }
+            for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
                 let value = match value {
                     Value::String(value) if value.contains('\n') => {
                         format!("\n{}", value.trim_end())
@@ -259,20 +278,26 @@ fn input(given: &Value, command: Option<&str>) -> String {
     lines(&text, MAX_INPUT_CHARS)
 }
 
+fn change(content: &Value) -> Option<ShownChange<'_>> {
+    let text = |name: &str| content[name].as_str().unwrap_or_default();
+    let patch = content["patch"]["text"].as_str();
+    let (path, old, new) = (text("path"), text("oldText"), text("newText"));
+    (content["type"] == "diff").then_some(ShownChange { path, old, new, patch })
+}
+
 fn output(content: &Value) -> Option<Output> {
     match content["type"].as_str() {
         Some("diff") => {
-            let patch = content["patch"]["text"].as_str();
-            let old = content["oldText"].as_str().unwrap_or_default();
-            let new = content["newText"].as_str().unwrap_or_default();
+            let ShownChange { path, old, new, patch } = change(content)?;
             let diff = match patch {
                 Some(patch) => Diff::of_patch(patch),
                 None => Diff::between(old, new),
             };
             let lines = diff.lines.iter().take(MAX_DIFF_LINES);
             Some(Output::Diff {
-                path: line(content["path"].as_str().unwrap_or_default(), 300),
+                path: line(path, 300),
                 lines: lines.map(|one| (one.mark, sanitize(&one.text).into_owned())).collect(),
+                n_left_out: diff.lines.len().saturating_sub(MAX_DIFF_LINES),
                 n_added: diff.n_added,
                 n_removed: diff.n_removed,
             })

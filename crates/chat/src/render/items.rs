@@ -2,7 +2,7 @@
 
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
-use sessions::projection::DiffMark;
+use sessions::projection::{DiffMark, names_place};
 
 use crate::conversation::{Fate, Item, Output, Part, PlanEntry, Status, Terminal, Tone, Tool};
 use crate::markdown;
@@ -13,6 +13,8 @@ use crate::wrap::{Margin, Piece, cells, cut, words};
 /// Lines of a tool's output, in short and in full.
 const OUTPUT_LINES: (usize, usize) = (6, 400);
 const DIFF_LINES: (usize, usize) = (24, 1000);
+/// Unless all of a call is shown.
+const SHOWN_PATHS: usize = 20;
 
 /// The item's lines; `before` is the item above it.
 pub(crate) fn item_lines(
@@ -137,12 +139,18 @@ fn tool_lines(
     let paths: Vec<&str> = shown
         .paths
         .iter()
-        .filter(|path| !shown.title.contains(*path) && !has_diff_of(outputs, path))
+        .filter(|path| !names_place(&shown.title, path) && !has_diff_of(outputs, path))
         .map(String::as_str)
         .collect();
     if !paths.is_empty() {
         let margin = Margin::new("  ", "  ", theme.dim());
-        lines.extend(words(&[Piece::new(paths.join(", "), theme.dim())], columns, &margin));
+        let n_shown = if is_full { paths.len() } else { paths.len().min(SHOWN_PATHS) };
+        let text = paths.get(..n_shown).unwrap_or_default().join(", ");
+        let text = match shown.n_paths_left_out + paths.len() - n_shown {
+            0 => text,
+            n_hidden => format!("{text} and {n_hidden} more"),
+        };
+        lines.extend(words(&[Piece::new(text, theme.dim())], columns, &margin));
     }
     for output in outputs {
         match output {
@@ -150,12 +158,16 @@ fn tool_lines(
             Output::Terminal(id) => {
                 lines.extend(terminal(state.talk.terminal(id), is_over, is_full, columns, theme));
             }
-            Output::Diff { path, lines: changes, n_added, n_removed } => {
+            Output::Diff { path, lines: changes, n_left_out, n_added, n_removed } => {
                 let head = format!("  {path} +{n_added} −{n_removed}");
                 lines.push(Line::styled(cut(&head, columns), theme.strong()));
-                lines.extend(diff(changes, is_full, columns, theme));
+                lines.extend(diff(changes, *n_left_out, is_full, columns, theme));
             }
         }
+    }
+    if shown.n_outputs_left_out > 0 {
+        let text = format!("  … {} more parts are not shown", shown.n_outputs_left_out);
+        lines.push(Line::styled(cut(&text, columns), theme.doubtful()));
     }
     lines
 }
@@ -236,6 +248,7 @@ fn output_text(text: &str, is_full: bool, columns: usize, theme: Theme) -> Vec<L
 
 pub(super) fn diff(
     changes: &[(DiffMark, String)],
+    n_left_out: usize,
     is_full: bool,
     columns: usize,
     theme: Theme,
@@ -253,7 +266,7 @@ pub(super) fn diff(
         let margin = Margin::new(&format!("  {}", mark.sign()), "   ", style);
         out.extend(cells(&[Piece::new(text.clone(), style)], columns, &margin));
     }
-    let n_hidden = changes.len().saturating_sub(max_lines);
+    let n_hidden = changes.len().saturating_sub(max_lines) + n_left_out;
     if n_hidden > 0 {
         out.push(more(n_hidden, is_full, columns, theme));
     }

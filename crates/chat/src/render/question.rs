@@ -2,15 +2,13 @@
 
 use ratatui::style::Style;
 use ratatui::text::Line;
+use sessions::projection::names_place;
 
 use super::items::{diff, has_diff_of};
 use crate::conversation::{Choice, FieldKind, Output, Question, Shown, Wants};
 use crate::state::State;
 use crate::theme::Theme;
 use crate::wrap::{Margin, Piece, cells, cut, width, words};
-
-/// More paths than this say no more.
-const MAX_PATHS: usize = 10;
 
 /// Of a name that is cut, so much tells one option from another.
 const LEAST_NAME: usize = 12;
@@ -128,35 +126,43 @@ fn about(question: &Question, columns: usize, theme: Theme) -> Vec<Line<'static>
         let margin = Margin::new("  $ ", "    ", theme.dim());
         lines.extend(cells(&[Piece::new(command.clone(), theme.code())], columns, &margin));
     }
-    let mut has_diff = false;
-    for output in outputs {
-        if let Output::Diff { path, lines: changes, n_added, n_removed } = output {
-            has_diff = true;
-            let head = format!("  {path} +{n_added} −{n_removed}");
-            lines.push(Line::styled(cut(&head, columns), theme.strong()));
-            lines.extend(diff(changes, true, columns, theme));
-        }
-    }
     let indented = |text: &str| {
         let margin = Margin::new("  ", "  ", theme.dim());
         cells(&[Piece::new(text, theme.code())], columns, &margin)
     };
-    if !has_diff {
-        if !call.input.is_empty() {
-            lines.extend(indented(&call.input));
+    // A change is what the agent shows; what the tool is given beside it comes first.
+    if !call.untold.is_empty() {
+        lines.extend(indented(&call.untold));
+    }
+    let mut has_diff = false;
+    for output in outputs {
+        if let Output::Diff { path, lines: changes, n_left_out, n_added, n_removed } = output {
+            has_diff = true;
+            let head = format!("  {path} +{n_added} −{n_removed}");
+            lines.push(Line::styled(cut(&head, columns), theme.strong()));
+            lines.extend(diff(changes, *n_left_out, true, columns, theme));
         }
+    }
+    if !has_diff {
         let texts = outputs.iter().filter_map(|output| match output {
             Output::Text(text) if !says_the_same(text, &call) => Some(text),
             _ => None,
         });
         lines.extend(texts.flat_map(|text| indented(text)));
     }
+    let n_left_out = call.n_outputs_left_out;
+    if n_left_out > 0 {
+        lines.extend(indented(&format!("… {n_left_out} more parts are not shown")));
+    }
     let paths = call.paths.iter().filter(|path| {
-        !question.title.contains(*path)
-            && !call.input.contains(*path)
+        !names_place(&question.title, path)
+            && !call.untold.lines().any(|line| line.ends_with(&format!(": {path}")))
             && !has_diff_of(outputs, path)
     });
-    lines.extend(paths.take(MAX_PATHS).flat_map(|path| indented(path)));
+    lines.extend(paths.flat_map(|path| indented(path)));
+    if call.n_paths_left_out > 0 {
+        lines.extend(indented(&format!("… {} more places", call.n_paths_left_out)));
+    }
     lines
 }
 

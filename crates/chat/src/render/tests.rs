@@ -107,7 +107,7 @@ pub(super) fn asking(call: &serde_json::Value, options: &serde_json::Value) -> S
 }
 
 /// What stands below the conversation.
-fn panel(state: &State, width: u16, height: u16) -> String {
+pub(super) fn panel(state: &State, width: u16, height: u16) -> String {
     let whole = screen(state, &mut View::new(Theme::new(true)), width, height);
     let from = whole.lines().position(|line| line.starts_with("? ")).unwrap();
     whole.lines().skip(from).collect::<Vec<_>>().join("\n")

@@ -6,6 +6,7 @@ import { Limited } from "../../render/Limited";
 import type { QuestionItem } from "../../session/items";
 import { list, number, object, text, type Json } from "../../session/read";
 import { commandOf, inputBeside, unfenced } from "../../session/toolText";
+import { untold } from "../../session/untold";
 import { InSession } from "./context";
 import { Fold } from "./Fold";
 import { Command, Diffs, Places } from "./ToolParts";
@@ -18,23 +19,26 @@ export function About({ item }: { item: QuestionItem }) {
   const parts = list(call.content).map(object);
   const diffs = parts.filter((part) => part.type === "diff");
   const contents = parts.filter((part) => part.type === "content" && !says(part, command));
-  const input = untold(inputBeside(call.rawInput), parts, cwd);
+  const input = unsaid(inputBeside(call.rawInput), parts, cwd);
+  // A diff is what the agent shows; what the tool is given beside it stands by itself.
+  const rest = diffs.length > 0 ? untold(input, diffs, cwd) : input;
+  const changed = new Set(diffs.map((diff) => text(diff.path)));
   const places = list(call.locations).flatMap((each) => {
     const path = text(object(each).path);
-    return path === undefined ? [] : [{ path, line: number(object(each).line) }];
+    return path === undefined || changed.has(path) ? [] : [{ path, line: number(object(each).line) }];
   });
-  const hasInput = input !== undefined && input !== null && Object.keys(Object(input) as object).length > 0;
-  const isBare = command === undefined && !hasInput && parts.length === 0 && places.length === 0;
+  const isBare = command === undefined && !isSome(input) && parts.length === 0 && places.length === 0;
   return (
     <>
       {command !== undefined && <Command command={command} />}
-      {diffs.length === 0 && <Places places={places} />}
+      <Places places={places} />
+      {diffs.length > 0 && isSome(rest) && <Input value={rest} />}
       <Diffs parts={diffs} />
       <Limited items={contents} shown={5} noun="parts">
         {(some) => some.map((part, i) => <Content key={i} block={object(part.content)} />)}
       </Limited>
-      {hasInput &&
-        // A diff tells the same in a form that can be read.
+      {isSome(input) &&
+        // A diff tells the same in a form that can be read, and what it does not tell stands above.
         (diffs.length > 0 ? (
           <Fold name={`${item.key}.input`} summary={<span className="faint">Input as it came</span>} className="raw-fold">
             {() => <Input value={input} />}
@@ -47,13 +51,18 @@ export function About({ item }: { item: QuestionItem }) {
   );
 }
 
+function isSome(input: unknown): boolean {
+  if (typeof input === "number" || typeof input === "boolean") return true;
+  return input !== undefined && input !== null && Object.keys(Object(input) as object).length > 0;
+}
+
 /** Whether a part of the content is these words and nothing else. */
 function says(part: Json, words: string | undefined): boolean {
   return unfenced(text(object(part.content).text) ?? "").trim() === words?.trim();
 }
 
 /** What of the input is not said elsewhere: neither in the content, nor above as the session's own directory. */
-function untold(input: unknown, parts: Json[], cwd: string): unknown {
+function unsaid(input: unknown, parts: Json[], cwd: string): unknown {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return input;
   const isTold = ([name, value]: [string, unknown]) =>
     typeof value === "string" && ((name === "cwd" && value === cwd) || parts.some((part) => says(part, value)));

@@ -300,6 +300,36 @@ test("a question without a command shows its input, its content and its changes"
   expect(screen.getByRole("group", { name: "Input" }).textContent).toContain("https://evil.example");
 });
 
+test("a change does not stand for arguments that say something else", () => {
+  const content = [{ type: "diff", path: "/home/me/safe", oldText: "a\n", newText: "b\n" }];
+  const evil = { path: "/root/.bashrc", content: "EVIL", patch: "*** Delete File: HIDDEN" };
+  draw(question({}, { content, rawInput: evil }));
+  for (const words of Object.values(evil)) expect(screen.getByRole("group", { name: "Input" }).textContent).toContain(words);
+  cleanup();
+  draw(question({}, { content, rawInput: { file_path: "/home/me/safe", old_string: "a", new_string: "b" } }));
+  expect(screen.queryByRole("group", { name: "Input" })).toBeNull();
+  cleanup();
+  draw(question({}, { rawInput: { command: "ls", cmd: "rm -rf ~" } }));
+  expect(screen.getByRole("group", { name: "Input" }).textContent).toContain("rm -rf ~");
+  cleanup();
+  draw(question({}, { rawInput: { command: ["ls"], args: ["rm -rf ~"] } }));
+  expect(screen.getByRole("group", { name: "Input" }).textContent).toContain("rm -rf ~");
+  cleanup();
+  const { container } = draw(question({}, { content: [{ type: "diff", path: "/home/me/a", patch: { text: "@@\n-a\n+EVIL" } }] }));
+  expect(container.textContent).toContain("+EVIL");
+});
+
+test("every place is shown or counted", () => {
+  const locations = Array.from({ length: 51 }, (_, i) => ({ path: `/home/me/f${i}` }));
+  draw(question({}, { kind: "delete", locations }));
+  fireEvent.click(screen.getByRole("button", { name: "Show 31 more of 51 places" }));
+  expect(screen.getByRole("list", { name: "Places" }).textContent).toContain("f50");
+  cleanup();
+  const content = [{ type: "diff", path: "/home/me/f0", oldText: "a", newText: "b" }];
+  draw(question({}, { kind: "move", content, locations: locations.slice(0, 2) }));
+  expect(screen.getByRole("list", { name: "Places" }).textContent).toBe("f1");
+});
+
 test("what the question leaves out is taken from the call that it is about", () => {
   const events = log(update("tool_call", { toolCallId: "c", title: "Run", rawInput: { command: ["rm", "-rf", "a b"] } }), [
     "permission_requested",

@@ -5,16 +5,18 @@
 //! longer than anybody reads at once ends with the number of lines that are still to come,
 //! which a reader can have too ([`TextRenderer::whole`]).
 
+use std::collections::HashSet;
+
 use anstyle::Style;
 use serde_json::Value;
 use wire::TurnId;
 
 use super::{TextRenderer, page, whole_line};
-use crate::projection::argv::command_line;
 use crate::projection::diff::{Diff, Mark};
 use crate::projection::json::{Node, Object};
 use crate::projection::sanitize::{sanitize, sanitize_line};
-use crate::projection::tools::{Entry, Output, ToolCall};
+use crate::projection::told::{Beside, ShownChange, names_place};
+use crate::projection::tools::{Change, Entry, FileDiff, Output, ToolCall};
 
 /// Rows of a question; more than a screen, and more than most changes have.
 const ROWS: usize = 400;
@@ -57,7 +59,7 @@ impl TextRenderer {
         let question = if self.is_last_line(marks, &headline) { "allow this?" } else { &headline };
         self.page.marked(page::ASKING, "?", question, out);
         let mut rows = Rows { width: self.style.width, rows: Vec::new() };
-        self.describe(call, &mut rows);
+        self.describe(call, &headline, &mut rows);
         for output in &call.output {
             if let Output::Diff(file) = output {
                 marks.note_diff(file);
@@ -79,19 +81,33 @@ impl TextRenderer {
         self.tools = tools;
     }
 
-    fn describe(&self, call: &ToolCall, rows: &mut Rows) {
+    fn describe(&self, call: &ToolCall, headline: &str, rows: &mut Rows) {
         // Titles are the agent's words; the input is what will run.
         let command = call.command();
+        let files = || {
+            call.output.iter().filter_map(|output| match output {
+                Output::Diff(file) => Some(file),
+                _ => None,
+            })
+        };
+        let beside = Beside {
+            command: command.as_deref(),
+            changes: files().map(change).collect(),
+            cwd: self.cwd.as_deref(),
+        };
+        let input = call.raw_input.as_ref().map(given).unwrap_or_default();
         if let Some(command) = &command {
             rows.push_command(command);
-            rows.push_other_input(call, command);
         }
-        let mut has_diff = false;
-        for output in &call.output {
-            let Output::Diff(file) = output else { continue };
-            has_diff = true;
+        let rest = beside.untold(&input);
+        if command.is_none() && beside.changes.is_empty() {
+            rows.push_texts(call, &input);
+        } else {
+            rows.push_members(&rest);
+        }
+        for file in files() {
             let diff = Diff::of(&file.change);
-            let path = whole_line(&self.without_cwd(&file.path));
+            let path = whole_line(self.short_path(&file.path));
             let counts = match diff.lines.len() {
                 0 => "no line changed".to_owned(),
                 _ => format!("+{} -{}", diff.n_added, diff.n_removed),
@@ -102,10 +118,32 @@ impl TextRenderer {
                 rows.push(diff_style(line.mark), INDENT, text.trim_end());
             }
         }
-        if command.is_none() && !has_diff {
-            rows.push_texts(call);
+        let members = || rest.as_object().into_iter().flat_map(|members| members.values());
+        let mut seen = HashSet::new();
+        for path in &call.paths {
+            let is_told = Some(path) == self.cwd.as_ref()
+                || names_place(headline, path)
+                || names_place(headline, self.short_path(path))
+                || beside.changes.iter().any(|change| change.path == path)
+                || members().any(|value| value == path);
+            if !is_told && seen.insert(path) {
+                rows.push_lines(self.short_path(path), INDENT, INDENT);
+            }
         }
     }
+}
+
+fn change(file: &FileDiff) -> ShownChange<'_> {
+    let (old, new, patch) = match &file.change {
+        Change::Texts { old, new } => (old.as_deref().unwrap_or_default(), &**new, None),
+        Change::Patch(patch) => ("", "", Some(&**patch)),
+    };
+    ShownChange { path: &file.path, old, new, patch }
+}
+
+/// What is nested too deep to be read is shown as it came.
+fn given(input: &wire::Json) -> Value {
+    input.read().unwrap_or_else(|_| Node::of(input).raw().into())
 }
 
 pub(super) fn diff_style(mark: Mark) -> Style {
@@ -171,35 +209,28 @@ impl Rows {
         self.push_lines(command.trim_start_matches(['\n', '\r']), "  $ ", "  > ");
     }
 
-    /// What else a command was given: where it runs, for how long.
-    fn push_other_input(&mut self, call: &ToolCall, command: &str) {
-        let Some(Value::Object(input)) = call.raw_input.as_ref().and_then(|raw| raw.read().ok())
-        else {
-            return;
-        };
-        for (name, value) in &input {
-            if ["command", "cmd"].contains(&name.as_str()) || value.is_null() {
-                continue;
+    /// What a tool was given that nothing else shows: where a command runs, for how long.
+    fn push_members(&mut self, rest: &Value) {
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        match rest {
+            Value::Null => {}
+            Value::Object(members) => {
+                for (name, value) in members {
+                    self.push_lines(&format!("{name}: {}", text(value)), INDENT, "    ");
+                }
             }
-            // Some agents give the same as a list too.
-            let listed = value.as_array().map(Vec::as_slice).unwrap_or_default();
-            let listed: Vec<_> = listed.iter().filter_map(Value::as_str).collect();
-            if listed.join(" ") == command || command_line(listed) == command {
-                continue;
-            }
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            self.push_lines(&format!("{name}: {value}"), INDENT, "    ");
+            other => self.push_lines(&text(other), INDENT, INDENT),
         }
     }
 
     /// What the agent says about the call, and what it was given unless that says it.
-    fn push_texts(&mut self, call: &ToolCall) {
+    fn push_texts(&mut self, call: &ToolCall, input: &Value) {
         let texts = call.output.iter().filter_map(|output| match output {
             Output::Text(text) | Output::Other(text) => Some(text.as_str()),
             Output::Diff(_) | Output::Terminal(_) => None,
         });
         let said = texts.collect::<Vec<_>>().join("\n");
-        let input = call.input().map(pretty).unwrap_or_default();
+        let input = pretty(input);
         let dense = |text: &str| text.split_whitespace().collect::<String>();
         let is_said = !input.is_empty() && dense(&said).contains(&dense(&input));
         if !is_said {
@@ -209,12 +240,13 @@ impl Rows {
     }
 }
 
-fn pretty(json: &wire::Json) -> String {
-    // What is nested too deep to be read is shown as it came.
-    json.read::<Value>()
-        .ok()
-        .and_then(|value| serde_json::to_string_pretty(&value).ok())
-        .unwrap_or_else(|| Node::of(json).raw().to_owned())
+fn pretty(input: &Value) -> String {
+    match input {
+        Value::Null => String::new(),
+        Value::Object(members) if members.is_empty() => String::new(),
+        Value::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_else(|_| other.to_string()),
+    }
 }
 
 #[cfg(test)]

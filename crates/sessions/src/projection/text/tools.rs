@@ -149,9 +149,9 @@ impl TextRenderer {
         let title = call.title.clone().unwrap_or_else(|| call.name().to_owned());
         let title = self.without_cwd(&title);
         let path = call.paths.iter().find(|path| Some(*path) != self.cwd.as_ref());
-        let path = path.map(|path| self.without_cwd(path));
-        let file = path.as_deref().and_then(|path| path.rsplit('/').next());
-        let text = match (path.as_deref(), file, call.command()) {
+        let path = path.map(|path| self.short_path(path));
+        let file = path.and_then(|path| path.rsplit('/').next());
+        let text = match (path, file, call.command()) {
             // Some agents give the bare path as title; the kind says what is done to it.
             (Some(path), Some(file), _) if title == path || title == file => match &call.kind {
                 Some(kind) if kind != "other" => format!("{} {path}", capitalized(kind)),
@@ -176,6 +176,14 @@ impl TextRenderer {
         }
     }
 
+    /// A path below the session's directory without that.
+    pub(super) fn short_path<'a>(&self, path: &'a str) -> &'a str {
+        let cwd = self.cwd.as_deref().map(|cwd| cwd.trim_end_matches('/'));
+        let cwd = cwd.filter(|cwd| !cwd.is_empty());
+        let below = cwd.and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));
+        below.filter(|below| !below.is_empty()).unwrap_or(path)
+    }
+
     fn tell_diffs(&mut self, call: &ToolCall, marks: &mut Marks, out: &mut String) {
         for output in &call.output {
             let Output::Diff(file) = output else { continue };
@@ -187,7 +195,7 @@ impl TextRenderer {
 
     fn tell_diff(&mut self, file: &FileDiff, out: &mut String) {
         let diff = Diff::of(&file.change);
-        let path = whole_line(&self.without_cwd(&file.path));
+        let path = whole_line(self.short_path(&file.path));
         let counts = match diff.lines.len() {
             0 => "no line changed".to_owned(),
             _ => format!("+{} -{}", diff.n_added, diff.n_removed),

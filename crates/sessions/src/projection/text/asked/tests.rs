@@ -1,4 +1,5 @@
 use serde_json::{Value, json};
+use wire::Kind;
 
 use crate::projection::tests::log::Log;
 use crate::projection::{Style, TextRenderer};
@@ -123,6 +124,96 @@ fn the_arguments_of_any_other_tool_are_shown_once() {
 
 fn edit(path: &str, old: &str, new: &str) -> Value {
     json!({ "type": "diff", "path": path, "oldText": old, "newText": new })
+}
+
+#[test]
+fn a_change_does_not_stand_for_arguments_that_say_something_else() {
+    let input = json!({ "path": "/root/.bashrc", "content": "EVIL\nTEXT", "replace_all": true });
+    let call = json!({ "title": "Edit", "content": [edit("/w/safe", "a\n", "b\n")] });
+    let asked = |input: Value| {
+        let mut call = call.clone();
+        call["rawInput"] = input;
+        question(call)
+    };
+    let out = asked(input);
+    let expected = "  path: /root/.bashrc\n  content: EVIL\n    TEXT\n  replace_all: true\n";
+    assert!(out.contains(expected), "{out}");
+    assert!(out.contains("  +b\n"), "{out}");
+
+    let patch = "*** Begin Patch\n*** Delete File: HIDDEN\n*** End Patch";
+    let out = asked(json!({ "file_path": "/w/other", "patch": patch }));
+    assert!(out.contains("  file_path: /w/other\n"), "{out}");
+    assert!(out.contains("*** Delete File: HIDDEN\n"), "{out}");
+
+    for input in [json!("rm -rf ~"), json!(["rm -rf ~"]), json!({ "a": { "b": "rm -rf ~" } })] {
+        assert!(asked(input).contains("rm -rf ~"));
+    }
+}
+
+#[test]
+fn arguments_that_a_change_shows_are_not_shown_again() {
+    for input in [
+        json!({ "path": "/w/a.rs", "content": "b\n" }),
+        json!({ "file_path": "/w/a.rs", "old_string": "a", "new_string": "b" }),
+        json!({ "path": "/w/a.rs", "edits": [{ "oldText": "a\n", "newText": "b\n" }] }),
+    ] {
+        let diff = edit("/w/a.rs", "a\n", "b\n");
+        let out = question(json!({ "title": "Edit", "content": [diff], "rawInput": input }));
+        let rows: Vec<&str> = out.lines().skip(1).take(3).collect();
+        assert_eq!(rows, ["  /w/a.rs (+1 -1)", "  @@ -1,1 +1,1 @@", "  -a"], "{input}: {out}");
+    }
+}
+
+#[test]
+fn a_second_command_is_shown_beside_the_first() {
+    let input = json!({ "command": "ls", "cmd": "rm -rf ~" });
+    let out = question(json!({ "title": "ls", "rawInput": input }));
+    assert!(out.contains("  $ ls\n  cmd: rm -rf ~\n"), "{out}");
+
+    let input = json!({ "command": ["ls", { "then": "rm" }] });
+    let out = question(json!({ "title": "ls", "rawInput": input }));
+    assert!(out.contains(r#"  command: ["ls",{"then":"rm"}]"#), "{out}");
+
+    for input in [json!("rm -rf ~"), json!(["rm -rf ~"])] {
+        assert!(question(json!({ "title": "a", "rawInput": input })).contains("rm -rf ~"));
+    }
+}
+
+#[test]
+fn every_place_is_shown() {
+    let places =
+        |paths: &[String]| -> Value { paths.iter().map(|path| json!({ "path": path })).collect() };
+    let paths = ["/w/a".to_owned(), "/w/ab".to_owned(), "/w/ab".to_owned()];
+    let out = question(json!({ "title": "Move", "kind": "move", "locations": places(&paths) }));
+    assert!(out.contains("? Move /w/a\n  /w/ab\n  1. "), "{out}");
+
+    let many: Vec<String> = (0..500).map(|n| format!("/w/f{n}")).collect();
+    let call = json!({ "title": "Delete", "kind": "delete", "locations": places(&many) });
+    let (out, is_long) = shown(TextRenderer::new(STYLE), call.clone());
+    assert!(is_long);
+    assert!(out.contains("  /w/f400\n  … 99 more lines are not shown\n"), "{out}");
+    let (out, _) = shown(TextRenderer::new(STYLE).whole(), call);
+    assert!(many.iter().all(|path| out.contains(path)), "{out}");
+
+    let diff = edit("/w/a", "a", "b");
+    let input = json!({ "path": "/w/a", "to": "/w/ab" });
+    let call = json!({ "title": "Edit", "locations": places(&paths), "content": [diff], "rawInput": input });
+    assert_eq!(question(call).matches("/w/ab").count(), 1);
+}
+
+#[test]
+fn only_what_is_in_the_session_is_named_from_there() {
+    let diff = edit("/etc/w/passwd", "a", "b");
+    let places = json!([{ "path": "/w/a" }, { "path": "/etc/w/shadow" }]);
+    let call = json!({ "title": "Edit", "content": [diff], "locations": places,
+        "rawInput": { "path": "../etc/w/passwd" } });
+    let log = Log::new().own(Kind::SessionCreated, json!({ "cwd": "/w" })).in_turn(1).start();
+    let (mut renderer, mut out) = (TextRenderer::new(STYLE), String::new());
+    for event in &log.ask("r", "c", call).events {
+        renderer.project(event, &mut out);
+    }
+    assert!(out.contains("  path: ../etc/w/passwd\n"), "{out}");
+    assert!(out.contains("  /etc/w/passwd (+1 -1)") && out.contains("  /etc/w/shadow\n"), "{out}");
 }
 
 #[test]

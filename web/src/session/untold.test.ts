@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import { untold } from "./untold";
+
+const diff = (path: string, oldText: string, newText: string) => ({ type: "diff", path, oldText, newText });
+const ONE = [diff("/w/a", "1\n2\n3\n", "1\ntwo\n3\n")];
+
+test("what a change says is told", () => {
+  for (const input of [
+    {},
+    { path: "/w/a", replace_all: false },
+    { filepath: "/w/a", diff: "Index: /w/a\n===\n--- /w/a\t\n+++ a\n@@\n-2\n+two\n" },
+    { file_path: "a", content: "1\ntwo\n3\n", mode: null },
+    { path: "./a", old_string: "2", new_string: "two" },
+    { path: "a", edits: [{ oldText: "2\n3", newText: "two\n3" }] },
+    {
+      changes: [{ path: "/w/a", kind: { type: "update", move_path: null }, diff: "@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n" }],
+    },
+  ])
+    expect(untold(input, ONE, "/w")).toBeUndefined();
+});
+
+test("what a change does not say is left", () => {
+  for (const input of [
+    "a",
+    ["a"],
+    1,
+    { path: "/w/b" },
+    { path: "../a" },
+    { content: "two" },
+    { content: "" },
+    { x: "two" },
+    { replace_all: true },
+    { new_string: "other" },
+    { command: "two" },
+    { edits: [] },
+    { edits: [{ new_string: "two" }, "x"] },
+    { edits: [{ new_string: "two", x: "two" }] },
+    { kind: "delete" },
+    { patch: "@@\n+evil" },
+    { patch: "--- a\n+++ /etc/passwd\n@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n" },
+    { patch: "*** Delete File: b" },
+    { patch: "" },
+  ])
+    expect(untold(input, ONE, "/w")).toEqual(input);
+  expect(untold({ path: "/w/a", x: 1 }, ONE, "/w")).toEqual({ x: 1 });
+});
+
+test("a change of one file says nothing of another", () => {
+  const two = [diff("/w/a", "", "one"), diff("/w/b", "", "two")];
+  expect(untold({ path: "/w/a", content: "one" }, two, "/w")).toBeUndefined();
+  expect(untold({ path: "/w/a", content: "two" }, two, "/w")).toEqual({ content: "two" });
+});
+
+test("what is in a file and not shown is not told", () => {
+  const far = (last: string) => `EVIL\n${"x\n".repeat(20)}${last}\n`;
+  const change = [diff("/w/a", far("a"), far("b"))];
+  const evil = { old_string: "EVIL", new_string: "EVIL" };
+  expect(untold(evil, change, "/w")).toEqual(evil);
+  expect(untold({ old_string: far("a"), new_string: far("b") }, change, "/w")).toBeUndefined();
+});
