@@ -214,3 +214,49 @@ fn words_that_only_the_shell_knows_are_commands_of_a_program_that_run_others() {
         ],
     );
 }
+
+#[test]
+fn what_is_told_to_git_may_begin_with_an_unknown_word() {
+    assert_found(
+        "rm",
+        &[
+            "git $F -c alias.q='!rm x' q",
+            "git ${DIR:+-C \"$DIR\"} -c alias.q='!rm x' q",
+            "y=-c; git \"$y\" alias.q='!rm x' q",
+            "y=c; git -$y alias.q='!rm x' q",
+            "git {-c,alias.q=!rm,q} x",
+            "y='-c alias.q=!rm q'; git $y x",
+            "y='. -c alias.q=!rm q'; git -C $y x",
+            "y='a -c alias.q=!rm q'; git --git-dir=$y x",
+            "git $(echo -c alias.q=!rm q) x",
+            "f(){ git \"$@\"; }; f -c alias.q='!rm x' q",
+            "a=(-c alias.q='!rm x' q); git \"${a[@]}\"",
+            "git $nope config alias.q '!rm x'; git q",
+            "y='!rm x'; git config alias.q \"$y\"; git q",
+            "k=alias.q; y='!rm x'; git config --global \"$k\" \"$y\"; git q",
+            "y='alias.q !rm'; git config $y; git q",
+            "tar Icf rm a.tar x",
+            "tar cIf 'rm x' a.tar x",
+            "tar cfI a.tar rm x",
+            "docker exec c \"$@\"",
+            "docker exec c $y",
+            "docker exec c \"$y\" x",
+        ],
+    );
+    assert_left_alone(
+        "rm",
+        &[
+            "git \"$command\"",
+            "git -C \"$dir\" status",
+            "git --git-dir=\"$dir/.git\" log",
+            "git -c user.name=\"$name\" -c user.email=\"$email\" commit -m \"$text\"",
+            "git config user.email \"$email\"",
+            "git config --get \"$key\"",
+            "git checkout \"$branch\"",
+            "git checkout $branch",
+            "git add $files",
+            "tar xzf a.tar.gz -C \"$dir\"",
+            "tar cf \"$name\" Images",
+        ],
+    );
+}

@@ -3,7 +3,7 @@
 //! It is told whether one of their words may be such an option, or such a value, that only the
 //! shell knows. Words behind `--` are no options.
 
-use super::programs::FIND_ACTIONS;
+use super::programs::{FIND_ACTIONS, VALUED_OPTIONS};
 use super::{ANYTHING, Word, is_flag};
 
 /// All of their words are for bash, which looks for code in some of them.
@@ -45,6 +45,7 @@ pub(super) fn hides_command(program: &str, rest: &[Word]) -> bool {
         "bind" if rest.iter().any(|word| is_flag(word, 'x')) => true,
         "mapfile" | "readarray" => mapfile_hides(rest),
         "split" => split_hides(before) || before.iter().any(|word| word.is_open),
+        "docker" | "nerdctl" | "podman" => exec_hides(program, rest),
         "ip" => {
             let is_group = |text: &str| GROUPS_OF_IP.iter().any(|group| group.starts_with(text));
             let is_told =
@@ -58,6 +59,25 @@ pub(super) fn hides_command(program: &str, rest: &[Word]) -> bool {
         _ if OPTIONED.contains(&program) => before.iter().any(may_be_option),
         _ => TERMINALS.iter().any(|(name, letters)| *name == program && lines_hide(rest, letters)),
     }
+}
+
+/// `docker exec container command`
+fn exec_hides(program: &str, rest: &[Word]) -> bool {
+    let Some((_, words)) = rest.split_first().filter(|(first, _)| first.text == "exec") else {
+        return false;
+    };
+    let valued = VALUED_OPTIONS.iter().find(|(programs, _)| programs.contains(&program));
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let is_valued = valued.is_some_and(|(_, options)| options.contains(&word.text.as_str()));
+        match word.text.starts_with('-') {
+            true if is_valued => drop(words.next()),
+            true => {}
+            // Behind the container.
+            false => return words.next().is_some_and(|word| word.text.starts_with(ANYTHING)),
+        }
+    }
+    false
 }
 
 fn is_unknown(word: &Word) -> bool {

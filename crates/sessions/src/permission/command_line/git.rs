@@ -9,6 +9,14 @@ use super::{ANYTHING, PATH, Search, Word, with_options_marked};
 const LINE_OPTIONS: &[&str] =
     &["exec", "extcmd", "open-files-in-pager", "receive-pack", "upload-pack"];
 
+/// Keys of its configuration that say nothing of what is run begin so.
+const PLAIN_KEYS: &[&str] = &["advice.", "author.", "color.", "committer.", "user."];
+
+/// Whether a variable or the like may make several words of it, with options among them.
+fn is_several(word: &Word) -> bool {
+    word.is_open || word.makes_options
+}
+
 impl Search {
     /// `git -C . push` is `git push`; some of its commands run others.
     pub(super) fn git(&mut self, rest: &[Word], depth: usize) -> Option<()> {
@@ -17,8 +25,9 @@ impl Search {
             let has_value = OPTIONS_OF_GIT.contains(&word.text.as_str());
             n += if has_value { 2 } else { 1 };
             let given = rest.get(n - 1)?;
-            // A variable says what it is told.
-            if word.text.starts_with("--config-env") {
+            let name = word.text.split('=').next().unwrap_or_default();
+            // A variable says what it is told, or that it is told something.
+            if name.starts_with("--config-env") || name.contains(ANYTHING) || is_several(given) {
                 return None;
             }
             if has_value && word.text == "-c" {
@@ -32,6 +41,12 @@ impl Search {
         }
         n += rest.iter().skip(n).take_while(|word| word.text == PATH).count();
         let rest = rest.get(n..).unwrap_or_default();
+        // What is told to it may begin only there.
+        if rest.first().is_some_and(|word| {
+            is_several(word) || rest.len() > 1 && word.text.starts_with(ANYTHING)
+        }) {
+            return None;
+        }
         self.push("git", &with_options_marked("git", rest))?;
         let is = |n: usize, text: &str| rest.get(n).is_some_and(|word| word.text == text);
         if is(0, "for-each-repo") {
@@ -71,6 +86,9 @@ impl Search {
         if key.contains(ANYTHING) || key.starts_with("alias.") || key.ends_with("allow") {
             return None;
         }
+        if PLAIN_KEYS.iter().any(|plain| key.starts_with(plain)) {
+            return Some(());
+        }
         match value.trim_start_matches('!') {
             "" => Some(()),
             line => self.line_in(&Word::plain(line), depth.checked_sub(1)?),
@@ -97,6 +115,9 @@ impl Search {
                 self.configuration(&value.word, depth)?;
             }
         }
+        if command.text == "config" && hides_alias(rest) {
+            return None;
+        }
         let is_alias = |word: &&Word| command.text == "config" && word.text.starts_with('!');
         for word in rest.iter().filter(is_alias) {
             self.sure_line(&Word::plain(word.text.trim_start_matches('!')), depth)?;
@@ -106,4 +127,12 @@ impl Search {
         }
         Some(())
     }
+}
+
+/// Whether it may be another name for any command that is set.
+fn hides_alias(rest: &[Word]) -> bool {
+    let mut named = rest.iter().skip_while(|word| word.text.starts_with('-'));
+    let key = named.next().map(|word| word.text.to_lowercase()).unwrap_or_default();
+    let is_one = key.starts_with("alias.") || key.starts_with(ANYTHING);
+    rest.iter().any(is_several) || is_one && named.any(|word| word.text.contains(ANYTHING))
 }

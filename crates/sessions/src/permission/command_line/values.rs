@@ -54,6 +54,11 @@ impl Search {
     pub(super) fn by_values(&mut self, program: &str, rest: &[Word], depth: usize) -> Option<()> {
         match program {
             "tar" => {
+                // Its oldest way: letters first, and then what they are about.
+                let letters = rest.first().map_or("", |word| &word.text);
+                if !letters.starts_with('-') && letters.contains(['F', 'I']) {
+                    return None;
+                }
                 for value in values(rest, "FI", LONG_OF_TAR) {
                     let line = value.word.text.strip_prefix("exec=").unwrap_or(&value.word.text);
                     self.line_in(&Word { text: line.to_owned(), ..value.word.clone() }, depth)?;
