@@ -13,6 +13,13 @@ test("what a change says is told", () => {
     { path: "./a", old_string: "2", new_string: "two" },
     { path: "a", edits: [{ oldText: "2\n3", newText: "two\n3" }] },
     {
+      edits: [
+        { old_string: "1", new_string: "one", replace_all: false },
+        { old_string: "one\n2", new_string: "1\ntwo", path: "a" },
+      ],
+    },
+    { diff: "@@ -1 +1 @@\n 1\n@@ -2 +2 @@\n-2\n+two\n" },
+    {
       changes: [{ path: "/w/a", kind: { type: "update", move_path: null }, diff: "@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n" }],
     },
   ])
@@ -31,6 +38,17 @@ test("what a change does not say is left", () => {
     { x: "two" },
     { replace_all: true },
     { new_string: "other" },
+    { new_string: "two" },
+    { old_string: "3\n", new_string: "" },
+    { old_string: "3\n", newString: "" },
+    {
+      edits: [
+        { old_string: "2", new_string: "two" },
+        { old_string: "3", new_string: "" },
+      ],
+    },
+    { patch: "@@\n-3\n" },
+    { patch: "@@\n-2\n+two\n@@\n-3\n" },
     { command: "two" },
     { edits: [] },
     { edits: [{ new_string: "two" }, "x"] },

@@ -1,6 +1,5 @@
 // What of a call's input nothing else that is shown tells. The same is decided for terminals in
 // crates/sessions/src/projection/told.rs.
-import { diffOf } from "../render/diff";
 import { object, text, type Json } from "./read";
 
 const PATHS = [
@@ -55,11 +54,15 @@ export function untold(input: unknown, diffs: readonly Json[], cwd: string): unk
 function left(input: unknown, changes: readonly Change[], cwd: string): unknown {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return input;
   const members = object(input);
-  const named = PATHS.flatMap((name) => text(members[name]) ?? []);
-  // A change of one file says nothing of another.
-  const about = changes.filter((change) => named.every((path) => isSamePath(path, change.path, cwd)));
+  const about = aboutFile(members, changes, cwd);
   const rest = Object.entries(members).filter(([name, value]) => !isTold(name, value, members, about, cwd));
   return rest.length > 0 ? Object.fromEntries(rest) : undefined;
+}
+
+/** A change of one file says nothing of another. */
+function aboutFile(members: Json, changes: readonly Change[], cwd: string): readonly Change[] {
+  const named = PATHS.flatMap((name) => text(members[name]) ?? []);
+  return changes.filter((change) => named.every((path) => isSamePath(path, change.path, cwd)));
 }
 
 function isTold(name: string, value: unknown, members: Json, changes: readonly Change[], cwd: string): boolean {
@@ -71,11 +74,12 @@ function isTold(name: string, value: unknown, members: Json, changes: readonly C
     if (TEXTS.includes(name)) return changes.some((change) => change.patch === undefined && change.new === value);
     if (PATCHES.includes(name)) return isShownPatch(value, changes, cwd);
     if (WAYS.includes(name)) return isShownWay(value, changes);
-    return isShownPart(name, value, members, changes);
+    return isReplaced(name, members, changes);
   }
   if (Array.isArray(value)) {
     const isObject = (each: unknown) => typeof each === "object" && each !== null && !Array.isArray(each);
-    return LISTS.includes(name) && value.length > 0 && value.every((each) => isObject(each) && isAllTold(each));
+    if (!LISTS.includes(name) || value.length === 0 || !value.every(isObject)) return false;
+    return value.every(isAllTold) || areReplaced(value.map(object), changes, cwd);
   }
   return typeof value === "object" && WAYS.includes(name) && isAllTold(value);
 }
@@ -90,32 +94,49 @@ function isShownWay(way: string, changes: readonly Change[]): boolean {
   return ["add", "create", "update", "edit"].includes(way) && changes.length > 0;
 }
 
-function isShownPart(name: string, value: string, members: Json, changes: readonly Change[]): boolean {
-  const pair = PAIRS.find((each) => (each as readonly string[]).includes(name));
-  if (!pair) return false;
+type Pair = readonly [old: string, new: string];
+
+function texts(pair: Pair, members: Json): Pair | undefined {
   const [before, after] = [text(members[pair[0]]), text(members[pair[1]])];
-  const isDone = (change: Change) => before !== undefined && after !== undefined && replaces(change, before, after);
-  return changes.some((change) => isDone(change) || shows(change, value, name === pair[0] ? "removed" : "added"));
+  return before === undefined || after === undefined ? undefined : [before, after];
 }
 
-/** Whether putting one text in the place of the other is this change. */
-function replaces(change: Change, before: string, after: string): boolean {
-  if (change.patch !== undefined || (before === "" && change.old !== "")) return false;
-  if (change.old === before && change.new === after) return true;
-  return change.old.replace(before, () => after) === change.new || change.old.replaceAll(before, () => after) === change.new;
+/** Whether a text and what takes its place are all of a change; one of them alone may be anything. */
+function isReplaced(name: string, members: Json, changes: readonly Change[]): boolean {
+  const pair = PAIRS.find((each) => (each as Pair).includes(name));
+  const both = pair && texts(pair, members);
+  return both !== undefined && changes.some((change) => isBy(change, [both]));
 }
 
-/** Whether a text is among the lines that are shown of one side; what else is in the file nobody sees. */
-function shows(change: Change, value: string, side: "removed" | "added"): boolean {
-  const whole = side === "removed" ? change.old : change.new;
-  if (change.patch !== undefined || !whole.includes(value) || value.includes("\0")) return false;
-  const hunks = diffOf(change.old, change.new).hunks.map((hunk) =>
-    hunk.lines
-      .filter((line) => line.kind === "same" || line.kind === side)
-      .map((line) => `${line.text}\n`)
-      .join(""),
-  );
-  return hunks.join("\0").includes(value);
+/** Whether the list is of replacements that make a change together. */
+function areReplaced(list: readonly Json[], changes: readonly Change[], cwd: string): boolean {
+  const about = list.reduce<readonly Change[]>((rest, one) => aboutFile(one, rest, cwd), changes);
+  const pairs: Pair[] = [];
+  for (const one of list) {
+    const pair = PAIRS.find((each) => texts(each, one) !== undefined);
+    const both = pair && texts(pair, one);
+    if (!both) return false;
+    pairs.push(both);
+    const rest = Object.fromEntries(Object.entries(one).filter(([name]) => !(pair as Pair).includes(name)));
+    if (about.length === 0 || left(rest, about, cwd) !== undefined) return false;
+  }
+  return about.some((change) => isBy(change, pairs));
+}
+
+/** Whether this is the change that replacements make, one after the other. */
+function isBy(change: Change, pairs: readonly Pair[]): boolean {
+  if (change.patch !== undefined) return false;
+  const ended = (whole: string) => (whole === "" || whole.endsWith("\n") ? whole : `${whole}\n`);
+  const made = (whole: string, isEach: boolean) =>
+    pairs.reduce<string | undefined>((now, [before, after]) => {
+      if (now === undefined) return undefined;
+      if (before === "") return now === "" ? after : undefined;
+      if (!now.includes(before)) return undefined;
+      return isEach ? now.replaceAll(before, () => after) : now.replace(before, () => after);
+    }, whole);
+  const isMade = (whole: string, wanted: string) => made(whole, false) === wanted || made(whole, true) === wanted;
+  // The lines of a patch have ends that those of a file may lack.
+  return isMade(change.old, change.new) || isMade(ended(change.old), ended(change.new));
 }
 
 /** Whether a patch says no more than the changes: the same, the text of a file that is new or gone, or lines that are all shown. */
@@ -142,15 +163,7 @@ function isShownPatch(patch: string, changes: readonly Change[], cwd: string): b
       if (/^[+ ]/.test(line)) hunk[1] += `${line.slice(1)}\n`;
     }
   }
-  const has = (whole: string, part: string) => whole === part || `${whole}\n` === part;
-  const isShown = ([before, after]: [string, string]) =>
-    changes.some(
-      (change) =>
-        change.patch === undefined &&
-        (has(change.old, before) || shows(change, before, "removed")) &&
-        (has(change.new, after) || shows(change, after, "added")),
-    );
-  return hunks.every(isShown);
+  return changes.some((change) => isBy(change, hunks));
 }
 
 /** Whether what stands before the hunks of a patch names a file whose changes are shown. */

@@ -14,6 +14,8 @@ use super::diff::{Diff, Line, Mark};
 use crate::shell;
 
 const COMMANDS: [&str; 2] = ["command", "cmd"];
+/// The command as a list of words, or as a list of lines.
+const COMMAND_LISTS: [&str; 4] = ["command", "cmd", "argv", "commands"];
 const PATHS: [&str; 11] = [
     "path",
     "filepath",
@@ -93,16 +95,17 @@ impl Beside<'_> {
             Value::Null => true,
             Value::Bool(false) if is(&FLAGS) => !self.changes.is_empty(),
             Value::String(text) if is(&COMMANDS) => self.command == Some(text),
-            Value::Array(list) if self.is_command(list) => true,
+            Value::Array(list) if is(&COMMAND_LISTS) => self.is_command(list),
             Value::String(_) if is(&PATHS) => !self.changes.is_empty(),
             Value::String(text) if is(&TEXTS) => {
                 self.changes.iter().any(|change| change.patch.is_none() && change.new == text)
             }
             Value::String(patch) if is(&PATCHES) => self.is_shown_patch(patch),
             Value::String(way) if is(&WAYS) => self.is_shown_way(way),
-            Value::String(text) => self.is_part(name, text, members),
-            Value::Array(list) if is(&LISTS) => {
-                !list.is_empty() && list.iter().all(|one| one.is_object() && self.is_all_told(one))
+            Value::String(_) => self.is_replaced(name, members),
+            Value::Array(list) if is(&LISTS) && !list.is_empty() => {
+                list.iter().all(|one| one.is_object() && self.is_all_told(one))
+                    || self.are_replaced(list)
             }
             Value::Object(_) if is(&WAYS) => self.is_all_told(value),
             _ => false,
@@ -139,20 +142,32 @@ impl Beside<'_> {
         }
     }
 
-    /// Whether a text that is replaced, or takes the place of another, is shown as such.
-    fn is_part(&self, name: &str, text: &str, members: &Map<String, Value>) -> bool {
-        let Some((old_name, new_name)) =
-            PAIRS.iter().find(|(old, new)| [*old, *new].contains(&name))
-        else {
-            return false;
-        };
-        let other = |name: &str| members.get(name).and_then(Value::as_str);
-        let is_done = |change: &ShownChange<'_>| match (other(old_name), other(new_name)) {
-            (Some(old), Some(new)) => change.replaces(old, new),
-            _ => false,
-        };
-        let is_old = name == *old_name;
-        self.changes.iter().any(|change| is_done(change) || change.shows(text, is_old))
+    /// Whether a text that is replaced, or takes the place of another, is all of a change. Where
+    /// only one of them is known, it may be anything that is done with it.
+    fn is_replaced(&self, name: &str, members: &Map<String, Value>) -> bool {
+        let is_of = |(old, new): &&(&str, &str)| [*old, *new].contains(&name);
+        let pair = PAIRS.iter().find(is_of).and_then(|pair| texts(pair, members));
+        pair.is_some_and(|pair| self.changes.iter().any(|change| change.is_by(&[pair])))
+    }
+
+    /// Whether the list is of replacements that make a change together.
+    fn are_replaced(&self, list: &[Value]) -> bool {
+        let members: Option<Vec<_>> = list.iter().map(Value::as_object).collect();
+        let Some(members) = members else { return false };
+        let beside = members.iter().fold(self.clone(), |beside, one| beside.about_file(one));
+        let mut pairs = Vec::new();
+        for one in members {
+            let Some(found) = PAIRS.iter().find(|pair| texts(pair, one).is_some()) else {
+                return false;
+            };
+            let mut rest = one.clone();
+            rest.retain(|name, _| ![found.0, found.1].contains(&name.as_str()));
+            pairs.extend(texts(found, one));
+            if !beside.is_all_told(&Value::Object(rest)) {
+                return false;
+            }
+        }
+        beside.changes.iter().any(|change| change.is_by(&pairs))
     }
 
     /// Whether what stands before the hunks of a patch names a file whose changes are shown.
@@ -179,74 +194,53 @@ impl Beside<'_> {
         let (head, hunks) = patch.split_at(hunks_at);
         let diff = Diff::of_patch(hunks);
         let n_lines = hunks.lines().filter(|line| !line.is_empty()).count();
-        let is_shown = |hunk: &[Line<'_>]| {
-            let is_odd = |line: &Line<'_>| line.mark == Mark::Note && !line.text.starts_with("\\ ");
-            let side = |other: Mark| -> String {
-                let lines = hunk.iter();
-                let lines =
-                    lines.filter(|line| ![other, Mark::Hunk, Mark::Note].contains(&line.mark));
-                lines.flat_map(|line| [&*line.text, "\n"]).collect()
-            };
-            let (old, new) = (side(Mark::Added), side(Mark::Removed));
-            let shows = |change: &ShownChange<'_>| {
-                change.has_lines(&old, true) && change.has_lines(&new, false)
-            };
-            !hunk.iter().any(is_odd) && self.changes.iter().any(shows)
+        let is_odd = |line: &Line<'_>| line.mark == Mark::Note && !line.text.starts_with("\\ ");
+        let side = |hunk: &[Line<'_>], other: Mark| -> String {
+            let lines = hunk.iter();
+            let lines = lines.filter(|line| ![other, Mark::Hunk, Mark::Note].contains(&line.mark));
+            lines.flat_map(|line| [&*line.text, "\n"]).collect()
         };
-        let mut hunks = diff.lines.chunk_by(|_, next| next.mark != Mark::Hunk);
-        let is_plain = n_lines > 0 && n_lines == diff.lines.len();
-        head.lines().all(|line| self.is_shown_header(line)) && is_plain && hunks.all(is_shown)
+        let hunks = diff.lines.chunk_by(|_, next| next.mark != Mark::Hunk);
+        let pairs: Vec<(String, String)> =
+            hunks.map(|hunk| (side(hunk, Mark::Added), side(hunk, Mark::Removed))).collect();
+        let pairs: Vec<(&str, &str)> = pairs.iter().map(|(old, new)| (&**old, &**new)).collect();
+        let is_plain = n_lines > 0 && n_lines == diff.lines.len() && !diff.lines.iter().any(is_odd);
+        head.lines().all(|line| self.is_shown_header(line))
+            && is_plain
+            && self.changes.iter().any(|change| change.is_by(&pairs))
     }
 }
 
+/// Both texts of a pair, if they are there.
+fn texts<'a>(pair: &(&str, &str), members: &'a Map<String, Value>) -> Option<(&'a str, &'a str)> {
+    let text = |name: &str| members.get(name).and_then(Value::as_str);
+    Some((text(pair.0)?, text(pair.1)?))
+}
+
 impl ShownChange<'_> {
-    /// Whether putting `new` in the place of `old` is this change.
-    fn replaces(&self, old: &str, new: &str) -> bool {
-        if self.patch.is_some() || (old.is_empty() && !self.old.is_empty()) {
+    /// Whether this is the change that replacements make, one after the other. Then what they say
+    /// is all to be seen in it.
+    fn is_by(&self, pairs: &[(&str, &str)]) -> bool {
+        if self.patch.is_some() {
             return false;
         }
-        (self.old == old && self.new == new)
-            || self.old.replacen(old, new, 1) == self.new
-            || self.old.replace(old, new) == self.new
-    }
-
-    /// Whether a text is among the lines that are shown of the file before, or after. What is in
-    /// the file and not among them nobody sees.
-    fn shows(&self, text: &str, is_old: bool) -> bool {
-        let whole = if is_old { self.old } else { self.new };
-        if self.patch.is_none() && !whole.contains(text) {
-            return false;
-        }
-        let mut lines = String::new();
-        for line in &self.diff().lines {
-            let is_of_side = match line.mark {
-                Mark::Same => true,
-                Mark::Removed => is_old,
-                Mark::Added => !is_old,
-                Mark::Note => continue,
-                // What is left out between two hunks may be anything.
-                Mark::Hunk => {
-                    lines.push('\0');
-                    continue;
-                }
-            };
-            if is_of_side {
-                lines.extend([&*line.text, "\n"]);
-            }
-        }
-        lines.contains(text) && !text.contains('\0')
-    }
-
-    fn diff(&self) -> Diff<'_> {
-        match self.patch {
-            Some(patch) => Diff::of_patch(patch),
-            None => Diff::between(self.old, self.new),
-        }
-    }
-
-    fn has_lines(&self, lines: &str, is_old: bool) -> bool {
-        let whole = if is_old { self.old } else { self.new };
-        whole == lines || whole == lines.trim_end_matches('\n') || self.shows(lines, is_old)
+        let ended = |text: &str| match text.is_empty() || text.ends_with('\n') {
+            true => text.to_owned(),
+            false => format!("{text}\n"),
+        };
+        let made = |old: String, is_each: bool| {
+            pairs.iter().try_fold(old, |text, (old, new)| match (old.is_empty(), is_each) {
+                (true, _) => text.is_empty().then(|| (*new).to_owned()),
+                (false, _) if !text.contains(old) => None,
+                (false, false) => Some(text.replacen(old, new, 1)),
+                (false, true) => Some(text.replace(old, new)),
+            })
+        };
+        let is_made = |old: String, new: &str| {
+            [false, true].iter().any(|is_each| made(old.clone(), *is_each).as_deref() == Some(new))
+        };
+        // The lines of a patch have ends that those of a file may lack.
+        is_made(self.old.to_owned(), self.new) || is_made(ended(self.old), &ended(self.new))
     }
 }
 

@@ -22,6 +22,11 @@ fn what_a_change_says_is_told() {
         json!({ "file_path": "a", "content": "1\ntwo\n3\n", "mode": null }),
         json!({ "path": "./a", "old_string": "2", "new_string": "two" }),
         json!({ "path": "a", "edits": [{ "oldText": "2\n3", "newText": "two\n3" }] }),
+        json!({ "edits": [
+            { "old_string": "1", "new_string": "one", "replace_all": false },
+            { "old_string": "one\n2", "new_string": "1\ntwo", "path": "a" },
+        ] }),
+        json!({ "diff": "@@ -1 +1 @@\n 1\n@@ -2 +2 @@\n-2\n+two\n" }),
         json!({ "changes": [{ "path": "/w/a", "kind": { "type": "update", "move_path": null },
             "diff": "@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n" }] }),
     ] {
@@ -43,6 +48,13 @@ fn what_a_change_does_not_say_is_left() {
         json!({ "x": "two" }),
         json!({ "replace_all": true }),
         json!({ "new_string": "other" }),
+        json!({ "new_string": "two" }),
+        json!({ "old_string": "3\n", "new_string": "" }),
+        json!({ "old_string": "3\n", "newString": "" }),
+        json!({ "edits": [{ "old_string": "2", "new_string": "two" }, { "old_string": "3", "new_string": "" }] }),
+        json!({ "patch": "@@\n-3\n" }),
+        json!({ "patch": "@@\n-2\n+two\n@@\n-3\n" }),
+        json!({ "args": ["two"] }),
         json!({ "command": "two" }),
         json!({ "edits": [] }),
         json!({ "edits": [{ "new_string": "two" }, "x"] }),
@@ -85,7 +97,11 @@ fn a_command_is_told_once() {
     {
         assert_eq!(beside.untold(&input), Value::Null);
     }
-    for input in [json!({ "cmd": "rm" }), json!({ "command": ["ls", "-l", 1] })] {
+    for input in [
+        json!({ "cmd": "rm" }),
+        json!({ "command": ["ls", "-l", 1] }),
+        json!({ "args": ["ls", "-l"] }),
+    ] {
         assert_eq!(beside.untold(&input), input);
     }
 }
