@@ -11,7 +11,7 @@ const ESTABLISHED: &str = "01";
 const LISTS: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
 /// Where these say 1, programs can have addresses of other machines.
-const FOREIGN_BINDS: [&str; 2] =
+const NONLOCAL_BIND: [&str; 2] =
     ["/proc/sys/net/ipv4/ip_nonlocal_bind", "/proc/sys/net/ipv6/ip_nonlocal_bind"];
 
 /// Whose the other end of a connection is.
@@ -40,20 +40,20 @@ impl PeerUser {
 /// Whether both ends are on one machine, by their addresses.
 fn is_from_here(peer: SocketAddr, local: SocketAddr) -> bool {
     let ends = [peer, local].map(|end| end.ip().to_canonical());
-    ends[0] == ends[1] || ends.iter().any(IpAddr::is_loopback) || is_own(peer)
+    ends[0] == ends[1] || ends.iter().any(IpAddr::is_loopback) || is_of_this_machine(peer)
 }
 
 /// Whether an address is one of this machine's: others cannot be had here. Where they can, this
 /// is not known.
-fn is_own(address: SocketAddr) -> bool {
+fn is_of_this_machine(address: SocketAddr) -> bool {
     let mut address = address;
     address.set_port(0);
-    UdpSocket::bind(address).is_ok() && !has_foreign_addresses()
+    UdpSocket::bind(address).is_ok() && !allows_nonlocal_bind()
 }
 
-fn has_foreign_addresses() -> bool {
+fn allows_nonlocal_bind() -> bool {
     let is_on = |path: &&str| std::fs::read_to_string(path).is_ok_and(|on| on.trim() != "0");
-    FOREIGN_BINDS.iter().any(is_on)
+    NONLOCAL_BIND.iter().any(is_on)
 }
 
 /// The user that has the other end, if the kernel shows it to us.
@@ -152,7 +152,7 @@ mod tests {
         // Also if it is gone, and we were reached from outside.
         let gone = SocketAddr::new(ip, 1);
         let is_unknown = PeerUser::of(gone, lan) == PeerUser::Unknown;
-        assert!(is_unknown || has_foreign_addresses());
+        assert!(is_unknown || allows_nonlocal_bind());
     }
 
     /// The one by which this machine would reach others, if it has one. Nothing is sent.

@@ -45,15 +45,21 @@ fn config_options(answer: &Json) -> Option<Json> {
 /// The agent's answer to session/new, load or resume, while it runs.
 #[derive(Debug, Default)]
 pub(super) struct KeptAnswer {
-    answer: Option<Json>,
+    json: Option<Json>,
     /// Of what the sessions of its process may keep.
     share: Share,
 }
 
 impl KeptAnswer {
     fn of(answer: Json, share: Share) -> Self {
-        let mut kept = Self { answer: Some(Json::trusted("{}")), share };
-        kept.keep(answer);
+        let n_bytes = answer.as_str().len();
+        let mut kept = Self { json: Some(Json::trusted("{}")), share };
+        if !kept.keep(answer) {
+            tracing::warn!(
+                n_bytes,
+                "the agent offers more than is kept; its options are not shown"
+            );
+        }
         kept
     }
 
@@ -62,7 +68,7 @@ impl KeptAnswer {
         let n_bytes = answer.as_str().len();
         let is_kept = n_bytes <= MAX_ANSWER_BYTES && self.share.resize(n_bytes);
         if is_kept {
-            self.answer = Some(answer);
+            self.json = Some(answer);
         }
         is_kept
     }
@@ -164,7 +170,7 @@ impl Actor {
     }
 
     pub(super) fn answer_has(&mut self, path: &[&str], value: &Json) {
-        if let Some(answer) = &self.answer.answer
+        if let Some(answer) = &self.answer.json
             && value.as_str().len() <= MAX_ANSWER_BYTES
             && let Ok(answer) = wire::set_member(answer, path, value)
             && self.answer.keep(answer.clone())
@@ -250,7 +256,7 @@ impl Actor {
 
     /// Gives the agent's answer, once there is one.
     pub(super) fn link_for(&mut self, reply: Reply<Result<Json, Trouble>>) {
-        match (&self.link, &self.answer.answer) {
+        match (&self.link, &self.answer.json) {
             (LinkState::Linked { .. }, Some(answer)) => {
                 let _ = reply.send(Ok(answer.clone()));
             }
@@ -266,13 +272,13 @@ impl Actor {
     pub(super) fn offer(&self) -> Option<Offer> {
         let LinkState::Linked { linkage, .. } = &self.link else { return None };
         let capabilities = linkage.host.capabilities().clone();
-        Some(Offer { answer: self.answer.answer.clone()?, capabilities })
+        Some(Offer { answer: self.answer.json.clone()?, capabilities })
     }
 
     /// Does what waited for the agent.
     fn serve_held(&mut self) {
         let Held { links, passes } = std::mem::take(&mut self.held);
-        let answer = self.answer.answer.clone().unwrap_or_else(|| Json::trusted("{}"));
+        let answer = self.answer.json.clone().unwrap_or_else(|| Json::trusted("{}"));
         for reply in links {
             let _ = reply.send(Ok(answer.clone()));
         }
