@@ -27,7 +27,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 use wire::{Json, Message, RpcError, RpcId};
 
-use crate::definition::{Definition, Form, Part, PromptBy};
+use crate::definition::{Definition, Form, Part};
 use crate::dialect::{DialectName, PermissionMode};
 use crate::scratch::Scratch;
 use initialize::Client;
@@ -54,17 +54,8 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Whether what a session wishes reaches the CLI, by argument or by protocol. What does
-    /// not is not offered, or said to be left out.
     fn takes(&self, part: Part) -> bool {
-        let by_protocol = match self.dialect {
-            _ if self.form.prompt != PromptBy::Dialect => false,
-            DialectName::CodexAppServer => true,
-            DialectName::ClaudeStreamJson => matches!(part, Part::Model | Part::SystemPrompt),
-            DialectName::PiRpc => matches!(part, Part::Model | Part::Effort),
-            _ => false,
-        };
-        by_protocol || self.form.has(part, &self.features)
+        self.form.takes(part, self.dialect, &self.features)
     }
 }
 

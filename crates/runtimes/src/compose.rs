@@ -1,10 +1,9 @@
 //! One prompt for a CLI, from ACP's content blocks.
 //!
 //! In: the blocks of `session/prompt` and what the session is. Out: text, images, or why
-//! not. CLIs without a channel for a system prompt get it folded into the first message,
-//! with a hint where they are and what is there.
+//! not. Instructions of CLIs that have no way to be given them come with the blocks: whoever
+//! has the session puts them before the first prompt.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -13,8 +12,6 @@ use crate::definition::Images;
 use crate::dialect::{Image, Prompt};
 use crate::scratch::write_private;
 
-/// Names of files that are told; a repository has more than a prompt should carry.
-const MAX_LISTED: usize = 200;
 /// An image, as base64.
 const MAX_IMAGE_BYTES: usize = 28 << 20;
 const MAX_IMAGES: usize = 16;
@@ -28,8 +25,6 @@ pub struct Setting<'a> {
     /// Where attached files may lie.
     pub roots: Vec<PathBuf>,
     pub images: Images,
-    /// Told with the first message, when there is no other way.
-    pub system_prompt: Option<&'a str>,
     /// Where images may be written that are named by path.
     pub image_dir: Option<&'a Path>,
 }
@@ -65,51 +60,7 @@ pub fn compose(blocks: &[Value], setting: &Setting<'_>) -> Result<Prompt, Compos
     if message.is_empty() && composed.images.is_empty() {
         return Err(ComposeError::Empty);
     }
-    let text = match setting.system_prompt {
-        Some(system) => fold(system, setting.cwd, &message),
-        None => message,
-    };
-    Ok(Prompt { text, images: composed.images })
-}
-
-/// A system prompt, where the agent is, what is there, and the message, as one text.
-pub fn fold(system_prompt: &str, cwd: &Path, message: &str) -> String {
-    let mut text = format!(
-        "# Instructions\n\n{}\n\n# Working directory\n\nYou work in {}. Write files only below \
-         it, with paths relative to it.\n",
-        system_prompt.trim(),
-        cwd.display()
-    );
-    let (names, n_more) = list(cwd);
-    if !names.is_empty() {
-        text.push_str("\nIt holds:\n");
-        for name in names {
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "- {name}");
-        }
-        if n_more > 0 {
-            let _ = writeln!(text, "- and {n_more} more");
-        }
-    }
-    let _ = write!(text, "\n# Request\n\n{message}");
-    text
-}
-
-/// What is in a directory, and how much of it is not told.
-fn list(dir: &Path) -> (Vec<String>, usize) {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let is_shown = !name.starts_with('.') && !name.chars().any(char::is_control);
-            is_shown.then(|| if is_dir { name + "/" } else { name })
-        })
-        .collect();
-    names.sort();
-    let n_more = names.len().saturating_sub(MAX_LISTED);
-    names.truncate(MAX_LISTED);
-    (names, n_more)
+    Ok(Prompt { text: message, images: composed.images })
 }
 
 #[derive(Default)]

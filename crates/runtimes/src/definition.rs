@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::dialect::{Model, PermissionMode};
+use super::dialect::{DialectName, Model, PermissionMode};
 
 pub use check::DefinitionError;
 pub use version::{BadVersion, Version, VersionRange};
@@ -270,6 +270,19 @@ impl Form {
     pub fn has(&self, part: Part, features: &BTreeSet<String>) -> bool {
         self.needs.get(&part).is_none_or(|feature| features.contains(feature))
             && !self.part(part).is_empty()
+    }
+
+    /// Whether what a session wishes reaches the CLI, by argument or by protocol. What does
+    /// not is not offered, or said to be left out.
+    pub fn takes(&self, part: Part, dialect: DialectName, features: &BTreeSet<String>) -> bool {
+        let by_protocol = match dialect {
+            _ if self.prompt != PromptBy::Dialect => false,
+            DialectName::CodexAppServer => true,
+            DialectName::ClaudeStreamJson => matches!(part, Part::Model | Part::SystemPrompt),
+            DialectName::PiRpc => matches!(part, Part::Model | Part::Effort),
+            _ => false,
+        };
+        by_protocol || self.has(part, features)
     }
 
     pub fn part(&self, part: Part) -> &[String] {

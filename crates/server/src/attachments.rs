@@ -24,7 +24,7 @@ use utoipa::ToSchema;
 use wire::{CallId, SessionId};
 
 use crate::problem::Problem;
-pub(crate) use name::mime_type;
+pub(crate) use name::{mime_type, on_disk as name_on_disk, shown as shown_name};
 pub(crate) use upload::Upload;
 
 /// Prompts whose attachments are in memory at a time.
@@ -32,6 +32,8 @@ const MAX_IN_MEMORY: usize = 2;
 
 pub(crate) const MAX_FILE_BYTES: u64 = 32 << 20;
 pub(crate) const MAX_SESSION_BYTES: u64 = 256 << 20;
+/// So much of a file tells what it is.
+pub(crate) const N_TELLING_BYTES: usize = 512;
 /// Listing them is one read each.
 const MAX_FILES: usize = 1000;
 

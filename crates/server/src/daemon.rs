@@ -1,7 +1,7 @@
 //! What every handler shares.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use sessions::desk::{Desk, Order};
@@ -45,6 +45,7 @@ pub struct Daemon {
     pub stopping: CancellationToken,
     /// Every turn has ended: so do streams and connections.
     pub over: CancellationToken,
+    open_design: Mutex<crate::open_design::Settings>,
     pub(crate) memory: crate::api::Memory,
     pub(crate) load: crate::events::Load,
     pub(crate) looks: crate::events::Looks,
@@ -55,7 +56,18 @@ impl Daemon {
         let memory = crate::api::Memory::new(&settings);
         let (stopping, over) = (CancellationToken::new(), CancellationToken::new());
         let (load, looks) = (crate::events::Load::default(), crate::events::Looks::default());
-        Arc::new(Self { desk, settings, metrics, stopping, over, memory, load, looks })
+        let open_design = Mutex::default();
+        Arc::new(Self { desk, settings, metrics, stopping, over, open_design, memory, load, looks })
+    }
+
+    /// What runs under `/api` get now.
+    pub(crate) fn open_design(&self) -> crate::open_design::Settings {
+        self.open_design.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces what runs under `/api` get; those that have begun keep theirs.
+    pub fn set_open_design(&self, settings: crate::open_design::Settings) {
+        *self.open_design.lock().unwrap_or_else(PoisonError::into_inner) = settings;
     }
 
     /// Removes the files of sessions that are no longer in the log.
@@ -91,7 +103,12 @@ pub fn router(daemon: &Arc<Daemon>, guard: &Arc<Guard>, login: &Login) -> Router
 /// What the guard has to know about them.
 pub fn guarded_routes() -> Routes {
     let upload = BodyRule { kind: BodyKind::Upload, max_bytes: Some(attachments::MAX_FILE_BYTES) };
-    crate::page::opened(Routes::default()).body("/v1/sessions/{id}/attachments", upload)
+    let max_bytes = Some(crate::open_design::MAX_FORM_BYTES);
+    let form = BodyRule { kind: BodyKind::Form, max_bytes };
+    crate::page::opened(Routes::default())
+        .body("/v1/sessions/{id}/attachments", upload)
+        .body("/api/upload", form)
+        .body("/api/projects/{id}/upload", form)
 }
 
 impl Daemon {

@@ -15,7 +15,7 @@ pub mod limits;
 pub mod listen;
 pub mod login;
 pub mod metrics;
-mod open_design;
+pub mod open_design;
 pub mod page;
 pub mod page_name;
 pub mod principal;

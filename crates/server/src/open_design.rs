@@ -23,7 +23,10 @@ mod note;
 mod project;
 mod prompt;
 mod refusal;
+mod resources;
 mod run;
+mod settings;
+mod uploads;
 mod wishes;
 mod words;
 
@@ -37,6 +40,8 @@ use asked::{Asked, Queues};
 use ledger::Ledgers;
 use project::Projects;
 
+pub use settings::Settings;
+pub(crate) use uploads::MAX_FORM_BYTES;
 pub(crate) use words::{RunWords, Said};
 
 /// What the handlers here share.
@@ -59,6 +64,10 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
         queues: Queues::default(),
         sides: conversation::Sides::default(),
     });
+    let projects = runs.projects.root().to_owned();
+    if let Err(error) = uploads::sweep(&projects) {
+        tracing::warn!(%error, "cannot remove old uploads");
+    }
     Router::new()
         .route("/api/agents", get(agents::list))
         .route("/api/runs", get(list::list).post(run::create))
@@ -66,5 +75,7 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
         .route("/api/runs/{id}/events", get(events::events))
         .route("/api/runs/{id}/cancel", post(run::cancel))
         .route("/api/chat", post(events::chat))
+        .route("/api/upload", post(uploads::to_nowhere))
+        .route("/api/projects/{id}/upload", post(uploads::to_project))
         .with_state(runs)
 }

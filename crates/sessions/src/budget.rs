@@ -60,7 +60,7 @@ pub struct Budget {
 
 /// A limit that is reached.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("the session has used {}", share(*limit, used, allowed))]
+#[error("{}", words(*limit, used, allowed))]
 pub struct Reached {
     pub limit: Limit,
     /// In the limit's own unit.
@@ -165,7 +165,7 @@ impl Budget {
     }
 
     pub(crate) fn reached(&self, limit: Limit) -> Option<Reached> {
-        let (Limits { turns, running, tokens, cost_usd }, used) = (self.allowed, &self.used);
+        let (Limits { turns, running, tokens, cost_usd, .. }, used) = (self.allowed, &self.used);
         let (is_reached, used, allowed) = match limit {
             Limit::Turns => (used.turns >= turns?, json!(used.turns), json!(turns)),
             Limit::RunningSeconds => (
@@ -173,12 +173,21 @@ impl Budget {
                 limits::seconds::number(used.running),
                 limits::seconds::number(running?),
             ),
+            // Known to whoever hears the agent: see `silence`.
+            Limit::InactiveSeconds => return None,
             Limit::Tokens => (used.tokens >= tokens?, json!(used.tokens), json!(tokens)),
             Limit::CostUsd => {
                 (used.cost_usd() >= cost_usd?, json!(used.cost_usd()), json!(cost_usd))
             }
         };
         is_reached.then_some(Reached { limit, used, allowed })
+    }
+
+    /// The limit on silence, if the agent has been silent for so long.
+    pub(crate) fn silence(&self, silent: Duration) -> Option<Reached> {
+        let allowed = self.allowed.inactive.filter(|allowed| silent >= *allowed)?;
+        let (used, allowed) = (limits::seconds::number(silent), limits::seconds::number(allowed));
+        Some(Reached { limit: Limit::InactiveSeconds, used, allowed })
     }
 
     /// How long a turn may still run.
@@ -194,6 +203,8 @@ impl Budget {
             Limit::RunningSeconds => {
                 allowed.running = set.running.map(|time| time.saturating_add(used.running));
             }
+            // A silence begins anew with every sign of life.
+            Limit::InactiveSeconds => {}
             Limit::Tokens => allowed.tokens = set.tokens.map(|n| n.saturating_add(used.tokens)),
             Limit::CostUsd => allowed.cost_usd = set.cost_usd.map(|cost| cost + used.cost_usd()),
         }
@@ -206,6 +217,7 @@ impl Budget {
             match limit {
                 Limit::Turns => limits.turns = None,
                 Limit::RunningSeconds => limits.running = None,
+                Limit::InactiveSeconds => limits.inactive = None,
                 Limit::Tokens => limits.tokens = None,
                 Limit::CostUsd => limits.cost_usd = None,
             }
@@ -235,8 +247,12 @@ impl Budget {
     }
 }
 
-fn share(limit: Limit, used: &Value, allowed: &Value) -> String {
-    format!("{} of {}", limit.show(used), limit.show_with_unit(allowed))
+fn words(limit: Limit, used: &Value, allowed: &Value) -> String {
+    let used = limit.show(used);
+    match limit {
+        Limit::InactiveSeconds => format!("the agent has said nothing for {used} s"),
+        _ => format!("the session has used {used} of {}", limit.show_with_unit(allowed)),
+    }
 }
 
 /// All tokens of a turn. Parts are only added where the sum is not told: whether the input

@@ -265,7 +265,7 @@ impl Desk {
     ) -> Result<Terms, DeskError> {
         let policy = self.policy(order.permissions);
         let command = self.command(order, policy.mode).await?;
-        let notes = order.notes(&command);
+        let notes = order.notes();
         let slot = self.slot(command, new_params, order.wishes.model.as_deref()).await;
         Ok(Terms { slot, policy, services: ServedBy::Switchyard, notes })
     }

@@ -17,6 +17,7 @@ mod stray;
 mod visit;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde::Deserialize;
@@ -52,7 +53,7 @@ fn check(message: &Message) -> Result<(), RpcError> {
 #[expect(clippy::large_enum_variant, reason = "there is one for each client")]
 pub enum FrontSetup {
     /// In front of an agent of its own, which ends when the client leaves.
-    Own { agent: AgentCommand, policy: Policy },
+    Own { agent: AgentCommand, policy: Policy, additional_directories: Vec<PathBuf> },
     /// In front of the sessions of a desk, which others use as well.
     Desk { desk: Arc<Desk>, visitor: Visitor },
 }
@@ -78,7 +79,9 @@ pub async fn serve<R, W>(
     let limits = yard.settings.client_connection();
     let (client, mut inbox) = Connection::open_with_quota(reader, writer, &limits, quota);
     let (own, visit) = match setup {
-        FrontSetup::Own { agent, policy } => (Some(Own { agent, policy }), None),
+        FrontSetup::Own { agent, policy, additional_directories } => {
+            (Some(Own { agent, policy, additional_directories }), None)
+        }
         FrontSetup::Desk { desk, visitor } => (None, Some(Visit::new(desk, visitor))),
     };
     let front = Arc::new(Front {
@@ -123,6 +126,8 @@ pub async fn serve<R, W>(
 struct Own {
     agent: AgentCommand,
     policy: Policy,
+    /// Of every new session, beside those that the client names.
+    additional_directories: Vec<PathBuf>,
 }
 
 struct Front {
@@ -197,6 +202,11 @@ impl Front {
         match message.method() {
             // Some clients ask it to keep the connection up.
             "$/ping" => self.respond(&id, Ok(Json::trusted("{}"))).await,
+            // A notification in ACP; whoever sends a request means the same, and waits for an answer.
+            "session/cancel" => {
+                let outcome = self.cancel(&message).await.map(|()| Json::trusted("{}"));
+                self.respond(&id, outcome).await;
+            }
             // Prompts keep the order in which they came, so they are not run on the side.
             "session/prompt" => self.prompt(message).await,
             "session/new" => self.spawn(id, Self::new_session, message).await,
@@ -215,9 +225,7 @@ impl Front {
         }
         match message.method() {
             "session/cancel" => {
-                if let (Some(open), Ok(())) = (self.scoped(message), self.may_act()) {
-                    let _ = open.handle.cancel_soon(self.by()).await;
-                }
+                let _ = self.cancel(message).await;
             }
             "$/cancel_request" => self.cancel_request(message).await,
             // What is about the connection itself is no business of the agent.
@@ -314,6 +322,12 @@ impl Front {
                 self.respond(&id, Err(RpcError::invalid_request(error))).await;
             }
         }
+    }
+
+    async fn cancel(&self, message: &Message) -> Result<(), RpcError> {
+        let open = self.scoped(message).ok_or_else(|| no_such_session(message))?;
+        self.may_act()?;
+        open.handle.cancel_soon(self.by()).await.map_err(RpcError::internal)
     }
 
     /// Everything else goes to the agent as it is.

@@ -58,10 +58,19 @@ pub struct Manners {
     pub silence_is_failure: bool,
     /// It was started with the model that is wanted.
     pub model_is_set: bool,
-    /// `_meta.systemPrompt` of `session/new` reaches it.
-    pub takes_system_prompt: bool,
+    pub system_prompt: SystemPrompt,
     /// One process of it serves several sessions well, whatever their directories.
     pub shares_worker: bool,
+}
+
+/// Whether `_meta.systemPrompt` of `session/new` reaches an agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum SystemPrompt {
+    /// Nobody can tell: it is no part of ACP, and some agents read it.
+    #[default]
+    Unknown,
+    Taken,
+    NotTaken,
 }
 
 impl AgentCommand {

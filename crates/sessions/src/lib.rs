@@ -23,6 +23,7 @@ pub mod pending;
 pub mod permission;
 pub mod places;
 pub mod pools;
+mod preface;
 pub mod projection;
 pub mod session;
 pub mod settings;

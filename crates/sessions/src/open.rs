@@ -25,7 +25,7 @@ use crate::session::{
 };
 use crate::trouble::Trouble;
 use crate::yard::Yard;
-use crate::{mint, yard};
+use crate::{mint, preface, yard};
 
 /// Where sessions are opened, and on what terms.
 #[derive(Debug, Clone)]
@@ -46,8 +46,10 @@ pub struct Notes {
     pub is_apart: bool,
     pub made_for: Option<ClientRequest>,
     pub permissions: Option<Mode>,
-    /// Told to the agent before the first prompt.
-    pub preface: Option<String>,
+    /// Told to the agent before the first prompt, where it does not get them in another way.
+    pub instructions: Option<String>,
+    /// The agent is told where it works and what is there, also without instructions.
+    pub tells_directory: bool,
     /// Granted as soon as the agent has the session.
     pub wishes: Wishes,
     /// What it may use; an earlier session keeps its own limits.
@@ -208,7 +210,8 @@ async fn begin(
 ) -> Result<Opened, OpenError> {
     let place = Place::read(yard, params)?;
     let agent = terms.slot.command();
-    let made_of = MadeOf { new_params: params.clone(), preface: terms.notes.preface.clone() };
+    let preface = preface::of(&terms.notes, agent, params, &place.cwd);
+    let made_of = MadeOf { new_params: params.clone(), preface };
     let new = NewSession {
         id,
         agent: agent.name.clone(),

@@ -25,15 +25,16 @@ pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Fai
     if let Some(daemon) = Daemon::find_for(&config).filter(|_| is_plain && !args.no_daemon) {
         let stop = CancellationToken::new();
         stop_on_signals(&stop)?;
-        return there::serve(&args, &config, &daemon, &cwd, stop).await;
+        return there::serve(&args, name, &config, &daemon, &cwd, stop).await;
     }
+    let add_dirs = args.agent.add_dirs()?;
     let policy = world::policy(&config, &args.permissions)?;
     let wanted = Wanted {
         name,
         command: &args.command,
         cwd: &cwd,
         permissions: world::runtime_mode(policy.mode),
-        add_dirs: &[],
+        add_dirs: &add_dirs,
         model: None,
     };
     let agent = agent_command(&config, &wanted).await?;
@@ -41,7 +42,7 @@ pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Fai
     let _listening = control::listen(&config.home.run, &yard)?;
     let stop = CancellationToken::new();
     stop_on_signals(&stop)?;
-    let setup = FrontSetup::Own { agent, policy };
+    let setup = FrontSetup::Own { agent, policy, additional_directories: add_dirs };
     let (reader, writer) = stdio::open();
     front::serve(yard, setup, reader, writer, stop).await;
     Ok(ExitCode::SUCCESS)

@@ -16,6 +16,9 @@ pub(crate) struct LimitArgs {
     /// Pause the session when its turns have run for so long, e.g. 90s or 2h, and ask
     #[arg(long = "max-time", value_name = "DURATION", value_parser = parse_time)]
     time: Option<Duration>,
+    /// Pause a turn in which the agent has said nothing for so long, and ask
+    #[arg(long = "max-inactivity", value_name = "DURATION", value_parser = parse_time)]
+    inactivity: Option<Duration>,
     /// Pause the session when it has used so many tokens, and ask
     #[arg(long = "max-tokens", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     tokens: Option<u64>,
@@ -26,7 +29,13 @@ pub(crate) struct LimitArgs {
 
 impl LimitArgs {
     pub(crate) fn limits(&self) -> Limits {
-        Limits { turns: self.turns, running: self.time, tokens: self.tokens, cost_usd: self.cost }
+        Limits {
+            turns: self.turns,
+            running: self.time,
+            inactive: self.inactivity,
+            tokens: self.tokens,
+            cost_usd: self.cost,
+        }
     }
 }
 
@@ -62,6 +71,7 @@ pub(crate) fn flag(limit: Limit) -> &'static str {
     match limit {
         Limit::Turns => "--max-turns",
         Limit::RunningSeconds => "--max-time",
+        Limit::InactiveSeconds => "--max-inactivity",
         Limit::Tokens => "--max-tokens",
         Limit::CostUsd => "--max-cost",
     }

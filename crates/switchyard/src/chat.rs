@@ -136,9 +136,7 @@ fn order(args: &ChatArgs) -> Result<Map<String, Value>, Failure> {
             order.insert(name.to_owned(), json!(wanted));
         }
     }
-    let dirs: Result<Vec<_>, Failure> =
-        args.agent.add_dir.iter().map(|dir| world::working_directory(Some(dir))).collect();
-    order.insert("additionalDirectories".to_owned(), json!(dirs?));
+    order.insert("additionalDirectories".to_owned(), json!(args.agent.add_dirs()?));
     order.insert("limits".to_owned(), json!(args.limits.limits()));
     if let Some(mode) = args.permissions {
         order.insert("permissions".to_owned(), json!(sessions::permission::Mode::from(mode)));

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use sessions::permission::Mode;
 
 use crate::allowance::LimitArgs;
+use crate::cli_permissions::{PermissionArgs, PermissionMode};
+use crate::outcome::Failure;
+use crate::world;
 
 /// Connects any client to any coding agent, through a session that is never lost.
 #[derive(Debug, Parser)]
@@ -176,75 +178,13 @@ pub(crate) struct AgentArgs {
     pub(crate) cwd: Option<PathBuf>,
     /// A further directory that the agent may use (repeatable)
     #[arg(long, value_name = "DIR")]
-    pub(crate) add_dir: Vec<PathBuf>,
+    add_dir: Vec<PathBuf>,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct PermissionArgs {
-    /// Allow everything the agent asks for, once at a time
-    #[arg(long, conflicts_with_all = ["deny_all", "permissions"])]
-    approve_all: bool,
-    /// Allow what only reads; ask for the rest
-    #[arg(long, conflicts_with_all = ["approve_all", "deny_all"])]
-    pub(crate) approve_reads: bool,
-    /// Deny everything the agent asks for
-    #[arg(long)]
-    deny_all: bool,
-    /// What to do with questions that no rule answers
-    #[arg(long, value_enum, value_name = "MODE", conflicts_with = "deny_all")]
-    permissions: Option<PermissionMode>,
-    /// A file with rules that answer questions
-    #[arg(long, value_name = "FILE")]
-    pub(crate) policy: Option<PathBuf>,
-}
-
-impl PermissionArgs {
-    pub(crate) fn mode(&self) -> Option<Mode> {
-        if self.approve_all {
-            return Some(Mode::Auto);
-        }
-        if self.deny_all {
-            return Some(Mode::DenyAll);
-        }
-        self.permissions.map(Mode::from)
-    }
-}
-
-impl From<PermissionMode> for Mode {
-    fn from(mode: PermissionMode) -> Self {
-        match mode {
-            PermissionMode::Ask => Self::Ask,
-            PermissionMode::AcceptEdits => Self::AcceptEdits,
-            PermissionMode::Auto => Self::Auto,
-            PermissionMode::ReadOnly => Self::ReadOnly,
-            PermissionMode::DenyAll => Self::DenyAll,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum PermissionMode {
-    /// Ask; reject when nobody is there
-    Ask,
-    /// Allow reads and edits inside the working directories, ask for the rest
-    AcceptEdits,
-    /// Allow everything, once at a time
-    Auto,
-    /// Allow reads, deny the rest
-    ReadOnly,
-    /// Deny everything
-    DenyAll,
-}
-
-impl From<PermissionMode> for runtimes::dialect::PermissionMode {
-    fn from(mode: PermissionMode) -> Self {
-        match mode {
-            PermissionMode::Ask => Self::Ask,
-            PermissionMode::AcceptEdits => Self::AcceptEdits,
-            PermissionMode::Auto => Self::Auto,
-            PermissionMode::ReadOnly => Self::ReadOnly,
-            PermissionMode::DenyAll => Self::DenyAll,
-        }
+impl AgentArgs {
+    /// The further directories, as they really are.
+    pub(crate) fn add_dirs(&self) -> Result<Vec<PathBuf>, Failure> {
+        self.add_dir.iter().map(|dir| world::working_directory(Some(dir))).collect()
     }
 }
 

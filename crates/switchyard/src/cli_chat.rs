@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use clap::Args;
 
 use crate::allowance::LimitArgs;
-use crate::cli::{AgentArgs, PermissionMode};
+use crate::cli::AgentArgs;
+use crate::cli_permissions::PermissionMode;
 
 #[derive(Debug, Args)]
 #[command(

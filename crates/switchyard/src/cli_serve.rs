@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::cli_permissions::PermissionMode;
+
 #[derive(Debug, Args, Default)]
 #[command(
     after_help = "Sessions live here: clients come and go, the session stays. Everything is also in
@@ -47,6 +49,9 @@ pub(crate) struct ServeArgs {
     /// The agent of clients that name none
     #[arg(long, value_name = "AGENT", env = "SWITCHYARD_AGENT")]
     pub(crate) agent: Option<String>,
+    /// What runs under `/api` may do when their client does not say it [default: auto]
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) open_design_permissions: Option<PermissionMode>,
     /// Open the page in the browser, logged in
     #[arg(long)]
     pub(crate) open: bool,

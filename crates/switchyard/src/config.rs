@@ -50,6 +50,7 @@ pub(crate) struct File {
     pub(crate) traces: TracesTable,
     pub(crate) serve: crate::config_serve::Serve,
     pub(crate) warm: crate::config_serve::Warm,
+    pub(crate) open_design: crate::config_serve::OpenDesign,
     pub(crate) webhook: Option<server::webhook::Table>,
     pub(crate) native: agent::native::config::Config,
     pub(crate) agents: BTreeMap<String, Own>,
@@ -117,9 +118,20 @@ impl TryFrom<String> for Wait {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Permissions {
-    pub(crate) mode: Mode,
+    mode: Option<Mode>,
     /// A rules file, relative to the configuration.
     pub(crate) rules: Option<PathBuf>,
+}
+
+impl Permissions {
+    pub(crate) fn mode(&self) -> Mode {
+        self.mode.unwrap_or_default()
+    }
+
+    /// The mode, if the file names one.
+    pub(crate) fn chosen_mode(&self) -> Option<Mode> {
+        self.mode
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,5 +1,5 @@
-//! `[serve]` and `[warm]` of `switchyard.toml`: where the daemon listens, for whom, how long it
-//! waits, and what it keeps ready.
+//! `[serve]`, `[warm]` and `[open_design]` of `switchyard.toml`: where the daemon listens, for
+//! whom, how long it waits, what it keeps ready, and what runs under `/api` get.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
+use sessions::permission::Mode;
 use sessions::pools::WarmSettings;
 
 use crate::cli_serve::ServeArgs;
@@ -64,6 +65,37 @@ impl Warm {
             opens_sessions: self.open_sessions.unwrap_or(default.opens_sessions),
             shared_cwd: Some(shared_cwd),
             ..default
+        }
+    }
+}
+
+/// What runs under `/api` get, whose clients name none of it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct OpenDesign {
+    permissions: Option<Mode>,
+    /// How long an agent may say nothing; zero for as long as it wants.
+    inactivity: Option<Wait>,
+    /// Directories with one of each name, which the agents may read.
+    skills: Option<PathBuf>,
+    design_systems: Option<PathBuf>,
+}
+
+impl OpenDesign {
+    /// A mode that somebody chose for everything holds here, too.
+    pub(crate) fn with(
+        &self,
+        args: &ServeArgs,
+        chosen_mode: Option<Mode>,
+    ) -> server::open_design::Settings {
+        let default = server::open_design::Settings::default();
+        let given = args.open_design_permissions.map(Mode::from);
+        let inactivity = self.inactivity.map(|wait| Some(wait.0).filter(|time| !time.is_zero()));
+        server::open_design::Settings {
+            permissions: given.or(self.permissions).or(chosen_mode).unwrap_or(default.permissions),
+            inactivity: inactivity.unwrap_or(default.inactivity),
+            skills: self.skills.clone(),
+            design_systems: self.design_systems.clone(),
         }
     }
 }

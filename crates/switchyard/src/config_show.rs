@@ -58,7 +58,7 @@ pub(crate) fn show(config: &Config) -> String {
         wait(pace.evict_after),
         wait(pace.heartbeat),
     );
-    let mode = wire::Json::of(&config.file.permissions.mode);
+    let mode = wire::Json::of(&config.file.permissions.mode());
     let _ = writeln!(text, "\n[permissions]\nmode = {}", mode.as_str());
     if let Some(rules) = &config.file.permissions.rules {
         let _ = writeln!(text, "rules = {}", wire::Json::of(rules).as_str());
@@ -69,7 +69,7 @@ pub(crate) fn show(config: &Config) -> String {
     }
     text.push_str(&config.file.log.show());
     text.push_str(&config.file.traces.show());
-    for name in ["serve", "warm", "native"] {
+    for name in ["serve", "warm", "open_design", "native"] {
         if let Some(toml::Value::Table(table)) =
             config.written.as_ref().and_then(|written| written.get(name))
         {

@@ -8,8 +8,8 @@ use anyhow::Context as _;
 use runtimes::argv::{self, Values};
 use runtimes::definition::{Definition, Part};
 use runtimes::detect::Machine;
-use runtimes::dialect::PermissionMode;
-use sessions::host::{AgentCommand, Manners};
+use runtimes::dialect::{DialectName, PermissionMode};
+use sessions::host::{AgentCommand, Manners, SystemPrompt};
 
 use crate::agents;
 use crate::config::Config;
@@ -125,11 +125,18 @@ async fn named(
                 failure_words: form.quirks.failure_words.clone(),
                 silence_is_failure: form.quirks.silence_is_failure,
                 model_is_set: wanted.model.is_some() && form.has(Part::Model, &ready.features),
-                takes_system_prompt: false,
+                system_prompt: SystemPrompt::Unknown,
                 shares_worker: form.shared_worker,
             },
         });
     }
+    let dialect = DialectName::of(&form.dialect);
+    let takes_system_prompt =
+        dialect.is_some_and(|dialect| form.takes(Part::SystemPrompt, dialect, &ready.features));
+    let system_prompt = match takes_system_prompt {
+        true => SystemPrompt::Taken,
+        false => SystemPrompt::NotTaken,
+    };
     let mut args: Vec<OsString> = vec![
         ADAPTER_VERB.into(),
         name.clone().into(),
@@ -158,7 +165,7 @@ async fn named(
         cwd: wanted.cwd.to_owned(),
         env: bus::Environment { strip: hidden, ..bus::Environment::default() },
         is_named: true,
-        manners: Manners { takes_system_prompt: true, ..Manners::default() },
+        manners: Manners { system_prompt, ..Manners::default() },
     })
 }
 

@@ -25,7 +25,8 @@ use wire::{Event, Json, Kind, Seq, TurnId};
 
 use crate::allowance::{self, limit_asked};
 use crate::ask::{Asker, asked};
-use crate::cli::{Format, PermissionArgs, RunArgs};
+use crate::cli::{Format, RunArgs};
+use crate::cli_permissions::PermissionArgs;
 use crate::config::Config;
 use crate::follow::{Followed, follow, show};
 use crate::format::{Formatter, TextOptions};
@@ -59,7 +60,7 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
         None => world::working_directory(args.agent.cwd.as_deref())?,
     };
     let policy = world::policy(&config, &args.permissions)?;
-    let add_dirs = add_dirs(&args)?;
+    let add_dirs = args.agent.add_dirs()?;
     prompt::tell_outside(&args.attach, &[std::slice::from_ref(&cwd), &add_dirs[..]].concat());
     let wanted = Wanted {
         name,
@@ -91,7 +92,8 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
     }
     let limits = args.limits.limits();
     let made_by = Some("run".to_owned());
-    let notes = Notes { wishes, made_by, limits, ..Notes::default() };
+    let instructions = args.system_prompt.clone();
+    let notes = Notes { wishes, made_by, limits, instructions, ..Notes::default() };
     let terms = Terms { slot: slot.clone(), policy, services: ServedBy::Switchyard, notes };
     let _listening = control::listen(&config.home.run, &yard)?;
 
@@ -138,14 +140,7 @@ fn can_be_elsewhere(args: &RunArgs) -> bool {
 /// Params of `session/prompt`.
 async fn composed(args: &RunArgs, slot: &HostSlot, text: &str) -> Result<Json, Failure> {
     let host = slot.host().await.map_err(open::OpenError::from)?;
-    let text = match &args.system_prompt {
-        // Agents with a channel for it have it already.
-        Some(system) if !slot.command().manners.takes_system_prompt => {
-            std::borrow::Cow::from(runtimes::compose::fold(system, &slot.command().cwd, text))
-        }
-        _ => text.into(),
-    };
-    prompt::params(&text, &args.attach, host.capabilities())
+    prompt::params(text, &args.attach, host.capabilities())
 }
 
 async fn choose_agent(
@@ -185,7 +180,7 @@ fn check_same(args: &RunArgs, name: Option<&str>, record: &SessionRecord) -> Res
 /// insist.
 fn new_params(args: &RunArgs, cwd: &std::path::Path) -> Result<Json, Failure> {
     let mut params = json!({ "cwd": cwd, "mcpServers": [] });
-    let dirs = add_dirs(args)?;
+    let dirs = args.agent.add_dirs()?;
     if !dirs.is_empty() {
         params["additionalDirectories"] = json!(dirs);
     }
@@ -193,10 +188,6 @@ fn new_params(args: &RunArgs, cwd: &std::path::Path) -> Result<Json, Failure> {
         params["_meta"] = json!({ "systemPrompt": { "append": text } });
     }
     Ok(Json::of(&params))
-}
-
-fn add_dirs(args: &RunArgs) -> Result<Vec<PathBuf>, Failure> {
-    args.agent.add_dir.iter().map(|dir| world::working_directory(Some(dir))).collect()
 }
 
 async fn open_session(

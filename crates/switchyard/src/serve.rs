@@ -66,7 +66,8 @@ pub(crate) async fn serve(
     }
     let guard = Arc::new(guard);
     let login = Login::new(guard.clone());
-    let daemon = assemble(&config, &wanted, doors.page_base(), &metrics).await?;
+    let open_design = config.file.open_design.with(&args, config.file.permissions.chosen_mode());
+    let daemon = assemble(&config, &wanted, open_design, doors.page_base(), &metrics).await?;
     let _listening = control::listen(&config.home.run, daemon.desk.yard())?;
     task::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
     let mut announcing = Announcing::start(webhook, &daemon, doors.base())?;
@@ -114,6 +115,7 @@ pub(crate) async fn serve(
 async fn assemble(
     config: &Arc<Config>,
     wanted: &Wanted,
+    open_design: server::open_design::Settings,
     base: String,
     metrics: &Metrics,
 ) -> Result<Arc<Daemon>, Failure> {
@@ -125,7 +127,7 @@ async fn assemble(
     yard.settings.worker_idle = Some(wanted.worker_idle);
     yard.settings.put_aside_after = Some(wanted.put_aside);
     // The configuration's rules are the yard's, which follows their file.
-    let policy = Policy { mode: config.file.permissions.mode, ..Policy::default() };
+    let policy = Policy { mode: config.file.permissions.mode(), ..Policy::default() };
     let state = &config.home.state;
     let shared_cwd = config.home.shared();
     let made = world::make_private_dir(&shared_cwd);
@@ -151,6 +153,7 @@ async fn assemble(
         pace: config.pace(),
     };
     let daemon = Daemon::new(desk, settings, metrics.clone());
+    daemon.set_open_design(open_design);
     daemon.sweep_attachments().await;
     Ok(daemon)
 }
@@ -199,8 +202,9 @@ fn reload(
     service.log_as(&new.file.log)?;
     guard.reload(&new.file.serve.with(args).guard)?;
     daemon.desk.yard().rules.follow(rules)?;
-    let mode = new.file.permissions.mode;
+    let mode = new.file.permissions.mode();
     daemon.desk.set_policy(Policy { mode, ..Policy::default() });
+    daemon.set_open_design(new.file.open_design.with(args, new.file.permissions.chosen_mode()));
     if let Some(pools) = daemon.desk.pools() {
         pools.configure(new.file.warm.settings(config.home.shared()));
     }

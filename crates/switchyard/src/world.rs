@@ -12,7 +12,7 @@ use sessions::yard::Yard;
 use store::{EventLog, Prune, SessionRecord, SqliteLog};
 use wire::{Millis, SessionId};
 
-use crate::cli::PermissionArgs;
+use crate::cli_permissions::PermissionArgs;
 use crate::config::Config;
 use crate::outcome::{Failure, NOT_FOUND};
 use crate::worker::require_a_person;
@@ -150,7 +150,7 @@ pub(crate) fn policy(config: &Config, args: &PermissionArgs) -> Result<Policy, F
     if args.approve_reads {
         rules = rules.and(Rules::approve_reads());
     }
-    Ok(Policy { rules, mode: args.mode().unwrap_or(config.file.permissions.mode) })
+    Ok(Policy { rules, mode: args.mode().unwrap_or(config.file.permissions.mode()) })
 }
 
 /// The mode that a CLI is held to when it cannot ask.

@@ -977,6 +977,12 @@ export interface components {
             costUsd?: number | null;
             /**
              * Format: double
+             * @description How long the agent may say nothing in a turn. Where nobody answers the question either,
+             *     the turn is stopped.
+             */
+            inactiveSeconds?: number | null;
+            /**
+             * Format: double
              * @description Without the time that a turn waits for a person.
              */
             runningSeconds?: number | null;

@@ -14,7 +14,7 @@ pub(super) async fn run(turn: &Turn) -> Outcome {
     if !prompt.attachments.is_empty() {
         turn.say(format!("You attached {}.\n", prompt.attachments.join(" "))).await;
     }
-    let lines = split(&prompt.text);
+    let lines = split(request(&prompt.text));
     let is_script = lines.first().is_some_and(|(name, _)| commands::find(name).is_some());
     if !is_script || is_greeting(&lines) {
         commands::converse(turn).await;
@@ -33,18 +33,24 @@ pub(super) async fn run(turn: &Turn) -> Outcome {
     Ok(END_TURN.to_owned())
 }
 
+/// What is asked for, without what clients put before it: instructions, then a heading.
+fn request(text: &str) -> &str {
+    text.rsplit_once("# Request\n").map_or(text, |(_, request)| request)
+}
+
 /// "say hello" is what a newcomer types first, and deserves more than its echo.
 fn is_greeting(lines: &[(&str, &str)]) -> bool {
     matches!(lines, [("say", rest)] if rest.eq_ignore_ascii_case("hello"))
 }
 
 /// Splits at newlines and at ` ; `, and each command into its name and the rest. A leading slash
-/// is dropped, because clients send the commands we announce in that form.
+/// is dropped, because clients send the commands we announce in that form. Headings are no
+/// commands.
 fn split(text: &str) -> Vec<(&str, &str)> {
     text.lines()
         .flat_map(|line| line.split(" ; "))
         .map(str::trim)
-        .filter(|command| !command.is_empty())
+        .filter(|command| !command.is_empty() && !command.starts_with('#'))
         .map(|command| {
             let command = command.strip_prefix('/').unwrap_or(command);
             match command.split_once(char::is_whitespace) {

@@ -11,7 +11,7 @@ use super::process::Input;
 use super::rpc_error;
 use super::session::Session;
 use crate::compose::{self, ComposeError, Setting};
-use crate::definition::{Part, PromptBy, ResumeStyle};
+use crate::definition::{PromptBy, ResumeStyle};
 use crate::dialect::{
     Answer, Ask, AskKind, Category, Ending, Failure, Prompt, Said, StopReason, TurnEnd,
 };
@@ -106,13 +106,10 @@ impl Session {
         };
         let start = &self.start;
         let roots = std::iter::once(&start.cwd).chain(&start.directories);
-        // Told once, with the first message, to CLIs that have no other channel for it.
-        let is_folded = !self.runtime.takes(Part::SystemPrompt) && !self.has_history;
         let setting = Setting {
             cwd: &start.cwd,
             roots: roots.cloned().collect(),
             images,
-            system_prompt: start.system_prompt.as_deref().filter(|_| is_folded),
             image_dir: image_dir.as_deref(),
         };
         compose::compose(blocks, &setting).map_err(|error| {

@@ -3,13 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn setting(cwd: &Path) -> Setting<'_> {
-    Setting {
-        cwd,
-        roots: vec![cwd.to_owned()],
-        images: Images::None,
-        system_prompt: None,
-        image_dir: None,
-    }
+    Setting { cwd, roots: vec![cwd.to_owned()], images: Images::None, image_dir: None }
 }
 
 fn text(text: &str) -> Value {
@@ -33,31 +27,6 @@ fn nothing_is_no_prompt() {
     for blocks in [vec![], vec![text("")]] {
         assert!(matches!(compose(&blocks, &setting(dir.path())), Err(ComposeError::Empty)));
     }
-}
-
-#[test]
-fn a_system_prompt_is_folded_in_with_what_is_there() {
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("main.rs"), "").unwrap();
-    std::fs::write(dir.path().join(".secret"), "").unwrap();
-    std::fs::create_dir(dir.path().join("src")).unwrap();
-    let setting = Setting { system_prompt: Some("Be brief."), ..setting(dir.path()) };
-    let prompt = compose(&[text("fix it")], &setting).unwrap().text;
-    assert!(prompt.starts_with("# Instructions\n\nBe brief.\n"), "{prompt}");
-    assert!(prompt.contains("- main.rs\n- src/\n"), "{prompt}");
-    assert!(!prompt.contains("secret"), "{prompt}");
-    assert!(prompt.ends_with("# Request\n\nfix it"), "{prompt}");
-}
-
-#[test]
-fn the_list_of_files_is_bounded() {
-    let dir = tempfile::tempdir().unwrap();
-    for n in 0..(MAX_LISTED + 7) {
-        std::fs::write(dir.path().join(format!("f{n:04}")), "").unwrap();
-    }
-    let prompt = fold("x", dir.path(), "y");
-    assert!(prompt.contains("- and 7 more\n"));
-    assert_eq!(prompt.matches("\n- f").count(), MAX_LISTED);
 }
 
 #[test]

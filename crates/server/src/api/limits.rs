@@ -16,6 +16,10 @@ pub(crate) struct SessionLimits {
     /// Without the time that a turn waits for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     running_seconds: Option<f64>,
+    /// How long the agent may say nothing in a turn. Where nobody answers the question either,
+    /// the turn is stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inactive_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

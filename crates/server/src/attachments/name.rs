@@ -10,7 +10,7 @@ const MAX_ON_DISK: usize = 100;
 const NAMELESS: &str = "file";
 
 /// The name to show: the last part of what was given, without control characters.
-pub(super) fn shown(given: &str) -> Result<String, AttachmentError> {
+pub(crate) fn shown(given: &str) -> Result<String, AttachmentError> {
     if given.len() > MAX_GIVEN_BYTES {
         return Err(AttachmentError::BadName("`name` is too long"));
     }
@@ -32,7 +32,7 @@ pub(super) fn shown(given: &str) -> Result<String, AttachmentError> {
 
 /// The name on disk: plain letters, and never one that means something to a shell, a file
 /// system or a directory.
-pub(super) fn on_disk(shown: &str) -> String {
+pub(crate) fn on_disk(shown: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '.' | '-' | '_' => c,
         _ => '_',

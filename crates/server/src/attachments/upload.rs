@@ -11,10 +11,9 @@ use cap_std::fs::Dir;
 use sessions::mint;
 use wire::CallId;
 
-use super::{Attachment, AttachmentError, MAX_FILE_BYTES, Room, blocking, name, place};
-
-/// So much of a file tells what it is.
-const START_BYTES: usize = 512;
+use super::{
+    Attachment, AttachmentError, MAX_FILE_BYTES, N_TELLING_BYTES, Room, blocking, name, place,
+};
 
 #[derive(Debug)]
 pub(crate) struct Upload {
@@ -83,7 +82,7 @@ impl Open {
         if self.size > MAX_FILE_BYTES.min(self.room.n_bytes) {
             return Err(AttachmentError::TooLarge);
         }
-        let wanted = START_BYTES.saturating_sub(self.start.len()).min(bytes.len());
+        let wanted = N_TELLING_BYTES.saturating_sub(self.start.len()).min(bytes.len());
         self.start.extend_from_slice(bytes.get(..wanted).unwrap_or_default());
         self.file.write_all(bytes).map_err(AttachmentError::io("write the file"))
     }

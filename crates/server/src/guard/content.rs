@@ -1,7 +1,7 @@
 //! What kind of body a request may have.
 //!
 //! Browsers send text and forms to anybody without asking first, so a body that says it is
-//! one of these is refused unread.
+//! one of these is refused unread, but where a form is what is wanted.
 
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode, header};
@@ -24,6 +24,7 @@ pub(super) fn check(parts: &Parts, has_body: bool, kind: BodyKind) -> Result<(),
     let wanted = match kind {
         BodyKind::Json => "application/json",
         BodyKind::Upload => "application/octet-stream, or the image's type",
+        BodyKind::Form => "multipart/form-data",
     };
     Err(Problem::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -42,6 +43,7 @@ impl BodyKind {
                     essence.get(..6).is_some_and(|kind| kind.eq_ignore_ascii_case("image/"));
                 image || essence.eq_ignore_ascii_case("application/octet-stream")
             }
+            Self::Form => essence.eq_ignore_ascii_case("multipart/form-data"),
         }
     }
 }

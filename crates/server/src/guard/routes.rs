@@ -32,6 +32,9 @@ pub enum BodyKind {
     Json,
     /// `application/octet-stream` and images.
     Upload,
+    /// `multipart/form-data`. A page of any origin can send one, so it does nothing without a
+    /// token or a login, as everywhere.
+    Form,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,9 +9,11 @@
 use std::path::PathBuf;
 
 use serde_json::json;
+use sessions::budget::Limits;
 use sessions::desk::Order;
 use sessions::details::{ClientRequest, Details};
 use sessions::made_of::MadeOf;
+use sessions::permission::Mode;
 use sessions::places::Place;
 use sessions::session::{Received, SessionHandle};
 use sessions::trouble::Trouble;
@@ -25,6 +27,7 @@ use super::files::Enclosed;
 use super::note::{ConversationNote, RunNote};
 use super::prompt;
 use super::refusal::Refusal;
+use super::resources::Resources;
 use super::wishes::Checked;
 use crate::principal::{Principal, Role};
 
@@ -65,11 +68,16 @@ impl Runs {
             let refusal = Refusal::conflict("RUN_IN_PROGRESS", why);
             return Err(refusal.details(json!({ "runId": other })));
         }
-        let work = self.prepare(principal, new, &conversation, session, record.as_ref()).await?;
+        let mut work =
+            self.prepare(principal, new, &conversation, session, record.as_ref()).await?;
+        let note = RunNote {
+            project_id: project_of(new, record.as_ref()),
+            permissions: work.permissions.or_else(|| details.as_ref()?.permissions),
+            warnings: std::mem::take(&mut work.resources.warnings),
+            ..note(new, &conversation)
+        };
         let (blocks, _in_memory) =
             self.open(principal, new, session, record.as_ref(), work).await?;
-        let note =
-            RunNote { project_id: project_of(new, record.as_ref()), ..note(new, &conversation) };
         let params = wire::Json::of(&json!({ "prompt": blocks, "_meta": note.to_meta() }));
         // Every run has a name, so that the session's record knows it.
         let id = request_id.map_or_else(|| run.to_string(), str::to_owned);
@@ -111,12 +119,17 @@ impl Runs {
         };
         let (model, reasoning) = (new.model.as_deref(), new.reasoning.as_deref());
         let wishes = self.check_wishes(&agent, model, reasoning).await?;
-        let enclosed = self.enclosed(project, session, new.files(), new.pictures()).await?;
+        let resources = self.resources(principal, new).await?;
+        let enclosed =
+            self.enclosed(principal, project, session, new.files(), new.pictures()).await?;
+        // An agent cannot give a session wider permissions than it would get.
+        let own = (!principal.is_worker).then(|| self.daemon.open_design().permissions);
+        let permissions = record.is_none().then(|| new.permissions.or(own)).flatten();
         let note = ConversationNote {
             conversation_id: conversation.id.clone(),
             project_id: new.project_id.clone(),
         };
-        Ok(Work { project: name, path, agent, wishes, enclosed, note })
+        Ok(Work { project: name, path, agent, permissions, wishes, resources, enclosed, note })
     }
 
     /// Makes the session or sets it as wished, and says what its agent is told; with the place
@@ -129,29 +142,36 @@ impl Runs {
         record: Option<&SessionRecord>,
         work: Work,
     ) -> Result<(Vec<serde_json::Value>, Option<Place>), Refusal> {
-        let Work { project, path, agent, wishes, enclosed, note } = work;
+        let Work { project, path, agent, permissions, wishes, resources, mut enclosed, note } =
+            work;
+        let Resources { instructions, directories, .. } = resources;
         let Checked { wishes, is_unsure } = wishes;
         match record {
             Some(record) => self.set(record, &wishes).await?,
             None => {
+                let roots = [&[self.projects.root().to_owned()], &directories[..]].concat();
+                let inactive = self.daemon.open_design().inactivity;
                 let order = Order {
                     id: Some(session),
                     agent: Some(agent),
                     cwd: path,
+                    additional_directories: directories,
                     note: Some(note.to_note()),
-                    system_prompt: new.system_prompt.clone(),
+                    system_prompt: instructions.clone(),
+                    tells_directory: true,
                     wishes,
-                    permissions: new.permissions,
+                    permissions,
+                    limits: Limits { inactive, ..Limits::default() },
                     maker: Some(principal.maker()),
                     is_apart: principal.own_sessions,
                     starts_later: true,
                     ..Order::default()
                 };
-                let roots = [self.projects.root().to_owned()];
                 let order = self.daemon.checked_in(&roots, order, principal)?;
                 self.daemon.desk.create(order).await?;
             }
         }
+        self.take_over(&mut enclosed, principal, session).await?;
         let mut takes_images = false;
         if enclosed.has_pictures() || (is_unsure && record.is_none()) {
             match self.link(session).await? {
@@ -174,12 +194,15 @@ impl Runs {
         };
         let earlier = earlier.as_ref().map(|(details, made_of)| (details, made_of));
         if !enclosed.has_pictures() || !takes_images {
-            return Ok((prompt::blocks(new, earlier, enclosed.links()), None));
+            return Ok((
+                prompt::blocks(new, instructions.as_deref(), earlier, enclosed.links()),
+                None,
+            ));
         }
         let place = self.daemon.memory.attachments.in_memory.enter(&principal.name).await;
         let project = self.projects.open(principal, &project).await?;
-        let enclosed = self.with_images(enclosed, project, session).await?;
-        Ok((prompt::blocks(new, earlier, enclosed), Some(place)))
+        let enclosed = self.with_images(enclosed, principal, project, session).await?;
+        Ok((prompt::blocks(new, instructions.as_deref(), earlier, enclosed), Some(place)))
     }
 
     /// Starts the session's agent, and says whether it takes images.
@@ -201,7 +224,10 @@ struct Work {
     project: String,
     path: PathBuf,
     agent: String,
+    /// Of a session that begins.
+    permissions: Option<Mode>,
     wishes: Checked,
+    resources: Resources,
     enclosed: Enclosed,
     note: ConversationNote,
 }
@@ -221,5 +247,7 @@ fn note(new: &NewRun, conversation: &Conversation) -> RunNote {
         model: new.model.clone(),
         reasoning: new.reasoning.clone(),
         session_mode: new.session_mode.clone(),
+        permissions: None,
+        warnings: Vec::new(),
     }
 }

@@ -32,7 +32,11 @@ pub(super) struct NewRun {
     pub(super) project_id: Option<String>,
     pub(super) conversation_id: Option<String>,
     pub(super) attachments: Option<Vec<FileName>>,
+    #[serde(alias = "imagePaths")]
     pub(super) images: Option<Vec<FileName>>,
+    pub(super) skill_id: Option<String>,
+    pub(super) skill_ids: Option<Vec<String>>,
+    pub(super) design_system_id: Option<String>,
     pub(super) model: Option<String>,
     pub(super) reasoning: Option<String>,
     pub(super) session_mode: Option<String>,
@@ -75,6 +79,8 @@ impl NewRun {
             ("userMessageId", &mut self.user_message_id),
             ("assistantMessageId", &mut self.assistant_message_id),
             ("sessionMode", &mut self.session_mode),
+            ("skillId", &mut self.skill_id),
+            ("designSystemId", &mut self.design_system_id),
             ("reasoning", &mut self.reasoning),
         ] {
             check_id(name, value)?;
@@ -113,6 +119,18 @@ impl NewRun {
         self.images.as_deref().unwrap_or_default()
     }
 
+    /// The skills that it names, each once.
+    pub(super) fn skills(&self) -> Vec<&str> {
+        let mut skills: Vec<&str> = Vec::new();
+        let further = self.skill_ids.iter().flatten().map(String::as_str);
+        for skill in self.skill_id.as_deref().into_iter().chain(further) {
+            if !skill.is_empty() && !skills.contains(&skill) {
+                skills.push(skill);
+            }
+        }
+        skills
+    }
+
     /// Two requests with the same are the same request, sent again.
     pub(super) fn digest(&self) -> String {
         crate::api::digest(self)
@@ -149,7 +167,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
         let body = axum::body::to_bytes(request.into_body(), MAX_BODY_BYTES).await;
         let body = body.map_err(|_| {
             let why = format!("the body broke off, or has more than {MAX_BODY_BYTES} bytes");
-            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", why)
+            Refusal::too_large(why)
         })?;
         if wire::has_too_many_values(&body) {
             return Err(Refusal::bad_request("there are too many values in the body".to_owned()));

@@ -12,14 +12,17 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
 use wire::SessionId;
 
 use super::Runs;
 use super::body::FileName;
 use super::project::{Project, open_dir};
 use super::refusal::Refusal;
-use crate::attachments::mime_type;
+use crate::attachments::{N_TELLING_BYTES, mime_type};
 use crate::daemon::shown;
+use crate::principal::Principal;
+use crate::problem::Problem;
 
 /// Longer than any path that a file system takes.
 const MAX_PATH_BYTES: usize = 4096;
@@ -27,8 +30,9 @@ const MAX_PATH_BYTES: usize = 4096;
 const MAX_IMAGE_BYTES: u64 = 8 << 20;
 /// All images of a run, as they weigh in its prompt.
 const MAX_IMAGES_BYTES: u64 = 16 << 20;
-/// What tells the type of a file.
-const N_TELLING_BYTES: u64 = 512;
+
+/// Bytes of a file that are in memory at once while it is copied.
+const CHUNK: usize = 256 << 10;
 
 /// A file of the project, to be linked to.
 #[derive(Debug)]
@@ -86,6 +90,7 @@ impl Runs {
     /// Checks what a run comes with. Nothing stays open: the run may wait long for its agent.
     pub(super) async fn enclosed(
         &self,
+        principal: &Principal,
         project: Project,
         session: SessionId,
         files: &[FileName],
@@ -96,7 +101,41 @@ impl Runs {
         }
         let files: Vec<String> = files.iter().map(|file| file.as_str().to_owned()).collect();
         let pictures: Vec<String> = pictures.iter().map(|file| file.as_str().to_owned()).collect();
-        self.at_places(project, session, move |places| check_all(places, &files, &pictures)).await
+        let checking = move |places: &[Place]| check_all(places, &files, &pictures);
+        self.at_places(principal, project, session, checking).await
+    }
+
+    /// Makes images that came before their run the session's own: its agent may read them there.
+    pub(super) async fn take_over(
+        &self,
+        enclosed: &mut Enclosed,
+        principal: &Principal,
+        session: SessionId,
+    ) -> Result<(), Refusal> {
+        let Some(uploads) = self.projects.uploads(principal) else { return Ok(()) };
+        let all = &self.daemon.memory.attachments;
+        for picture in &mut enclosed.pictures {
+            let Ok(relative) = picture.path.strip_prefix(&uploads.path) else { continue };
+            let lost = |error: io::Error| {
+                Refusal::bad_request(format!("image `{}`: {error}", shown(&picture.name)))
+            };
+            let file = uploads.dir.open(relative).map_err(lost)?.into_std();
+            let name = relative.file_name().unwrap_or_default().to_string_lossy();
+            let size = Some(picture.size);
+            let begun = all.begin(session, &name, &principal.name, size).await;
+            let mut upload = begun.map_err(Problem::from)?;
+            let mut chunks = tokio::fs::File::from_std(file).take(picture.size);
+            let mut chunk = Vec::with_capacity(CHUNK);
+            while (&mut chunks).take(CHUNK as u64).read_to_end(&mut chunk).await.map_err(lost)? > 0
+            {
+                let bytes = std::mem::take(&mut chunk).into();
+                upload.write(bytes).await.map_err(Problem::from)?;
+            }
+            let attachment = upload.finish().await.map_err(Problem::from)?;
+            picture.path = all.path(session, &attachment);
+            picture.name = picture.path.to_string_lossy().into_owned();
+        }
+        Ok(())
     }
 
     /// What a run comes with, as it is told to an agent that takes images. They are in memory
@@ -104,22 +143,26 @@ impl Runs {
     pub(super) async fn with_images(
         &self,
         enclosed: Enclosed,
+        principal: &Principal,
         project: Project,
         session: SessionId,
     ) -> Result<Vec<Value>, Refusal> {
-        self.at_places(project, session, move |places| enclosed.with_images(places)).await
+        let reading = move |places: &[Place]| enclosed.with_images(places);
+        self.at_places(principal, project, session, reading).await
     }
 
     async fn at_places<T: Send + 'static>(
         &self,
+        principal: &Principal,
         project: Project,
         session: SessionId,
         work: impl FnOnce(&[Place]) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let uploads = self.daemon.settings.sessions_dir.clone();
-        let project = Place { dir: project.dir, path: project.path };
+        let place = |project: Project| Place { dir: project.dir, path: project.path };
+        let (project, before) = (place(project), self.projects.uploads(principal).map(place));
         let working = tokio::task::spawn_blocking(move || {
-            let places = [Some(project), uploaded(&uploads, session)];
+            let places = [Some(project), uploaded(&uploads, session), before];
             let places: Vec<Place> = places.into_iter().flatten().collect();
             work(&places)
         });
@@ -232,7 +275,7 @@ fn picture(
     }
     *n_left -= size;
     let mut telling = Vec::new();
-    file.by_ref().take(N_TELLING_BYTES).read_to_end(&mut telling)?;
+    file.by_ref().take(N_TELLING_BYTES as u64).read_to_end(&mut telling)?;
     file.rewind()?;
     let mime_type = mime_type(&telling, name);
     match mime_type.starts_with("image/") {

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sessions::details::Details;
+use sessions::permission::Mode;
 use store::SessionRecord;
 use wire::{Event, Json};
 
@@ -38,6 +39,12 @@ pub(super) struct RunNote {
     pub(super) reasoning: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) session_mode: Option<String>,
+    /// What the agent may do, as far as it is the session's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) permissions: Option<Mode>,
+    /// What was asked for and cannot be had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) warnings: Vec<String>,
 }
 
 #[derive(Deserialize)]

@@ -11,11 +11,15 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt as _, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 
+use sessions::mint;
+
 use super::refusal::Refusal;
 use crate::daemon::shown;
 use crate::principal::Principal;
 
 const MAX_ID_CHARS: usize = 64;
+/// Beside the projects: files that came before the run they are for. No project has this name.
+pub(super) const UPLOADS: &str = ".uploads";
 
 #[derive(Debug, Clone)]
 pub(super) struct Projects {
@@ -73,6 +77,32 @@ impl Projects {
         })
     }
 
+    /// A new directory for files that are of no project yet.
+    pub(super) async fn new_upload(&self, principal: &Principal) -> Result<Project, ProjectError> {
+        let (id, own) = (mint::turn_id().to_string(), uploads_part(principal));
+        let path = self.uploads_path(principal).join(&id);
+        let root = self.root.clone();
+        let making = tokio::task::spawn_blocking(move || {
+            let root = Dir::open_ambient_dir(&root, ambient_authority())?;
+            make_dir(&make_dir(&make_dir(&root, UPLOADS)?, &own)?, &id)
+        });
+        let made = making.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        let failed = |error| ProjectError::Io { name: UPLOADS.to_owned(), error };
+        Ok(Project { dir: made.map_err(failed)?, path })
+    }
+
+    /// Where the uploads of a principal are, if it has any.
+    pub(super) fn uploads(&self, principal: &Principal) -> Option<Project> {
+        let dir = Dir::open_ambient_dir(&self.root, ambient_authority()).ok()?;
+        let dir = open_dir(&open_dir(&dir, UPLOADS).ok()?, &uploads_part(principal)).ok()?;
+        Some(Project { dir, path: self.uploads_path(principal) })
+    }
+
+    fn uploads_path(&self, principal: &Principal) -> PathBuf {
+        let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        root.join(UPLOADS).join(uploads_part(principal))
+    }
+
     /// The project's directory, made if there is none.
     pub(super) async fn open(
         &self,
@@ -101,12 +131,21 @@ impl Projects {
 }
 
 fn check(name: &str) -> Result<(), ProjectError> {
+    if is_plain_name(name) { Ok(()) } else { Err(ProjectError::BadId(name.to_owned())) }
+}
+
+/// One name that means nothing but itself, to anybody.
+pub(super) fn is_plain_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let is_good = (1..=MAX_ID_CHARS).contains(&name.len())
+    (1..=MAX_ID_CHARS).contains(&name.len())
         && name.chars().all(is_plain)
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && !name.contains("..");
-    if is_good { Ok(()) } else { Err(ProjectError::BadId(name.to_owned())) }
+        && !name.contains("..")
+}
+
+/// The directory of uploads of a principal: those who see everything share theirs.
+fn uploads_part(principal: &Principal) -> String {
+    own_part(principal).unwrap_or_else(|| "all".to_owned())
 }
 
 /// The directory of a principal that sees only its own. No project's name has an `@`.
@@ -116,7 +155,7 @@ fn own_part(principal: &Principal) -> Option<String> {
     principal.own_sessions.then(name)
 }
 
-fn make_dir(dir: &Dir, name: &str) -> io::Result<Dir> {
+pub(super) fn make_dir(dir: &Dir, name: &str) -> io::Result<Dir> {
     let mut builder = DirBuilder::new();
     builder.mode(0o700);
     match dir.create_dir_with(name, &builder) {

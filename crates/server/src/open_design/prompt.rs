@@ -9,6 +9,7 @@ use super::body::NewRun;
 /// The blocks of the prompt. `earlier` is of a session which exists already.
 pub(super) fn blocks(
     new: &NewRun,
+    instructions: Option<&str>,
     earlier: Option<(&Details, &MadeOf)>,
     enclosed: Vec<Value>,
 ) -> Vec<Value> {
@@ -19,8 +20,8 @@ pub(super) fn blocks(
         false => (&new.message, &new.current_prompt),
     };
     let mut text = first.as_ref().or(second.as_ref()).cloned().unwrap_or_default();
-    if let (Some((_, made_of)), Some(now)) = (earlier, &new.system_prompt)
-        && instructions(made_of).as_deref() != Some(now)
+    if let (Some((_, made_of)), Some(now)) = (earlier, instructions)
+        && earlier_instructions(made_of).as_deref() != Some(now)
     {
         // The agent has others from when the conversation began.
         text = format!("# Instructions\n\n{}\n\n# Request\n\n{text}", now.trim());
@@ -34,7 +35,7 @@ pub(super) fn blocks(
 }
 
 /// The instructions that the session was made with.
-fn instructions(made_of: &MadeOf) -> Option<String> {
+fn earlier_instructions(made_of: &MadeOf) -> Option<String> {
     let params: Value = made_of.new_params.read().ok()?;
     params["_meta"]["systemPrompt"]["append"].as_str().map(str::to_owned)
 }

@@ -42,6 +42,10 @@ impl Refusal {
         Problem::internal(message).into()
     }
 
+    pub(super) fn too_large(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", message)
+    }
+
     pub(super) fn other_request() -> Self {
         let message = "this `clientRequestId` was used for another request";
         Self::conflict("IDEMPOTENCY_CONFLICT", message)

@@ -15,6 +15,7 @@ use wire::{Event, Json, Kind, TurnId};
 
 use super::codes;
 use super::note::RunNote;
+use super::settings;
 
 const PROTOCOL_VERSION: u32 = 1;
 
@@ -170,8 +171,18 @@ impl RunWords {
                 start[name] = json!(value);
             }
         }
+        if let Some(mode) = note.permissions {
+            start["permissions"] = json!(mode);
+        }
         out.push(Said::new("start", &start));
         self.status(UiStatus { label: "initializing".to_owned(), ..UiStatus::default() }, out);
+        if let Some(mode) = note.permissions {
+            let (label, detail) = ("permissions".to_owned(), Some(settings::told(mode).to_owned()));
+            self.status(UiStatus { label, detail, ..UiStatus::default() }, out);
+        }
+        for warning in note.warnings {
+            self.warn(warning, out);
+        }
     }
 
     fn dropped(&mut self, event: &Event, out: &mut Vec<Said>) {

@@ -1,4 +1,5 @@
-//! The limits of a session, as they are written: `{turns, runningSeconds, tokens, costUsd}`.
+//! The limits of a session, as they are written: `{turns, runningSeconds,
+//! inactiveSeconds, tokens, costUsd}`.
 //!
 //! Always true of limits that were read: each is above zero. A limit of nothing would let
 //! nobody do anything, and the same again would be nothing again.
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 pub enum Limit {
     Turns,
     RunningSeconds,
+    InactiveSeconds,
     Tokens,
     CostUsd,
 }
@@ -23,6 +25,7 @@ impl Limit {
         match self {
             Self::Turns => "turns",
             Self::RunningSeconds => "runningSeconds",
+            Self::InactiveSeconds => "inactiveSeconds",
             Self::Tokens => "tokens",
             Self::CostUsd => "costUsd",
         }
@@ -32,7 +35,9 @@ impl Limit {
         let number = amount.as_f64().unwrap_or_default();
         match self {
             Self::Turns | Self::Tokens => amount.to_string(),
-            Self::RunningSeconds => format!("{}", (number * 10.0).round() / 10.0),
+            Self::RunningSeconds | Self::InactiveSeconds => {
+                format!("{}", (number * 10.0).round() / 10.0)
+            }
             Self::CostUsd => format!("${}", (number * 1e4).round() / 1e4),
         }
     }
@@ -44,6 +49,7 @@ impl Limit {
             Self::Turns if is_one => format!("{shown} turn"),
             Self::Turns => format!("{shown} turns"),
             Self::RunningSeconds => format!("{shown} s of running time"),
+            Self::InactiveSeconds => format!("{shown} s of silence"),
             Self::Tokens => format!("{shown} tokens"),
             Self::CostUsd => shown,
         }
@@ -57,6 +63,8 @@ pub struct Limits {
     pub turns: Option<u64>,
     /// Without the time that a turn waits for a person.
     pub running: Option<Duration>,
+    /// How long the agent may say nothing in a turn; not a sum like the others.
+    pub inactive: Option<Duration>,
     pub tokens: Option<u64>,
     pub cost_usd: Option<f64>,
 }
@@ -76,6 +84,7 @@ impl Limits {
         Self {
             turns: self.turns.or(earlier.turns),
             running: self.running.or(earlier.running),
+            inactive: self.inactive.or(earlier.inactive),
             tokens: self.tokens.or(earlier.tokens),
             cost_usd: self.cost_usd.or(earlier.cost_usd),
         }
@@ -86,6 +95,7 @@ impl Limits {
         match limit {
             Limit::Turns => json!(self.turns),
             Limit::RunningSeconds => self.running.map_or(Value::Null, seconds::number),
+            Limit::InactiveSeconds => self.inactive.map_or(Value::Null, seconds::number),
             Limit::Tokens => json!(self.tokens),
             Limit::CostUsd => json!(self.cost_usd),
         }
@@ -100,6 +110,8 @@ struct Written {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     running_seconds: Option<serde_json::Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    inactive_seconds: Option<serde_json::Number>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
@@ -107,12 +119,13 @@ struct Written {
 
 impl From<Limits> for Written {
     fn from(limits: Limits) -> Self {
-        let running_seconds = match limits.running.map(seconds::number) {
+        let written = |time: Option<Duration>| match time.map(seconds::number) {
             Some(Value::Number(number)) => Some(number),
             _ => None,
         };
-        let Limits { turns, tokens, cost_usd, .. } = limits;
-        Self { turns, running_seconds, tokens, cost_usd }
+        let Limits { turns, running, inactive, tokens, cost_usd } = limits;
+        let (running_seconds, inactive_seconds) = (written(running), written(inactive));
+        Self { turns, running_seconds, inactive_seconds, tokens, cost_usd }
     }
 }
 
@@ -124,22 +137,20 @@ impl TryFrom<Written> for Limits {
             Some(0) => Err(BadLimit(limit.as_str())),
             count => Ok(count),
         };
-        let running = match written.running_seconds {
-            None => None,
-            Some(number) => Some(
-                number
-                    .as_f64()
-                    .and_then(|number| Duration::try_from_secs_f64(number).ok())
-                    .filter(|time| !time.is_zero())
-                    .ok_or(BadLimit(Limit::RunningSeconds.as_str()))?,
-            ),
+        let time = |number: Option<serde_json::Number>, limit: Limit| {
+            let read = |number: serde_json::Number| {
+                let time = Duration::try_from_secs_f64(number.as_f64()?).ok();
+                time.filter(|time| !time.is_zero())
+            };
+            number.map(|number| read(number).ok_or(BadLimit(limit.as_str()))).transpose()
         };
         if written.cost_usd.is_some_and(|cost| !cost.is_finite() || cost <= 0.0) {
             return Err(BadLimit(Limit::CostUsd.as_str()));
         }
         Ok(Self {
             turns: count(written.turns, Limit::Turns)?,
-            running,
+            running: time(written.running_seconds, Limit::RunningSeconds)?,
+            inactive: time(written.inactive_seconds, Limit::InactiveSeconds)?,
             tokens: count(written.tokens, Limit::Tokens)?,
             cost_usd: written.cost_usd,
         })

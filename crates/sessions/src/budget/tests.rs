@@ -246,13 +246,14 @@ fn limits_are_written_in_the_units_of_their_names() {
     let limits = Limits {
         turns: Some(3),
         running: Some(Duration::from_mins(2)),
+        inactive: Some(Duration::from_secs(30)),
         tokens: Some(4),
         cost_usd: Some(0.5),
     };
-    check_written(
-        limits,
-        &json!({ "turns": 3, "runningSeconds": 120, "tokens": 4, "costUsd": 0.5 }),
-    );
+    let written = json!({
+        "turns": 3, "runningSeconds": 120, "inactiveSeconds": 30, "tokens": 4, "costUsd": 0.5,
+    });
+    check_written(limits, &written);
     let limits = Limits { running: Some(Duration::from_millis(1_500)), ..Limits::default() };
     check_written(limits, &json!({ "runningSeconds": 1.5 }));
 }
@@ -265,6 +266,7 @@ fn limits_of_nothing_are_refused_by_name() {
         (json!({ "runningSeconds": 0 }), "runningSeconds"),
         (json!({ "runningSeconds": -3 }), "runningSeconds"),
         (json!({ "runningSeconds": 1e300 }), "runningSeconds"),
+        (json!({ "inactiveSeconds": 0 }), "inactiveSeconds"),
         (json!({ "costUsd": 0.0 }), "costUsd"),
         (json!({ "costUsd": -1 }), "costUsd"),
     ] {

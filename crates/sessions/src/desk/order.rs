@@ -15,7 +15,6 @@ use wire::{Json, Millis, SessionId};
 use super::DeskError;
 use crate::budget::Limits;
 use crate::details::{ClientRequest, Details};
-use crate::host::AgentCommand;
 use crate::listed;
 use crate::made_of::MadeOf;
 use crate::open::Notes;
@@ -41,6 +40,8 @@ pub struct Order {
     /// What whoever makes it wants to know of it later, in `_meta.switchyard`.
     pub note: Option<Json>,
     pub system_prompt: Option<String>,
+    /// The agent is told where it works and what is there.
+    pub tells_directory: bool,
     pub wishes: Wishes,
     pub permissions: Option<Mode>,
     pub limits: Limits,
@@ -193,9 +194,7 @@ impl Order {
         Json::of(&params)
     }
 
-    pub(crate) fn notes(&self, command: &AgentCommand) -> Notes {
-        let takes_it = command.manners.takes_system_prompt;
-        let preface = self.system_prompt.as_ref().filter(|_| !takes_it);
+    pub(crate) fn notes(&self) -> Notes {
         Notes {
             id: self.id,
             title: self.title.clone(),
@@ -203,8 +202,8 @@ impl Order {
             is_apart: self.is_apart,
             made_for: self.made_for.as_deref().cloned(),
             permissions: self.permissions,
-            preface: preface
-                .map(|text| format!("# Instructions\n\n{}\n\n# Request\n", text.trim())),
+            instructions: self.system_prompt.clone(),
+            tells_directory: self.tells_directory,
             wishes: self.wishes.clone(),
             limits: self.limits,
         }

@@ -1,5 +1,6 @@
 //! Sessions come and go: new, load, resume, fork, close, delete.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -25,8 +26,25 @@ impl Front {
         }
         // Its stray messages are followed before it can send any about the session.
         self.host().await?;
-        let opened = open::new(&self.yard, &self.terms()?, &message.body_json()).await?;
+        let params = self.with_own_directories(message.body_json())?;
+        let opened = open::new(&self.yard, &self.terms()?, &params).await?;
         self.show_new(opened).await
+    }
+
+    /// Params of `session/new` with the directories that this front's sessions have.
+    fn with_own_directories(&self, params: Json) -> Result<Json, RpcError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            #[serde(default)]
+            additional_directories: Vec<PathBuf>,
+        }
+        let own = self.own.as_ref().map(|own| &own.additional_directories[..]);
+        let Some(own) = own.filter(|own| !own.is_empty()) else { return Ok(params) };
+        let mut all = params.read::<Params>().map_err(RpcError::invalid_params)?;
+        all.additional_directories.extend_from_slice(own);
+        let all = Json::of(&all.additional_directories);
+        wire::set_member(&params, &["additionalDirectories"], &all).map_err(RpcError::internal)
     }
 
     /// `session/fork` went through; the agent's new session becomes one of ours.

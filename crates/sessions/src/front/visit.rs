@@ -190,7 +190,7 @@ impl Visit {
         };
         Ok(match spare {
             Some(terms) => {
-                let notes = order.notes(terms.slot.command());
+                let notes = order.notes();
                 self.desk.create_with(Terms { notes, ..terms }, order).await?
             }
             None => self.desk.create(order).await?,

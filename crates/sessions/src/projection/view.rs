@@ -218,6 +218,7 @@ pub(crate) fn limit_words(payload: &Object<'_>) -> Option<String> {
     Some(match limit.as_ref() {
         "turns" => format!("{used} of {allowed} turns are used"),
         "runningSeconds" => format!("{used} of {allowed} seconds of running time are used"),
+        "inactiveSeconds" => format!("the agent has said nothing for {used} seconds"),
         "tokens" => format!("{used} of {allowed} tokens are used"),
         "costUsd" => format!("{used} of {allowed} US dollars are used"),
         other => format!("{used} of {allowed} {other} are used"),

@@ -120,7 +120,7 @@ impl Actor {
         let Some((pending, settled)) = self.questions.take(request, answer) else {
             return Ok(false);
         };
-        let is_limit = matches!(pending.asks, Asks::Limit(_));
+        let is_limit = pending.asks.is_limit();
         self.settle(pending, &settled, &by).await?;
         if is_limit {
             self.obey_limit_answer(&settled).await?;
@@ -142,7 +142,7 @@ impl Actor {
         let (kind, payload) = decision(&pending, settled, by);
         let mut drafts = vec![self.raw_draft(kind.clone(), Json::of(&payload))];
         let mut changes = Changes::default();
-        if matches!(pending.asks, Asks::Limit(_)) {
+        if pending.asks.is_limit() {
             drafts.extend(self.note_limit_answer(settled, by));
             changes.details = Some(self.details.to_json());
         }

@@ -17,6 +17,7 @@ use super::actor::{Actor, Halt, LinkState};
 use super::{Command, Reply};
 use crate::permission::Decider;
 use crate::terminals::Stopped;
+use crate::trouble::Trouble;
 use crate::yard::draft;
 
 #[derive(Debug, Default)]
@@ -26,12 +27,14 @@ pub(super) struct Cancelling {
     /// When asking is over.
     deadline: Option<Instant>,
     commands: Stopped,
+    /// Why the turn is stopped, if nobody wanted it to be.
+    pub(super) gave_up: Option<Trouble>,
 }
 
 impl Cancelling {
     /// No turn runs any more. Who waits hears of it when the commands have gone, too.
     pub(super) fn finish(&mut self) {
-        self.deadline = None;
+        (self.deadline, self.gave_up) = (None, None);
         let (waiting, commands) =
             (std::mem::take(&mut self.waiting), std::mem::take(&mut self.commands));
         let n_commands = commands.n_commands;
@@ -137,8 +140,12 @@ impl Actor {
             self.spawn_stop();
         }
         for pending in self.questions.take_overdue(now) {
-            let settled = pending.asks.reject();
+            let (settled, is_limit) = (pending.asks.reject(), pending.asks.is_limit());
             self.settle(pending, &settled, &Decider::new("timeout")).await?;
+            if is_limit {
+                self.cancelling.gave_up = Some(self.fell_silent());
+                self.obey_limit_answer(&settled).await?;
+            }
         }
         if self.worker_deadline().is_some_and(|deadline| deadline <= now) {
             self.let_worker_go().await?;

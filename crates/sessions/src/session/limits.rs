@@ -7,7 +7,8 @@
 //! Always true while paused: no prompt starts, and what the agent asks stays unanswered. A
 //! running agent is stopped with everything it started, unless it serves other sessions too;
 //! then it is only held back. No rule, mode or timeout answers the question, and the time of
-//! waiting is not counted.
+//! waiting is not counted; but an agent that says nothing, and about which nobody says anything
+//! either, is stopped in the end.
 
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,7 @@ use crate::budget::{Limit, Limits, Reached};
 use crate::mint;
 use crate::observer::Watched;
 use crate::permission::{Brief, Decider, Question};
+use crate::trouble::Trouble;
 use crate::yard::draft;
 use bus::connection::Outcome;
 
@@ -60,7 +62,8 @@ impl Actor {
     /// Counts the time since the last call, and pauses a turn that has used enough.
     pub(super) async fn check_limits(&mut self) -> Result<(), Halt> {
         self.count_time();
-        match self.details.budget.reached_in_turn() {
+        let reached = self.details.budget.reached_in_turn();
+        match reached.or_else(|| self.silence()) {
             Some(reached) if self.can_be_paused() => self.pause(reached).await,
             _ => Ok(()),
         }
@@ -87,10 +90,31 @@ impl Actor {
         self.clock.running_since = self.is_running().then_some(now);
     }
 
-    /// When the running turn will have run long enough.
+    /// When the running turn will have run, or the agent been silent, for long enough.
     pub(super) fn limit_deadline(&self) -> Option<Instant> {
-        let left = self.details.budget.running_left().filter(|_| self.can_be_paused())?;
-        self.clock.running_since?.checked_add(left)
+        if !self.can_be_paused() {
+            return None;
+        }
+        let budget = &self.details.budget;
+        let (since, left) = (self.clock.running_since, budget.running_left());
+        let has_run = since.zip(left).and_then(|(since, left)| since.checked_add(left));
+        let silence = budget.allowed().inactive.filter(|_| self.is_running());
+        let is_silent = silence.and_then(|silence| self.heard_at.checked_add(silence));
+        has_run.into_iter().chain(is_silent).min()
+    }
+
+    fn silence(&self) -> Option<Reached> {
+        let silent = self.is_running().then(|| self.heard_at.elapsed())?;
+        self.details.budget.silence(silent)
+    }
+
+    /// Why a turn ends of which nobody has said whether it may go on being silent.
+    pub(super) fn fell_silent(&self) -> Trouble {
+        let limit = self.details.budget.limits().value(Limit::InactiveSeconds);
+        Trouble::new(
+            "timeout",
+            format!("the agent said nothing for {limit} s, and nobody answered whether to wait"),
+        )
     }
 
     /// The record, if the time in it is old.
@@ -134,13 +158,15 @@ impl Actor {
         self.paused = Some(Paused { request: id, limit, kept: Vec::new() });
         let brief = Brief::of_permission(&question);
         let (asks, asked_at) = (Asks::Limit(question), Instant::now());
+        let within = self.yard.settings.permission_within;
+        let deadline = (limit == Limit::InactiveSeconds).then(|| asked_at + within);
         let mut pending = Pending {
             id,
             rpc_id: None,
             asks,
             brief,
             asked_at,
-            deadline: None,
+            deadline,
             listed: None,
             watch: Watched::default(),
         };

@@ -131,10 +131,13 @@ impl Actor {
         tracing::info!(
             session = %self.id, pid = host.pid(), how = ?link.how, "the agent has the session"
         );
-        self.preamble = preamble.or_else(|| {
-            let is_told = std::mem::replace(&mut self.details.is_prefaced, true);
-            preface.filter(|_| !is_told)
-        });
+        let is_told = std::mem::replace(&mut self.details.is_prefaced, true);
+        self.preamble = match (preface, preamble) {
+            // It has forgotten what it was told first, too.
+            (Some(preface), Some(preamble)) => Some(format!("{preface}\n{preamble}")),
+            (preface, None) => preface.filter(|_| !is_told),
+            (None, preamble) => preamble,
+        };
         self.details.note_offer(&link.answer);
         self.answer = KeptAnswer::of(link.answer, host.share());
         self.tools = KnownTools::of(host.share());

@@ -237,7 +237,10 @@ impl Actor {
         if !self.turns.end(turn) {
             return Ok(());
         }
-        let payload = Json::of(payload);
+        let payload = match self.cancelling.gave_up.take() {
+            Some(trouble) => Json::of(&json!({ "stopReason": "error", "error": trouble })),
+            None => Json::of(payload),
+        };
         self.details.budget.end_turn(&payload);
         self.details.last_end = LastEnd::of(&payload);
         (self.prompt_tag, self.unheard) = (None, None);

@@ -101,6 +101,10 @@ impl Questions {
 }
 
 impl Asks {
+    pub(super) fn is_limit(&self) -> bool {
+        matches!(self, Self::Limit(_))
+    }
+
     /// Without what only whoever judged it wanted to know; it may wait for long.
     pub(super) fn judged(self) -> Self {
         match self {

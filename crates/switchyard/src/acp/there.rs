@@ -21,6 +21,7 @@ use crate::{run, stdio};
 /// Serves the editor with sessions of the daemon until either leaves.
 pub(super) async fn serve(
     args: &AcpArgs,
+    agent: Option<&str>,
     config: &Config,
     daemon: &Daemon,
     cwd: &Path,
@@ -36,7 +37,7 @@ pub(super) async fn serve(
             .await
             .context("the daemon does not speak ACP")?;
     let (mut sink, mut frames) = socket.split();
-    let order = order(args, cwd);
+    let order = order(args, agent, cwd)?;
     sink.send(Message::text(order)).await.context("the daemon has left")?;
     let (mut reader, mut writer) = stdio::open();
     let outwards = async {
@@ -84,14 +85,15 @@ enum Left {
 }
 
 /// What the sessions of this editor are to be made of.
-fn order(args: &AcpArgs, cwd: &Path) -> String {
+fn order(args: &AcpArgs, agent: Option<&str>, cwd: &Path) -> Result<String, Failure> {
     let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
     let params = json!({
-        "agent": args.name.as_deref().or(args.agent.agent.as_deref()),
+        "agent": agent,
         "command": words.collect::<Vec<_>>(),
         "cwd": cwd,
+        "additionalDirectories": args.agent.add_dirs()?,
         "env": run::environment(),
         "permissions": args.permissions.mode(),
     });
-    wire::notification_line("_switchyard/order", &params.to_string())
+    Ok(wire::notification_line("_switchyard/order", &params.to_string()))
 }

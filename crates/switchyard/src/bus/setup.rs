@@ -196,7 +196,7 @@ pub(super) async fn launch(
         }
         Work::Agent { name, permissions } => {
             check_known(pool.name(), name, config)?;
-            let mode = permissions.unwrap_or(config.file.permissions.mode);
+            let mode = permissions.unwrap_or(config.file.permissions.mode());
             let wanted = Wanted {
                 name: Some(name),
                 command: &[],

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use wire::{Json, Seq, SessionId};
 
-use super::{Reached, Turn, add_dirs};
+use super::{Reached, Turn};
 use crate::cli::{Format, RunArgs};
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
@@ -73,7 +73,7 @@ async fn session(
     order["cwd"] = json!(cwd);
     order["agent"] = json!(name.map(str::to_owned));
     order["env"] = json!(environment());
-    order["additionalDirectories"] = json!(add_dirs(args)?);
+    order["additionalDirectories"] = json!(args.agent.add_dirs()?);
     if !args.command.is_empty() {
         let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
         order["command"] = json!(words.collect::<Vec<_>>());

@@ -42,7 +42,9 @@ impl OwnDaemon {
         world::make_private_dir(run).with_context(|| format!("cannot make {}", run.display()))?;
         let wanted = config.file.serve.with(&ServeArgs::default());
         let metrics = counted(&config)?;
-        let daemon = assemble(&config, &wanted, String::new(), &metrics).await?;
+        // Nobody comes by `/api`.
+        let open_design = server::open_design::Settings::default();
+        let daemon = assemble(&config, &wanted, open_design, String::new(), &metrics).await?;
         let tokens = Tokens::open(&config.home.state).context("cannot use the tokens")?;
         let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard);
         let guard = Arc::new(guard.context("the daemon's settings are wrong")?);

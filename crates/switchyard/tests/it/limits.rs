@@ -40,6 +40,23 @@ fn with_nobody_there_to_ask_the_turn_is_stopped_and_the_way_on_is_named() {
 }
 
 #[test]
+fn an_agent_that_falls_silent_is_stopped_where_nobody_can_be_asked() {
+    let yard = yard();
+    let ran = run_demo(&yard, "echo before ; hang", &["--max-inactivity", "700ms"]);
+
+    assert_eq!(ran.code, Some(5), "{}", ran.stderr);
+    assert_eq!(ran.end()["stopReason"], "cancelled");
+    let reached = ran.of_kind("limit_reached");
+    assert_eq!((reached.len(), &reached[0]["limit"]), (1, &"inactiveSeconds".into()));
+    assert_eq!(reached[0]["allowed"], 0.7);
+    assert!(ran.stderr.contains("--max-inactivity"), "{}", ran.stderr);
+    // A silence is over with its turn: what was stopped there is not refused.
+    let again = go_on(&yard, "echo more", &["--max-inactivity", "10m"]);
+    assert_eq!((again.code, again.text().as_str()), (Some(0), "more"), "{}", again.stderr);
+    yard.assert_empty_within(PATIENCE);
+}
+
+#[test]
 fn limits_hold_for_the_next_run_too_until_they_are_raised() {
     let yard = yard();
     assert_eq!(run_demo(&yard, "usage", &["--max-cost", "1"]).code, Some(0));

@@ -443,3 +443,42 @@ async fn commands_that_run_for_the_agent_stand_still_too() {
     assert!(session.text().await.contains("stood-still"), "{}", session.text().await);
     session.end().await;
 }
+
+#[tokio::test]
+async fn a_silent_agent_is_asked_about_again_and_again_until_nobody_answers() {
+    let settings = Settings { permission_within: Duration::from_secs(1), ..Settings::default() };
+    let stage = Stage::new(false, settings);
+    let inactive = Some(Duration::from_millis(200));
+    let mut session = stage.session(Limits { inactive, ..Limits::default() }).await;
+    let turn = session.prompt("hang").await;
+
+    let first = session.asked().await;
+    assert_eq!(first.reached["limit"], "inactiveSeconds");
+    assert_eq!((&first.reached["allowed"], &first.reached["frozen"]), (&0.2.into(), &true.into()));
+    let title = first.question["request"]["toolCall"]["title"].as_str().unwrap();
+    assert!(title.starts_with("Go on? The agent has said nothing for "), "{title}");
+    // It may have been too late for this on a machine that is busy.
+    session.answer(&first, "continue").await;
+    let ended = session.ended(turn).await;
+
+    assert_eq!(ended["stopReason"], "error");
+    assert_eq!(ended["error"]["category"], "timeout", "{ended}");
+    let resolved = session.payloads("permission_resolved").await;
+    assert_eq!(resolved.last().unwrap()["by"]["who"], "timeout");
+    session.end().await;
+}
+
+#[tokio::test]
+async fn a_person_may_let_an_agent_be_silent() {
+    let stage = Stage::new(false, Settings::default());
+    let inactive = Some(Duration::from_millis(200));
+    let mut session = stage.session(Limits { inactive, ..Limits::default() }).await;
+    let turn = session.prompt("sleep 3000 ; echo end").await;
+    let asked = session.asked().await;
+    assert!(session.answer(&asked, "continue_without").await);
+
+    let ended = session.ended(turn).await;
+    assert_eq!(ended["stopReason"], "end_turn", "{ended}");
+    assert_eq!(session.payloads("limit_reached").await.len(), 1);
+    session.end().await;
+}

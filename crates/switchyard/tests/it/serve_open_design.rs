@@ -1,11 +1,13 @@
 //! Open Design's API with the real daemon and a real HTTP client.
 
 mod conversations;
+mod front_end;
 mod many;
 mod projects;
 mod questions;
 mod runs;
 mod streams;
+mod uploads;
 
 use std::path::PathBuf;
 
@@ -37,9 +39,25 @@ impl Studio {
     }
 
     fn start_in(yard: Yard) -> Self {
-        let daemon = Daemon::start_with(&yard, &["--agent", "demo"]);
+        Self::start_with(yard, &[])
+    }
+
+    fn start_with(yard: Yard, args: &[&str]) -> Self {
+        let daemon = Daemon::start_with(&yard, &[&["--agent", "demo"], args].concat());
         let client = daemon.client();
         Self { yard, daemon, client }
+    }
+
+    /// With an agent `heard`, the demo agent, of which the file says what it was told.
+    fn tapped(yard: Yard, more_config: &str) -> (Self, PathBuf) {
+        let (tap, record) = (yard.tool("acp-tap"), yard.home().join("record"));
+        let args = [record.to_str().unwrap(), "--", yard.exe().to_str().unwrap(), "demo-agent"];
+        let config = format!(
+            "{more_config}\n[agents.heard]\ncommand = {:?}\nargs = {args:?}\n",
+            tap.to_str().unwrap()
+        );
+        std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
+        (Self::start_in(yard), record)
     }
 
     /// Kills the daemon without a word and starts it again.

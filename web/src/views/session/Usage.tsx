@@ -46,10 +46,12 @@ function limitWords(session: Session | undefined): string | undefined {
   const words = [];
   const turns = number(limits.turns);
   const seconds = number(limits.runningSeconds);
+  const silent = number(limits.inactiveSeconds);
   const tokens = number(limits.tokens);
   const costUsd = number(limits.costUsd);
   if (turns !== undefined) words.push(`${turns} turns`);
   if (seconds !== undefined) words.push(`${duration(seconds * 1000)} of work`);
+  if (silent !== undefined) words.push(`${duration(silent * 1000)} of silence`);
   if (tokens !== undefined) words.push(`${count(tokens)} tokens`);
   if (costUsd !== undefined) words.push(money(costUsd));
   return words.length > 0 ? `The session pauses at ${words.join(", ")}` : undefined;

@@ -14,3 +14,10 @@ fn a_script_is_split_at_newlines_and_spaced_semicolons() {
         assert_eq!(split(text), expected, "{text:?}");
     }
 }
+
+#[test]
+fn what_clients_put_before_the_request_is_passed_over() {
+    let text = "# Instructions\n\nsay no\n\n# Request\n\n## user\nsay yes ; echo so";
+    assert_eq!(split(request(text)), [("say", "yes"), ("echo", "so")]);
+    assert_eq!(request("say yes"), "say yes");
+}

@@ -18,7 +18,7 @@ fn earlier(last_prompt: Option<&str>) -> (Details, MadeOf) {
 
 fn said(new: &NewRun, earlier: Option<&(Details, MadeOf)>) -> String {
     let earlier = earlier.map(|(details, made_of)| (details, made_of));
-    let blocks = blocks(new, earlier, Vec::new());
+    let blocks = blocks(new, new.system_prompt.as_deref(), earlier, Vec::new());
     blocks.iter().filter_map(|block| block["text"].as_str()).collect()
 }
 

@@ -41,12 +41,7 @@ async fn an_agent_that_remembers_is_not_told_everything_again() {
 
 #[tokio::test]
 async fn instructions_reach_the_agent_and_changed_ones_too() {
-    let yard = switchyard(EXE);
-    let (tap, record) = (yard.tool("acp-tap"), yard.home().join("record"));
-    let args = [record.to_str().unwrap(), "--", yard.exe().to_str().unwrap(), "demo-agent"];
-    let config = format!("[agents.heard]\ncommand = {tap:?}\nargs = {args:?}\n");
-    std::fs::write(yard.home().join("switchyard.toml"), config).unwrap();
-    let studio = Studio::start_in(yard);
+    let (studio, record) = Studio::tapped(switchyard(EXE), "");
     for (message, instructions) in
         [("echo one", "be kind"), ("echo two", "be kind"), ("echo three", "be brief")]
     {

@@ -1,0 +1,144 @@
+//! Skills and design systems that a run names.
+//!
+//! In: names. Out: what their files say, as a part of the run's instructions, and directories
+//! that the agent may read. `skills/NAME/SKILL.md` and `design-systems/NAME/DESIGN.md` are read
+//! through a directory handle that cannot be left.
+
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
+use rustix::fs::OFlags;
+
+use super::Runs;
+use super::body::NewRun;
+use super::project::{is_plain_name, open_dir};
+use super::refusal::Refusal;
+use crate::daemon::shown;
+use crate::principal::Principal;
+
+/// What goes into a prompt of one of them. Longer ones are cut, and the agent told so.
+const MAX_TEXT_BYTES: u64 = 128 << 10;
+const MAX_SKILLS: usize = 16;
+
+/// What a run gets beside its own words.
+#[derive(Debug, Default)]
+pub(super) struct Resources {
+    pub(super) instructions: Option<String>,
+    /// Further directories of the session.
+    pub(super) directories: Vec<PathBuf>,
+    /// What was asked for and cannot be had.
+    pub(super) warnings: Vec<String>,
+}
+
+/// One kind of them.
+struct Kind {
+    member: &'static str,
+    file: &'static str,
+    title: &'static str,
+    setting: &'static str,
+    root: Option<PathBuf>,
+}
+
+impl Runs {
+    pub(super) async fn resources(
+        &self,
+        principal: &Principal,
+        new: &NewRun,
+    ) -> Result<Resources, Refusal> {
+        let settings = self.daemon.open_design();
+        let root = |dir: Option<PathBuf>| dir.filter(|dir| dir.is_dir());
+        let systems = Kind {
+            member: "designSystemId",
+            file: "DESIGN.md",
+            title: "Design system",
+            setting: "design_systems",
+            root: root(settings.design_systems),
+        };
+        let skills = Kind {
+            member: "skillId",
+            file: "SKILL.md",
+            title: "Skill",
+            setting: "skills",
+            root: root(settings.skills),
+        };
+        // Whoever sees only its own could write there, and others would read it.
+        let is_shared = !principal.own_sessions;
+        let mut resources = Resources::default();
+        if is_shared {
+            let roots = [&systems.root, &skills.root].into_iter().flatten();
+            resources.directories.extend(roots.cloned());
+        }
+        let named = new.skills();
+        if named.len() > MAX_SKILLS {
+            let why = format!("a run has at most {MAX_SKILLS} skills");
+            return Err(Refusal::bad_request(why));
+        }
+        let system = new.design_system_id.as_deref().into_iter().map(|name| (&systems, name));
+        let skills = named.into_iter().map(|name| (&skills, name));
+        let mut parts = Vec::new();
+        for (kind, name) in system.chain(skills) {
+            match kind.read(name, is_shared).await? {
+                Some(text) => parts.push(text),
+                None => resources.warnings.push(format!(
+                    "`{}` has no effect: `{}` of [open_design] names no directory",
+                    kind.member, kind.setting
+                )),
+            }
+        }
+        parts.extend(new.system_prompt.clone());
+        resources.instructions = (!parts.is_empty()).then(|| parts.join("\n\n---\n\n"));
+        Ok(resources)
+    }
+}
+
+impl Kind {
+    /// What one says, and where the rest of it is; `None` where there are none at all.
+    async fn read(&self, name: &str, is_shared: bool) -> Result<Option<String>, Refusal> {
+        let Some(root) = self.root.clone() else { return Ok(None) };
+        let missing = || {
+            let why = format!("`{}`: there is no `{}`", self.member, shown(name));
+            Refusal::bad_request(why)
+        };
+        if !is_plain_name(name) {
+            return Err(missing());
+        }
+        let path = root.join(name);
+        let (dir, file) = (name.to_owned(), self.file);
+        let reading = tokio::task::spawn_blocking(move || read(&root, &dir, file));
+        let text = match reading.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing()),
+            Err(error) => {
+                let why = format!("cannot read `{}` `{}`: {error}", self.member, shown(name));
+                return Err(Refusal::internal(why));
+            }
+        };
+        let place = match is_shared {
+            true => format!("\n\nIts files are in {}.", path.display()),
+            false => String::new(),
+        };
+        Ok(Some(format!("# {} `{name}`\n\n{}{place}", self.title, text.trim())))
+    }
+}
+
+fn read(root: &Path, dir: &str, file: &str) -> io::Result<String> {
+    let root = Dir::open_ambient_dir(root, ambient_authority())?;
+    let mut options = OpenOptions::new();
+    // A FIFO must not hold us up.
+    let flags = OFlags::NONBLOCK | OFlags::CLOEXEC;
+    options.read(true).custom_flags(flags.bits().cast_signed());
+    let file = open_dir(&root, dir)?.open_with(file, &options)?.into_std();
+    let size = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    file.take(MAX_TEXT_BYTES).read_to_end(&mut bytes)?;
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    if size > MAX_TEXT_BYTES {
+        text.push_str("\n\n(It is longer; read the rest in its file.)");
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! What an agent is told before the first prompt, where it has no other way to hear it.
+//!
+//! In: instructions, and the directory that the agent works in. Out: one text that goes before
+//! the prompt: the instructions, where the agent is, what is there, and the heading of the
+//! request. It is told to the agent alone: the log has the prompt as its user wrote it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde::Deserialize;
+use wire::Json;
+
+use crate::host::{AgentCommand, SystemPrompt};
+use crate::open::Notes;
+
+/// Names of files that are told; a repository has more than a prompt should carry.
+const MAX_LISTED: usize = 200;
+/// Files that are looked at. What a directory holds beyond them is not counted either.
+const MAX_SEEN: usize = 10_000;
+
+/// The preface of a new session in `cwd`, if it needs one.
+pub(crate) fn of(
+    notes: &Notes,
+    agent: &AgentCommand,
+    new_params: &Json,
+    cwd: &Path,
+) -> Option<String> {
+    let instructions = match agent.manners.system_prompt {
+        SystemPrompt::Taken => None,
+        SystemPrompt::Unknown => notes.instructions.clone(),
+        SystemPrompt::NotTaken => notes.instructions.clone().or_else(|| in_params(new_params)),
+    };
+    let directory = (notes.tells_directory || instructions.is_some()).then_some(cwd);
+    compose(instructions.as_deref(), directory)
+}
+
+/// The instructions that come with a `session/new`.
+fn in_params(params: &Json) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Params {
+        #[serde(rename = "_meta")]
+        meta: Meta,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Meta {
+        system_prompt: Given,
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        Text(String),
+        Appended { append: String },
+    }
+    match params.read::<Params>().ok()?.meta.system_prompt {
+        Given::Text(text) | Given::Appended { append: text } => Some(text),
+    }
+}
+
+fn compose(instructions: Option<&str>, directory: Option<&Path>) -> Option<String> {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    if let Some(instructions) = instructions {
+        let _ = writeln!(text, "# Instructions\n\n{}\n", instructions.trim());
+    }
+    if let Some(directory) = directory {
+        let _ = writeln!(
+            text,
+            "# Working directory\n\nYou work in {}. Write files only below it, with paths \
+             relative to it.\n",
+            directory.display()
+        );
+        let (names, n_more) = list(directory);
+        text.push_str(if names.is_empty() { "It is empty.\n" } else { "It holds:\n" });
+        for name in names {
+            let _ = writeln!(text, "- {name}");
+        }
+        if n_more > 0 {
+            let _ = writeln!(text, "- and {n_more} more");
+        }
+        text.push('\n');
+    }
+    (!text.is_empty()).then(|| text + "# Request\n")
+}
+
+/// What is in a directory, and how much of it is not told.
+fn list(dir: &Path) -> (Vec<String>, usize) {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().take(MAX_SEEN);
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let is_shown = !name.starts_with('.') && !name.chars().any(char::is_control);
+            is_shown.then(|| if is_dir { name + "/" } else { name })
+        })
+        .collect();
+    names.sort();
+    let n_more = names.len().saturating_sub(MAX_LISTED);
+    names.truncate(MAX_LISTED);
+    (names, n_more)
+}
+
+#[cfg(test)]
+mod tests;
