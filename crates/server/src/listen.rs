@@ -32,6 +32,11 @@ pub enum ListenError {
          give `--tls-cert` and `--tls-key`, or force it with `--insecure`"
     )]
     Exposed(SocketAddr),
+    #[error(
+        "another program listens on {0} already (`ss -ltnp` names it); end it, or choose another \
+         port"
+    )]
+    Taken(SocketAddr),
     #[error("cannot listen on {address}: {source}")]
     Tcp { address: SocketAddr, source: std::io::Error },
     #[error(

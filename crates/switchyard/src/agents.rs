@@ -61,6 +61,35 @@ fn definition_files(config: &Config) -> Result<Vec<(PathBuf, Definition)>, Failu
     Ok(definitions)
 }
 
+/// There is no agent of this name; perhaps another one was meant.
+pub(crate) fn unknown(name: &str, catalogue: &Catalogue) -> Failure {
+    /// `cluade` is 0.83 like `claude`; what is less alike is another word.
+    const ALIKE: f64 = 0.7;
+    let failure = Failure::new(NOT_FOUND, format!("there is no agent `{name}`"));
+    let ids = catalogue.iter().flat_map(|one| std::iter::once(&one.id).chain(&one.aliases));
+    let all = ids.map(String::as_str).chain(BUILT_IN);
+    let like = |one: &str| strsim::normalized_damerau_levenshtein(name, one);
+    let nearest = all.max_by(|one, other| like(one).total_cmp(&like(other)));
+    match nearest.filter(|one| like(one) >= ALIKE) {
+        Some(nearest) => {
+            failure.hint(format!("did you mean `{nearest}`? `switchyard agents` lists them all"))
+        }
+        None => failure.hint(format!(
+            "`switchyard agents` lists them; or give an ACP command after `--`, or add \
+             [agents.{name}] to the configuration"
+        )),
+    }
+}
+
+/// Whether there is an agent of this name, here or in the binary.
+pub(crate) fn check(name: &str, config: &Config) -> Result<(), Failure> {
+    let catalogue = catalogue(config)?;
+    match catalogue.get(name).is_some() || BUILT_IN.contains(&name) {
+        true => Ok(()),
+        false => Err(unknown(name, &catalogue)),
+    }
+}
+
 /// How to look for agents. Where nothing can be written, nothing is kept.
 pub(crate) fn options(config: &Config) -> Options {
     let mut launch = bus::Launch::new("", "/");

@@ -8,7 +8,7 @@ use runtimes::detect::{AuthState, Found, Run, detect, detect_one};
 use serde_json::{Value, json};
 use sessions::projection::sanitize;
 
-use crate::agents::{catalogue, options};
+use crate::agents::{catalogue, options, unknown};
 use crate::cli::{AgentsArgs, AgentsVerb};
 use crate::config::Config;
 use crate::format::print;
@@ -147,9 +147,7 @@ impl Look<'_> {
             return Ok(ExitCode::SUCCESS);
         }
         let Some(definition) = self.catalogue.get(name) else {
-            let known: Vec<&str> = self.catalogue.iter().map(|one| one.id.as_str()).collect();
-            return Err(Failure::new(NOT_FOUND, format!("there is no agent `{name}`"))
-                .hint(format!("there is: {NATIVE}, {DEMO}, {}", known.join(", "))));
+            return Err(unknown(name, &self.catalogue));
         };
         // One agent alone may take its time.
         let mut options = options(self.config).patient();

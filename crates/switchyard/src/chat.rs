@@ -17,7 +17,7 @@ use crate::run::environment;
 use crate::serve::own::OwnDaemon;
 use crate::signals::Signals;
 use crate::spinner::Spinner;
-use crate::{terminal, world};
+use crate::{agents, terminal, world};
 
 /// Where what was typed is kept.
 const HISTORY: &str = "chat-history";
@@ -99,7 +99,7 @@ fn exit_code(left: &Left) -> u8 {
 
 async fn wanted(args: &ChatArgs, config: &Config) -> Result<Wanted, Failure> {
     let cwd = world::working_directory(args.agent.cwd.as_deref())?;
-    world::make_private_dir(&config.home.state).map_err(anyhow::Error::from)?;
+    world::make_private_dir(&config.home.state)?;
     let start = if let Some(named) = &args.session {
         let log = world::open_log(config)?;
         Start::Session(world::find_session(&*log, named).await?.id.to_string())
@@ -112,7 +112,10 @@ async fn wanted(args: &ChatArgs, config: &Config) -> Result<Wanted, Failure> {
         Start::Command(words.collect())
     } else {
         match args.name.clone().or_else(|| args.agent.agent.clone()) {
-            Some(agent) => Start::Agent(agent),
+            Some(agent) => {
+                agents::check(&agent, config)?;
+                Start::Agent(agent)
+            }
             None => Start::AnyAgent,
         }
     };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use runtimes::catalogue::Own;
 use store::Durability;
 
+use crate::cli_serve::ServeArgs;
 use crate::config::Config;
 
 /// What is in effect, in the form of the file.
@@ -69,12 +70,12 @@ pub(crate) fn show(config: &Config) -> String {
     }
     text.push_str(&config.file.log.show());
     text.push_str(&config.file.traces.show());
-    for name in ["serve", "warm", "open_design", "native"] {
-        if let Some(toml::Value::Table(table)) =
-            config.written.as_ref().and_then(|written| written.get(name))
-        {
-            show_table(&mut text, name, table);
+    for (name, mut table) in defaults(config) {
+        let written = config.written.as_ref().and_then(|written| written.get(name));
+        if let Some(toml::Value::Table(written)) = written {
+            table.extend(written.clone());
         }
+        show_table(&mut text, name, &table);
     }
     for (table, agents) in
         [("agents", &config.file.agents), ("agent_servers", &config.file.agent_servers)]
@@ -84,6 +85,43 @@ pub(crate) fn show(config: &Config) -> String {
         }
     }
     text
+}
+
+/// What holds of the tables that are shown as they are written, where they say nothing.
+fn defaults(config: &Config) -> [(&'static str, toml::Table); 4] {
+    let table = |members: Vec<(&str, toml::Value)>| {
+        members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<toml::Table>()
+    };
+    let time = |time: Duration| toml::Value::from(format!("{}ms", time.as_millis()));
+    let number = |n: u64| toml::Value::from(i64::try_from(n).unwrap_or(i64::MAX));
+    let serve = crate::config_serve::Serve::default().with(&ServeArgs::default());
+    let serve = table(vec![
+        ("host", serve.host.to_string().into()),
+        ("drain", time(serve.drain)),
+        ("worker_idle", time(serve.worker_idle)),
+        ("put_aside", time(serve.put_aside)),
+    ]);
+    let warm = sessions::pools::WarmSettings::default();
+    let warm = table(vec![
+        ("enabled", warm.is_on.into()),
+        ("workers", number(warm.max_workers as u64)),
+        ("per_key", number(warm.max_per_key as u64)),
+        ("memory_bytes", number(warm.max_memory_bytes)),
+        ("idle", time(warm.idle)),
+        ("open_sessions", warm.opens_sessions.into()),
+    ]);
+    let mode = config.file.permissions.chosen_mode();
+    let api = config.file.open_design.with(&ServeArgs::default(), mode);
+    let api = table(vec![
+        (
+            "permissions",
+            wire::Json::of(&api.permissions).read::<String>().unwrap_or_default().into(),
+        ),
+        ("inactivity", time(api.inactivity.unwrap_or_default())),
+    ]);
+    let native =
+        table(vec![("context_tools", false.into()), ("checks", toml::Value::Array(vec![]))]);
+    [("serve", serve), ("warm", warm), ("open_design", api), ("native", native)]
 }
 
 /// JSON strings, lists and keys are TOML as well.

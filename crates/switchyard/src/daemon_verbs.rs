@@ -48,7 +48,7 @@ async fn start(config: &Config) -> Result<ExitCode, Failure> {
         print(&format!("switchyard daemon: runs already at {}\n", running.http))?;
         return Ok(ExitCode::SUCCESS);
     }
-    world::make_private_dir(&config.home.state).context("cannot make the state directory")?;
+    world::make_private_dir(&config.home.state)?;
     let path = log_path(config);
     let log = File::options()
         .create(true)
@@ -123,6 +123,8 @@ async fn stop(config: &Config, now: bool) -> Result<ExitCode, Failure> {
     let mut n_looks = 0_u32;
     loop {
         if !presence::is_held(&config.home.run) {
+            drop(spinner);
+            print("switchyard daemon: has ended\n")?;
             return Ok(ExitCode::SUCCESS);
         }
         n_looks += 1;
@@ -161,13 +163,42 @@ async fn status(config: &Config, as_json: bool) -> Result<ExitCode, Failure> {
         _ = writeln!(text, "acp       unix {}", path.display());
     }
     _ = writeln!(text, "process   {}\nversion   {}", at.pid, at.version);
-    for (name, value) in health.as_object().into_iter().flatten() {
-        if name != "version" {
-            _ = writeln!(text, "{name:<9} {value}");
-        }
-    }
+    text.push_str(&state(&health));
     print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// How the daemon stands, in lines.
+fn state(health: &Value) -> String {
+    let word = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
+    let count = |value: &Value| value.as_u64().unwrap_or_default();
+    let up = Duration::from_secs(count(&health["uptimeSeconds"]));
+    let mut text = format!("status    {}\nup        {}\n", word(&health["status"]), shown_time(up));
+    let sessions = &health["sessions"];
+    let total = sessions["total"].as_u64().map(|total| format!(" of {total}")).unwrap_or_default();
+    // Writing to a String cannot fail.
+    _ = writeln!(text, "sessions  {}{total} in memory", count(&sessions["live"]));
+    let store = &health["store"];
+    _ = match store["error"].as_str() {
+        Some(error) => writeln!(text, "log       {error}"),
+        None => writeln!(
+            text,
+            "log       {} MB on disk",
+            count(&store["bytesOnDisk"]).div_ceil(1 << 20)
+        ),
+    };
+    text
+}
+
+/// The two largest units that say something.
+fn shown_time(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60) {
+        (0, 0, 0, s) => format!("{s} s"),
+        (0, 0, m, s) => format!("{m} min {s} s"),
+        (0, h, m, _) => format!("{h} h {m} min"),
+        (d, h, _, _) => format!("{d} d {h} h"),
+    }
 }
 
 async fn log(config: &Config, is_followed: bool, n_lines: usize) -> Result<ExitCode, Failure> {

@@ -14,7 +14,7 @@ use sessions::host::{AgentCommand, Manners, SystemPrompt};
 use crate::agents;
 use crate::config::Config;
 use crate::native::{self, NATIVE};
-use crate::outcome::{Failure, NOT_FOUND};
+use crate::outcome::Failure;
 use crate::world::{ADAPTER_VERB, DEMO_VERB, NATIVE_VERB, make_private_dir};
 
 pub(crate) const DEMO: &str = "demo";
@@ -60,7 +60,7 @@ pub(crate) async fn agent_command(
     if name == DEMO {
         // With a memory of its own, so that going on with a session shows a real resume.
         let memory = config.home.state.join("demo");
-        make_private_dir(&memory).with_context(|| format!("cannot make {}", memory.display()))?;
+        make_private_dir(&memory)?;
         let args = vec![DEMO_VERB.into(), "--all-sessions".into(), "--state".into(), memory.into()];
         return Ok(command(name.to_owned(), own_program()?, args));
     }
@@ -73,10 +73,7 @@ pub(crate) async fn agent_command(
         }
         return Ok(command(name.to_owned(), own_program()?, args));
     }
-    Err(Failure::new(NOT_FOUND, format!("there is no agent `{name}`")).hint(format!(
-        "`switchyard agents` lists them; or give an ACP command after `--`, or add \
-         [agents.{name}] to the configuration"
-    )))
+    Err(agents::unknown(name, &catalogue))
 }
 
 /// An agent of the catalogue: itself if it speaks ACP, else its adapter.

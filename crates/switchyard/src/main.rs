@@ -118,7 +118,11 @@ async fn dispatch(
 ) -> Result<ExitCode, Failure> {
     // `--config` of the bus is its own file, as with stdio Bus.
     let is_bus = matches!(cli.verb, Verb::Bus(_));
-    let mut config = config::load(cli.config.as_deref().filter(|_| !is_bus))?;
+    let named = cli.config.as_deref().filter(|_| !is_bus);
+    if let Some(path) = named.filter(|path| !path.exists()) {
+        return Err(Failure::usage(format!("there is no file {}", path.display())));
+    }
+    let mut config = config::load(named)?;
     let service = match (&cli.verb, cli.log_file) {
         (Verb::Serve(_), path) => {
             let inherited = inherited.map_err(anyhow::Error::from)?;
@@ -130,7 +134,7 @@ async fn dispatch(
         }
         // The screen is taken.
         (Verb::Chat(args), None) if chat::is_full_screen(args) => {
-            world::make_private_dir(&config.home.state).map_err(anyhow::Error::from)?;
+            world::make_private_dir(&config.home.state)?;
             logging.to_file(config.home.state.join("chat.log"))?;
             None
         }

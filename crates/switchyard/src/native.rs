@@ -9,7 +9,6 @@ use agent::native::mcp::{ServerSpec, SpecError};
 use agent::native::models::Models;
 use agent::native::sandbox::{self, Sandbox};
 use agent::native::{self, scene};
-use anyhow::Context as _;
 use clap::Args;
 use serde_json::{Value, json};
 use store::SqliteLog;
@@ -43,7 +42,7 @@ pub(crate) async fn serve(args: Arguments, config: Config) -> Result<ExitCode, F
         true => config.home.forbidden(),
         false => home::forbid(forbidden, Vec::new()),
     };
-    world::make_private_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    world::make_private_dir(&dir)?;
     let log = Arc::new(SqliteLog::open(&dir, config.store_options())?);
     let table = &config.file.native;
     let resolved = resolve(&config)?;

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
+use runtimes::catalogue::{BUILT_IN, Catalogue};
 use serde_json::{Value, json};
 use sessions::host::AgentCapabilities;
 use sessions::projection::sanitize_line;
@@ -24,7 +25,10 @@ const MAX_HINT_CHARS: usize = 80;
 /// The prompt's text; `-` means stdin.
 pub(crate) fn read_text(word: &str) -> Result<String, Failure> {
     if word != "-" {
-        return Ok(word.to_owned());
+        return match word.trim().is_empty() {
+            true => Err(Failure::usage("the prompt is empty")),
+            false => Ok(word.to_owned()),
+        };
     }
     let limit = wire::limits::CLIENT_LINE_BYTES as u64;
     let mut text = String::new();
@@ -149,17 +153,20 @@ pub(crate) fn split_words(args: &RunArgs) -> Result<(Option<&str>, &str), Failur
     let elsewhere = args.agent.agent.as_deref();
     match (&args.words[..], args.command.is_empty()) {
         ([word], true) if elsewhere.is_none() && args.session.is_none() => {
+            let is_agent = BUILT_IN.contains(&word.as_str())
+                || Catalogue::shipped().is_ok_and(|shipped| shipped.get(word).is_some());
             let is_name = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-            let (agent, prompt) = match is_name {
+            let (agent, prompt) = match is_agent {
                 true => (word.as_str(), "say hello"),
                 false => (NATIVE, word.as_str()),
             };
-            let message = match is_name {
-                true => format!(
+            let message = match (is_agent, is_name) {
+                (true, _) => format!("what is `{word}` to do?"),
+                (false, true) => format!(
                     "`{word}` is all there is: an agent without a prompt, or a prompt \
-                                 without an agent"
+                     without an agent"
                 ),
-                false => "which agent is that for?".to_owned(),
+                (false, false) => "which agent is that for?".to_owned(),
             };
             let prompt = sanitize_line(&prompt.replace('"', "\\\""), MAX_HINT_CHARS);
             Err(Failure::usage(message).hint(format!(

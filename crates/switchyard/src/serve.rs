@@ -130,8 +130,7 @@ async fn assemble(
     let policy = Policy { mode: config.file.permissions.mode(), ..Policy::default() };
     let state = &config.home.state;
     let shared_cwd = config.home.shared();
-    let made = world::make_private_dir(&shared_cwd);
-    made.with_context(|| format!("cannot make {}", shared_cwd.display()))?;
+    world::make_private_dir(&shared_cwd)?;
     let warm = config.file.warm.settings(shared_cwd);
     let pools = Pools::new(yard.setup.clone(), yard.settings.clone(), warm);
     let agents = Arc::new(agents::Catalogued::new(config.clone()));
@@ -141,8 +140,7 @@ async fn assemble(
     let projects_dir = wanted.projects.clone().unwrap_or_else(|| config.home.projects());
     let sessions_dir = state.join("sessions");
     for dir in [&projects_dir, &sessions_dir] {
-        let made = world::make_private_dir(dir);
-        made.with_context(|| format!("cannot make {}", dir.display()))?;
+        world::make_private_dir(dir)?;
     }
     let settings = Settings {
         base,

@@ -14,7 +14,7 @@ use wire::{Millis, SessionId};
 
 use crate::cli_permissions::PermissionArgs;
 use crate::config::Config;
-use crate::outcome::{Failure, NOT_FOUND};
+use crate::outcome::{ERROR, Failure, NOT_FOUND};
 use crate::worker::require_a_person;
 
 /// Hidden verbs under which the binary starts itself.
@@ -123,17 +123,31 @@ pub(crate) fn scratch(config: &Config) -> Scratch {
     Scratch::below(config.home.run.join("scratch"))
 }
 
-pub(crate) fn make_private_dir(path: &Path) -> std::io::Result<()> {
+pub(crate) fn make_private_dir(path: &Path) -> Result<(), Failure> {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|error| {
+        let failure = Failure::new(ERROR, format!("cannot make {}: {error}", path.display()));
+        match error.kind() {
+            PermissionDenied | ReadOnlyFilesystem => failure.hint(
+                "Switchyard keeps its sessions there; `SWITCHYARD_HOME=DIR` puts everything into \
+                 a directory that you can write to",
+            ),
+            _ => failure,
+        }
+    })
 }
 
 /// The directory to work in, absolute and existing.
 pub(crate) fn working_directory(cwd: Option<&Path>) -> Result<PathBuf, Failure> {
     let cwd = cwd.unwrap_or(Path::new("."));
-    std::path::absolute(cwd)
-        .and_then(|cwd| cwd.canonicalize())
-        .map_err(|error| Failure::usage(format!("cannot work in {}: {error}", cwd.display())))
+    let found = std::path::absolute(cwd).and_then(|cwd| cwd.canonicalize());
+    let found = found.and_then(|found| match found.is_dir() {
+        true => Ok(found),
+        false => Err(std::io::ErrorKind::NotADirectory.into()),
+    });
+    found.map_err(|error| Failure::usage(format!("cannot work in {}: {error}", cwd.display())))
 }
 
 /// A session's own rules and mode. The configuration's rules are the yard's.

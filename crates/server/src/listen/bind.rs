@@ -61,7 +61,10 @@ impl Bound {
     ) -> Result<Self, ListenError> {
         check_bind(address, tls.as_ref(), is_forced)?;
         let bound = TcpListener::bind(address).await;
-        let listener = bound.map_err(|source| ListenError::Tcp { address, source })?;
+        let listener = bound.map_err(|source| match source.kind() {
+            ErrorKind::AddrInUse => ListenError::Taken(address),
+            _ => ListenError::Tcp { address, source },
+        })?;
         Ok(Self { socket: Socket::Tcp(listener), tls })
     }
 

@@ -55,8 +55,10 @@ impl RuleBook {
     /// Puts other rules in force: the next question of every session is judged by them.
     pub fn replace(&self, rules: Rules) {
         let n_rules = rules.len();
-        self.0.rules.send_replace(Arc::new(rules));
-        tracing::info!(n_rules, "permission rules are in force");
+        let before = self.0.rules.send_replace(Arc::new(rules));
+        if n_rules > 0 || !before.is_empty() {
+            tracing::info!(n_rules, "permission rules are in force");
+        }
     }
 
     /// Puts the rules of `file` in force, and from now on what it comes to say; no other

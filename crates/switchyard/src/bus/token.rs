@@ -58,7 +58,7 @@ fn read(path: &Path) -> io::Result<String> {
 
 fn make(path: &Path) -> io::Result<String> {
     if let Some(dir) = path.parent() {
-        make_private_dir(dir)?;
+        make_private_dir(dir).map_err(|failure| io::Error::other(failure.to_string()))?;
     }
     let mut random = [0; 32];
     getrandom::fill(&mut random)?;

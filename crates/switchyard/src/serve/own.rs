@@ -39,7 +39,7 @@ impl OwnDaemon {
     pub(crate) async fn start(config: Config) -> Result<Self, Failure> {
         let config = Arc::new(config);
         let run = &config.home.run;
-        world::make_private_dir(run).with_context(|| format!("cannot make {}", run.display()))?;
+        world::make_private_dir(run)?;
         let wanted = config.file.serve.with(&ServeArgs::default());
         let metrics = counted(&config)?;
         // Nobody comes by `/api`.

@@ -41,7 +41,7 @@ pub(crate) struct Presence {
 
 impl Presence {
     pub(crate) fn take(run: &Path) -> Result<Self, Failure> {
-        world::make_private_dir(run).with_context(|| format!("cannot make {}", run.display()))?;
+        world::make_private_dir(run)?;
         let lock = open_lock(run)?;
         if !is_taken(&lock) {
             let failure = match find(run) {

@@ -31,6 +31,7 @@ mod faults;
 mod faults_disk;
 mod faults_kill;
 mod faults_tree;
+mod first_hour;
 mod front;
 mod limits;
 mod limits_session;

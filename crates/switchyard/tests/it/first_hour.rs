@@ -1,0 +1,137 @@
+//! What a new user meets: typical mistakes, and what is said about them.
+
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use testkit::daemon::Daemon;
+use testkit::process::{Yard, switchyard};
+
+use crate::cli::{Ran, run};
+
+fn yard() -> Yard {
+    switchyard(env!("CARGO_BIN_EXE_switchyard"))
+}
+
+fn with_stdin(yard: &Yard, args: &[&str], text: &str) -> Ran {
+    let mut command = yard.command(args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // It may have ended before it reads.
+    let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
+    child.wait_with_output().unwrap().into()
+}
+
+#[test]
+fn an_agent_that_there_is_not_is_code_four_whoever_asks_for_it() {
+    let yard = yard();
+    for ran in [
+        run(&yard, &["run", "cluade", "hi"]),
+        run(&yard, &["agents", "show", "cluade"]),
+        run(&yard, &["acp", "cluade"]),
+        run(&yard, &["chat", "cluade"]),
+        with_stdin(&yard, &["chat", "cluade"], "hi\n"),
+    ] {
+        assert_eq!(ran.code, 4, "{ran:?}");
+        assert!(ran.err.contains("there is no agent `cluade`"), "{ran:?}");
+        assert!(ran.err.contains("did you mean `claude`?"), "{ran:?}");
+    }
+    let far = run(&yard, &["run", "nobody-at-all", "hi"]);
+    assert!(!far.err.contains("did you mean"), "{far:?}");
+    let own = run(&yard, &["run", "nativ", "hi"]);
+    assert!(own.err.contains("did you mean `native`?"), "{own:?}");
+}
+
+#[test]
+fn what_is_typed_wrong_is_code_two() {
+    let yard = yard();
+    let file = yard.home().join("a-file");
+    std::fs::write(&file, "").unwrap();
+    let file = file.to_str().unwrap();
+    for (args, words) in [
+        (&["run", "demo", ""][..], "the prompt is empty"),
+        (&["run", "demo", " \n"], "the prompt is empty"),
+        (&["run", "demo", "hi", "--cwd", file], "cannot work in"),
+        (&["run", "demo", "hi", "--cwd", "/nowhere"], "cannot work in"),
+        (&["acp", "demo", "--add-dir", file], "cannot work in"),
+        (&["--config", "/nowhere", "agents"], "there is no file /nowhere"),
+    ] {
+        let ran = run(&yard, args);
+        assert_eq!(ran.code, 2, "{args:?}: {ran:?}");
+        assert!(ran.err.contains(words), "{args:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn one_word_is_taken_for_what_it_is() {
+    let yard = yard();
+    let prompt = run(&yard, &["run", "hello"]);
+    assert!(prompt.err.contains("switchyard run native \"hello\""), "{prompt:?}");
+    let agent = run(&yard, &["run", "claude"]);
+    assert!(agent.err.contains("what is `claude` to do?"), "{agent:?}");
+    assert!(agent.err.contains("switchyard run claude \"say hello\""), "{agent:?}");
+}
+
+#[test]
+fn a_port_that_is_taken_and_a_home_that_is_not_ours_are_named() {
+    let yard = yard();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let ran = run(&yard, &["serve", "--host", &address]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.contains(&format!("another program listens on {address}")), "{ran:?}");
+
+    let blocked = yard.home().join("file");
+    std::fs::write(&blocked, "").unwrap();
+    let inside = blocked.join("home");
+    for args in [&["chat", "demo"][..], &["daemon", "start"], &["run", "demo", "hi"]] {
+        let mut command = yard.command(args);
+        let ran: Ran =
+            command.env("SWITCHYARD_HOME", &inside).stdin(Stdio::null()).output().unwrap().into();
+        assert_eq!(ran.code, 1, "{args:?}: {ran:?}");
+        assert!(ran.err.contains(inside.to_str().unwrap()), "{args:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn the_daemons_status_and_end_are_told_in_words() {
+    let yard = yard();
+    let _daemon = Daemon::start_with(&yard, &[]);
+    let status = run(&yard, &["daemon", "status"]);
+    for line in ["status    ok\n", "sessions  0 of 0 in memory\n", "MB on disk\n"] {
+        assert!(status.out.contains(line), "{status:?}");
+    }
+    assert!(!status.out.contains(['{', '"']), "{status:?}");
+    let stopped = run(&yard, &["daemon", "stop"]);
+    assert_eq!((stopped.code, stopped.out.as_str()), (0, "switchyard daemon: has ended\n"));
+}
+
+#[test]
+fn the_configuration_in_effect_is_whole() {
+    let yard = yard();
+    std::fs::write(
+        yard.home().join("switchyard.toml"),
+        "[permissions]\nmode = \"accept-edits\"\n[serve]\ndrain = \"5s\"\n",
+    )
+    .unwrap();
+    let shown = run(&yard, &["config", "show"]);
+    assert_eq!(shown.code, 0, "{shown:?}");
+    let table: toml::Table = shown.out.parse().unwrap();
+    assert_eq!(table["serve"]["host"].as_str(), Some("127.0.0.1:7433"));
+    assert_eq!(table["serve"]["drain"].as_str(), Some("5s"));
+    assert_eq!(table["warm"]["enabled"].as_bool(), Some(true));
+    assert_eq!(table["native"]["context_tools"].as_bool(), Some(false));
+    assert_eq!(table["open_design"]["permissions"].as_str(), Some("accept-edits"));
+    // And can be used as it is.
+    std::fs::write(yard.home().join("switchyard.toml"), &shown.out).unwrap();
+    assert_eq!(run(&yard, &["config", "check"]).code, 0);
+}
+
+#[test]
+fn instructions_are_not_the_sessions_title() {
+    let yard = yard();
+    let ran = run(&yard, &["run", "demo", "say this", "--system-prompt", "Be brief."]);
+    assert_eq!((ran.code, ran.out.trim()), (0, "this"), "{ran:?}");
+    let listed = run(&yard, &["sessions", "list", "--json"]);
+    assert!(listed.out.contains("say this") && !listed.out.contains("Instructions"), "{listed:?}");
+}
