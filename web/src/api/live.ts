@@ -68,7 +68,17 @@ export function forgetQuestion(requestId: string): void {
 
 function tell(change: ListChange): void {
   tellAll(change);
-  if (change.kind === "pending" || change.kind === "deleted" || change.kind === "status") void readQuestions();
+  if (mayConcern(live.questions, change)) void readQuestions();
+}
+
+/**
+ * Whether the questions may be others after a change. One frame tells all that changed in a session
+ * within a second, under the name of the first: a session that is new and asks already is `created`.
+ * So the number counts, whatever the name.
+ */
+export function mayConcern(known: Pick<Permission, "sessionId">[], { kind, session, pending = 0 }: ListChange): boolean {
+  if (kind === "pending" || kind === "deleted" || kind === "status") return true;
+  return pending !== known.filter((question) => question.sessionId === session).length;
 }
 
 function tellAll(change: ListChange | "all"): void {
