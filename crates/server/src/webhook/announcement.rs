@@ -71,8 +71,10 @@ impl Writer {
 
     fn finish(&self, subject: &Subject, record: &SessionRecord, body: Value) -> Announcement {
         let id = subject.id();
+        // A person opens the page, which also shows the question; a program asks the API.
+        let link = format!("{}/sessions/{}", self.link_base, record.id);
         let session = format!("{}/v1/sessions/{}", self.link_base, record.id);
-        let link = match subject {
+        let api = match subject {
             Subject::Question { request_id, .. } => format!("{session}/permissions/{request_id}"),
             Subject::Event { .. } | Subject::Halted { .. } => session,
         };
@@ -87,6 +89,7 @@ impl Writer {
             all.extend(body);
         }
         all.insert("link".into(), json!(link));
+        all.insert("api".into(), json!(api));
         Announcement { id, body: Json::of(&all) }
     }
 }

@@ -181,7 +181,8 @@ async fn a_question_and_its_answer_are_announced_once_and_signed() {
                 ],
                 "until": 601_000,
             },
-            "link": format!(
+            "link": format!("http://127.0.0.1:7433/sessions/{}", session("a")),
+            "api": format!(
                 "http://127.0.0.1:7433/v1/sessions/{}/permissions/{}",
                 session("a"),
                 request_id("a", 1)

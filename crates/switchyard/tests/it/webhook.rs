@@ -111,7 +111,9 @@ fn a_waiting_question_is_announced_and_withdrawn_when_the_daemon_was_killed() {
     assert_eq!((&asked["type"], &asked["turn"]), (&json!("permission_requested"), &turn));
     assert_eq!((&asked["session"], &asked["agent"]), (&made["id"], &json!("demo")));
     assert_eq!(asked["question"]["options"][0]["kind"], "allow_once");
-    assert!(asked["link"].as_str().unwrap().contains(session), "{asked}");
+    let (link, api) = (asked["link"].as_str().unwrap(), asked["api"].as_str().unwrap());
+    assert!(link.ends_with(&format!("/sessions/{session}")) && !link.contains("/v1/"), "{asked}");
+    assert!(api.contains(&format!("/v1/sessions/{session}/permissions/")), "{asked}");
     assert_eq!(withdrawn["type"], "permission_resolved");
     assert_eq!(withdrawn["requestId"], asked["requestId"]);
     assert_eq!(withdrawn["decision"]["by"]["who"], "interrupted");
