@@ -89,7 +89,15 @@ fn attachment(path: &Path, can: &AgentCapabilities) -> anyhow::Result<Value> {
     if !metadata.is_file() {
         bail!("cannot attach {}: it is not a file", path.display());
     }
-    let mime = mime_of(&real);
+    let mime = match mime_of(&real) {
+        // A name that says nothing; what is in it does.
+        UNTOLD
+            if !is_text(&real).with_context(|| format!("cannot attach {}", path.display()))? =>
+        {
+            "application/octet-stream"
+        }
+        mime => mime,
+    };
     let kind = match mime.split('/').next() {
         Some("image") if can.image => Some("image"),
         Some("audio") if can.audio => Some("audio"),
@@ -110,6 +118,11 @@ fn attachment(path: &Path, can: &AgentCapabilities) -> anyhow::Result<Value> {
     }))
 }
 
+/// What a file is whose name does not tell, if it is text.
+const UNTOLD: &str = "text/plain";
+/// As much as git looks at.
+const TEXT_LOOKED_AT: u64 = 8000;
+
 fn mime_of(path: &Path) -> &'static str {
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     match &*extension {
@@ -124,8 +137,21 @@ fn mime_of(path: &Path) -> &'static str {
         "pdf" => "application/pdf",
         "html" | "htm" => "text/html",
         "md" => "text/markdown",
-        _ => "text/plain",
+        _ => UNTOLD,
     }
+}
+
+/// Whether a file begins like text: UTF-8 without a zero byte.
+fn is_text(path: &Path) -> std::io::Result<bool> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(TEXT_LOOKED_AT).read_to_end(&mut bytes)?;
+    let is_utf8 = match std::str::from_utf8(&bytes) {
+        Ok(_) => true,
+        // The last letter may be cut.
+        Err(error) => error.error_len().is_none(),
+    };
+    Ok(is_utf8 && !bytes.contains(&0))
 }
 
 /// `file://` with everything escaped that a URI must not hold.
