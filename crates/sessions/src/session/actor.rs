@@ -384,7 +384,10 @@ impl Actor {
         });
         let told = self.raw_draft(Kind::update("session_info_update"), Json::of(&payload));
         let details = Some(self.details.to_json());
-        let changes = Changes { title: Some(title), details, ..Changes::default() };
+        // A name is no work: the session keeps its place among those that were used last.
+        let record = self.yard.log.session(self.id).await?;
+        let updated = record.map(|record| record.updated);
+        let changes = Changes { title: Some(title), details, updated, ..Changes::default() };
         self.append(vec![told], changes).await
     }
 
