@@ -10,6 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::input::{At, Body};
+use crate::daemon::Settings;
 use crate::guard::Guard;
 use crate::login::Login;
 use crate::principal::{Principal, Role};
@@ -21,15 +22,17 @@ struct Access {
     guard: Arc<Guard>,
     login: Login,
     base: String,
+    elsewhere: Vec<String>,
 }
 
 /// The routes, and what the `OpenAPI` document says about them.
 pub(crate) fn router(
     guard: &Arc<Guard>,
     login: &Login,
-    base: &str,
+    Settings { base, elsewhere, .. }: &Settings,
 ) -> (Router, utoipa::openapi::OpenApi) {
-    let access = Access { guard: guard.clone(), login: login.clone(), base: base.to_owned() };
+    let (base, elsewhere) = (base.clone(), elsewhere.clone());
+    let access = Access { guard: guard.clone(), login: login.clone(), base, elsewhere };
     OpenApiRouter::new()
         .routes(routes!(list, add))
         .routes(routes!(revoke))
@@ -42,7 +45,7 @@ pub(crate) fn router(
 /// A token to be made.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Wanted {
+struct TokenRequest {
     name: String,
     /// `observer`, `operator` or `admin`.
     #[schema(value_type = String)]
@@ -55,19 +58,22 @@ struct Wanted {
 
 /// A token in plain; it is shown this once.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-struct Made {
+struct TokenSecret {
     token: String,
 }
 
 /// A link that logs one browser in, once, within ten minutes.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-struct Link {
+struct LoginLink {
     link: String,
+    /// The same for other devices, each with a code of its own, where the daemon is reached from
+    /// these.
+    elsewhere: Vec<String>,
 }
 
 /// All tokens, without their secrets.
-#[utoipa::path(get, path = "/v1/tokens", tag = "access",
-    responses((status = 200, body = Vec<TokenInfo>)))]
+#[utoipa::path(get, path = "/v1/tokens", operation_id = "listTokens", tag = "access",
+    responses((status = 200, description = "All of them", body = Vec<TokenInfo>)))]
 async fn list(
     State(access): State<Access>,
     principal: Principal,
@@ -77,26 +83,27 @@ async fn list(
 }
 
 /// Makes a token.
-#[utoipa::path(post, path = "/v1/tokens", tag = "access", request_body = Wanted,
-    responses((status = 201, body = Made)))]
+#[utoipa::path(post, path = "/v1/tokens", operation_id = "createToken", tag = "access",
+    request_body = TokenRequest,
+    responses((status = 201, description = "The token", body = TokenSecret)))]
 async fn add(
     State(access): State<Access>,
     principal: Principal,
-    Body(wanted): Body<Wanted>,
-) -> Result<(StatusCode, Json<Made>), Problem> {
+    Body(wanted): Body<TokenRequest>,
+) -> Result<(StatusCode, Json<TokenSecret>), Problem> {
     let_in(&principal)?;
     let expires = wanted.expires_in.map(|seconds| {
         let life = jiff::SignedDuration::from_secs(i64::from(seconds));
         jiff::Timestamp::now().checked_add(life).unwrap_or(jiff::Timestamp::MAX)
     });
-    let Wanted { name, role, own_sessions, .. } = wanted;
+    let TokenRequest { name, role, own_sessions, .. } = wanted;
     let new = NewToken { name, role, expires, own_sessions };
     let token = change(&access, move |tokens| tokens.add(new)).await?;
-    Ok((StatusCode::CREATED, Json(Made { token })))
+    Ok((StatusCode::CREATED, Json(TokenSecret { token })))
 }
 
 /// Ends a token and every connection that it opened.
-#[utoipa::path(delete, path = "/v1/tokens/{name}", tag = "access",
+#[utoipa::path(delete, path = "/v1/tokens/{name}", operation_id = "revokeToken", tag = "access",
     params(("name" = String, Path, description = "The token")),
     responses((status = 204, description = "It opens nothing any more")))]
 async fn revoke(
@@ -110,26 +117,30 @@ async fn revoke(
 }
 
 /// Gives a token a new secret; the old one opens nothing any more.
-#[utoipa::path(post, path = "/v1/tokens/{name}/rotate", tag = "access",
+#[utoipa::path(post, path = "/v1/tokens/{name}/rotate", operation_id = "rotateToken", tag = "access",
     params(("name" = String, Path, description = "The token")),
-    responses((status = 200, body = Made)))]
+    responses((status = 200, description = "The new secret", body = TokenSecret)))]
 async fn rotate(
     State(access): State<Access>,
     principal: Principal,
     At(name): At<String>,
-) -> Result<Json<Made>, Problem> {
+) -> Result<Json<TokenSecret>, Problem> {
     let_in(&principal)?;
     let token = change(&access, move |tokens| tokens.rotate(&name)).await?;
-    Ok(Json(Made { token }))
+    Ok(Json(TokenSecret { token }))
 }
 
 /// A new login link for the page.
-#[utoipa::path(post, path = "/v1/login-link", tag = "access",
-    responses((status = 200, body = Link)))]
-async fn link(State(access): State<Access>, principal: Principal) -> Result<Json<Link>, Problem> {
+#[utoipa::path(post, path = "/v1/login-link", operation_id = "createLoginLink", tag = "access",
+    responses((status = 200, description = "The link", body = LoginLink)))]
+async fn link(
+    State(access): State<Access>,
+    principal: Principal,
+) -> Result<Json<LoginLink>, Problem> {
     let_in(&principal)?;
-    let link = access.login.new_link(&access.base, &principal)?;
-    Ok(Json(Link { link }))
+    let new_link = |base: &String| access.login.new_link(base, &principal);
+    let elsewhere = access.elsewhere.iter().map(new_link).collect::<Result<_, _>>()?;
+    Ok(Json(LoginLink { link: new_link(&access.base)?, elsewhere }))
 }
 
 /// Whether somebody may decide who gets in. A token that sees only its own sessions could make

@@ -82,10 +82,7 @@ fn visitor(daemon: &Daemon, principal: &Principal, agent: Option<String>, way: &
         is_worker: principal.is_worker,
         own_sessions: principal.own_sessions,
         since: principal.since,
-        roots: match principal.is_local {
-            true => Vec::new(),
-            false => daemon.settings.roots.clone(),
-        },
+        roots: daemon.roots_of(principal).to_owned(),
         budget: daemon.load.budget(&principal.name),
         quota: (!principal.is_local).then(|| daemon.load.hold_messages(&principal.name)),
         places: daemon.load.requests(&principal.name),

@@ -8,6 +8,7 @@ mod agents;
 mod attachments;
 mod audit;
 mod caller;
+mod directories;
 mod document;
 mod enclosed;
 mod files;
@@ -40,6 +41,7 @@ use crate::problem::Problem;
 pub(crate) use agents::Found;
 pub(crate) use enclosed::uri;
 pub(crate) use input::{no_such_method, no_such_route};
+pub(crate) use session::SessionStatus;
 
 /// What the handlers here remember between requests.
 #[derive(Debug)]
@@ -48,6 +50,7 @@ pub(crate) struct Memory {
     pub(crate) agents: agents::Known,
     made: made::Made,
     searches: files::Searches,
+    listings: directories::Listings,
     pub(crate) attachments: Attachments,
 }
 
@@ -58,6 +61,7 @@ impl Memory {
             agents: agents::Known::default(),
             made: made::Made::default(),
             searches: files::Searches::default(),
+            listings: directories::Listings::default(),
             attachments: Attachments::below(settings.sessions_dir.clone()),
         }
     }
@@ -88,6 +92,7 @@ pub(crate) fn router(
         .routes(routes!(transcript::transcript))
         .routes(routes!(transcript::export))
         .routes(routes!(files::find))
+        .routes(routes!(directories::list))
         .routes(routes!(attachments::list, attachments::upload))
         .routes(routes!(attachments::get, attachments::delete))
         .with_state(daemon.clone())
@@ -95,6 +100,7 @@ pub(crate) fn router(
     for other in others {
         document.merge(other);
     }
+    document::complete(&mut document);
     let document = Arc::new(document);
     let serve = async move || Json(document.as_ref().clone());
     router.route("/v1/openapi.json", axum::routing::get(serve))

@@ -23,10 +23,14 @@ use crate::problem::Problem;
 pub struct Settings {
     /// Where the page is, for links: `http://k3v9qw72hpxm.localhost:7433`.
     pub base: String,
+    /// Where it is for other devices, if it is.
+    pub elsewhere: Vec<String>,
     /// The agent of whoever names none.
     pub default_agent: Option<String>,
     /// Where sessions of network clients may work; anywhere if there are none.
     pub roots: Vec<PathBuf>,
+    /// The home directory of the daemon's user, if there is one.
+    pub home: Option<PathBuf>,
     /// The sessions' own directories, with their attachments.
     pub sessions_dir: PathBuf,
     /// Directories of projects are made below this.
@@ -86,7 +90,7 @@ impl Daemon {
 /// Every route. Whoever comes here has been let in: a [`crate::principal::Principal`] is in
 /// the request's extensions.
 pub fn router(daemon: &Arc<Daemon>, guard: &Arc<Guard>, login: &Login) -> Router {
-    let (access, of_access) = crate::access::router(guard, login, &daemon.settings.base);
+    let (access, of_access) = crate::access::router(guard, login, &daemon.settings);
     let (login, of_login) = crate::login::routes(login.clone()).split_for_parts();
     Router::new()
         .merge(access)
@@ -129,11 +133,26 @@ impl Daemon {
 
     /// The order as far as `principal` may give it.
     pub(crate) fn checked(&self, order: Order, principal: &Principal) -> Result<Order, Problem> {
-        let roots = match principal.is_local {
+        self.checked_in(self.roots_of(principal), order, principal)
+    }
+
+    /// Where sessions of `principal` may work; anywhere if there are none.
+    pub(crate) fn roots_of(&self, principal: &Principal) -> &[PathBuf] {
+        match principal.is_local {
             true => &[],
-            false => &*self.settings.roots,
-        };
-        self.checked_in(roots, order, principal)
+            false => &self.settings.roots,
+        }
+    }
+
+    /// A directory as a person names it: `~` is the home of the daemon's user.
+    pub(crate) fn whole_path(&self, path: PathBuf) -> Result<PathBuf, Problem> {
+        let Ok(below) = path.strip_prefix("~") else { return Ok(path) };
+        match &self.settings.home {
+            Some(home) => Ok(home.join(below)),
+            None => {
+                Err(Problem::bad_request("the daemon has no home directory; name the whole path"))
+            }
+        }
     }
 
     /// The same where it may work is known already.

@@ -40,7 +40,7 @@ use crate::principal::Principal;
 use crate::problem::Problem;
 use crate::web_socket::Handshake;
 use lists::Lists;
-pub(crate) use lists::Looks;
+pub(crate) use lists::{Looks, SessionChange};
 pub(crate) use load::{Load, LoadPlace};
 use reader::Reader;
 use stream::{Source, Stream};

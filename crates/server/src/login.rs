@@ -194,12 +194,16 @@ struct Pass {
 #[utoipa::path(
     post,
     path = "/v1/login",
+    operation_id = "logIn",
     tag = "access",
+    security(()),
     request_body = LoginRequest,
     responses(
         (status = 200, description = "The cookie is set.", body = LoggedIn),
-        (status = 401, description = "The code is wrong, used or too old.", body = Problem),
-        (status = 429, description = "Too many wrong codes.", body = Problem),
+        (status = 401, description = "The code is wrong, used or too old.", body = Problem,
+            content_type = "application/problem+json"),
+        (status = 429, description = "Too many wrong codes.", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 async fn log_in(
@@ -243,11 +247,14 @@ async fn log_in(
 #[utoipa::path(
     post,
     path = "/v1/login/challenge",
+    operation_id = "challengeLogin",
     tag = "access",
+    security(()),
     request_body = ChallengeRequest,
     responses(
         (status = 200, description = "The proof.", body = Challenge),
-        (status = 401, description = "There is no such login.", body = Problem),
+        (status = 401, description = "There is no such login.", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 async fn challenge(
@@ -284,11 +291,14 @@ fn way(from: &str, to: &str) -> String {
 #[utoipa::path(
     post,
     path = "/v1/login/prove",
+    operation_id = "proveLogin",
     tag = "access",
+    security(()),
     request_body = ProofRequest,
     responses(
         (status = 200, description = "The pass.", body = Pass),
-        (status = 401, description = "There is no such login, or the proof is wrong.", body = Problem),
+        (status = 401, description = "There is no such login, or the proof is wrong.", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 async fn prove(
@@ -307,12 +317,16 @@ async fn prove(
 #[utoipa::path(
     post,
     path = "/v1/login/move",
+    operation_id = "moveLogin",
     tag = "access",
+    security(()),
     request_body = ProofRequest,
     responses(
         (status = 204, description = "The code is taken, once, within ten minutes."),
-        (status = 401, description = "There is no such login, or the proof is wrong.", body = Problem),
-        (status = 409, description = "The page is still where it was.", body = Problem),
+        (status = 401, description = "There is no such login, or the proof is wrong.", body = Problem,
+            content_type = "application/problem+json"),
+        (status = 409, description = "The page is still where it was.", body = Problem,
+            content_type = "application/problem+json"),
     )
 )]
 async fn come_over(
@@ -333,6 +347,7 @@ async fn come_over(
 #[utoipa::path(
     post,
     path = "/v1/logout",
+    operation_id = "logOut",
     tag = "access",
     responses((status = 204, description = "The cookie is gone and opens nothing any more."))
 )]

@@ -90,6 +90,13 @@ impl PendingQuestions {
         own
     }
 
+    /// How many of one session wait, and where the last of them was asked: equal as long as the
+    /// same questions wait.
+    pub fn mark(&self, session: SessionId) -> (usize, Option<Seq>) {
+        let table = self.lock();
+        (table.of(session).count(), table.of(session).map(|question| question.seq).max())
+    }
+
     /// How many of one session wait.
     pub fn count(&self, session: SessionId) -> usize {
         self.lock().of(session).count()

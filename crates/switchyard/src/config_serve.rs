@@ -122,17 +122,25 @@ pub(crate) struct Wanted {
 impl Wanted {
     /// The name of this machine at which somebody wants the page to stay, with a port or not.
     pub(crate) fn loopback_name(&self) -> Option<&str> {
-        self.guard.allow_hosts.iter().map(String::as_str).find(|name| {
-            let name = name.to_ascii_lowercase();
-            let host = match name.rsplit_once(':') {
-                Some((host, port)) if !port.ends_with(']') => host,
-                _ => name.as_str(),
-            };
-            let address = host.trim_start_matches('[').trim_end_matches(']');
-            let is_address = address.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
-            is_address || host == "localhost" || host.ends_with(".localhost")
-        })
+        self.guard.allow_hosts.iter().map(String::as_str).find(|name| is_loopback(name))
     }
+
+    /// The names by which other machines reach it, with a port or not.
+    pub(crate) fn names_elsewhere(&self) -> impl Iterator<Item = &str> {
+        self.guard.allow_hosts.iter().map(String::as_str).filter(|name| !is_loopback(name))
+    }
+}
+
+/// Whether a name, with a port or not, is this machine's alone.
+fn is_loopback(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let host = match name.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => host,
+        _ => name.as_str(),
+    };
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let is_address = address.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+    is_address || host == "localhost" || host.ends_with(".localhost")
 }
 
 impl Serve {

@@ -72,9 +72,12 @@ async fn start(config: &Config) -> Result<ExitCode, Failure> {
         .context("cannot start the daemon")?;
     let stdout = child.stdout.take().context("the daemon has no stdout")?;
     let first = tokio::task::spawn_blocking(move || {
-        let mut line = String::new();
-        // It prints one line when it is ready, and nothing when it ends before.
-        std::io::BufReader::new(stdout).read_line(&mut line).map(|_| line)
+        let (mut reader, mut line) = (std::io::BufReader::new(stdout), String::new());
+        // When it is ready it prints a line, and in the same breath further links if there are any;
+        // nothing when it ends before.
+        reader.read_line(&mut line)?;
+        line.push_str(&String::from_utf8_lossy(reader.buffer()));
+        std::io::Result::Ok(line)
     });
     let spinner = Spinner::start("starting the daemon …");
     let line = tokio::time::timeout(START_WITHIN, first).await;

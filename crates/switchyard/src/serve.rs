@@ -3,6 +3,7 @@
 //! In: the configuration and a command line. Out: one line that says where it listens and
 //! how to log in; then a daemon, until a signal ends it.
 
+mod addresses;
 mod agents;
 pub(crate) mod announce;
 mod doors;
@@ -66,18 +67,29 @@ pub(crate) async fn serve(
     }
     let guard = Arc::new(guard);
     let login = Login::new(guard.clone());
-    let open_design = config.file.open_design.with(&args, config.file.permissions.chosen_mode());
-    let daemon = assemble(&config, &wanted, open_design, doors.page_base(), &metrics).await?;
+    let elsewhere = doors.bases_elsewhere(&wanted);
+    let bases = (doors.page_base(), elsewhere.clone());
+    let daemon = assemble(&config, &wanted, bases, &metrics).await?;
+    let open_design = &config.file.open_design;
+    daemon.set_open_design(open_design.with(&args, config.file.permissions.chosen_mode()));
     let _listening = control::listen(&config.home.run, daemon.desk.yard())?;
     task::spawn(guard.tokens().clone().watch(daemon.stopping.clone()));
-    let mut announcing = Announcing::start(webhook, &daemon, doors.base())?;
+    // Whoever is told of something is rarely at this machine.
+    let announced = elsewhere.first().cloned().unwrap_or_else(|| doors.base());
+    let mut announcing = Announcing::start(webhook, &daemon, announced)?;
     presence.announce(&doors, &config.home.config)?;
-    let link = login.new_link(&doors.page_base(), &Principal::local());
-    let link = link.context("cannot make a login link")?;
+    let new_link = |base: &String| login.new_link(base, &Principal::local());
+    let link = new_link(&doors.page_base()).context("cannot make a login link")?;
     let way = match terminal::somebody_reads_stdout() {
-        true => link.clone(),
+        true => {
+            let others = elsewhere.iter().map(new_link).collect::<Result<Vec<_>, _>>();
+            let others = others.context("cannot make a login link")?;
+            let line = |other: &String| format!("\nfrom other devices: {other}");
+            link.clone() + &others.iter().map(line).collect::<String>()
+        }
         false => "`switchyard token login` makes a link".to_owned(),
     };
+    // In one piece: whoever starts a daemon reads as much as there is at once.
     format::print(&format!("switchyard serve: {} · log in: {way}\n", doors.base()))?;
     if !server::page::is_built() {
         terminal::say("this build has no web page; `make web` and building again puts it in");
@@ -115,8 +127,7 @@ pub(crate) async fn serve(
 async fn assemble(
     config: &Arc<Config>,
     wanted: &Wanted,
-    open_design: server::open_design::Settings,
-    base: String,
+    (base, elsewhere): (String, Vec<String>),
     metrics: &Metrics,
 ) -> Result<Arc<Daemon>, Failure> {
     let mut yard = world::open_yard(config).await?;
@@ -144,14 +155,15 @@ async fn assemble(
     }
     let settings = Settings {
         base,
+        elsewhere,
         default_agent: wanted.agent.clone(),
         roots: wanted.roots.clone(),
+        home: crate::home::of_user(),
         sessions_dir,
         projects_dir,
         pace: config.pace(),
     };
     let daemon = Daemon::new(desk, settings, metrics.clone());
-    daemon.set_open_design(open_design);
     daemon.sweep_attachments().await;
     Ok(daemon)
 }

@@ -102,10 +102,16 @@ async fn log_in(config: &Config) -> Result<ExitCode, Failure> {
     #[derive(Deserialize)]
     struct Link {
         link: String,
+        // An older daemon tells none.
+        #[serde(default)]
+        elsewhere: Vec<String>,
     }
     let daemon = Daemon::find(config).ok_or_else(no_daemon)?;
     let link: Link = daemon.post("/v1/login-link", &json!({})).await?;
     print(&format!("{}\n", link.link))?;
+    for other in &link.elsewhere {
+        print(&format!("from other devices: {other}\n"))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -89,6 +89,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/directories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Directories in which a session may be started. */
+        get: operations["listDirectories"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/events": {
         parameters: {
             query?: never;
@@ -96,7 +113,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Changes in the list of sessions as they happen. */
+        /**
+         * Changes in the list of sessions as they happen.
+         * @description Server-sent events, or the same over WebSocket; the schema is that of one frame.
+         */
         get: operations["followSessions"];
         put?: never;
         post?: never;
@@ -133,7 +153,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Trades a one-time code for a cookie, and a secret to be shown beside it. */
-        post: operations["log_in"];
+        post: operations["logIn"];
         delete?: never;
         options?: never;
         head?: never;
@@ -150,7 +170,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** A new login link for the page. */
-        post: operations["link"];
+        post: operations["createLoginLink"];
         delete?: never;
         options?: never;
         head?: never;
@@ -167,7 +187,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Proves that this is the daemon that the page logged in to. */
-        post: operations["challenge"];
+        post: operations["challengeLogin"];
         delete?: never;
         options?: never;
         head?: never;
@@ -187,7 +207,7 @@ export interface paths {
          * Lets a tab log in where the page is now, by a code that is not sent: it is made as a proof is,
          *     with `code` in the place of `page`.
          */
-        post: operations["come_over"];
+        post: operations["moveLogin"];
         delete?: never;
         options?: never;
         head?: never;
@@ -204,7 +224,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Trades the page's proof for a pass. */
-        post: operations["prove"];
+        post: operations["proveLogin"];
         delete?: never;
         options?: never;
         head?: never;
@@ -221,7 +241,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Ends the login that the request came with. */
-        post: operations["log_out"];
+        post: operations["logOut"];
         delete?: never;
         options?: never;
         head?: never;
@@ -348,7 +368,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Stops the turn, drops what waits, ends commands left running; answers when nothing runs. */
-        post: operations["cancel"];
+        post: operations["cancelTurn"];
         delete?: never;
         options?: never;
         head?: never;
@@ -381,7 +401,8 @@ export interface paths {
         };
         /**
          * A session's events as they happen.
-         * @description Server-sent events with `id: SEQ-EPOCH`; with `Upgrade: websocket` the same over WebSocket.
+         * @description Server-sent events with `id: SEQ-EPOCH`; with `Upgrade: websocket` the same over WebSocket. The
+         *     schema is that of one frame, of which there are as many as there are events.
          */
         get: operations["followEvents"];
         put?: never;
@@ -487,7 +508,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Prompts the session; what follows is in its events. */
-        post: operations["prompt"];
+        post: operations["promptSession"];
         delete?: never;
         options?: never;
         head?: never;
@@ -553,10 +574,10 @@ export interface paths {
             cookie?: never;
         };
         /** All tokens, without their secrets. */
-        get: operations["list"];
+        get: operations["listTokens"];
         put?: never;
         /** Makes a token. */
-        post: operations["add"];
+        post: operations["createToken"];
         delete?: never;
         options?: never;
         head?: never;
@@ -574,7 +595,7 @@ export interface paths {
         put?: never;
         post?: never;
         /** Ends a token and every connection that it opened. */
-        delete: operations["revoke"];
+        delete: operations["revokeToken"];
         options?: never;
         head?: never;
         patch?: never;
@@ -590,7 +611,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Gives a token a new secret; the old one opens nothing any more. */
-        post: operations["rotate"];
+        post: operations["rotateToken"];
         delete?: never;
         options?: never;
         head?: never;
@@ -680,6 +701,11 @@ export interface components {
             /** @description What the daemon shall prove itself over; made anew for each. */
             nonce: string;
         };
+        /**
+         * @description The first of what has changed; several things may have.
+         * @enum {string}
+         */
+        ChangeKind: "created" | "status" | "pending" | "title" | "deleted";
         /** @description What is to be changed; what is left out stays. */
         Changes: {
             effort?: string | null;
@@ -711,6 +737,52 @@ export interface components {
             requestId: string;
             /** @description Of an elicitation. */
             response?: Record<string, unknown> | null;
+        };
+        Directory: {
+            name: string;
+            path: string;
+        };
+        /** @description Directories in which sessions may be started. */
+        DirectoryList: {
+            /** @description By name. */
+            directories: components["schemas"]["Directory"][];
+            /** @description Whether there are no more. */
+            isComplete: boolean;
+            /** @description The directory above, if a session may be started there too. */
+            parent?: string;
+            /** @description Where they are, without links; none if these are the ones to begin with. */
+            path?: string;
+        };
+        /** @description What happened, as an envelope of the session protocol. */
+        Envelope: {
+            /** @description Its `t` says what it is: `text`, `tool-call-start`, `turn-end` … */
+            ev: Record<string, unknown>;
+            id: string;
+            role: components["schemas"]["EnvelopeRole"];
+            /**
+             * Format: int64
+             * @description Milliseconds since the Unix epoch; never less than in the envelope before.
+             */
+            time: number;
+            turn?: string;
+            usage?: Record<string, unknown>;
+        };
+        /** @enum {string} */
+        EnvelopeRole: "user" | "agent";
+        /** @description `LogEvent` in the format `acp`, `Envelope` in `envelopes`, the `data` of a `UiEvent` in `ui`; or what there is to say about the stream */
+        EventData: components["schemas"]["LogEvent"] | components["schemas"]["Envelope"] | Record<string, unknown>;
+        /** @description One frame of a session's events: the fields of a server-sent event, or a message on a WebSocket. */
+        EventFrame: {
+            data: components["schemas"]["EventData"];
+            /**
+             * @description `message` for events of the log and envelopes; in the format `ui` what it is: `start`,
+             *     `agent`, `stderr`, `error`, `end`. About the stream: `stream`, `state_resync_required`,
+             *     `slow_client_warning`, `client_evicted`, `session_deleted`, `revoked`, `daemon_stopping`,
+             *     `stream_end`, `stream_error`, `heartbeat`.
+             */
+            event: string;
+            /** @description Where to go on after it. Frames without one are about the stream. */
+            id?: string;
         };
         FileList: {
             /** @description The best first. */
@@ -744,8 +816,7 @@ export interface components {
             version: string;
         };
         Item: {
-            /** @description In the format asked for: an object, or a string for `text`. */
-            data: unknown;
+            data: components["schemas"]["TranscriptData"];
             /**
              * Format: int64
              * @description The event that it comes from.
@@ -764,9 +835,30 @@ export interface components {
             /** Format: int64 */
             sessionAttachmentBytes: number;
         };
-        /** @description A link that logs one browser in, once, within ten minutes. */
-        Link: {
-            link: string;
+        /** @description One entry of a session's log. */
+        LogEvent: {
+            /**
+             * @description What it is about: one of the daemon's own kinds, such as `prompt_received`, `turn_ended` or
+             *     `permission_requested`, or the name of an agent's `session/update`.
+             */
+            kind: string;
+            /**
+             * @description By its kind. Of an agent's update: the params of `session/update` as the Agent Client
+             *     Protocol has them.
+             */
+            payload: Record<string, unknown>;
+            /**
+             * Format: int64
+             * @description Its place in the log, which starts at 1 and has no holes.
+             */
+            seq: number;
+            /**
+             * Format: int64
+             * @description Milliseconds since the Unix epoch.
+             */
+            time: number;
+            /** @description The turn that it belongs to. */
+            turn?: string;
         };
         LoggedIn: {
             /** @description To be kept by the page, and sent to nobody: proofs are made with it. */
@@ -779,13 +871,18 @@ export interface components {
              */
             tabSecret: string;
         };
+        /** @description A link that logs one browser in, once, within ten minutes. */
+        LoginLink: {
+            /**
+             * @description The same for other devices, each with a code of its own, where the daemon is reached from
+             *     these.
+             */
+            elsewhere: string[];
+            link: string;
+        };
         LoginRequest: {
             /** @description From the link that `switchyard serve` printed. */
             code: string;
-        };
-        /** @description A token in plain; it is shown this once. */
-        Made: {
-            token: string;
         };
         Named: {
             id: string;
@@ -808,7 +905,7 @@ export interface components {
             clientRequestId?: string | null;
             /** @description An agent's command line, instead of a name. For the daemon's own user. */
             command?: string[];
-            /** @description An absolute path. */
+            /** @description An absolute path, or one that begins with `~`, the home of the daemon's user. */
             cwd: string;
             effort?: string | null;
             /** @description Instead of the daemon's environment. For the daemon's own user. */
@@ -968,6 +1065,26 @@ export interface components {
             updated: number;
             usage?: components["schemas"]["SessionUsage"] | null;
         };
+        /** @description What has changed in a session, and how it stands now; of one that is deleted nothing is told. */
+        SessionChange: {
+            kind: components["schemas"]["ChangeKind"];
+            /** @description Questions that wait for a person. */
+            pending?: number;
+            /**
+             * Format: int64
+             * @description The session's last event.
+             */
+            seq: number;
+            session: string;
+            status?: components["schemas"]["SessionStatus"];
+            title?: string | null;
+        };
+        /** @description One frame of the changes in the list of sessions. */
+        SessionFrame: {
+            data: components["schemas"]["SessionChange"];
+            /** @description `session`; others are about the stream, with other data. */
+            event: string;
+        };
         /**
          * @description What a session may use over its whole life before it pauses and asks. A limit that is
          *     misspelt would be none, so unknown members are refused here.
@@ -1001,16 +1118,6 @@ export interface components {
         SessionStatus: "idle" | "running" | "requires_action" | "closed" | "damaged";
         /** @description What a session has used over its whole life, as far as its agent tells. */
         SessionUsage: {
-            /**
-             * Format: double
-             * @description Of the cost, what agents told before they began to count anew.
-             */
-            costBefore: number;
-            /**
-             * Format: double
-             * @description Of the cost, what the agent told last.
-             */
-            costTold: number;
             /** Format: double */
             costUsd: number;
             /**
@@ -1044,6 +1151,24 @@ export interface components {
             ownSessions: boolean;
             role: string;
         };
+        /** @description A token to be made. */
+        TokenRequest: {
+            /**
+             * Format: int32
+             * @description Seconds until it opens nothing any more.
+             */
+            expiresIn?: number | null;
+            name: string;
+            ownSessions?: boolean;
+            /** @description `observer`, `operator` or `admin`. */
+            role: string;
+        };
+        /** @description A token in plain; it is shown this once. */
+        TokenSecret: {
+            token: string;
+        };
+        /** @description In the format asked for: `LogEvent` for `json`, `UiEvent` for `ui`, `Envelope` for `envelopes`, the params of `session/update` for `acp`, a string for `text` */
+        TranscriptData: components["schemas"]["LogEvent"] | components["schemas"]["UiEvent"] | components["schemas"]["Envelope"] | Record<string, unknown> | string;
         /** @description A part of a session's log. */
         TranscriptPage: {
             epoch: string;
@@ -1066,18 +1191,14 @@ export interface components {
             message: string;
             remedy?: string | null;
         };
-        /** @description A token to be made. */
-        Wanted: {
-            /**
-             * Format: int32
-             * @description Seconds until it opens nothing any more.
-             */
-            expiresIn?: number | null;
-            name: string;
-            ownSessions?: boolean;
-            /** @description `observer`, `operator` or `admin`. */
-            role: string;
+        /** @description What happened, for a user interface. */
+        UiEvent: {
+            /** @description That of `agent` has a `type`: `text_delta`, `tool_use`, `tool_result`, `status` … */
+            data: Record<string, unknown>;
+            event: components["schemas"]["UiEventName"];
         };
+        /** @enum {string} */
+        UiEventName: "start" | "agent" | "stderr" | "error" | "end";
         /** @description Text, or ACP's content blocks. */
         Words: string | Record<string, unknown>[];
         /** @description Whoever asks. */
@@ -1090,7 +1211,53 @@ export interface components {
             role: string;
         };
     };
-    responses: never;
+    responses: {
+        /** @description The request cannot be understood, or asks for what cannot be */
+        BadInput: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The token, the page or the daemon's settings do not allow it */
+        Forbidden: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description There is no such thing, or the token may not see it */
+        NotFound: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, for the reason that the problem tells */
+        Refused: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description A valid token is needed */
+        Unauthorized: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+    };
     parameters: never;
     requestBodies: never;
     headers: never;
@@ -1116,6 +1283,8 @@ export interface operations {
                     "text/plain": string;
                 };
             };
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
         };
     };
     getMetrics: {
@@ -1133,18 +1302,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/openmetrics-text": unknown;
+                    "application/openmetrics-text": string;
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
         };
     };
     listAgents: {
@@ -1170,15 +1333,10 @@ export interface operations {
                     "application/json": components["schemas"]["Agents"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadInput"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
         };
     };
     getAudit: {
@@ -1212,15 +1370,10 @@ export interface operations {
                     "application/json": components["schemas"]["AuditPage"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadInput"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
         };
     };
     getCapabilities: {
@@ -1241,15 +1394,46 @@ export interface operations {
                     "application/json": components["schemas"]["Capabilities"];
                 };
             };
-            /** @description Not done */
-            default: {
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    listDirectories: {
+        parameters: {
+            query?: {
+                /**
+                 * @description An absolute path, or one that begins with `~`; without it, where one begins to look: the
+                 *     home of the daemon's user, or the directories that sessions are held to.
+                 */
+                path?: string;
+                /**
+                 * @description How the names begin, in small or large letters. Names that begin with a dot are told only
+                 *     if this does too.
+                 */
+                prefix?: string;
+                /** @description 1 to 1000 [default: 200]. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Those that there are */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["DirectoryList"];
                 };
             };
+            400: components["responses"]["BadInput"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
         };
     };
     followSessions: {
@@ -1267,18 +1451,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": unknown;
+                    "text/event-stream": components["schemas"]["SessionFrame"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
         };
     };
     getHealth: {
@@ -1299,6 +1477,8 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             /** @description Something is not */
             503: {
                 headers: {
@@ -1308,18 +1488,10 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            default: components["responses"]["Refused"];
         };
     };
-    log_in: {
+    logIn: {
         parameters: {
             query?: never;
             header?: never;
@@ -1341,27 +1513,30 @@ export interface operations {
                     "application/json": components["schemas"]["LoggedIn"];
                 };
             };
+            400: components["responses"]["BadInput"];
             /** @description The code is wrong, used or too old. */
             401: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            403: components["responses"]["Forbidden"];
             /** @description Too many wrong codes. */
             429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            default: components["responses"]["Refused"];
         };
     };
-    link: {
+    createLoginLink: {
         parameters: {
             query?: never;
             header?: never;
@@ -1370,17 +1545,21 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The link */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Link"];
+                    "application/json": components["schemas"]["LoginLink"];
                 };
             };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
         };
     };
-    challenge: {
+    challengeLogin: {
         parameters: {
             query?: never;
             header?: never;
@@ -1402,18 +1581,21 @@ export interface operations {
                     "application/json": components["schemas"]["Challenge"];
                 };
             };
+            400: components["responses"]["BadInput"];
             /** @description There is no such login. */
             401: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
         };
     };
-    come_over: {
+    moveLogin: {
         parameters: {
             query?: never;
             header?: never;
@@ -1433,27 +1615,30 @@ export interface operations {
                 };
                 content?: never;
             };
+            400: components["responses"]["BadInput"];
             /** @description There is no such login, or the proof is wrong. */
             401: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            403: components["responses"]["Forbidden"];
             /** @description The page is still where it was. */
             409: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            default: components["responses"]["Refused"];
         };
     };
-    prove: {
+    proveLogin: {
         parameters: {
             query?: never;
             header?: never;
@@ -1475,18 +1660,21 @@ export interface operations {
                     "application/json": components["schemas"]["Pass"];
                 };
             };
+            400: components["responses"]["BadInput"];
             /** @description There is no such login, or the proof is wrong. */
             401: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
         };
     };
-    log_out: {
+    logOut: {
         parameters: {
             query?: never;
             header?: never;
@@ -1502,6 +1690,9 @@ export interface operations {
                 };
                 content?: never;
             };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
         };
     };
     getDocument: {
@@ -1522,6 +1713,9 @@ export interface operations {
                     "application/json": unknown;
                 };
             };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
         };
     };
     listPermissions: {
@@ -1542,15 +1736,9 @@ export interface operations {
                     "application/json": components["schemas"]["Permissions"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
         };
     };
     listSessions: {
@@ -1584,15 +1772,10 @@ export interface operations {
                     "application/json": components["schemas"]["SessionPage"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadInput"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
         };
     };
     createSession: {
@@ -1626,15 +1809,10 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadInput"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
         };
     };
     getSession: {
@@ -1658,15 +1836,10 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
     deleteSession: {
@@ -1688,15 +1861,10 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
     changeSession: {
@@ -1724,15 +1892,11 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadInput"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
     listAttachments: {
@@ -1756,15 +1920,10 @@ export interface operations {
                     "application/json": components["schemas"]["AttachmentList"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
     uploadAttachment: {
@@ -1796,15 +1955,11 @@ export interface operations {
                     "application/json": components["schemas"]["Attachment"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadInput"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
     getAttachment: {
@@ -1830,15 +1985,10 @@ export interface operations {
                     "application/octet-stream": unknown;
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
     deleteAttachment: {
@@ -1862,18 +2012,13 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
-    cancel: {
+    cancelTurn: {
         parameters: {
             query?: never;
             header?: never;
@@ -1894,15 +2039,10 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
     closeSession: {
@@ -1926,15 +2066,10 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
     followEvents: {
@@ -1967,18 +2102,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": unknown;
+                    "text/event-stream": components["schemas"]["EventFrame"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadInput"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
     exportSession: {
@@ -2005,15 +2136,11 @@ export interface operations {
                     "application/x-ndjson": unknown;
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadInput"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
     findFiles: {
@@ -2042,15 +2169,11 @@ export interface operations {
                     "application/json": components["schemas"]["FileList"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadInput"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
     forkSession: {
@@ -2078,15 +2201,11 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadInput"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
     listSessionPermissions: {
@@ -2110,15 +2229,10 @@ export interface operations {
                     "application/json": components["schemas"]["Permissions"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
     answerPermission: {
@@ -2148,18 +2262,14 @@ export interface operations {
                     "application/json": components["schemas"]["Decision"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadInput"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
-    prompt: {
+    promptSession: {
         parameters: {
             query?: never;
             header?: never;
@@ -2184,15 +2294,11 @@ export interface operations {
                     "application/json": components["schemas"]["Accepted"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadInput"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
     getQueue: {
@@ -2216,15 +2322,10 @@ export interface operations {
                     "application/json": components["schemas"]["Queue"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
     dropQueued: {
@@ -2248,15 +2349,10 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
     getTranscript: {
@@ -2287,18 +2383,14 @@ export interface operations {
                     "application/json": components["schemas"]["TranscriptPage"];
                 };
             };
-            /** @description Not done */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            400: components["responses"]["BadInput"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
-    list: {
+    listTokens: {
         parameters: {
             query?: never;
             header?: never;
@@ -2307,6 +2399,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description All of them */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2315,9 +2408,12 @@ export interface operations {
                     "application/json": components["schemas"]["TokenInfo"][];
                 };
             };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
         };
     };
-    add: {
+    createToken: {
         parameters: {
             query?: never;
             header?: never;
@@ -2326,21 +2422,26 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Wanted"];
+                "application/json": components["schemas"]["TokenRequest"];
             };
         };
         responses: {
+            /** @description The token */
             201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Made"];
+                    "application/json": components["schemas"]["TokenSecret"];
                 };
             };
+            400: components["responses"]["BadInput"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            default: components["responses"]["Refused"];
         };
     };
-    revoke: {
+    revokeToken: {
         parameters: {
             query?: never;
             header?: never;
@@ -2359,9 +2460,13 @@ export interface operations {
                 };
                 content?: never;
             };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
-    rotate: {
+    rotateToken: {
         parameters: {
             query?: never;
             header?: never;
@@ -2373,14 +2478,19 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The new secret */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Made"];
+                    "application/json": components["schemas"]["TokenSecret"];
                 };
             };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            default: components["responses"]["Refused"];
         };
     };
 }

@@ -19,6 +19,7 @@ export type Decision = Schemas["Decision"];
 export type Attachment = Schemas["Attachment"];
 export type Accepted = Schemas["Accepted"];
 export type Queue = Schemas["Queue"];
+export type DirectoryList = Schemas["DirectoryList"];
 export type Health = Schemas["Health"];
 export type Capabilities = Schemas["Capabilities"];
 export type ProblemBody = Schemas["Problem"];

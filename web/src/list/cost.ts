@@ -9,8 +9,7 @@ export interface Used {
 
 export function usedBy(session: Session): Used {
   const usage = (session.usage ?? {}) as Record<string, unknown>;
-  // What earlier lives of the agent cost, and what its present one says of itself.
-  const cost = (number(usage.costBefore) ?? 0) + (number(usage.costTold) ?? 0);
+  const cost = number(usage.costUsd) ?? 0;
   return {
     costUsd: cost > 0 ? cost : undefined,
     tokens: number(usage.tokens) || undefined,

@@ -17,6 +17,12 @@ describe("a new session", () => {
     expect(objectionTo({ ...draft, cwd: "" })).toMatch(/directory/);
     expect(objectionTo({ ...draft, cwd: "src" })).toMatch(/whole path/);
     expect(objectionTo({ ...draft, agent: "" })).toMatch(/agent/);
+    for (const cwd of ["~", "~/src", "~/"]) expect(objectionTo({ ...draft, cwd })).toBeUndefined();
+    expect(objectionTo({ ...draft, cwd: "~other/src" })).toMatch(/whole path/);
+  });
+
+  it("works in the directory itself, however it was reached", () => {
+    expect(["/src/", "~/", "/", " /a/b// "].map((cwd) => wishOf({ ...draft, cwd }).cwd)).toEqual(["/src", "~", "/", "/a/b"]);
   });
 
   it("offers what detection found, and what sessions remember, each once", () => {
@@ -53,9 +59,9 @@ describe("a new session", () => {
 
 describe("a session's facts", () => {
   it("cost what all lives of its agent cost together", () => {
-    const used = usedBy({ usage: { costBefore: 1, costTold: 0.5, tokens: 12, turns: 2 } } as never);
+    const used = usedBy({ usage: { costUsd: 1.5, tokens: 12, turns: 2 } } as never);
     expect(used).toEqual({ costUsd: 1.5, tokens: 12, turns: 2 });
-    expect(usedBy({ usage: { costTold: "x" } } as never).costUsd).toBeUndefined();
+    expect(usedBy({ usage: { costUsd: "x" } } as never).costUsd).toBeUndefined();
     expect(usedBy({} as never).costUsd).toBeUndefined();
   });
 

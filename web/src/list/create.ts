@@ -30,7 +30,7 @@ export function wishOf(draft: Draft): NewSession {
   const said = (text: string) => text.trim() || undefined;
   return {
     agent: draft.agent,
-    cwd: draft.cwd.trim(),
+    cwd: directoryOf(draft.cwd),
     model: said(draft.model),
     mode: said(draft.mode),
     effort: said(draft.effort),
@@ -39,11 +39,17 @@ export function wishOf(draft: Draft): NewSession {
   };
 }
 
+/** As it was typed or chosen, without the slash behind which one goes on. */
+export function directoryOf(typed: string): string {
+  return typed.trim().replace(/(?<=[^/])\/+$/, "");
+}
+
 /** What is wrong with it, before the daemon is asked. */
 export function objectionTo(draft: Draft): string | undefined {
   if (!draft.agent) return "Choose an agent.";
   if (!draft.cwd.trim()) return "Say in which directory the agent works.";
-  if (!/^(\/|[A-Za-z]:[\\/])/.test(draft.cwd.trim())) return "The directory is a whole path, such as /home/me/project.";
+  if (!/^(\/|~(\/|$)|[A-Za-z]:[\\/])/.test(draft.cwd.trim()))
+    return "The directory is a whole path, such as /home/me/project, or begins with ~, your home.";
   return undefined;
 }
 
@@ -70,7 +76,7 @@ export function lastChoice(): { agent?: string; cwd?: string } {
 
 function rememberChoice({ agent, cwd }: Draft): void {
   try {
-    localStorage.setItem(LAST, JSON.stringify({ agent, cwd: cwd.trim() }));
+    localStorage.setItem(LAST, JSON.stringify({ agent, cwd: directoryOf(cwd) }));
   } catch {
     // It is only a convenience.
   }

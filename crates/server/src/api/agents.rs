@@ -17,7 +17,6 @@ use tokio::sync::watch;
 use utoipa::{IntoParams, ToSchema};
 
 use super::caller::Observer;
-use super::document::Refused;
 use super::input::{Params, flag};
 use crate::daemon::Daemon;
 use crate::problem::Problem;
@@ -128,7 +127,7 @@ pub(crate) struct Agents {
 
 /// The agents that sessions can be made with.
 #[utoipa::path(get, path = "/v1/agents", operation_id = "listAgents", tag = "agents", params(Wanted),
-    responses((status = 200, description = "The agents", body = Agents), Refused))]
+    responses((status = 200, description = "The agents", body = Agents)))]
 pub(crate) async fn list(
     _: Observer,
     State(daemon): State<Arc<Daemon>>,

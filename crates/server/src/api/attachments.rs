@@ -13,7 +13,6 @@ use tokio::io::AsyncReadExt as _;
 use utoipa::{IntoParams, ToSchema};
 
 use super::caller::{Observer, Operator};
-use super::document::Refused;
 use super::input::{At, Params};
 use crate::attachments::Attachment;
 use crate::daemon::Daemon;
@@ -36,7 +35,7 @@ pub(crate) struct Wanted {
 #[utoipa::path(post, path = "/v1/sessions/{id}/attachments", operation_id = "uploadAttachment", tag = "attachments",
     params(("id" = String, Path, description = "The session"), Wanted),
     request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The file"),
-    responses((status = 201, description = "It is there", body = Attachment), Refused))]
+    responses((status = 201, description = "It is there", body = Attachment)))]
 pub(crate) async fn upload(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
@@ -91,7 +90,7 @@ pub(crate) struct AttachmentList {
 /// The files beside a session.
 #[utoipa::path(get, path = "/v1/sessions/{id}/attachments", operation_id = "listAttachments", tag = "attachments",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, description = "All of them", body = AttachmentList), Refused))]
+    responses((status = 200, description = "All of them", body = AttachmentList)))]
 pub(crate) async fn list(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
@@ -106,7 +105,7 @@ pub(crate) async fn list(
 #[utoipa::path(get, path = "/v1/sessions/{id}/attachments/{attachment}", operation_id = "getAttachment", tag = "attachments",
     params(("id" = String, Path, description = "The session"),
         ("attachment" = String, Path, description = "The file")),
-    responses((status = 200, description = "The file", content_type = "application/octet-stream"), Refused))]
+    responses((status = 200, description = "The file", content_type = "application/octet-stream")))]
 pub(crate) async fn get(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
@@ -158,7 +157,7 @@ fn disposition(name: &str) -> String {
 #[utoipa::path(delete, path = "/v1/sessions/{id}/attachments/{attachment}", operation_id = "deleteAttachment", tag = "attachments",
     params(("id" = String, Path, description = "The session"),
         ("attachment" = String, Path, description = "The file")),
-    responses((status = 204, description = "Gone"), Refused))]
+    responses((status = 204, description = "Gone")))]
 pub(crate) async fn delete(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,

@@ -15,7 +15,6 @@ use utoipa::{IntoParams, ToSchema};
 use wire::Millis;
 
 use super::caller::Admin;
-use super::document::Refused;
 use super::input::{self, Params};
 use crate::daemon::Daemon;
 use crate::problem::Problem;
@@ -61,7 +60,7 @@ pub(crate) struct AuditPage {
 
 /// Who allowed what, when and by which rule.
 #[utoipa::path(get, path = "/v1/audit", operation_id = "getAudit", tag = "permissions", params(Wanted),
-    responses((status = 200, description = "A page of it", body = AuditPage), Refused))]
+    responses((status = 200, description = "A page of it", body = AuditPage)))]
 pub(crate) async fn audit(
     State(daemon): State<Arc<Daemon>>,
     Admin(principal): Admin,

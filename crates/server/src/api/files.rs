@@ -21,7 +21,6 @@ use sessions::places::Places;
 use utoipa::{IntoParams, ToSchema};
 
 use super::caller::Operator;
-use super::document::Refused;
 use super::input::{At, Params, limit};
 use crate::daemon::Daemon;
 use crate::problem::Problem;
@@ -75,7 +74,7 @@ pub(crate) struct FileName {
 /// Files below the session's directory whose paths fit some letters.
 #[utoipa::path(get, path = "/v1/sessions/{id}/files", operation_id = "findFiles", tag = "sessions",
     params(("id" = String, Path, description = "The session"), Wanted),
-    responses((status = 200, description = "What fits best", body = FileList), Refused))]
+    responses((status = 200, description = "What fits best", body = FileList)))]
 pub(crate) async fn find(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,

@@ -9,7 +9,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::caller::Observer;
-use super::document::Refused;
 use crate::attachments;
 use crate::daemon::Daemon;
 use crate::principal::Role;
@@ -92,7 +91,7 @@ pub(crate) struct StoreHealth {
 /// How the daemon and its log are.
 #[utoipa::path(get, path = "/v1/health", operation_id = "getHealth", tag = "daemon",
     responses((status = 200, description = "All is well", body = Health),
-        (status = 503, description = "Something is not", body = Health), Refused))]
+        (status = 503, description = "Something is not", body = Health)))]
 pub(crate) async fn health(
     Observer(principal): Observer,
     State(daemon): State<Arc<Daemon>>,
@@ -158,7 +157,7 @@ pub(crate) struct Limits {
 
 /// What this daemon can do, and what the one who asks may.
 #[utoipa::path(get, path = "/v1/capabilities", operation_id = "getCapabilities", tag = "daemon",
-    responses((status = 200, description = "Its features and limits", body = Capabilities), Refused))]
+    responses((status = 200, description = "Its features and limits", body = Capabilities)))]
 pub(crate) async fn capabilities(
     Observer(principal): Observer,
     State(daemon): State<Arc<Daemon>>,

@@ -36,10 +36,6 @@ pub(crate) struct SessionUsage {
     running_seconds: f64,
     tokens: u64,
     cost_usd: f64,
-    /// Of the cost, what agents told before they began to count anew.
-    cost_before: f64,
-    /// Of the cost, what the agent told last.
-    cost_told: f64,
 }
 
 impl SessionUsage {
@@ -49,8 +45,6 @@ impl SessionUsage {
             running_seconds: used.running.as_secs_f64(),
             tokens: used.tokens,
             cost_usd: used.cost_usd(),
-            cost_before: used.cost_before,
-            cost_told: used.cost_told,
         }
     }
 }

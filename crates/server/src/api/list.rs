@@ -9,7 +9,6 @@ use store::{Filter, PageStart, SessionRecord};
 use utoipa::{IntoParams, ToSchema};
 
 use super::caller::Observer;
-use super::document::Refused;
 use super::input::{self, Params};
 use super::session::{Session, SessionStatus};
 use crate::daemon::Daemon;
@@ -51,7 +50,7 @@ pub(crate) struct SessionPage {
 
 /// The sessions, the one that was used last first.
 #[utoipa::path(get, path = "/v1/sessions", operation_id = "listSessions", tag = "sessions", params(Wanted),
-    responses((status = 200, description = "A page of them", body = SessionPage), Refused))]
+    responses((status = 200, description = "A page of them", body = SessionPage)))]
 pub(crate) async fn list(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,

@@ -16,7 +16,6 @@ use utoipa::ToSchema;
 use wire::{CallId, SessionId};
 
 use super::caller::{Observer, Operator};
-use super::document::Refused;
 use super::input::{At, Body};
 use super::pending::{self, Fate};
 use crate::daemon::{Daemon, shown};
@@ -166,7 +165,7 @@ impl Permission {
 /// The questions of one session that wait.
 #[utoipa::path(get, path = "/v1/sessions/{id}/permissions", operation_id = "listSessionPermissions", tag = "permissions",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, description = "Those that wait", body = Permissions), Refused))]
+    responses((status = 200, description = "Those that wait", body = Permissions)))]
 pub(crate) async fn list(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
@@ -178,7 +177,7 @@ pub(crate) async fn list(
 
 /// The questions of all sessions that wait, the oldest first.
 #[utoipa::path(get, path = "/v1/permissions", operation_id = "listPermissions", tag = "permissions",
-    responses((status = 200, description = "Those that wait", body = Permissions), Refused))]
+    responses((status = 200, description = "Those that wait", body = Permissions)))]
 pub(crate) async fn list_all(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
@@ -232,7 +231,7 @@ pub(crate) struct Decision {
     request_body = PermissionAnswer,
     params(("id" = String, Path, description = "The session"),
         ("requestId" = String, Path, description = "The question")),
-    responses((status = 200, description = "Decided", body = Decision), Refused))]
+    responses((status = 200, description = "Decided", body = Decision)))]
 pub(crate) async fn answer(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,

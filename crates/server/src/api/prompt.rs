@@ -14,7 +14,6 @@ use utoipa::ToSchema;
 use wire::{SessionId, TurnId};
 
 use super::caller::{Observer, Operator};
-use super::document::Refused;
 use super::input::{At, Body};
 use super::session::Session;
 use crate::daemon::{Daemon, shown};
@@ -60,9 +59,9 @@ pub(crate) struct Accepted {
 }
 
 /// Prompts the session; what follows is in its events.
-#[utoipa::path(post, path = "/v1/sessions/{id}/prompt", operation_id = "prompt", tag = "turns", request_body = NewPrompt,
+#[utoipa::path(post, path = "/v1/sessions/{id}/prompt", operation_id = "promptSession", tag = "turns", request_body = NewPrompt,
     params(("id" = String, Path, description = "The session")),
-    responses((status = 202, description = "In the log", body = Accepted), Refused))]
+    responses((status = 202, description = "In the log", body = Accepted)))]
 pub(crate) async fn prompt(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
@@ -150,9 +149,9 @@ fn blocks(words: Words) -> Result<Vec<Value>, Problem> {
 }
 
 /// Stops the turn, drops what waits, ends commands left running; answers when nothing runs.
-#[utoipa::path(post, path = "/v1/sessions/{id}/cancel", operation_id = "cancel", tag = "turns",
+#[utoipa::path(post, path = "/v1/sessions/{id}/cancel", operation_id = "cancelTurn", tag = "turns",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, description = "Nothing runs", body = Session), Refused))]
+    responses((status = 200, description = "Nothing runs", body = Session)))]
 pub(crate) async fn cancel(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
@@ -188,7 +187,7 @@ pub(crate) struct Queued {
 /// The prompts that wait for their turn.
 #[utoipa::path(get, path = "/v1/sessions/{id}/queue", operation_id = "getQueue", tag = "turns",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, description = "The queue", body = Queue), Refused))]
+    responses((status = 200, description = "The queue", body = Queue)))]
 pub(crate) async fn queue(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
@@ -217,7 +216,7 @@ pub(crate) async fn queue(
 #[utoipa::path(delete, path = "/v1/sessions/{id}/queue/{turn}", operation_id = "dropQueued", tag = "turns",
     params(("id" = String, Path, description = "The session"),
         ("turn" = String, Path, description = "The turn that waits")),
-    responses((status = 204, description = "It will not run"), Refused))]
+    responses((status = 204, description = "It will not run")))]
 pub(crate) async fn drop_queued(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,

@@ -20,7 +20,6 @@ use utoipa::ToSchema;
 use wire::{Seq, SessionId};
 
 use super::caller::{Admin, Observer, Operator};
-use super::document::Refused;
 use super::input::{At, Body, MaybeBody};
 use super::limits::{SessionLimits, SessionUsage};
 use super::options::AgentOptions;
@@ -37,7 +36,7 @@ const MAX_TITLE_CHARS: usize = 500;
 pub(crate) struct NewSession {
     /// The agent's name, as `/v1/agents` lists it.
     agent: Option<String>,
-    /// An absolute path.
+    /// An absolute path, or one that begins with `~`, the home of the daemon's user.
     #[schema(value_type = String)]
     cwd: PathBuf,
     title: Option<String>,
@@ -218,7 +217,7 @@ impl Session {
 /// Makes a session.
 #[utoipa::path(post, path = "/v1/sessions", operation_id = "createSession", tag = "sessions", request_body = NewSession,
     responses((status = 201, description = "Made", body = Session),
-        (status = 200, description = "This request made it before", body = Session), Refused))]
+        (status = 200, description = "This request made it before", body = Session)))]
 pub(crate) async fn create(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
@@ -230,7 +229,7 @@ pub(crate) async fn create(
         new.client_request_id.clone().map(|id| ClientRequest { id, digest: super::digest(&new) });
     let order = Order {
         agent: new.agent.or_else(|| daemon.settings.default_agent.clone()),
-        cwd: new.cwd,
+        cwd: daemon.whole_path(new.cwd)?,
         title: new.title,
         wishes: Wishes { model: new.model, effort: new.effort, mode: new.mode },
         system_prompt: new.system_prompt,
@@ -292,7 +291,7 @@ fn check_title(title: Option<&str>) -> Result<(), Problem> {
 /// A session as it is now.
 #[utoipa::path(get, path = "/v1/sessions/{id}", operation_id = "getSession", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, description = "The session", body = Session), Refused))]
+    responses((status = 200, description = "The session", body = Session)))]
 pub(crate) async fn get(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
@@ -335,7 +334,7 @@ impl<'de> Deserialize<'de> for NewTitle {
 /// does not run.
 #[utoipa::path(patch, path = "/v1/sessions/{id}", operation_id = "changeSession", tag = "sessions", request_body = Changes,
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, description = "The session", body = Session), Refused))]
+    responses((status = 200, description = "The session", body = Session)))]
 pub(crate) async fn patch(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
@@ -395,7 +394,7 @@ pub(crate) struct Fork {
 /// Makes a session that begins with what was said in this one.
 #[utoipa::path(post, path = "/v1/sessions/{id}/fork", operation_id = "forkSession", tag = "sessions", request_body = Option<Fork>,
     params(("id" = String, Path, description = "The session")),
-    responses((status = 201, description = "The new session", body = Session), Refused))]
+    responses((status = 201, description = "The new session", body = Session)))]
 pub(crate) async fn fork(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
@@ -414,7 +413,7 @@ pub(crate) async fn fork(
 /// Cancels what runs and ends the session's worker; it can be prompted again.
 #[utoipa::path(post, path = "/v1/sessions/{id}/close", operation_id = "closeSession", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 200, description = "Closed", body = Session), Refused))]
+    responses((status = 200, description = "Closed", body = Session)))]
 pub(crate) async fn close(
     State(daemon): State<Arc<Daemon>>,
     Operator(principal): Operator,
@@ -429,7 +428,7 @@ pub(crate) async fn close(
 /// Ends a session and removes its log and its attachments, for good.
 #[utoipa::path(delete, path = "/v1/sessions/{id}", operation_id = "deleteSession", tag = "sessions",
     params(("id" = String, Path, description = "The session")),
-    responses((status = 204, description = "Gone"), Refused))]
+    responses((status = 204, description = "Gone")))]
 pub(crate) async fn delete(
     State(daemon): State<Arc<Daemon>>,
     Admin(principal): Admin,

@@ -126,8 +126,9 @@ async fn observers_only_read_and_only_admins_delete() {
     for (method, path) in routes {
         let is_deletion = method == "DELETE" && path == "/v1/sessions/{id}";
         let is_for_admins = is_deletion || path == "/v1/audit";
-        // Names of files are for writing prompts.
-        let is_for_operators = method != "GET" || path.ends_with("/files");
+        // Names of files are for writing prompts, those of directories for making sessions.
+        let is_of_names = path.ends_with("/files") || path == "/v1/directories";
+        let is_for_operators = method != "GET" || is_of_names;
         let path = placed(&path, session);
         let (as_observer, _) = served.ask(&somebody(Role::Observer), &method, &path).await;
         let is_refused = as_observer == StatusCode::FORBIDDEN;

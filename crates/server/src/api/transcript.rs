@@ -14,7 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 use wire::{Seq, SessionId};
 
 use super::caller::Observer;
-use super::document::Refused;
+use super::document::frames::TranscriptData;
 use super::input::{self, At, Params};
 use super::telling::{Format, Telling};
 use crate::daemon::Daemon;
@@ -62,15 +62,14 @@ pub(crate) struct TranscriptPage {
 pub(crate) struct Item {
     /// The event that it comes from.
     seq: u64,
-    /// In the format asked for: an object, or a string for `text`.
-    #[schema(value_type = serde_json::Value)]
+    #[schema(value_type = TranscriptData)]
     data: wire::Json,
 }
 
 /// What was said and done in a session, a page at a time.
 #[utoipa::path(get, path = "/v1/sessions/{id}/transcript", operation_id = "getTranscript", tag = "events",
     params(("id" = String, Path, description = "The session"), Wanted),
-    responses((status = 200, description = "A page of it", body = TranscriptPage), Refused))]
+    responses((status = 200, description = "A page of it", body = TranscriptPage)))]
 pub(crate) async fn transcript(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,
@@ -140,7 +139,7 @@ pub(crate) struct WantedFile {
 /// A session's whole log as a file: one JSON value a line, or text.
 #[utoipa::path(get, path = "/v1/sessions/{id}/export", operation_id = "exportSession", tag = "events",
     params(("id" = String, Path, description = "The session"), WantedFile),
-    responses((status = 200, description = "The file", content_type = "application/x-ndjson"), Refused))]
+    responses((status = 200, description = "The file", content_type = "application/x-ndjson")))]
 pub(crate) async fn export(
     State(daemon): State<Arc<Daemon>>,
     Observer(principal): Observer,

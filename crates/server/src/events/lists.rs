@@ -11,12 +11,15 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::json;
 use store::StoreError;
+use utoipa::ToSchema;
 use wire::SessionId;
 
 use super::ending::Ending;
 use super::page::Page;
+use crate::api::SessionStatus;
 use crate::daemon::Daemon;
 use crate::principal::Principal;
 pub(crate) use look::Looks;
@@ -25,6 +28,40 @@ use look::{Entry, Listed, Look, Sessions};
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// What is written at a time; the rest waits for the reader.
 const MAX_PAGE_BYTES: usize = 48 << 10;
+
+/// What has changed in a session, and how it stands now; of one that is deleted nothing is told.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SessionChange<'a> {
+    #[schema(value_type = String)]
+    session: SessionId,
+    kind: ChangeKind,
+    /// The session's last event.
+    seq: u64,
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<SessionStatus>,
+    #[schema(value_type = Option<String>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[allow(clippy::option_option, reason = "`null` is no title; of what is gone none is told")]
+    title: Option<Option<&'a str>>,
+    /// Questions that wait for a person.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pending: Option<usize>,
+}
+
+/// The first of what has changed; several things may have.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ChangeKind {
+    /// It is new, or again among the newest, which are watched.
+    Created,
+    Status,
+    /// Other questions wait than before.
+    Pending,
+    Title,
+    Deleted,
+}
 
 #[derive(Debug)]
 pub(super) struct Lists {
@@ -94,29 +131,37 @@ impl Lists {
 fn tell_one(id: SessionId, before: Option<&Entry>, now: &Entry, page: &mut Page) {
     match (before, now) {
         (Some(Entry::Listed(_)), Entry::Deleted { seq }) => {
-            page.remark("session", &json!({ "session": id, "kind": "deleted", "seq": seq.0 }));
+            let (session, kind, seq) = (id, ChangeKind::Deleted, seq.0);
+            let (status, title, pending) = (None, None, None);
+            let gone = SessionChange { session, kind, seq, status, title, pending };
+            page.remark("session", &gone);
         }
         (_, Entry::Deleted { .. }) => {}
         (before, Entry::Listed(now)) => {
             let Some(kind) = change(before, now) else { return };
-            let Listed { status, title, n_pending, seq } = now;
-            let data = json!({
-                "session": id, "kind": kind, "seq": seq.0,
-                "status": status, "title": title, "pending": n_pending,
-            });
-            page.remark("session", &data);
+            let Listed { status, title, n_pending, seq, .. } = now;
+            let change = SessionChange {
+                session: id,
+                kind,
+                seq: seq.0,
+                status: Some((*status).into()),
+                title: Some(title.as_deref()),
+                pending: Some(*n_pending),
+            };
+            page.remark("session", &change);
         }
     }
 }
 
-fn change(before: Option<&Entry>, now: &Listed) -> Option<&'static str> {
-    let Some(Entry::Listed(before)) = before else { return Some("created") };
+fn change(before: Option<&Entry>, now: &Listed) -> Option<ChangeKind> {
+    let Some(Entry::Listed(before)) = before else { return Some(ChangeKind::Created) };
     if before.status != now.status {
-        Some("status")
-    } else if before.n_pending != now.n_pending {
-        Some("pending")
+        Some(ChangeKind::Status)
+    } else if (before.n_pending, before.last_asked) != (now.n_pending, now.last_asked) {
+        // One may have been answered and another asked since.
+        Some(ChangeKind::Pending)
     } else if before.title != now.title {
-        Some("title")
+        Some(ChangeKind::Title)
     } else {
         None
     }

@@ -1,6 +1,6 @@
 //! The daemon's listeners: opened together, served together.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,10 +17,14 @@ use server::tls::{Inside, Tls};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::addresses;
 use super::presence::private_socket;
 use crate::activation::Inherited;
 use crate::config_serve::Wanted;
 use crate::outcome::{ERROR, Failure};
+
+/// More links than these are of no use to anybody, and each has a code of its own.
+const MAX_ELSEWHERE: usize = 3;
 
 /// Open, and nobody is let in yet.
 #[derive(Debug)]
@@ -129,19 +133,29 @@ impl Doors {
         Ok(Some(name))
     }
 
-    /// Where HTTP is, for programs.
+    /// Where HTTP is, for programs of this machine.
     pub(super) fn base(&self) -> String {
-        self.url(|address| address.to_string())
+        self.url(|address| here(address).to_string())
+    }
+
+    /// Where the page is for other devices, where it listens at all addresses: those that browsers
+    /// can open, and the daemon takes for its own.
+    pub(super) fn bases_elsewhere(&self, wanted: &Wanted) -> Vec<String> {
+        let address = self.http.first().and_then(Bound::local_addr);
+        let Some(address) = address.filter(|at| at.ip().is_unspecified()) else {
+            return Vec::new();
+        };
+        let names = wanted.names_elsewhere().map(|name| with_port(name, address.port()));
+        let own = addresses::of_this_machine().into_iter();
+        let own = own.filter(|ip| address.is_ipv6() || ip.is_ipv4());
+        let own = own.map(|ip| SocketAddr::new(ip, address.port()).to_string());
+        names.chain(own).take(MAX_ELSEWHERE).map(|host| self.url(|_| host.clone())).collect()
     }
 
     /// Where the page is, for people.
     pub(super) fn page_base(&self) -> String {
         let Some(host) = &self.page_host else { return self.base() };
-        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
-        self.url(|address| match has_port {
-            true => host.clone(),
-            false => format!("{host}:{}", address.port()),
-        })
+        self.url(|address| with_port(host, address.port()))
     }
 
     fn url(&self, host: impl Fn(SocketAddr) -> String) -> String {
@@ -181,6 +195,24 @@ impl Doors {
             )));
         }
         Serving { tasks, stop }
+    }
+}
+
+/// Where this machine reaches what listens there: nothing can be sent to "all addresses".
+fn here(address: SocketAddr) -> SocketAddr {
+    let ip: IpAddr = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// The host with its own port, or else this one.
+fn with_port(host: &str, port: u16) -> String {
+    match host.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']')) {
+        true => host.to_owned(),
+        false => format!("{host}:{port}"),
     }
 }
 

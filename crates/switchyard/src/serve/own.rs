@@ -42,9 +42,7 @@ impl OwnDaemon {
         world::make_private_dir(run)?;
         let wanted = config.file.serve.with(&ServeArgs::default());
         let metrics = counted(&config)?;
-        // Nobody comes by `/api`.
-        let open_design = server::open_design::Settings::default();
-        let daemon = assemble(&config, &wanted, open_design, String::new(), &metrics).await?;
+        let daemon = assemble(&config, &wanted, Default::default(), &metrics).await?;
         let tokens = Tokens::open(&config.home.state).context("cannot use the tokens")?;
         let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard);
         let guard = Arc::new(guard.context("the daemon's settings are wrong")?);

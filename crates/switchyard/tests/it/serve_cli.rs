@@ -99,6 +99,29 @@ fn attach_prompts_answers_and_leaves_the_session() {
     assert!(shown.contains("first") && shown.contains("allow_once"), "{shown}");
 }
 
+/// The links of a command's output for other devices.
+fn links_elsewhere(said: &str) -> Vec<&str> {
+    said.lines().filter_map(|line| line.strip_prefix("from other devices: ")).collect()
+}
+
+#[test]
+fn a_daemon_at_all_addresses_prints_links_that_can_be_opened() {
+    let yard = yard();
+    let args = ["--host", "0.0.0.0:0", "--insecure", "--allow-host", "yard.example"];
+    let started = run(&yard, &[&["daemon", "start"][..], &args[..]].concat());
+    let (started, again) = (text(&started), text(&run(&yard, &["token", "login"])));
+    for said in [&started, &again] {
+        assert!(!said.contains("0.0.0.0"), "{said}");
+        assert!(said.contains("http://127.0.0.1:"), "{said}");
+        let links = links_elsewhere(said);
+        assert!(links[0].starts_with("http://yard.example:"), "{said}");
+        let codes: std::collections::BTreeSet<_> =
+            said.split("#code=").skip(1).map(|rest| rest.lines().next()).collect();
+        assert_eq!(codes.len(), links.len() + 1, "each works once: {said}");
+    }
+    assert!(run(&yard, &["daemon", "stop"]).status.success());
+}
+
 #[test]
 fn the_daemon_is_started_once_looked_at_and_stopped() {
     let yard = yard();

@@ -34,6 +34,8 @@ pub(super) struct Listed {
     pub(super) title: Option<String>,
     /// Questions that wait for a person.
     pub(super) n_pending: usize,
+    /// Where the last of these was asked.
+    pub(super) last_asked: Option<Seq>,
     pub(super) seq: Seq,
 }
 
@@ -136,8 +138,8 @@ impl Last {
 
 fn entry(desk: &Desk, record: SessionRecord) -> Entry {
     let status = desk.status(&record);
-    let n_pending = desk.yard().pending.count(record.id);
-    Entry::Listed(Listed { status, title: record.title, n_pending, seq: record.head })
+    let (n_pending, last_asked) = desk.yard().pending.mark(record.id);
+    Entry::Listed(Listed { status, title: record.title, n_pending, last_asked, seq: record.head })
 }
 
 /// The one from before where it says the same.

@@ -1,7 +1,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use sessions::pending::{PendingQuestion, Wants};
 use store::{Batch, Changes, EventLog as _, Filter};
+use wire::{CallId, Millis, Seq};
 
 use super::*;
 use crate::events::desk_of_one::One;
@@ -37,6 +39,47 @@ async fn changes_of_sessions_are_told_and_other_events_are_not() {
     one.log.delete(one.id).await.unwrap();
     let told = next(&mut lists).await;
     assert_eq!(told[0]["data"]["kind"], "deleted");
+}
+
+fn question(session: SessionId, seq: u64) -> PendingQuestion {
+    PendingQuestion {
+        session,
+        made_by: None,
+        agent: "demo".into(),
+        request_id: CallId::derived(&[&seq.to_be_bytes()]),
+        wants: Wants::Permission,
+        title: String::new(),
+        kind: String::new(),
+        options: Vec::new(),
+        request: None,
+        seq: Seq(seq),
+        turn: None,
+        since: Millis(0),
+        until: None,
+        deadline: None,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_questions_are_told_also_when_they_are_as_many() {
+    let one = One::new().await;
+    let pending = &one.daemon.desk.yard().pending;
+    let first = pending.add(question(one.id, 1)).unwrap();
+    let mut lists = Lists::new(&one.daemon, &one.principal);
+    next(&mut lists).await;
+
+    drop(first);
+    let second = pending.add(question(one.id, 2)).unwrap();
+    let told = next(&mut lists).await;
+    assert_eq!(told[0]["data"]["kind"], "pending");
+    assert_eq!(told[0]["data"]["pending"], 1);
+
+    let new = one.add_session(1, "asks at once").await;
+    let third = pending.add(question(new, 3)).unwrap();
+    let told = next(&mut lists).await;
+    assert_eq!(told[0]["data"]["kind"], "created");
+    assert_eq!(told[0]["data"]["pending"], 1);
+    drop((second, third));
 }
 
 #[tokio::test(start_paused = true)]

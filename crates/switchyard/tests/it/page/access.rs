@@ -130,3 +130,25 @@ async fn a_session_is_made_in_the_dialog_and_begins_with_its_prompt() {
     assert_eq!(made.len(), 1, "{made:?}");
     assert_eq!((&made[0]["agent"], &made[0]["cwd"]), (&json!("demo"), &json!(cwd)));
 }
+
+/// As a phone would: at an address that is not this machine's alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_for_other_devices_opens_the_page() {
+    let yard = crate::serve_events::yard();
+    let everywhere = yard.command(["serve", "--host", "0.0.0.0:0", "--insecure"]);
+    let daemon = testkit::daemon::Daemon::start_command(&yard, everywhere);
+    let sent = daemon.client().post(daemon.url("/v1/login-link")).json(&json!({})).send().await;
+    let links: Value = sent.unwrap().json().await.unwrap();
+    let Some(link) = links["elsewhere"][0].as_str() else {
+        // Only a machine without any network is so.
+        return;
+    };
+    let host = link.strip_prefix("http://").unwrap().split(':').next().unwrap();
+    let address: std::net::IpAddr = host.parse().unwrap();
+    assert!(!address.is_loopback() && !address.is_unspecified(), "{link}");
+    let browser = testkit::browser::Browser::start().await;
+    browser.open(link).await;
+    browser.until("location.pathname === '/' && document.querySelector('nav')").await;
+    assert!(browser.url().await.contains(host));
+    browser.until("document.querySelector('[data-testid=sessions]')").await;
+}

@@ -48,7 +48,8 @@ impl Document {
         let response = match &operation {
             Some(operation) => {
                 let exact = &operation["responses"][status.as_str()];
-                if exact.is_null() { &operation["responses"]["default"] } else { exact }
+                let said = if exact.is_null() { &operation["responses"]["default"] } else { exact };
+                self.resolve(said)
             }
             // Nothing is served there, and the answer says so.
             None => &json!({ "content": { "application/problem+json": {
@@ -75,6 +76,14 @@ impl Document {
             }
         };
         assert!(faults.is_empty(), "{faults:#?}\n{about}");
+    }
+
+    /// What a reference leads to, or the thing itself.
+    fn resolve<'a>(&'a self, thing: &'a Value) -> &'a Value {
+        match thing["$ref"].as_str().and_then(|place| place.strip_prefix('#')) {
+            Some(place) => self.raw.pointer(place).unwrap_or_else(|| panic!("{place} is missing")),
+            None => thing,
+        }
     }
 
     fn operation(&self, method: &Method, path: &str) -> Option<&Value> {
@@ -207,9 +216,135 @@ async fn the_document_is_sound() {
         }
         let id = operation["operationId"].as_str().unwrap();
         assert!(ids.insert(id.to_owned()), "two operations are called {id}");
+        assert!(is_verb_and_noun(id), "{id} of {method} {pattern} is no name like `listSessions`");
         let summary = operation["summary"].as_str().unwrap_or_default();
         assert!(!summary.is_empty(), "{method} {pattern} has no summary");
+        let responses = operation["responses"].as_object().unwrap();
+        assert!(responses.keys().any(|status| status.starts_with('2')), "{id} never succeeds");
+        assert!(responses.contains_key("default"), "{id} is never refused");
+        for (status, response) in responses {
+            // Required by OpenAPI, whatever else a response has.
+            let response = api.document.resolve(response);
+            let description = response["description"].as_str().unwrap_or_default();
+            assert!(!description.is_empty(), "{status} of {id} has no description");
+            for (kind, content) in response["content"].as_object().into_iter().flatten() {
+                let is_file = ["application/octet-stream", "application/x-ndjson"];
+                let is_typed = content["schema"].is_object() || is_file.contains(&kind.as_str());
+                assert!(is_typed, "{kind} of {status} of {id} is not typed");
+            }
+        }
     }
+    let servers = raw["servers"].as_array().unwrap();
+    assert!(servers.iter().all(|server| server["url"].is_string()) && !servers.is_empty());
+}
+
+/// `listSessions`, not `list`, `list_sessions` or `ListSessions`.
+fn is_verb_and_noun(id: &str) -> bool {
+    id.starts_with(|c: char| c.is_ascii_lowercase())
+        && id.contains(|c: char| c.is_ascii_uppercase())
+        && id.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+/// The refusals that a client may count on are named one by one.
+#[tokio::test]
+async fn the_document_names_the_refusals_that_there_are() {
+    let api = Api::start().await;
+    let stranger = reqwest::Client::new();
+    for (method, pattern) in api.document.routes() {
+        let operation = api.document.operation(&method, &pattern).unwrap();
+        let names = |status: StatusCode| !operation["responses"][status.as_str()].is_null();
+        let kind = match pattern.ends_with("/attachments") {
+            true => "application/octet-stream",
+            false => "application/json",
+        };
+        let url = api.daemon.url(&example(&pattern));
+        let of_stranger =
+            stranger.request(method.clone(), &url).header("content-type", kind).body("{}");
+        let status = of_stranger.send().await.unwrap().status();
+        let is_shut = status == StatusCode::UNAUTHORIZED;
+        let is_login = pattern.starts_with("/v1/login/") || pattern == "/v1/login";
+        assert!(is_shut || is_login || pattern == "/healthz", "{method} {pattern}: {status}");
+        if is_shut {
+            assert!(names(status), "{method} {pattern} does not name 401");
+        }
+        let elsewhere = stranger.request(method.clone(), &url).header("host", "example.org");
+        let status = elsewhere.send().await.unwrap().status();
+        assert!(status.is_client_error() && names(status), "{method} {pattern}: {status}");
+        if pattern.contains('{') {
+            let sent = api.request(method.clone(), &example(&pattern));
+            let answer = api.send(sent.header("content-type", kind).body("{}")).await;
+            let is_named = names(answer.status) || answer.status.is_success();
+            assert!(is_named, "{method} {pattern}: {}", answer.status);
+            assert!(names(StatusCode::NOT_FOUND), "{method} {pattern} does not name 404");
+        }
+    }
+}
+
+/// Frames of real streams, held against the schemas that the document has for them.
+#[tokio::test]
+async fn frames_of_events_are_what_the_document_says() {
+    let api = Api::start().await;
+    let session = api.session().await;
+    let turn = "think let me see ; tool execute ; tool-fail ; plan ; usage ; diff a ; say done";
+    api.prompt(&session, turn).await;
+    api.until_idle(&session).await;
+    let of = |name: &str, value: &Value| {
+        let faults = api.document.judge.faults(&format!("/components/schemas/{name}"), value);
+        assert!(faults.is_empty(), "{name}: {faults:#?}\n{value:#}");
+    };
+    for (format, schema) in [("acp", "LogEvent"), ("envelopes", "Envelope"), ("ui", "UiEvent")] {
+        let path = format!("/v1/sessions/{session}/events?until=idle&format={format}");
+        let text = api.request(Method::GET, &path).send().await.unwrap().text().await.unwrap();
+        let (mut n_told, mut n_remarks) = (0, 0);
+        for frame in text.split("\n\n").filter_map(frame_of) {
+            of("EventFrame", &frame);
+            if frame["id"].is_null() {
+                n_remarks += 1;
+                continue;
+            }
+            n_told += 1;
+            match format {
+                "ui" => of(schema, &json!({ "event": frame["event"], "data": frame["data"] })),
+                _ => of(schema, &frame["data"]),
+            }
+        }
+        assert!(n_told > 5 && n_remarks == 2, "{format}: {n_told} {n_remarks}");
+        let path = format!("/v1/sessions/{session}/transcript?limit=1000&format={format}");
+        let path = path.replace("format=acp", "format=json");
+        for item in api.get(&path).await.is(200).body["items"].as_array().unwrap() {
+            of(schema, &item["data"]);
+        }
+    }
+
+    let mut changes = api.request(Method::GET, "/v1/events").send().await.unwrap();
+    let mut text = String::new();
+    let mut wait_for = async |words: &str| {
+        while !text.contains(words) {
+            text.push_str(std::str::from_utf8(&changes.chunk().await.unwrap().unwrap()).unwrap());
+        }
+        for frame in text.split("\n\n").filter_map(frame_of) {
+            if frame["event"] == "session" {
+                of("SessionFrame", &frame);
+            }
+        }
+    };
+    wait_for("event: stream").await;
+    let other = api.session().await;
+    wait_for("\"kind\":\"created\"").await;
+    api.delete(&format!("/v1/sessions/{other}")).await.is(204);
+    wait_for("\"kind\":\"deleted\"").await;
+}
+
+/// A server-sent event as the object that it is on a WebSocket; none if it is a comment.
+fn frame_of(text: &str) -> Option<Value> {
+    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
+    let data: Value = serde_json::from_str(field("data: ")?).unwrap();
+    let event = field("event: ").unwrap_or("message");
+    let mut frame = json!({ "event": event, "data": data });
+    if let Some(id) = field("id: ") {
+        frame["id"] = json!(id);
+    }
+    Some(frame)
 }
 
 #[tokio::test]

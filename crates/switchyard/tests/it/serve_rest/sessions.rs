@@ -135,6 +135,8 @@ async fn limits_are_set_and_changed_and_never_misread() {
     let now = api.until_idle(session).await;
     assert_eq!(text(&api.events(session).await), "onetwo");
     assert_eq!(now["usage"]["turns"], 2);
+    let told: Vec<_> = now["usage"].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(told, ["turns", "runningSeconds", "tokens", "costUsd"]);
 }
 
 #[tokio::test]
@@ -293,4 +295,23 @@ async fn items(api: &Api, path: &str) -> Vec<Value> {
             None => return all,
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_is_renamed_keeps_its_place() {
+    let api = Api::start().await;
+    let (first, second) = (api.session().await, api.session().await);
+    for session in [&first, &second] {
+        api.prompt(session, "echo hi").await;
+        api.until_idle(session).await;
+    }
+    let path = format!("/v1/sessions/{first}");
+    let before = api.get(&path).await.is(200).body;
+    let request = api.request(reqwest::Method::PATCH, &path).json(&json!({ "title": "Renamed" }));
+    let after = api.send(request).await.is(200).body;
+    assert_eq!((&after["title"], &after["updated"]), (&json!("Renamed"), &before["updated"]));
+    assert!(after["head"].as_u64() > before["head"].as_u64(), "the log tells it");
+    let list = api.get("/v1/sessions").await.is(200).body;
+    let ids: Vec<_> = list["sessions"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert_eq!(ids, [&json!(second), &json!(first)]);
 }

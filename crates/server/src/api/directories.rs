@@ -1,0 +1,247 @@
+//! Directories of the daemon's machine, for a person who looks for one to work in.
+//!
+//! In: a directory, and how names in it begin. Out: the directories in it, by name. Only those that
+//! the caller may start a session in are told, whatever links lead elsewhere: a directory is listed
+//! by a handle below one of the daemon's roots. Nothing is told of files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use roots::{Entry, Forbidden, Kind, Roots};
+use serde::{Deserialize, Serialize};
+use sessions::places::Places;
+use utoipa::{IntoParams, ToSchema};
+
+use super::caller::Operator;
+use super::input::{Params, limit};
+use crate::daemon::Daemon;
+use crate::principal::Principal;
+use crate::problem::Problem;
+
+const DEFAULT_LIMIT: usize = 200;
+const MAX_LIMIT: usize = 1000;
+/// What is looked at in one directory; people choose from less.
+const MAX_ENTRIES: usize = 20_000;
+/// As long as Linux takes.
+const MAX_PATH_BYTES: usize = 4096;
+/// A disk that hangs is not waited for.
+const WITHIN: Duration = Duration::from_secs(4);
+/// Everyone who types asks again and again; the disk shall have time for the agents.
+const MAX_AT_ONCE: usize = 2;
+
+/// The places of those who look.
+#[derive(Debug)]
+pub(crate) struct Listings(Places);
+
+impl Default for Listings {
+    fn default() -> Self {
+        Self(Places::new(MAX_AT_ONCE))
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct DirectoryQuery {
+    /// An absolute path, or one that begins with `~`; without it, where one begins to look: the
+    /// home of the daemon's user, or the directories that sessions are held to.
+    path: Option<String>,
+    /// How the names begin, in small or large letters. Names that begin with a dot are told only
+    /// if this does too.
+    prefix: Option<String>,
+    /// 1 to 1000 [default: 200].
+    limit: Option<usize>,
+}
+
+/// Directories in which sessions may be started.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DirectoryList {
+    /// Where they are, without links; none if these are the ones to begin with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    path: Option<String>,
+    /// The directory above, if a session may be started there too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    parent: Option<String>,
+    /// By name.
+    directories: Vec<Directory>,
+    /// Whether there are no more.
+    is_complete: bool,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct Directory {
+    name: String,
+    path: String,
+}
+
+/// Directories in which a session may be started.
+#[utoipa::path(get, path = "/v1/directories", operation_id = "listDirectories", tag = "sessions",
+    params(DirectoryQuery),
+    responses((status = 200, description = "Those that there are", body = DirectoryList)))]
+pub(crate) async fn list(
+    State(daemon): State<Arc<Daemon>>,
+    Operator(principal): Operator,
+    Params(wanted): Params<DirectoryQuery>,
+) -> Result<Json<DirectoryList>, Problem> {
+    // What holds an agent in may be narrower than what its daemon sees.
+    if principal.is_worker {
+        return Err(Problem::forbidden("directories are listed for people, not for agents"));
+    }
+    let look = Look::new(&daemon, &principal, wanted)?;
+    let place = daemon.memory.listings.0.enter(&principal.name).await;
+    let looking = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        look.list()
+    });
+    match tokio::time::timeout(WITHIN, looking).await {
+        Ok(Ok(list)) => list.map(Json).map_err(Problem::from),
+        Ok(Err(error)) => Err(Problem::internal(error.to_string())),
+        Err(_) => Err(Problem::not_found("the directory does not answer")),
+    }
+}
+
+/// One look into a directory.
+#[derive(Debug)]
+struct Look {
+    /// None: where one begins.
+    path: Option<PathBuf>,
+    prefix: String,
+    limit: usize,
+    /// Where the caller's sessions are held to; anywhere if there are none.
+    held_to: Vec<PathBuf>,
+    home: Option<PathBuf>,
+    forbidden: Forbidden,
+}
+
+impl Look {
+    fn new(
+        daemon: &Daemon,
+        principal: &Principal,
+        wanted: DirectoryQuery,
+    ) -> Result<Self, Problem> {
+        let path = wanted.path.filter(|path| !path.is_empty());
+        let prefix = wanted.prefix.unwrap_or_default();
+        if path.as_ref().is_some_and(|path| path.len() > MAX_PATH_BYTES)
+            || prefix.len() > MAX_PATH_BYTES
+        {
+            let why = format!("`path` and `prefix` have at most {MAX_PATH_BYTES} bytes");
+            return Err(Problem::bad_request(why));
+        }
+        Ok(Self {
+            path: path.map(|path| daemon.whole_path(path.into())).transpose()?,
+            prefix: prefix.to_lowercase(),
+            limit: limit(wanted.limit, DEFAULT_LIMIT, MAX_LIMIT)?,
+            held_to: daemon.roots_of(principal).to_owned(),
+            home: daemon.settings.home.clone(),
+            forbidden: daemon.desk.forbidden(),
+        })
+    }
+
+    fn list(self) -> Result<DirectoryList, roots::Error> {
+        if let Some(path) = &self.path {
+            return self.list_at(path);
+        }
+        match self.held_to.as_slice() {
+            [] => {
+                let home = self.home.as_deref().map(|home| self.list_at(home));
+                home.filter(Result::is_ok).unwrap_or_else(|| self.list_at(Path::new("/")))
+            }
+            [only] => self.list_at(only),
+            several => {
+                let several = several.iter().filter(|root| self.is_usable(root));
+                let named = several.filter_map(|root| {
+                    let path = root.to_str()?.to_owned();
+                    Some(Directory { name: path.clone(), path })
+                });
+                let directories = named.take(MAX_LIMIT).collect();
+                Ok(DirectoryList { path: None, parent: None, directories, is_complete: true })
+            }
+        }
+    }
+
+    /// Whether it is there, and not ours.
+    fn is_usable(&self, root: &Path) -> bool {
+        root.is_dir() && !self.forbidden.covers(root)
+    }
+
+    fn list_at(&self, path: &Path) -> Result<DirectoryList, roots::Error> {
+        // Those that are gone must not be in the way of the others.
+        let tops: Vec<PathBuf> = match self.held_to.is_empty() {
+            true => vec!["/".into()],
+            false => self.held_to.iter().filter(|root| self.is_usable(root)).cloned().collect(),
+        };
+        let opened = Roots::open(&tops, &self.forbidden)?;
+        let text =
+            path.to_str().ok_or_else(|| roots::Error::NotAPath(path.display().to_string()))?;
+        let place = opened.resolve_absolute(text)?;
+        let folder = opened.folder(&place)?;
+        let cannot = |source| roots::Error::Io { path: text.to_owned(), source };
+        let (entries, are_more) = folder.entries(MAX_ENTRIES).map_err(cannot)?;
+        let here = place.real().to_owned();
+        let mut fitting: Vec<&Entry> = entries.iter().filter(|entry| self.fits(entry)).collect();
+        fitting.sort_by_cached_key(|entry| entry.name.to_string_lossy().to_lowercase());
+        let mut directories = Vec::new();
+        let mut is_complete = !are_more;
+        for entry in fitting {
+            let path = here.join(&entry.name);
+            let (Some(name), Some(path_text)) = (entry.name.to_str(), path.to_str()) else {
+                continue;
+            };
+            let is_there = match entry.kind {
+                Kind::Directory => !self.forbidden.covers(&path),
+                // A link is as good as a directory, where it leads to one that may be used.
+                _ => opened.resolve_absolute(path_text).is_ok_and(|at| {
+                    opened.folder(&at).is_ok() && !self.forbidden.covers(at.real())
+                }),
+            };
+            if !is_there {
+                continue;
+            }
+            if directories.len() == self.limit {
+                is_complete = false;
+                break;
+            }
+            directories.push(Directory { name: name.to_owned(), path: path_text.to_owned() });
+        }
+        let text_of = |path: &Path| path.to_str().map(str::to_owned);
+        let parent = place.parent().and_then(|above| text_of(above.real()));
+        Ok(DirectoryList { path: text_of(&here), parent, directories, is_complete })
+    }
+
+    fn fits(&self, entry: &Entry) -> bool {
+        let name = entry.name.to_string_lossy();
+        matches!(entry.kind, Kind::Directory | Kind::Link)
+            && (!name.starts_with('.') || self.prefix.starts_with('.'))
+            && name.to_lowercase().starts_with(&self.prefix)
+    }
+}
+
+impl From<roots::Error> for Problem {
+    fn from(error: roots::Error) -> Self {
+        let said = error.to_string();
+        match &error {
+            roots::Error::Outside(path) => Self::forbidden(format!(
+                "{path} is not inside the directories that the daemon may use"
+            )),
+            roots::Error::Forbidden(_) => Self::forbidden(said),
+            roots::Error::NotAbsolute(_) | roots::Error::NotAPath(_) | roots::Error::Home(_) => {
+                Self::bad_request(said)
+            }
+            roots::Error::Open { source, .. } | roots::Error::Io { source, .. } => {
+                match source.kind() {
+                    std::io::ErrorKind::PermissionDenied => Self::forbidden(said),
+                    _ => Self::not_found(said),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
