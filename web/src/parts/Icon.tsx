@@ -12,6 +12,7 @@ const SHAPES = {
   stop: "M4.5 4.5h7v7h-7z",
   send: "M8 13V3.5M4 7.2L8 3.2l4 4",
   attach: "M10.5 4.5L6 9a1.4 1.4 0 0 0 2 2l5-5a2.8 2.8 0 0 0-4-4L4 7a4.2 4.2 0 0 0 6 6l3-3",
+  folder: "M2 4.5h4l1.5 1.5H14v7H2z",
   file: "M4 2h5l3 3v9H4zM9 2v3h3",
   edit: "M3 13l.6-2.8L11 2.8 13.2 5 5.8 12.4z",
   trash: "M3 4.5h10M6.5 4.5V3h3v1.5M4.5 4.5l.6 8.5h5.8l.6-8.5M7 7v3.5M9 7v3.5",

@@ -1,6 +1,6 @@
 // The dialog that makes a session.
 import "../style/new-session.css";
-import { useEffect, useId, useMemo, useState, type SubmitEvent } from "react";
+import { useEffect, useMemo, useState, type SubmitEvent } from "react";
 import { inOrder, type Agent } from "../agents/agent";
 import { offersOf, useHeardOptions } from "../agents/offers";
 import { useAgents } from "../agents/search";
@@ -13,17 +13,14 @@ import { sessions, useKnown } from "../list/sessions";
 import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
 import { Notice, ProblemNotice } from "../parts/Notice";
-import { cutLine } from "../render/visible";
 import { navigate, pathOf } from "../router";
 import { requestName } from "../session/actions";
 import { ChoiceField } from "./NewSessionChoice";
-
-const RECENT_SHOWN = 4;
+import { DirectoryField } from "./NewSessionDirectory";
 
 export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose: () => void }) {
   const { agents, isLooking } = useAgents();
   const { known } = useKnown();
-  const id = useId();
   const [names] = useState(() => [requestName(), requestName()] as const);
   const [draft, setDraft] = useState<Omit<Draft, "cwd"> & { cwd?: string }>(() => {
     const last = lastChoice();
@@ -49,6 +46,8 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
   const recent = recentDirectories(known, agentId);
   // Most sessions go on where the last one was.
   const cwd = draft.cwd ?? recent[0] ?? "";
+  // Without one nothing else helps.
+  const [hadDirectory] = useState(cwd !== "");
 
   const change = (part: Partial<Draft>) => {
     setDraft({ ...draft, ...part });
@@ -109,51 +108,21 @@ export function NewSession({ agent: wanted, onClose }: { agent?: string; onClose
             onChange={(model) => change({ model, effort: "" })}
           />
         </div>
-        <div className="field">
-          <label htmlFor={id}>Directory</label>
-          <input
-            id={id}
-            className="input mono"
-            name="cwd"
-            list={`${id}-recent`}
-            value={cwd}
-            disabled={!!made}
-            placeholder="/home/me/project"
-            autoComplete="off"
-            autoCapitalize="none"
-            spellCheck={false}
-            aria-invalid={objection ? true : undefined}
-            onChange={(event) => change({ cwd: event.target.value })}
-          />
-          <datalist id={`${id}-recent`}>
-            {recent.map((path) => (
-              <option key={path} value={path} />
-            ))}
-          </datalist>
-          {recent.length > 0 && !made && (
-            <div className="recent" role="group" aria-label="Recently used">
-              {recent.slice(0, RECENT_SHOWN).map((path) => (
-                <button
-                  key={path}
-                  type="button"
-                  className="recent-path mono"
-                  aria-pressed={path === cwd}
-                  title={cutLine(path, 600)}
-                  onClick={() => change({ cwd: path })}
-                >
-                  <bdi>{cutLine(path, 600)}</bdi>
-                </button>
-              ))}
-            </div>
-          )}
-        </div>
+        <DirectoryField
+          value={cwd}
+          recent={recent}
+          isFirst={!hadDirectory}
+          isDisabled={!!made}
+          isInvalid={!!objection}
+          onChange={(cwd) => change({ cwd })}
+        />
         <label className="field">
           <span>First prompt (optional)</span>
           <textarea
             className="input"
             name="prompt"
             rows={4}
-            data-first
+            data-first={hadDirectory || undefined}
             value={draft.prompt}
             onChange={(event) => change({ prompt: event.target.value })}
             onKeyDown={(event) => {

@@ -5,6 +5,7 @@
 //! below `target/tmp/page`.
 
 mod access;
+mod beginning;
 mod connection;
 mod hostile;
 mod large;
