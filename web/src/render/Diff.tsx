@@ -42,7 +42,7 @@ export const Diff = memo(function Diff({ path, before, after, share = 1 }: Props
           onClick={() => setLayout(layout === "split" ? "unified" : "split")}
         />
       </figcaption>
-      <div className="diff-body" tabIndex={0} role="region" aria-label={`Changed lines of ${cutLine(path, 300)}`}>
+      <div className="diff-body" tabIndex={0} role="group" aria-label={`Changed lines of ${cutLine(path, 300)}`}>
         {total === 0 ? (
           <p className="faint small diff-none">No line differs.</p>
         ) : (

@@ -122,7 +122,7 @@ function Table({ token }: { token: Tokens.Table }) {
   const rows = isWhole ? token.rows : token.rows.slice(0, limit);
   const align = (i: number) => token.align[i] ?? undefined;
   return (
-    <div className="table" role="region" aria-label="Table" tabIndex={0}>
+    <div className="table" role="group" aria-label="Table" tabIndex={0}>
       <table>
         <thead>
           <tr>

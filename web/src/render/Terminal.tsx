@@ -44,7 +44,7 @@ export const Terminal = memo(function Terminal({ text, label = "Output" }: { tex
           The last {ALL_LINES} of {lines.length} lines
         </p>
       )}
-      <pre tabIndex={0} role="region" aria-label={label}>
+      <pre tabIndex={0} role="group" aria-label={label}>
         {runsOf(isWhole ? shown : shown.map(cut)).map((run, i) =>
           run.name ? (
             <span key={i} className={run.name}>
