@@ -133,6 +133,7 @@ function RenameDialog({ session, onClose }: { session: Session; onClose: () => v
             data-first
             value={title}
             maxLength={200}
+            onFocus={(event) => event.target.select()}
             onChange={(event) => setTitle(event.target.value)}
           />
         </label>

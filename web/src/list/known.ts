@@ -37,8 +37,9 @@ export function withChange(known: Known, change: ListChange, now: number): Known
     status: change.status ?? before.status,
     title: change.title !== undefined ? change.title : before.title,
     head: Math.max(before.head, change.seq ?? 0),
-    // Changes carry no time; they are told within a second.
-    updated: change.seq !== undefined && change.seq > before.head ? Math.max(before.updated, now) : before.updated,
+    // Changes carry no time; they are told within a second. A new name is no use of the session.
+    updated:
+      change.kind !== "title" && change.seq !== undefined && change.seq > before.head ? Math.max(before.updated, now) : before.updated,
   };
   return { ...known, sessions: new Map(known.sessions).set(change.session, after) };
 }

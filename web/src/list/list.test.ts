@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, vi } from "vitest";
 import { Problem } from "../api/problem";
 import type { Session, SessionPage } from "../api/types";
 import { nothing, recentDirectories, withChange, without, withSessions } from "./known";
-import { everything, matches, queryFrom, searchOf, standingOf, type Query } from "./query";
+import { byUrgency, everything, matches, queryFrom, searchOf, standingOf, type Query } from "./query";
 import { PAGE, REREAD_AFTER, rowsOf, SessionStore, type Source } from "./store";
 
 function session(id: string, more: Partial<Session> = {}): Session {
@@ -51,7 +51,26 @@ describe("a query", () => {
   });
 });
 
+describe("the order", () => {
+  it("has those first that wait for a person, then those used last", () => {
+    const all = [
+      session("old", { updated: 1 }),
+      session("asks", { updated: 2, status: "requires_action" }),
+      session("new", { updated: 3 }),
+      session("asks too", { updated: 4, status: "requires_action" }),
+    ];
+    expect(ids(all.sort(byUrgency))).toEqual(["asks too", "asks", "new", "old"]);
+  });
+});
+
 describe("what is known", () => {
+  it("keeps its place when it is renamed", () => {
+    const known = withSessions(nothing, [session("a", { head: 5, updated: 7 })]);
+    const renamed = withChange(known, { session: "a", kind: "title", seq: 6, title: "New" }, 900).sessions.get("a");
+    expect(renamed).toMatchObject({ title: "New", updated: 7 });
+    expect(withChange(known, { session: "a", kind: "status", seq: 6 }, 900).sessions.get("a")?.updated).toBe(900);
+  });
+
   it("is not made older by a page that was asked for before", () => {
     const known = withSessions(nothing, [session("a", { head: 9, status: "running" })]);
     expect(withSessions(known, [session("a", { head: 5 })]).sessions.get("a")?.status).toBe("running");

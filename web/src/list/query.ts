@@ -49,6 +49,11 @@ export function byActivity(a: Session, b: Session): number {
   return b.updated - a.updated || (a.id < b.id ? 1 : -1);
 }
 
+/** Those that wait for a person come before all others. */
+export function byUrgency(a: Session, b: Session): number {
+  return Number(b.status === "requires_action") - Number(a.status === "requires_action") || byActivity(a, b);
+}
+
 /** What the daemon is asked for. It does not look for failures, and finds words in titles only. */
 export function askedFor(query: Query): { q?: string; status?: SessionStatus; agent?: string } {
   const { words, standing, agent } = query;

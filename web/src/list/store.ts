@@ -6,7 +6,7 @@
 import { asProblem, type Problem } from "../api/problem";
 import type { ListChange, Session, SessionPage } from "../api/types";
 import { nothing, only, withChange, without, withSessions, type Known } from "./known";
-import { byActivity, everything, keyOf, matches, type Query } from "./query";
+import { byUrgency, everything, keyOf, matches, type Query } from "./query";
 
 export interface Source {
   page: (query: Query, cursor: string | undefined, limit: number) => Promise<SessionPage>;
@@ -161,7 +161,7 @@ export class SessionStore {
 /** The rows of a query, in order, as far down as all of them are known. */
 export function rowsOf(state: State, query: Query): Session[] {
   const horizon = state.listings.get(keyOf(query))?.horizon ?? Infinity;
-  return [...state.known.sessions.values()].filter((session) => session.updated >= horizon && matches(session, query)).sort(byActivity);
+  return [...state.known.sessions.values()].filter((session) => session.updated >= horizon && matches(session, query)).sort(byUrgency);
 }
 
 function listed(query: Query, page: SessionPage, before: number): Listing {

@@ -1,5 +1,6 @@
 // A button that opens a menu. The menu is a popover, so nothing that scrolls cuts it off and
-// Escape or a click elsewhere closes it; arrows move, the focus goes back to the button.
+// Escape or a click elsewhere closes it; arrows move, the focus goes back to the button. One that is
+// long is searched.
 import { useId, useRef, useState, type KeyboardEvent } from "react";
 import { Button, IconButton } from "./Button";
 import { Icon, type IconName } from "./Icon";
@@ -20,16 +21,24 @@ interface Props {
   icon?: IconName;
   /** What the button says; without it, it is the icon alone. */
   text?: string;
+  /** Whether the button says what it is about, too. */
+  isNamed?: boolean;
   items: MenuItem[];
   disabled?: boolean;
 }
 
-export function Menu({ label, icon = "more", text, items, disabled }: Props) {
+/** More than this are not found by looking. */
+const SEARCHED_FROM = 12;
+
+export function Menu({ label, icon = "more", text, isNamed, items, disabled }: Props) {
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const menu = useRef<HTMLDivElement>(null);
   const [isOpen, setOpen] = useState(false);
+  const [words, setWords] = useState("");
   const isChoice = items.some((item) => item.isChosen !== undefined);
+  const isSearched = items.length > SEARCHED_FROM;
+  const shown = words.trim() === "" ? items : items.filter((item) => fits(item, words));
 
   const open = () => {
     const list = menu.current;
@@ -41,7 +50,9 @@ export function Menu({ label, icon = "more", text, items, disabled }: Props) {
     list.style.top = `${Math.max(4, below ? place.bottom + 4 : place.top - 4 - box.height)}px`;
     list.style.left = `${Math.max(4, Math.min(place.left, innerWidth - box.width - 8))}px`;
     const chosen = list.querySelector<HTMLElement>("[aria-checked=true]");
-    (chosen ?? list.querySelector<HTMLElement>("button:not(:disabled)"))?.focus();
+    chosen?.scrollIntoView({ block: "nearest" });
+    const first = list.querySelector<HTMLElement>("input") ?? chosen ?? list.querySelector<HTMLElement>("button:not(:disabled)");
+    first?.focus();
   };
   const close = () => {
     menu.current?.hidePopover();
@@ -62,52 +73,93 @@ export function Menu({ label, icon = "more", text, items, disabled }: Props) {
         <IconButton icon={icon} label={label} {...shared} />
       ) : (
         <Button look="quiet" title={label} aria-label={`${label}: ${text}`} {...shared}>
-          <span className="menu-text">{text}</span>
+          <span className="menu-text">
+            {isNamed && <span className="faint">{label}: </span>}
+            {text}
+          </span>
           <Icon name="down" size={12} />
         </Button>
       )}
       <div
-        id={id}
         ref={menu}
         popover="auto"
-        role="menu"
-        aria-label={label}
         className="menu"
-        onToggle={(event) => setOpen(event.newState === "open")}
+        onToggle={(event) => {
+          setOpen(event.newState === "open");
+          if (event.newState === "closed") setWords("");
+        }}
         onKeyDown={(event) => onArrow(event, menu.current)}
       >
-        {items.map((item, i) => (
-          <button
-            key={i}
-            type="button"
-            role={isChoice ? "menuitemradio" : "menuitem"}
-            aria-checked={isChoice ? (item.isChosen ?? false) : undefined}
-            tabIndex={-1}
-            disabled={item.isDisabled}
-            className={item.isDanger ? "menu-item danger" : "menu-item"}
-            onClick={() => {
+        {isSearched && (
+          <input
+            type="search"
+            className="input menu-search"
+            aria-label={`Search: ${label}`}
+            aria-controls={id}
+            placeholder="Search"
+            autoComplete="off"
+            spellCheck={false}
+            value={words}
+            onChange={(event) => setWords(event.target.value)}
+            onKeyDown={(event) => {
+              const [only] = shown;
+              if (event.key !== "Enter" || !only || words.trim() === "") return;
+              event.preventDefault();
               close();
-              item.run();
+              only.run();
             }}
-          >
-            {isChoice ? <Icon name="check" className={item.isChosen ? "" : "hidden"} /> : item.icon && <Icon name={item.icon} />}
-            <span>
-              {item.label}
-              {item.detail && <small>{item.detail}</small>}
-            </span>
-          </button>
-        ))}
+          />
+        )}
+        <div id={id} role="menu" aria-label={label} className="menu-items">
+          {shown.map((item, i) => (
+            <button
+              key={i}
+              type="button"
+              role={isChoice ? "menuitemradio" : "menuitem"}
+              aria-checked={isChoice ? (item.isChosen ?? false) : undefined}
+              tabIndex={-1}
+              disabled={item.isDisabled}
+              className={item.isDanger ? "menu-item danger" : "menu-item"}
+              onClick={() => {
+                close();
+                item.run();
+              }}
+            >
+              {isChoice ? <Icon name="check" className={item.isChosen ? "" : "hidden"} /> : item.icon && <Icon name={item.icon} />}
+              <span>
+                {item.label}
+                {item.detail && <small>{item.detail}</small>}
+              </span>
+            </button>
+          ))}
+        </div>
+        {shown.length === 0 && (
+          <p className="faint small" role="status">
+            Nothing is called so.
+          </p>
+        )}
       </div>
     </>
   );
 }
 
+function fits({ label, detail = "" }: MenuItem, words: string): boolean {
+  const text = `${label} ${detail}`.toLowerCase();
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}
+
 function onArrow(event: KeyboardEvent, list: HTMLElement | null): void {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!list || (step === undefined && event.key !== "Home" && event.key !== "End")) return;
+  // In the search these move the cursor.
+  if (step === undefined && event.target instanceof HTMLInputElement) return;
   event.preventDefault();
   const items = [...list.querySelectorAll<HTMLElement>("button:not(:disabled)")];
   const here = items.indexOf(document.activeElement as HTMLElement);
-  const next = step === undefined ? (event.key === "Home" ? 0 : items.length - 1) : (here + step + items.length) % items.length;
+  const from = here < 0 && step === -1 ? 0 : here;
+  const next = step === undefined ? (event.key === "Home" ? 0 : items.length - 1) : (from + step + items.length) % items.length;
   items[next]?.focus();
 }

@@ -1,6 +1,7 @@
 // Something to be told: an error with its remedy, a warning, a fact.
 import type { ReactNode } from "react";
 import type { Problem } from "../api/problem";
+import { CodeWords } from "../render/CodeWords";
 import { Icon } from "./Icon";
 
 export function Notice({ tone = "info", children }: { tone?: "info" | "warning" | "error"; children: ReactNode }) {
@@ -15,9 +16,19 @@ export function Notice({ tone = "info", children }: { tone?: "info" | "warning" 
 export function ProblemNotice({ problem }: { problem: Problem }) {
   return (
     <Notice tone="error">
-      <p>{problem.message}</p>
-      {problem.detail && problem.detail !== problem.message && <p>{problem.detail}</p>}
-      {problem.remedy && <p className="muted">{problem.remedy}</p>}
+      <p>
+        <CodeWords text={problem.message} />
+      </p>
+      {problem.detail && problem.detail !== problem.message && (
+        <p>
+          <CodeWords text={problem.detail} />
+        </p>
+      )}
+      {problem.remedy && (
+        <p className="muted">
+          <CodeWords text={problem.remedy} />
+        </p>
+      )}
     </Notice>
   );
 }

@@ -15,7 +15,7 @@ export function Ago({ time }: { time: number }) {
 
 export function ago(time: number, now: number): string {
   const seconds = Math.round((time - now) / 1000);
-  if (seconds > -45) return "just now";
+  if (seconds > -45) return "now";
   if (seconds > -45 * 60) return relative.format(Math.round(seconds / 60), "minute");
   if (seconds > -22 * 3600) return relative.format(Math.round(seconds / 3600), "hour");
   if (seconds > -26 * 86400) return relative.format(Math.round(seconds / 86400), "day");

@@ -2,6 +2,7 @@
 import "../style/toasts.css";
 import { useEffect, useRef } from "react";
 import { IconButton } from "./Button";
+import { CodeWords } from "../render/CodeWords";
 import { Icon } from "./Icon";
 import { closeToast, useToasts, type Toast } from "./toasts";
 
@@ -30,7 +31,11 @@ function row(toast: Toast) {
       <Icon name={toast.tone === "done" ? "check" : "warning"} />
       <div className="toast-text">
         <p>{toast.text}</p>
-        {toast.remedy && <p className="muted">{toast.remedy}</p>}
+        {toast.remedy && (
+          <p className="muted">
+            <CodeWords text={toast.remedy} />
+          </p>
+        )}
       </div>
       {toast.action && (
         <button

@@ -42,6 +42,8 @@ export type ToolStatus = "pending" | "in_progress" | "completed" | "failed" | "a
 export interface TerminalOutput {
   text: string;
   exit?: { code?: number; signal?: string };
+  /** The event that told its end. */
+  endSeq?: number;
   /** Nobody will hear of its end: what ran it is gone. */
   isLost?: boolean;
   /** Something was left out by the daemon. */
@@ -65,6 +67,10 @@ export interface ToolItem extends Base {
   terminals?: Readonly<Record<string, TerminalOutput>>;
   /** A question about it waits, and shows what it would do. */
   isAsked?: boolean;
+  /** The event that told its end, if the agent told one. */
+  endSeq?: number;
+  /** For how long it has waited for a person. */
+  waitedMs?: number;
   /** The call that this one is a part of. */
   parent?: string;
   until?: number;
@@ -155,6 +161,8 @@ export interface Usage {
   used?: number;
   size?: number;
   cost?: { amount: number; currency: string };
+  /** What was told before the agent began to count anew. */
+  costBefore?: number;
 }
 
 /** A session as its log tells it up to `seq`. */

@@ -37,7 +37,12 @@ export function resolveQuestion(draft: Draft, event: LogEvent, payload: Json): v
   if (requestId === undefined || place === undefined) return;
   const asked = draft.at(place);
   const call = asked?.type === "question" && asked.toolCallId !== undefined ? draft.toolPlace(asked.toolCallId) : undefined;
-  if (call !== undefined) draft.change<ToolItem>(call, { isAsked: false });
+  const tool = call === undefined ? undefined : draft.at(call);
+  if (call !== undefined && tool?.type === "tool" && asked) {
+    // What was asked before the call was known is no time of its.
+    const waited = asked.seq > tool.seq ? event.time - asked.time : 0;
+    draft.change<ToolItem>(call, { isAsked: false, waitedMs: (tool.waitedMs ?? 0) + Math.max(0, waited) });
+  }
   const by = object(payload.by);
   const outcome = object(payload.outcome);
   const rule = object(by.rule);

@@ -34,7 +34,7 @@ test("output that comes before, around and after the call that names its termina
       expect(inTwo).toEqual(whole);
       expect(whole.items).toHaveLength(1);
       expect(toolsOf(events)[0]?.terminals).toEqual({
-        term_1: { text: pieces.join(""), exit: { code: 3, signal: undefined }, isTruncated: false },
+        term_1: { text: pieces.join(""), exit: { code: 3, signal: undefined }, isTruncated: false, endSeq: events.length },
       });
     }),
   );

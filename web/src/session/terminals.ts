@@ -21,6 +21,7 @@ export function applyTerminal(draft: Draft, event: LogEvent, payload: Json): voi
       : {
           text: output.text,
           exit: { code: number(payload.exitCode), signal: text(payload.signal) },
+          endSeq: event.seq,
           isTruncated: payload.truncated === true,
         };
   draft.noteTerminal(id, { output: next, calls });

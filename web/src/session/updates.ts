@@ -128,7 +128,10 @@ function changesOf(item: ToolItem, event: LogEvent, update: Json): Partial<ToolI
   const status = text(update.status);
   if (status !== undefined && STATUSES.includes(status)) {
     changes.status = status as ToolStatus;
-    if (status === "completed" || status === "failed") changes.until = event.time;
+    if (status === "completed" || status === "failed") {
+      changes.until = event.time;
+      changes.endSeq = event.seq;
+    }
   }
   if (update.rawInput !== undefined && update.rawInput !== null) changes.input = update.rawInput;
   if (update.rawOutput !== undefined && update.rawOutput !== null) changes.output = update.rawOutput;
@@ -164,7 +167,11 @@ function plan(draft: Draft, event: LogEvent, update: Json): void {
 function usage(draft: Draft, update: Json): void {
   const cost = object(update.cost);
   const amount = number(cost.amount);
+  const told = draft.usage.cost?.amount ?? 0;
+  // Less than before: the agent began to count anew.
+  const isAnew = amount !== undefined && amount < told;
   draft.usage = {
+    costBefore: (draft.usage.costBefore ?? 0) + (isAnew ? told : 0),
     used: number(update.used) ?? draft.usage.used,
     size: number(update.size) ?? draft.usage.size,
     cost: amount === undefined ? draft.usage.cost : { amount, currency: text(cost.currency) ?? "USD" },

@@ -4,6 +4,7 @@ import { installOf, standingOf, type Agent, type Diagnosis, type Standing } from
 import { Button } from "../parts/Button";
 import { Command, CopyButton } from "../parts/Copy";
 import { Icon } from "../parts/Icon";
+import { CodeWords } from "../render/CodeWords";
 import { visible } from "../render/visible";
 
 const LOOK: Record<Standing, [string, string]> = {
@@ -88,7 +89,9 @@ export function AbsentAgent({ agent }: { agent: Agent }) {
       <span className="install">
         {command && <code title={command}>{command}</code>}
         {command && <CopyButton text={command} label={`Copy how to install ${agent.name}`} />}
-        <span className="muted">{note ?? (command ? "" : agent.diagnoses[0]?.remedy)}</span>
+        <span className="muted">
+          <CodeWords text={note ?? (command ? "" : (agent.diagnoses[0]?.remedy ?? ""))} />
+        </span>
       </span>
       {agent.docs && <Docs agent={agent} />}
     </li>
@@ -158,11 +161,13 @@ function Problem({ diagnosis, isGrave }: { diagnosis: Diagnosis; isGrave: boolea
     <div className={isGrave ? "notice error" : "notice warning"}>
       <Icon name="warning" />
       <div>
-        <p>{visible(diagnosis.message)}</p>
+        <p>
+          <CodeWords text={diagnosis.message} />
+        </p>
         {diagnosis.remedy && (
           <p className="muted">
             <strong>Remedy: </strong>
-            {visible(diagnosis.remedy)}
+            <CodeWords text={diagnosis.remedy} />
           </p>
         )}
       </div>

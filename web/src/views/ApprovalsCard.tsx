@@ -77,13 +77,13 @@ export const ApprovalCard = memo(function ApprovalCard({ question, isChosen, isS
               <QuestionCard item={item} />
             </AtQuestion.Provider>
           ) : (
-            <section className="card question-card" aria-label={`Question: ${cutLine(question.title, 200)}`}>
+            <div role="group" className="card question-card" aria-label={`Question: ${cutLine(question.title, 200)}`}>
               <h3>{cutLine(question.title, 1000)}</h3>
               <p>
                 It is too large to be shown in this list.{" "}
                 <Link href={pathOf({ view: "session", id: question.sessionId })}>Open its session to read and answer it</Link>
               </p>
-            </section>
+            </div>
           )}
         </div>
       </InSession.Provider>

@@ -10,6 +10,7 @@ import { Command } from "../parts/Copy";
 import { Icon } from "../parts/Icon";
 import { Notice } from "../parts/Notice";
 import { sentenceOf } from "../parts/toasts";
+import { CodeWords } from "../render/CodeWords";
 
 export function LoginView() {
   const [isBusy, setBusy] = useState(false);
@@ -105,7 +106,9 @@ function Trouble({ problem }: { problem: Problem }) {
   return (
     <Notice tone="error">
       <p>{isWrong ? "This link is wrong, was used before, or is older than ten minutes." : sentenceOf(problem)}</p>
-      <p className="muted">{isWrong ? "A new one comes from the command below." : problem.remedy}</p>
+      <p className="muted">
+        <CodeWords text={isWrong ? "A new one comes from the command below." : (problem.remedy ?? "")} />
+      </p>
     </Notice>
   );
 }

@@ -16,13 +16,14 @@ import { SessionStore, type Open } from "../session/store";
 import { areCommandsLeft } from "../session/terminals";
 import { useAnnouncement } from "./session/announce";
 import { Composer, type ComposerHandle } from "./session/Composer";
-import { AtQuestion, InSession, type SessionContext } from "./session/context";
+import { AtQuestion, InSession, Retry, type SessionContext } from "./session/context";
 import { Head } from "./session/Head";
 import { QueueList } from "./session/QueueList";
 import { RawEvents } from "./session/RawEvents";
 import { Stream, type StreamHandle } from "./session/Stream";
 import { useAnswerKeys } from "./session/useAnswerKeys";
 import { useAttachments } from "./session/useAttachments";
+import { useRetry } from "./session/useRetry";
 import { Waiting } from "./session/Waiting";
 import "../style/session.css";
 import "../style/conversation.css";
@@ -93,6 +94,7 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
       .catch((error: unknown) => setProblem(asProblem(error)))
       .finally(() => setStopping(false));
   };
+  const retry = useRetry(store.id, conversation, setProblem);
   useKeys([
     { keys: "i", label: "Write a prompt", run: () => input.current?.focus() },
     ...(isRunning || areLeft ? [{ keys: "mod+.", label: "Stop what runs", run: stop, inText: true }] : []),
@@ -137,7 +139,9 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
           {isRaw ? (
             <RawEvents events={store.raw} seq={conversation.seq} />
           ) : open.isRead ? (
-            <Stream ref={stream} rows={rows} liveKey={liveKey} />
+            <Retry.Provider value={retry}>
+              <Stream ref={stream} rows={rows} liveKey={liveKey} />
+            </Retry.Provider>
           ) : (
             <Reading open={open} />
           )}
@@ -147,7 +151,7 @@ function OpenSession({ store, open }: { store: SessionStore; open: Open }) {
               total={conversation.waiting.length}
               onShow={show}
             />
-            <QueueList session={store.id} queue={conversation.queue} />
+            <QueueList session={store.id} queue={conversation.queue} onEdit={reuse} />
             <Composer
               session={store.id}
               commands={conversation.commands}

@@ -1,13 +1,14 @@
 // How a turn ended: why, how long it took, what it used.
 import { useContext } from "react";
-import { IconButton } from "../../parts/Button";
+import { Button, IconButton } from "../../parts/Button";
 import { Notice } from "../../parts/Notice";
 import { count, money } from "../../parts/numbers";
 import { Ago, duration } from "../../parts/Time";
-import { cutLine, visible } from "../../render/visible";
+import { CodeWords } from "../../render/CodeWords";
+import { cutLine } from "../../render/visible";
 import type { EndItem } from "../../session/items";
 import { number, object, type Json } from "../../session/read";
-import { InSession } from "./context";
+import { InSession, Retry } from "./context";
 
 const REASONS: Record<string, string> = {
   end_turn: "Done",
@@ -20,13 +21,20 @@ const REASONS: Record<string, string> = {
 
 export function EndRow({ item }: { item: EndItem }) {
   const { fork } = useContext(InSession);
+  const retry = useContext(Retry);
   const parts = [item.tookMs === undefined ? undefined : duration(item.tookMs), item.usage && usageWords(item.usage)].filter(Boolean);
   return (
     <>
       {item.error && (
         <Notice tone="error">
-          <p>{visible(item.error.message.slice(0, 4_000))}</p>
-          {item.error.remedy && <p className="muted">{visible(item.error.remedy.slice(0, 1_000))}</p>}
+          <p>
+            <CodeWords text={item.error.message.slice(0, 4_000)} />
+          </p>
+          {item.error.remedy && (
+            <p className="muted">
+              <CodeWords text={item.error.remedy.slice(0, 1_000)} />
+            </p>
+          )}
         </Notice>
       )}
       <div className="end-line">
@@ -37,6 +45,11 @@ export function EndRow({ item }: { item: EndItem }) {
           <span key={part}>{part}</span>
         ))}
         <Ago time={item.time} />
+        {retry !== undefined && retry.turn === item.turn && item.stopReason === "error" && (
+          <Button look="quiet" icon="refresh" className="small-button" isBusy={retry.isBusy} onClick={retry.run}>
+            Try again
+          </Button>
+        )}
         <IconButton icon="fork" label="Fork the session from here" className="small-button" onClick={() => fork(item.seq)} />
       </div>
     </>

@@ -120,6 +120,7 @@ function Choice({
   return (
     <Menu
       label={label}
+      isNamed={label !== "Model"}
       text={cutLine(current?.name ?? choosable.current ?? label, 80)}
       items={choosable.values.map((value) => ({
         label: cutLine(value.name, 120),
@@ -145,6 +146,7 @@ function Rename({ title, onDone }: { title: string; onDone: (title?: string) => 
         aria-label="Title"
         autoFocus
         maxLength={200}
+        onFocus={(event) => event.target.select()}
         value={value}
         onChange={(event) => setValue(event.target.value)}
         onKeyDown={(event) => event.key === "Escape" && onDone()}

@@ -6,6 +6,7 @@ import { Icon } from "../../parts/Icon";
 import { ProblemNotice } from "../../parts/Notice";
 import { useSettled } from "../../parts/settled";
 import { duration } from "../../parts/Time";
+import { CodeWords } from "../../render/CodeWords";
 import { cutLine, visible } from "../../render/visible";
 import type { QuestionItem, QuestionOption, Resolution } from "../../session/items";
 import { text } from "../../session/read";
@@ -13,7 +14,6 @@ import { About } from "./About";
 import { answer, clientName, DECIDERS, useAnswering } from "./answering";
 import { AtQuestion, InSession } from "./context";
 import { Form } from "./Form";
-import { TitleText } from "./ToolParts";
 import { useOnScreen } from "./useOnScreen";
 
 export function QuestionCard({ item }: { item: QuestionItem }) {
@@ -24,11 +24,12 @@ export function QuestionCard({ item }: { item: QuestionItem }) {
 function Asking({ item }: { item: QuestionItem }) {
   const { noteOnScreen } = useContext(InSession);
   const { id, take } = useContext(AtQuestion);
-  const ref = useOnScreen<HTMLElement>((isThere) => noteOnScreen(item.requestId, isThere));
+  const ref = useOnScreen<HTMLDivElement>((isThere) => noteOnScreen(item.requestId, isThere));
   const isCurrent = id === item.requestId;
   return (
-    <section
+    <div
       ref={ref}
+      role="group"
       className={isCurrent ? "card question-card current" : "card question-card"}
       aria-label={`Question: ${cutLine(item.title, 200)}`}
       aria-current={isCurrent || undefined}
@@ -38,12 +39,12 @@ function Asking({ item }: { item: QuestionItem }) {
       <h3>
         <Icon name={item.limit ? "pause" : "question"} />
         <span>
-          <TitleText text={item.title.slice(0, 1000)} />
+          <CodeWords text={item.title.slice(0, 1000)} />
         </span>
       </h3>
       <About item={item} />
       <Answers item={item} />
-    </section>
+    </div>
   );
 }
 
@@ -107,10 +108,12 @@ const KINDS: Record<string, string> = {
 function OptionName({ option }: { option: QuestionOption }) {
   const name = cutLine(option.name.trim(), NAME_CHARS);
   const kind = KINDS[option.kind] ?? (option.kind ? cutLine(option.kind, 40) : "of no known kind");
-  if (isSaidBy(name, kind)) return name;
+  if (isSaidBy(name, kind)) return <CodeWords text={name} />;
   return (
     <span className="option-name">
-      <span>{name || `(${kind})`}</span>
+      <span>
+        <CodeWords text={name || `(${kind})`} />
+      </span>
       <small>{name ? kind : "the agent gave it no name"}</small>
     </span>
   );
@@ -141,7 +144,7 @@ function Resolved({ item, resolution }: { item: QuestionItem; resolution: Resolu
       <Icon name={isYes ? "check" : "close"} size={13} />
       <span className="sr-only">{isYes ? "Allowed: " : "Not allowed: "}</span>
       <span className="notice-title">
-        <TitleText text={item.title.slice(0, 300)} />
+        <CodeWords text={item.title.slice(0, 300)} />
       </span>
       <span>
         {cutLine(words, 200)}, {visible(who + which).slice(0, 300)}

@@ -3,17 +3,19 @@ import { useContext, type ReactNode } from "react";
 import type { IconName } from "../../parts/Icon";
 import { duration } from "../../parts/Time";
 import { Code } from "../../render/Code";
+import { CodeWords } from "../../render/CodeWords";
 import { Content } from "../../render/Content";
 import { Limited } from "../../render/Limited";
 import { Terminal } from "../../render/Terminal";
 import { cutLine } from "../../render/visible";
 import type { ToolItem, ToolStatus } from "../../session/items";
 import { object, text, type Json } from "../../session/read";
+import { failureOf } from "../../session/commandEnd";
 import { standingOf } from "../../session/terminals";
 import { commandOf, outputOf, unfenced } from "../../session/toolText";
 import { InSession } from "./context";
 import { Fold } from "./Fold";
-import { Command, Diffs, Places, TitleText } from "./ToolParts";
+import { Command, Diffs, Places } from "./ToolParts";
 
 const ICONS: Record<string, IconName> = {
   read: "file",
@@ -41,21 +43,24 @@ export function ToolCard({ item }: { item: ToolItem }) {
   const isRunning = item.status === "in_progress" || item.status === "pending";
   // What changes files, fails or runs right now is worth seeing without a click. While a question
   // about it waits, the question shows it.
-  const isOpenAtFirst = !item.isAsked && (hasDiff || item.status === "failed" || isRunning);
+  const failure = item.status === "completed" || item.status === "failed" ? failureOf(item) : undefined;
+  const status = failure === undefined ? item.status : "failed";
+  const isOpenAtFirst = !item.isAsked && (hasDiff || status === "failed" || isRunning);
   const title = item.title || item.id;
+  const took = item.until === undefined ? 0 : item.until - item.time - (item.waitedMs ?? 0);
   return (
     <Fold
       name={item.key}
       icon={ICONS[item.kind] ?? "other"}
       isOpenAtFirst={isOpenAtFirst}
-      className={`card tool-card ${item.status} ${item.parent ? "nested" : ""}`}
+      className={`card tool-card ${status} ${item.parent ? "nested" : ""}`}
       summary={
         <>
           <span className="tool-title" title={cutLine(title, 500)}>
-            <TitleText text={shortTitle(title.slice(0, 1000), cwd)} />
+            <CodeWords text={shortTitle(title.slice(0, 1000), cwd)} />
           </span>
-          {item.until !== undefined && item.until - item.time >= 1000 && <span className="faint">{duration(item.until - item.time)}</span>}
-          <Status status={item.status} terminals={standingOf(item)} />
+          {took >= 1000 && <span className="faint">{duration(took)}</span>}
+          <Status status={status} failure={failure} terminals={standingOf(item)} />
         </>
       }
     >
@@ -64,7 +69,14 @@ export function ToolCard({ item }: { item: ToolItem }) {
   );
 }
 
-function Status({ status, terminals }: { status: ToolStatus; terminals: "running" | "lost" | undefined }) {
+interface Standing {
+  status: ToolStatus;
+  /** How the command failed, if that is known. */
+  failure?: string;
+  terminals: "running" | "lost" | undefined;
+}
+
+function Status({ status, failure, terminals }: Standing) {
   const isRunning = status === "in_progress" || status === "pending";
   // The call is over for the agent; what it started may not be.
   const more = terminals === "lost" ? "Lost" : terminals === "running" && !isRunning ? "Still running" : undefined;
@@ -79,13 +91,19 @@ function Status({ status, terminals }: { status: ToolStatus; terminals: "running
       )}
       {/* That there is no result is said by the other. */}
       {(more === undefined || status === "completed" || status === "failed") && (
-        <span className={`badge tool-status ${tone}`}>
+        <span className={`badge tool-status ${tone}`} title={failure === undefined ? undefined : `The command ${cutLine(failure, 80)}`}>
           {status === "in_progress" && <span className="dot-running" aria-hidden="true" />}
-          {WORDS[status]}
+          {failure === undefined ? WORDS[status] : shortFailure(failure)}
         </span>
       )}
     </>
   );
+}
+
+/** `Failed: exit code 2` */
+function shortFailure(failure: string): string {
+  const how = failure.replace(/^failed with /, "");
+  return `Failed: ${cutLine(how.replace(/^was /, ""), 60)}`;
 }
 
 function shortTitle(title: string, cwd: string): string {

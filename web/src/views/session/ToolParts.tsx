@@ -1,5 +1,5 @@
 // Parts that a tool call and the question about it have in common.
-import { useContext, type ReactNode } from "react";
+import { useContext } from "react";
 import { Code } from "../../render/Code";
 import { Cut } from "../../render/Cut";
 import { Diff } from "../../render/Diff";
@@ -69,9 +69,4 @@ function Patch({ path, patch }: { path: string; patch: string }) {
       <Code text={patch} language="diff" />
     </figure>
   );
-}
-
-/** A title with what stands between backticks as code. */
-export function TitleText({ text: words }: { text: string }): ReactNode {
-  return words.split(/`([^`]+)`/).map((part, i) => (i % 2 === 1 ? <code key={i}>{visible(part)}</code> : visible(part)));
 }

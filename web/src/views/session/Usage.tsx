@@ -32,13 +32,11 @@ export function UsageView({ conversation, session }: { conversation: Conversatio
 }
 
 function costOf(conversation: Conversation, session: Session | undefined): string | undefined {
-  const { cost } = conversation.usage;
-  const counted = object(session?.usage);
-  const before = number(counted.costBefore) ?? 0;
-  const told = number(counted.costTold);
-  // The agent counts from its own start; what agents before it used is added.
-  if (cost) return money(cost.amount + before, cost.currency);
-  return told !== undefined && told + before > 0 ? money(told + before) : undefined;
+  const { cost, costBefore = 0 } = conversation.usage;
+  // The agent counts from its own start; what was told before that is added.
+  if (cost) return money(cost.amount + costBefore, cost.currency);
+  const counted = number(object(session?.usage).costUsd) ?? 0;
+  return counted > 0 ? money(counted) : undefined;
 }
 
 function limitWords(session: Session | undefined): string | undefined {

@@ -30,6 +30,15 @@ export interface CurrentQuestion {
 
 export const AtQuestion = createContext<CurrentQuestion>({ id: undefined, isSettled: false, around: "", take: () => undefined });
 
+/** The last turn, if it failed and its prompt can be sent once more. Changes with every turn. */
+export interface LastFailure {
+  turn: string;
+  isBusy: boolean;
+  run: () => void;
+}
+
+export const Retry = createContext<LastFailure | undefined>(undefined);
+
 export function useFold(key: string, isOpenAtFirst: boolean): [boolean, () => void] {
   const { folds } = useContext(InSession);
   const [, redraw] = useState(0);

@@ -10,7 +10,6 @@ import { useToasts } from "../../parts/toasts";
 import { log, update } from "../../session/samples";
 import { Composer } from "./Composer";
 import { InSession } from "./context";
-import { QueueList } from "./QueueList";
 import { RowView } from "./RowView";
 import { useAttachments } from "./useAttachments";
 
@@ -467,11 +466,4 @@ test("while a turn runs one can stop it, and prompts wait", () => {
   fireEvent.click(screen.getByRole("button", { name: "Stop" }));
   expect(onStop).toHaveBeenCalledOnce();
   expect(screen.getByRole("button", { name: "Queue" })).toBeTruthy();
-});
-
-test("a waiting prompt can be dropped", async () => {
-  render(<QueueList session="s1" queue={[{ turn: "t9", time: 0, seq: 1, blocks: [{ type: "text", text: "later" }], by: "eve" }]} />);
-  expect(screen.getByText("later")).toBeTruthy();
-  fireEvent.click(screen.getByRole("button", { name: "Drop this prompt" }));
-  await waitFor(() => expect(asked).toEqual([{ method: "DELETE", path: "/v1/sessions/s1/queue/t9", body: undefined }]));
 });

@@ -93,3 +93,21 @@ fn codes_stand_where_agents_put_them() {
     }
     assert_eq!(printed(&json!({ "kind": "read", "rawOutput": { "exit_code": 7 } })), None);
 }
+
+/// The page reads the same cases, and must come to the same: `web/src/session/commandEnd.ts`.
+#[test]
+fn whether_a_command_has_failed_is_told_in_one_way() {
+    let cases: Vec<Value> = serde_json::from_str(include_str!("ends.json")).unwrap();
+    assert!(cases.len() > 15);
+    for case in cases {
+        let mut terminals = Terminals::default();
+        for payload in case["exited"].as_array().unwrap() {
+            let payload = wire::Json::of(payload);
+            let kind = Kind::TerminalExited;
+            terminals.project(&Event { seq: Seq(1), at: Millis(0), turn: None, kind, payload });
+        }
+        let told = printed_with(&case["call"], &terminals);
+        let failure = told.and_then(|told| told.end).and_then(|end| end.failure());
+        assert_eq!(json!(failure), case["failure"], "{}", case["name"]);
+    }
+}

@@ -50,11 +50,8 @@ async fn sessions_are_found_renamed_forked_and_deleted_in_their_list() {
     visit.browser.click(&format!("{} button[aria-haspopup=menu]", row(&lawn))).await;
     click(&visit, "[role=menuitem]", "Rename").await;
     visit.until_there("dialog input[name=title]").await;
-    visit
-        .browser
-        .run("document.querySelector('dialog input[name=title]').select()", json!(0))
-        .await;
-    visit.browser.type_into("dialog input[name=title]", "Mow all lawns\u{e007}").await;
+    visit.browser.until("document.activeElement?.matches('dialog input[name=title]')").await;
+    visit.browser.press("Mow all lawns\u{e007}").await;
     visit.until_text(&row(&lawn), "Mow all lawns").await;
     assert_eq!(visit.get(&format!("/v1/sessions/{lawn}")).await["title"], "Mow all lawns");
 

@@ -65,6 +65,28 @@ async fn a_question_is_answered_by_click_and_by_key_also_one_from_before() {
     assert_clean(&visit).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_of_a_session_that_is_new_is_seen_at_once() {
+    let visit = Visit::start().await;
+    visit.browser.open(&visit.daemon.url("/approvals")).await;
+    visit.until_text("main", "Nothing is waiting for you").await;
+    for n in 1..=2 {
+        // Both are told in one frame.
+        let session = crate::serve_events::new_session(&visit.daemon, &visit.yard).await;
+        let asked = format!("rm -rf build{n}");
+        crate::serve_events::prompt(
+            &visit.daemon,
+            &session,
+            &format!("permission execute {asked}"),
+        )
+        .await;
+        visit.until_text("main", &asked).await;
+        visit.until_text(".place .count", &n.to_string()).await;
+        visit.browser.until(&format!("document.title.includes('({n})')")).await;
+    }
+    assert_clean(&visit).await;
+}
+
 /// Whether each question was answered with yes.
 async fn decisions(visit: &Visit, session: &str) -> Vec<bool> {
     let page = visit.get(&format!("/v1/sessions/{session}/transcript?limit=1000")).await;
@@ -123,6 +145,50 @@ async fn prompts_wait_in_a_queue_while_a_turn_runs() {
     visit.until_idle(&session).await;
     let answer = visit.answer().await;
     assert!(answer.find("thefirst") < answer.find("thesecond"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_failed_is_seen_as_failed_and_tried_again() {
+    let visit = Visit::start().await;
+    let session = visit.session().await;
+    visit.say("run sh -c \"exit 3\"").await;
+    visit.until_text(".row-tool .tool-status.bad", "exit code 3").await;
+    visit.until_idle(&session).await;
+
+    visit.say("fail -32000 `KEY` is missing").await;
+    visit.until_text(".row-end code", "KEY").await;
+    visit.until_idle(&session).await;
+    assert_eq!(visit.count(".row-prompt").await, 2);
+    let is_there = "[...document.querySelectorAll('.row-end button')] \
+        .filter((one) => one.innerText.includes('Try again'))";
+    visit.browser.until(&format!("{is_there}.length === 1")).await;
+    visit.browser.run(&format!("{is_there}[0].setAttribute('data-here', '')"), Value::Null).await;
+    visit.browser.click("[data-here]").await;
+    visit.browser.until("document.querySelectorAll('.row-prompt').length === 3").await;
+    visit.until_idle(&session).await;
+    assert_clean(&visit).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_prompt_that_waits_is_edited_or_sent_now() {
+    let visit = Visit::start().await;
+    let session = visit.session().await;
+    visit.say("permission execute ls ; echo the first").await;
+    visit.until_there(".question-card .answers button:not([aria-disabled])").await;
+    visit.say("echo the second").await;
+    visit.until_text(".queue", "echo the second").await;
+    visit.browser.click(".queue button[aria-label='Edit this prompt']").await;
+    let is_back = "document.querySelector('.composer textarea').value === 'echo the second'";
+    visit.browser.until(is_back).await;
+    visit.until_gone(".queue").await;
+
+    visit.browser.type_into(super::COMPOSER, " one\u{e007}").await;
+    visit.until_text(".queue", "echo the second one").await;
+    visit.browser.click(".queue button[aria-label^='Stop the turn']").await;
+    visit.until_text(".row-answer", "the second one").await;
+    visit.until_idle(&session).await;
+    assert!(!visit.answer().await.contains("thefirst"));
+    assert_clean(&visit).await;
 }
 
 /// The page has done nothing that its policy forbids, and has thrown nothing.

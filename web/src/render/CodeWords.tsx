@@ -1,0 +1,7 @@
+// A line of words in which what stands between backticks is code.
+import type { ReactNode } from "react";
+import { visible } from "./visible";
+
+export function CodeWords({ text }: { text: string }): ReactNode {
+  return text.split(/`([^`]+)`/).map((part, i) => (i % 2 === 1 ? <code key={i}>{visible(part)}</code> : visible(part)));
+}

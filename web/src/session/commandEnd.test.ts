@@ -1,0 +1,24 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { failureOf } from "./commandEnd";
+import { EMPTY, type ToolItem } from "./items";
+import { reduce } from "./reduce";
+import { log, update } from "./samples";
+
+interface Case {
+  name: string;
+  call: object;
+  exited: object[];
+  failure: string | null;
+}
+
+const cases = JSON.parse(readFileSync("../crates/sessions/src/projection/printed/ends.json", "utf8")) as Case[];
+
+test.each(cases)("$name", ({ call, exited, failure }) => {
+  const events = log(
+    ...exited.map((payload) => ["terminal_exited", payload] as const),
+    update("tool_call", { toolCallId: "c", title: "x", status: "completed", ...call }),
+  );
+  const item = reduce(EMPTY, events).items.find((each): each is ToolItem => each.type === "tool");
+  expect(item && (failureOf(item) ?? null)).toBe(failure);
+});
