@@ -1,8 +1,12 @@
-//! Turns "model X", "effort high", "mode plan" into the request that an agent understands.
+//! Turns "model X", "effort high", "mode plan", "tools off" into the request that an agent
+//! understands.
 //!
 //! In: the agent's answer to session/new, load or resume, and a wish. Out: a method and its
 //! params. Agents offer the same choice in three ways; the newest that fits is taken:
-//! config options by category, then `modes`, then the legacy `models`.
+//! config options by category, then `modes`, then the legacy `models`. Any other option is found by
+//! its id.
+
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use wire::Json;
@@ -10,26 +14,30 @@ use wire::Json;
 use crate::details::Setting;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
+pub enum Choice<'a> {
     Model,
     Effort,
     Mode,
+    /// An option that only this agent has, by its id.
+    Option(&'a str),
 }
 
-impl Choice {
-    fn category(self) -> &'static str {
+impl<'a> Choice<'a> {
+    fn category(self) -> Option<&'static str> {
         match self {
-            Self::Model => "model",
-            Self::Effort => "thought_level",
-            Self::Mode => "mode",
+            Self::Model => Some("model"),
+            Self::Effort => Some("thought_level"),
+            Self::Mode => Some("mode"),
+            Self::Option(_) => None,
         }
     }
 
-    pub(crate) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'a str {
         match self {
             Self::Model => "model",
             Self::Effort => "effort",
             Self::Mode => "mode",
+            Self::Option(id) => id,
         }
     }
 }
@@ -43,6 +51,9 @@ pub struct Wishes {
     pub effort: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
+    /// Options that only this agent has, by their ids.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
 }
 
 /// Modes that ask before they do anything, as agents are known to call them. What others mean
@@ -52,40 +63,48 @@ const MODEST: [&str; 4] = ["ask", "default", "plan", "read-only"];
 impl Wishes {
     /// Whether they allow the agent no more than it would be allowed without them, for certain.
     pub fn are_modest(&self) -> bool {
-        self.mode.as_deref().is_none_or(|mode| MODEST.contains(&mode))
+        // What an option means is known to its agent alone.
+        self.options.is_empty() && self.mode.as_deref().is_none_or(|mode| MODEST.contains(&mode))
     }
 
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Those that were named. The model comes first: the other two may depend on it.
-    pub fn all(&self) -> impl Iterator<Item = (Choice, &str)> {
+    /// Those that were named. The model comes first: the others may depend on it.
+    pub fn all(&self) -> impl Iterator<Item = (Choice<'_>, &str)> {
         let all = [
             (Choice::Model, &self.model),
             (Choice::Effort, &self.effort),
             (Choice::Mode, &self.mode),
         ];
-        all.into_iter().filter_map(|(choice, wanted)| Some((choice, wanted.as_deref()?)))
+        let options = self.options.iter().map(|(id, wanted)| (Choice::Option(id), wanted.as_str()));
+        let named =
+            all.into_iter().filter_map(|(choice, wanted)| Some((choice, wanted.as_deref()?)));
+        named.chain(options)
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotOffered {
     #[error("the agent offers no choice of {0}")]
-    NoChoice(&'static str),
+    NoChoice(String),
     #[error("the agent has no {what} `{wanted}`; it offers: {}", .offered.join(", "))]
-    NoSuchValue { what: &'static str, wanted: String, offered: Vec<String> },
+    NoSuchValue { what: String, wanted: String, offered: Vec<String> },
 }
 
 /// The request that makes the agent use `wanted`, without its session id.
 pub fn request_for(
     answer: &Json,
-    choice: Choice,
+    choice: Choice<'_>,
     wanted: &str,
 ) -> Result<(&'static str, Json), NotOffered> {
     let answer: Value = answer.read().unwrap_or_default();
     if let Some(option) = config_option(&answer, choice) {
+        if option["type"] == "boolean" {
+            let params = json!({ "configId": option["id"], "value": flag(choice, wanted)? });
+            return Ok(("session/set_config_option", Json::of(&params)));
+        }
         let values = select_values(&option["options"]);
         let value = match find(choice, &values, wanted) {
             // Our own adapters check what the CLI does not list.
@@ -96,7 +115,7 @@ pub fn request_for(
         return Ok(("session/set_config_option", Json::of(&params)));
     }
     let (list, id, method, member) =
-        legacy(&answer, choice).ok_or(NotOffered::NoChoice(choice.name()))?;
+        legacy(&answer, choice).ok_or_else(|| NotOffered::NoChoice(choice.name().to_owned()))?;
     let values = legacy_values(list, id);
     let value = find(choice, &values, wanted)?;
     Ok((method, Json::of(&json!({ member: value }))))
@@ -128,7 +147,7 @@ pub struct Offered {
 }
 
 /// What the agent offers for one choice, by the same order of precedence.
-pub fn offered(answer: &Value, choice: Choice) -> Option<Offered> {
+pub fn offered(answer: &Value, choice: Choice<'_>) -> Option<Offered> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     if let Some(option) = config_option(answer, choice) {
         let values = select_values(&option["options"]);
@@ -143,20 +162,23 @@ pub fn offered(answer: &Value, choice: Choice) -> Option<Offered> {
     (!values.is_empty()).then(|| Offered { current: text(current), values })
 }
 
-fn config_option(answer: &Value, choice: Choice) -> Option<&Value> {
-    let options = answer["configOptions"].as_array().into_iter().flatten();
+fn config_option<'a>(answer: &'a Value, choice: Choice<'_>) -> Option<&'a Value> {
+    let mut options = answer["configOptions"].as_array().into_iter().flatten();
+    let Some(category) = choice.category() else {
+        return options.find(|option| option["id"] == choice.name());
+    };
     let of_category: Vec<&Value> =
-        options.filter(|option| option["category"] == choice.category()).collect();
+        options.filter(|option| option["category"] == category).collect();
     // One agent has a provider in the category of models too.
     let by_name = of_category.iter().find(|option| option["id"] == choice.name());
     by_name.or(of_category.first()).copied()
 }
 
 /// The older way: the list, its ids' member, the method and its param.
-fn legacy(
-    answer: &Value,
-    choice: Choice,
-) -> Option<(&Value, &'static str, &'static str, &'static str)> {
+fn legacy<'a>(
+    answer: &'a Value,
+    choice: Choice<'_>,
+) -> Option<(&'a Value, &'static str, &'static str, &'static str)> {
     match choice {
         Choice::Mode => {
             Some((&answer["modes"]["availableModes"], "id", "session/set_mode", "modeId"))
@@ -165,7 +187,7 @@ fn legacy(
             let list = &answer["models"]["availableModels"];
             Some((list, "modelId", "session/set_model", "modelId"))
         }
-        Choice::Effort => None,
+        Choice::Effort | Choice::Option(_) => None,
     }
 }
 
@@ -195,9 +217,25 @@ fn select_values(options: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-fn find(choice: Choice, values: &[(String, String)], wanted: &str) -> Result<String, NotOffered> {
+fn flag(choice: Choice<'_>, wanted: &str) -> Result<bool, NotOffered> {
+    match wanted.to_ascii_lowercase().as_str() {
+        "on" | "true" => Ok(true),
+        "off" | "false" => Ok(false),
+        _ => Err(NotOffered::NoSuchValue {
+            what: choice.name().to_owned(),
+            wanted: wanted.to_owned(),
+            offered: vec!["on".to_owned(), "off".to_owned()],
+        }),
+    }
+}
+
+fn find(
+    choice: Choice<'_>,
+    values: &[(String, String)],
+    wanted: &str,
+) -> Result<String, NotOffered> {
     if values.is_empty() {
-        return Err(NotOffered::NoChoice(choice.name()));
+        return Err(NotOffered::NoChoice(choice.name().to_owned()));
     }
     let exact = values.iter().find(|(value, _)| value == wanted);
     let by_name = || {
@@ -208,7 +246,7 @@ fn find(choice: Choice, values: &[(String, String)], wanted: &str) -> Result<Str
     match exact.or_else(by_name) {
         Some((value, _)) => Ok(value.clone()),
         None => Err(NotOffered::NoSuchValue {
-            what: choice.name(),
+            what: choice.name().to_owned(),
             wanted: wanted.to_owned(),
             offered: values.iter().map(|(value, _)| value.clone()).collect(),
         }),

@@ -304,7 +304,7 @@ impl SessionHandle {
     }
 
     /// Makes the agent use `wanted`, now and whenever it is given the session again.
-    pub async fn choose(&self, choice: Choice, wanted: &str) -> Result<(), ChooseError> {
+    pub async fn choose(&self, choice: Choice<'_>, wanted: &str) -> Result<(), ChooseError> {
         let answer = self.link().await?.map_err(ChooseError::NotLinked)?;
         let (method, params) = request_for(&answer, choice, wanted)?;
         self.pass(method, &params).await?.map_err(ChooseError::Refused)?;

@@ -139,6 +139,10 @@ fn order(args: &ChatArgs) -> Result<Map<String, Value>, Failure> {
             order.insert(name.to_owned(), json!(wanted));
         }
     }
+    let options = args.options.by_id();
+    if !options.is_empty() {
+        order.insert("options".to_owned(), json!(options));
+    }
     order.insert("additionalDirectories".to_owned(), json!(args.agent.add_dirs()?));
     order.insert("limits".to_owned(), json!(args.limits.limits()));
     if let Some(mode) = args.permissions {

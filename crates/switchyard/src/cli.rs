@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::allowance::LimitArgs;
+use crate::cli_options::OptionArgs;
 use crate::cli_permissions::{PermissionArgs, PermissionMode};
 use crate::outcome::Failure;
 use crate::world;
@@ -137,6 +138,8 @@ pub(crate) struct RunArgs {
     /// Mode of the agent, as the agent names it
     #[arg(long)]
     pub(crate) mode: Option<String>,
+    #[command(flatten)]
+    pub(crate) options: OptionArgs,
     /// Log in with this method of the agent first
     #[arg(long, value_name = "METHOD")]
     pub(crate) auth: Option<String>,

@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::allowance::LimitArgs;
 use crate::cli::AgentArgs;
+use crate::cli_options::OptionArgs;
 use crate::cli_permissions::PermissionMode;
 
 #[derive(Debug, Args)]
@@ -59,6 +60,8 @@ pub(crate) struct ChatArgs {
     /// Mode of the agent, as the agent names it
     #[arg(long)]
     pub(crate) mode: Option<String>,
+    #[command(flatten)]
+    pub(crate) options: OptionArgs,
     /// Instructions that the agent gets before the first prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) system_prompt: Option<String>,

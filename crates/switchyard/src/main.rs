@@ -16,6 +16,7 @@ mod cli;
 mod cli_bus;
 mod cli_chat;
 mod cli_daemon;
+mod cli_options;
 mod cli_permissions;
 mod cli_serve;
 mod config;

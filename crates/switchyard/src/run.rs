@@ -31,6 +31,7 @@ use crate::config::Config;
 use crate::follow::{Followed, follow, show};
 use crate::format::{Formatter, TextOptions};
 use crate::launching::{Wanted, agent_command};
+use crate::native::NATIVE;
 use crate::outcome::{self, Failure};
 use crate::reach::Daemon;
 use crate::reached::{Reached, UNATTENDED};
@@ -42,6 +43,9 @@ use crate::{control, prompt, terminal, world};
 pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failure> {
     let (name, word) = prompt::split_words(&args)?;
     prompt::check_attached(&args.attach)?;
+    if name == Some(NATIVE) && args.command.is_empty() {
+        crate::native::check(&config)?;
+    }
     let text = prompt::read_text(word)?;
     // Only now: until here an interrupt simply ends us, also while stdin is read.
     let mut signals = Signals::listen()?;
@@ -85,10 +89,14 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
         yard.settings.clone(),
         own_client_capabilities(can_ask),
     ));
-    let wishes =
-        Wishes { model: args.model.clone(), effort: args.effort.clone(), mode: args.mode.clone() };
+    let wishes = Wishes {
+        model: args.model.clone(),
+        effort: args.effort.clone(),
+        mode: args.mode.clone(),
+        options: args.options.by_id(),
+    };
     if !wishes.are_modest() {
-        require_a_person("it cannot choose a mode that may allow more")?;
+        require_a_person("it cannot choose a mode or an option that may allow more")?;
     }
     let limits = args.limits.limits();
     let made_by = Some("run".to_owned());

@@ -712,6 +712,10 @@ export interface components {
             limits?: components["schemas"]["SessionLimits"] | null;
             mode?: string | null;
             model?: string | null;
+            /** @description Other options of the agent's own, by their ids. */
+            options?: {
+                [key: string]: string;
+            };
             /** @description `null` takes it away. */
             title?: string | null;
         };
@@ -917,6 +921,10 @@ export interface components {
             mcpServers?: Record<string, unknown>[];
             mode?: string | null;
             model?: string | null;
+            /** @description Other options of the agent's own, by their ids. */
+            options?: {
+                [key: string]: string;
+            };
             /** @description `ask`, `accept-edits`, `auto`, `read-only` or `deny-all`. */
             permissions?: string | null;
             /** @description The agent is started with the first prompt. */

@@ -43,6 +43,9 @@ pub(crate) struct NewSession {
     model: Option<String>,
     mode: Option<String>,
     effort: Option<String>,
+    /// Other options of the agent's own, by their ids.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    options: BTreeMap<String, String>,
     system_prompt: Option<String>,
     /// `ask`, `accept-edits`, `auto`, `read-only` or `deny-all`.
     #[schema(value_type = Option<String>)]
@@ -231,7 +234,12 @@ pub(crate) async fn create(
         agent: new.agent.or_else(|| daemon.settings.default_agent.clone()),
         cwd: daemon.whole_path(new.cwd)?,
         title: new.title,
-        wishes: Wishes { model: new.model, effort: new.effort, mode: new.mode },
+        wishes: Wishes {
+            model: new.model,
+            effort: new.effort,
+            mode: new.mode,
+            options: new.options,
+        },
         system_prompt: new.system_prompt,
         permissions: new.permissions,
         additional_directories: new.additional_directories,
@@ -312,6 +320,9 @@ pub(crate) struct Changes {
     model: Option<String>,
     mode: Option<String>,
     effort: Option<String>,
+    /// Other options of the agent's own, by their ids.
+    #[serde(default)]
+    options: BTreeMap<String, String>,
     /// All limits anew; those that are left out are lifted.
     limits: Option<SessionLimits>,
 }
@@ -346,7 +357,8 @@ pub(crate) async fn patch(
         check_title(title.as_deref())?;
     }
     let limits = changes.limits.as_ref().map(SessionLimits::read).transpose()?;
-    let wishes = Wishes { model: changes.model, effort: changes.effort, mode: changes.mode };
+    let Changes { model, effort, mode, options, .. } = changes;
+    let wishes = Wishes { model, effort, mode, options };
     principal.check_wishes(&wishes)?;
     for (choice, wanted) in wishes.all() {
         let chosen = daemon.desk.with(record.id, |session| choose(session, choice, wanted)).await?;
@@ -375,7 +387,7 @@ pub(crate) async fn patch(
 /// What only concerns the session's task is left to the desk.
 async fn choose(
     session: SessionHandle,
-    choice: Choice,
+    choice: Choice<'_>,
     wanted: &str,
 ) -> Result<Result<(), ChooseError>, SessionError> {
     match session.choose(choice, wanted).await {

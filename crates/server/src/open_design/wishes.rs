@@ -36,7 +36,7 @@ impl Runs {
         let wishes = Wishes {
             model: model.map(str::to_owned),
             effort: reasoning.map(str::to_owned),
-            mode: None,
+            ..Wishes::default()
         };
         if is_plain && reasoning.is_none() {
             return Ok(Checked { wishes, is_unsure: false });
@@ -111,7 +111,7 @@ impl Runs {
 }
 
 /// Whether the session's record says that it was set to this the last time.
-fn is_noted(details: &Details, choice: Choice, wanted: &str) -> bool {
+fn is_noted(details: &Details, choice: Choice<'_>, wanted: &str) -> bool {
     let mut set = details.settings.values().filter_map(|setting| {
         let params: Value = setting.params.read().ok()?;
         let (is_of_choice, value) = match choice {
@@ -124,18 +124,19 @@ fn is_noted(details: &Details, choice: Choice, wanted: &str) -> bool {
                 let is_effort = matches!(id, "effort" | "thought_level" | "reasoning");
                 (is_effort, params["value"].clone())
             }
-            Choice::Mode => (false, Value::Null),
+            Choice::Mode | Choice::Option(_) => (false, Value::Null),
         };
         is_of_choice.then_some(value)
     });
     let wished = match choice {
-        Choice::Model => &details.wishes.model,
-        Choice::Effort => &details.wishes.effort,
-        Choice::Mode => &details.wishes.mode,
+        Choice::Model => details.wishes.model.as_ref(),
+        Choice::Effort => details.wishes.effort.as_ref(),
+        Choice::Mode => details.wishes.mode.as_ref(),
+        Choice::Option(id) => details.wishes.options.get(id),
     };
     match set.next() {
         Some(value) => value == wanted,
-        None => wished.as_deref() == Some(wanted),
+        None => wished.map(String::as_str) == Some(wanted),
     }
 }
 

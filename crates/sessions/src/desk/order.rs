@@ -138,7 +138,9 @@ impl Order {
         let servers = self.mcp_servers.iter().map(|server| server.to_string().len()).sum::<usize>();
         let prompt = self.system_prompt.as_ref().map_or(0, String::len);
         let more = self.more_params.as_ref().map_or(0, |params| params.as_str().len());
-        dirs + servers + prompt + more
+        let options = self.wishes.options.iter();
+        let options = options.map(|(id, wanted)| id.len() + wanted.len()).sum::<usize>();
+        dirs + servers + prompt + more + options
     }
 
     /// What made an earlier session, as far as it is known.

@@ -44,3 +44,33 @@ fn older_agents_offer_modes_and_models() {
     check(&answer, Choice::Model, "x", Ok(("session/set_model", json!({"modelId": "x"}))));
     check(&answer, Choice::Effort, "high", Err("no choice of effort"));
 }
+
+#[test]
+fn other_options_are_found_by_their_ids() {
+    let answer = json!({ "configOptions": [
+        {"id": "tools", "type": "select", "options": [
+            {"value": "on", "name": "On"}, {"value": "off", "name": "Off"},
+        ]},
+        {"id": "web", "type": "boolean", "currentValue": false},
+    ] });
+    let set = |id: &str, value: Value| {
+        Ok(("session/set_config_option", json!({"configId": id, "value": value})))
+    };
+    check(&answer, Choice::Option("tools"), "Off", set("tools", json!("off")));
+    check(&answer, Choice::Option("tools"), "maybe", Err("it offers: on, off"));
+    check(&answer, Choice::Option("web"), "on", set("web", json!(true)));
+    check(&answer, Choice::Option("web"), "maybe", Err("it offers: on, off"));
+    check(&answer, Choice::Option("wings"), "on", Err("no choice of wings"));
+}
+
+#[test]
+fn an_option_is_not_known_to_allow_no_more() {
+    let options = BTreeMap::from([("tools".to_owned(), "off".to_owned())]);
+    let wishes = Wishes { model: Some("m".to_owned()), options, ..Wishes::default() };
+    assert!(!wishes.are_modest());
+    let named: Vec<(Choice<'_>, &str)> = wishes.all().collect();
+    assert_eq!(named, [(Choice::Model, "m"), (Choice::Option("tools"), "off")]);
+    let kept = serde_json::to_string(&wishes).unwrap();
+    assert_eq!(serde_json::from_str::<Wishes>(&kept).unwrap(), wishes);
+    assert_eq!(serde_json::from_str::<Wishes>("{}").unwrap(), Wishes::default());
+}

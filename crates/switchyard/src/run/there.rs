@@ -98,6 +98,10 @@ fn wishes(args: &RunArgs) -> Value {
             wishes[name] = json!(wanted);
         }
     }
+    let options = args.options.by_id();
+    if !options.is_empty() {
+        wishes["options"] = json!(options);
+    }
     wishes
 }
 
