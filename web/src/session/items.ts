@@ -138,7 +138,8 @@ export interface EndItem extends Base {
   stopReason: string;
   usage?: Json;
   tookMs?: number;
-  error?: { category?: string; message: string; remedy?: string };
+  /** `isSaid`: the agent's last words are the same. */
+  error?: { category?: string; message: string; remedy?: string; isSaid: boolean };
 }
 
 export type Item = PromptItem | AnswerItem | ThoughtItem | ContentItem | ToolItem | PlanItem | QuestionItem | NoticeItem | EndItem;

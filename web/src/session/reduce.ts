@@ -5,6 +5,7 @@ import { Draft, placed } from "./draft";
 import type { Conversation, Item } from "./items";
 import { askQuestion, resolveQuestion } from "./questions";
 import { object, number, text, list, type Json } from "./read";
+import { wholeText } from "./split";
 import { applyTerminal, loseTerminals } from "./terminals";
 import { applyUpdate } from "./updates";
 
@@ -195,9 +196,17 @@ function ended(draft: Draft, event: LogEvent, payload: Json): void {
     stopReason: text(payload.stopReason) ?? "unknown",
     usage: Object.keys(usage).length > 0 ? usage : undefined,
     tookMs: running && running.turn === event.turn ? event.time - running.since : undefined,
-    error: message === undefined ? undefined : { message, category: text(error.category), remedy: text(error.remedy) },
+    error:
+      message === undefined
+        ? undefined
+        : { message, category: text(error.category), remedy: text(error.remedy), isSaid: hasSaid(draft.last, event, message) },
   });
   draft.running = undefined;
+}
+
+/** Some agents tell an error as their answer, and then that there was one. */
+function hasSaid(last: Item | undefined, event: LogEvent, message: string): boolean {
+  return last?.type === "answer" && last.turn === event.turn && wholeText(last.text).trimEnd().endsWith(message.trimEnd());
 }
 
 function cancelStep(draft: Draft, event: LogEvent, payload: Json): void {

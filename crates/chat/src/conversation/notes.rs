@@ -3,8 +3,8 @@
 use serde_json::Value;
 use wire::{Event, Kind};
 
-use super::Conversation;
 use super::reading::{line, lines};
+use super::{Conversation, Item, Part};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
@@ -19,6 +19,7 @@ impl Conversation {
         let error = &payload["error"];
         let stop = payload["stopReason"].as_str().unwrap_or("error");
         let (tone, mut text) = match stop {
+            _ if error.is_object() && self.has_said(event, error) => (Tone::Bad, afterwards(error)),
             _ if error.is_object() => (Tone::Bad, fault(error)),
             "end_turn" => return,
             "cancelled" => (Tone::Doubtful, "stopped".to_owned()),
@@ -33,6 +34,15 @@ impl Conversation {
             text = format!("stopped: {text}");
         }
         self.note(event.turn, tone, text);
+    }
+
+    /// Whether the agent's last words in this turn are the error.
+    fn has_said(&self, event: &Event, error: &Value) -> bool {
+        let Some(message) = error["message"].as_str() else { return false };
+        let message = lines(message, 2000);
+        let last = self.items.last().filter(|item| item.turn == event.turn);
+        let is_said = |text: &str| text.trim_end().ends_with(message.trim_end());
+        matches!(last, Some(Item { part: Part::Answer(prose), .. }) if is_said(&prose.text))
     }
 
     pub(super) fn remark(&mut self, event: &Event, payload: &Value) {
@@ -81,6 +91,14 @@ impl Conversation {
 }
 
 /// What is wrong, and what to do about it.
+/// What is left to say about an error that stands there as the agent's own words.
+fn afterwards(error: &Value) -> String {
+    match error["remedy"].as_str() {
+        Some(remedy) => format!("the turn failed\nhint: {}", lines(remedy, 500)),
+        None => "the turn failed".to_owned(),
+    }
+}
+
 fn fault(error: &Value) -> String {
     let message = lines(error["message"].as_str().unwrap_or("no details were given"), 2000);
     match error["remedy"].as_str() {

@@ -131,6 +131,32 @@ fn a_tool_call_is_put_together_and_left_open_calls_are_told_as_such() {
 }
 
 #[test]
+fn an_error_that_the_agent_told_as_its_answer_is_told_once() {
+    let mut log = Log::in_turn();
+    let words = "Server error (HTTP 500) from http://here/v1.";
+    let told = json!({
+        "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": words },
+    });
+    let failed = json!({ "stopReason": "error", "error": { "message": words } });
+    let events = [log.update(&told), log.event("turn_ended", &failed)];
+    let talk = heard(&events);
+    let texts: Vec<&str> = talk
+        .items()
+        .iter()
+        .map(|item| match &item.part {
+            Part::Answer(prose) => prose.text.as_str(),
+            Part::Note(_, text) => text,
+            part => panic!("{part:?}"),
+        })
+        .collect();
+    assert_eq!(texts, [words, "the turn failed"]);
+
+    // Where nobody has said it, it is said.
+    let talk = heard(&[Log::in_turn().event("turn_ended", &failed)]);
+    assert!(matches!(&talk.items()[0].part, Part::Note(_, text) if text == words));
+}
+
+#[test]
 fn a_question_is_there_until_it_is_answered_and_only_if_somebody_is_asked() {
     let mut log = Log::in_turn();
     let mut talk = heard(&[log.ask('q')]);

@@ -347,6 +347,9 @@ fn turn_outcome(payload: &Json) -> Outcome {
         agent_error: Option<RpcError>,
     }
     let ended: Ended = payload.read().map_err(RpcError::internal)?;
+    if let Some(result) = ended.result.as_ref().filter(|result| has_told_why(result)) {
+        return Ok(result.clone());
+    }
     if let Some(trouble) = ended.error {
         // The agent's own error is passed on as it is.
         return Err(ended.agent_error.unwrap_or_else(|| {
@@ -362,4 +365,11 @@ fn turn_outcome(payload: &Json) -> Outcome {
         return Ok(result);
     }
     wire::set_member(&result, &["stopReason"], &ended.stop_reason).map_err(RpcError::internal)
+}
+
+/// Whether the agent has said in words what went wrong, and in its result that it did: a client
+/// that got an error besides would show the same twice.
+fn has_told_why(result: &Json) -> bool {
+    let result: Value = result.read().unwrap_or_default();
+    result["_meta"]["switchyard"]["error"]["message"].is_string()
 }

@@ -25,11 +25,13 @@ export function EndRow({ item }: { item: EndItem }) {
   const parts = [item.tookMs === undefined ? undefined : duration(item.tookMs), item.usage && usageWords(item.usage)].filter(Boolean);
   return (
     <>
-      {item.error && (
+      {item.error && !(item.error.isSaid && !item.error.remedy) && (
         <Notice tone="error">
-          <p>
-            <CodeWords text={item.error.message.slice(0, 4_000)} />
-          </p>
+          {!item.error.isSaid && (
+            <p>
+              <CodeWords text={item.error.message.slice(0, 4_000)} />
+            </p>
+          )}
           {item.error.remedy && (
             <p className="muted">
               <CodeWords text={item.error.remedy.slice(0, 1_000)} />

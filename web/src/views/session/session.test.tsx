@@ -223,6 +223,18 @@ test("every kind of item can be drawn, folded and open", () => {
   expect(types).toEqual(new Set(["notice", "prompt", "thought", "answer", "content", "tool", "plan", "end"]));
 });
 
+test("an error that the agent has told as its answer is shown once", () => {
+  const message = "Rate limit exceeded (HTTP 429) calling http://here/v1.";
+  const failed: Parameters<typeof log>[number] = ["turn_ended", { stopReason: "error", error: { message } }, "t1"];
+  const told = update("agent_message_chunk", { content: { type: "text", text: message } });
+  for (const events of [[told, failed], [failed]]) {
+    cleanup();
+    const { container } = draw(log(...events));
+    expect(container.textContent?.split("Rate limit exceeded").length).toBe(2);
+    expect(container.textContent).toContain("Failed");
+  }
+});
+
 const RUN = update("tool_call", {
   toolCallId: "c",
   title: "Run it",
