@@ -264,13 +264,10 @@ impl Front {
 
     /// Reads `initialize` and decides how the agent will be started.
     fn prepare(&self, message: &Message) -> Result<(), RpcError> {
-        #[derive(Deserialize)]
-        struct Params {
-            #[serde(rename = "protocolVersion")]
-            _protocol_version: u16,
-        }
         let params = message.body_json();
-        params.read::<Params>().map_err(RpcError::invalid_params)?;
+        if !introduction::names_a_version(&params) {
+            return Err(RpcError::invalid_params("`protocolVersion` is not a number"));
+        }
         // Both sides get version 1, whatever was asked for: the one that Switchyard speaks.
         let params = wire::set_member(&params, &["protocolVersion"], &Json::trusted("1"))
             .map_err(RpcError::invalid_params)?;

@@ -77,13 +77,13 @@ impl Look<'_> {
     async fn list(&self, all: bool) -> Result<ExitCode, Failure> {
         if self.args.json {
             let found = self.all(|_| Ok(())).await?;
-            let mut values: Vec<Value> = vec![native::about(self.config).await, demo_json()];
+            let mut values: Vec<Value> = vec![native::about(self.config, false).await, demo_json()];
             values.extend(found.iter().map(|one| json!(one)));
             print(&format!("{:#}\n", Value::Array(values)))?;
             return Ok(ExitCode::SUCCESS);
         }
         let paint = Paint::on_stdout();
-        let native = native_row(&native::about(self.config).await, paint);
+        let native = native_row(&native::about(self.config, false).await, paint);
         print(&format!("{}{native}{}", header(paint), demo_row(paint)))?;
         let found = self
             .all(|found| match all || found.is_installed() || is_trouble(found) {
@@ -110,7 +110,7 @@ impl Look<'_> {
             |found: &Found| !found.diagnoses.is_empty() || !found.unfinished.is_empty();
         let mut found = self.all(|_| Ok(())).await?;
         found.retain(|one| (one.is_installed() || is_trouble(one)) && has_trouble(one));
-        let native = native::about(self.config).await;
+        let native = native::about(self.config, false).await;
         let is_native_fine = native["diagnoses"].as_array().is_none_or(Vec::is_empty);
         let is_serious = found.iter().any(|one| !one.is_usable) || native["isUsable"] != true;
         if self.args.json {
@@ -134,7 +134,7 @@ impl Look<'_> {
 
     async fn show(&self, name: &str) -> Result<ExitCode, Failure> {
         if name == NATIVE {
-            let about = native::about(self.config).await;
+            let about = native::about(self.config, false).await;
             match self.args.json {
                 true => print(&format!("{about:#}\n"))?,
                 false => print(&native::describe(&about, Paint::on_stdout()))?,

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use agent::native::discover::CANDIDATES;
+use agent::native::discover::{Advice, CANDIDATES};
 use agent::native::mcp::{ServerSpec, SpecError};
 use agent::native::models::Models;
+use agent::native::provider::Provider;
 use agent::native::sandbox::{self, Sandbox};
 use agent::native::{self, scene};
 use clap::Args;
@@ -19,7 +20,7 @@ use crate::home;
 use crate::outcome::Failure;
 use crate::paint::Paint;
 use crate::signals::Signals;
-use crate::{stdio, world};
+use crate::{stdio, terminal, world};
 
 pub(crate) const NATIVE: &str = "native";
 
@@ -32,11 +33,17 @@ pub(crate) struct Arguments {
     /// A directory that no session touches; may be given several times
     #[arg(long = "forbid", value_name = "DIR")]
     pub(crate) forbidden: Vec<PathBuf>,
+    /// It has the environment of a daemon, and not that of whoever prompts it
+    #[arg(long)]
+    pub(crate) by_daemon: bool,
 }
+
+/// The argument that says so.
+pub(crate) const BY_DAEMON: &str = "--by-daemon";
 
 /// Serves one client on stdin and stdout until it goes.
 pub(crate) async fn serve(args: Arguments, config: Config) -> Result<ExitCode, Failure> {
-    let Arguments { state, forbidden } = args;
+    let Arguments { state, forbidden, by_daemon } = args;
     let dir = state.unwrap_or_else(|| config.home.state.clone()).join(NATIVE);
     let forbidden = match forbidden.is_empty() {
         true => config.home.forbidden(),
@@ -45,7 +52,12 @@ pub(crate) async fn serve(args: Arguments, config: Config) -> Result<ExitCode, F
     world::make_private_dir(&dir)?;
     let log = Arc::new(SqliteLog::open(&dir, config.store_options())?);
     let table = &config.file.native;
-    let resolved = resolve(&config)?;
+    let (resolved, servers, refused) = match understood(&config) {
+        Ok((resolved, servers)) => (resolved, servers, None),
+        Err(failure) => (native::config::Setup::default(), Vec::new(), Some(failure)),
+    };
+    let system_prompt = resolved.system_prompt.clone();
+    let context = table.context(&resolved);
     let mut tools = scene::Settings::new(world::own_exe(), vec![world::KEEPER_VERB.into()]);
     tools.cgroups = config.file.workers.cgroups;
     let keys = resolved.endpoints.iter().map(|endpoint| endpoint.key_name.clone().into());
@@ -54,16 +66,22 @@ pub(crate) async fn serve(args: Arguments, config: Config) -> Result<ExitCode, F
     tools.sandbox = Sandbox::detect(table.sandbox()).await.hiding(&forbidden);
     tools.forbidden = forbidden;
     tools.webfetch.allow_private = table.fetch_private;
-    tools.context = table.context();
+    tools.context = context;
+    let advice = advice(&config, by_daemon);
+    let models = match refused {
+        None => Models::new(resolved, CANDIDATES.to_vec()).advising(advice),
+        // An editor shows what a prompt was answered, and not why a process ended.
+        Some(failure) => Models::none_because(told(failure)),
+    };
     let setup = native::Setup {
         version: env!("CARGO_PKG_VERSION"),
         log,
-        system_prompt: resolved.system_prompt.clone(),
-        models: Arc::new(Models::new(resolved, CANDIDATES.to_vec())),
+        system_prompt,
+        models: Arc::new(models),
         tools,
         limits: table.limits(),
         user_instructions: Some(config.home.config.with_file_name("AGENTS.md")),
-        mcp: servers(&config)?,
+        mcp: servers,
     };
     let stop = CancellationToken::new();
     let mut signals = Signals::listen()?;
@@ -76,6 +94,27 @@ pub(crate) async fn serve(args: Arguments, config: Config) -> Result<ExitCode, F
     }
     serving.await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What sessions are made of, as far as that was configured.
+fn understood(config: &Config) -> Result<(native::config::Setup, Vec<ServerSpec>), Failure> {
+    Ok((resolve(config)?, servers(config)?))
+}
+
+/// What is wrong with the configuration, on stderr now and as the answer to every prompt.
+fn told(failure: Failure) -> native::provider::Failure {
+    let (message, hint) = failure.into_words();
+    let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
+    let message = format!("{message}{hint}");
+    terminal::say(&sessions::projection::sanitize(&format!("switchyard: {message}")));
+    native::provider::Failure { category: "bad_input", message }
+}
+
+fn advice(config: &Config, by_daemon: bool) -> Advice {
+    match by_daemon {
+        true => Advice::Daemon { config: config.home.config.clone() },
+        false => Advice::Variables,
+    }
 }
 
 /// The variables with its endpoints' keys, as far as the configuration can be understood.
@@ -105,12 +144,11 @@ fn resolve(config: &Config) -> Result<native::config::Setup, Failure> {
 
 /// Whether a session could begin, as far as that can be known without asking anybody.
 pub(crate) fn check(config: &Config) -> Result<(), Failure> {
-    resolve(config)?;
-    servers(config).map(drop)
+    understood(config).map(drop)
 }
 
 /// What `agents` says about it; asks its endpoints.
-pub(crate) async fn about(config: &Config) -> Value {
+pub(crate) async fn about(config: &Config, by_daemon: bool) -> Value {
     let run = json!({ "dialect": "acp", "argv": ["switchyard", "native-agent"], "asks": true });
     let mut about = json!({
         "id": NATIVE, "name": "Built-in agent", "version": env!("CARGO_PKG_VERSION"),
@@ -118,10 +156,6 @@ pub(crate) async fn about(config: &Config) -> Value {
         "models": [], "diagnoses": [], "run": run,
         "modes": native::modes(), "efforts": native::efforts(),
     });
-    let context_tools: Vec<&str> = config.file.native.context().names().collect();
-    if !context_tools.is_empty() {
-        about["contextTools"] = json!(context_tools);
-    }
     let sandbox = Sandbox::detect(config.file.native.sandbox()).await;
     about["sandbox"] = json!(match (config.file.native.sandbox(), sandbox.check()) {
         (sandbox::Mode::Off, _) => "off".to_owned(),
@@ -138,7 +172,14 @@ pub(crate) async fn about(config: &Config) -> Value {
     });
     about["mcpServers"] = servers.collect();
     let models = match resolve(config) {
-        Ok(setup) => Models::new(setup, CANDIDATES.to_vec()),
+        Ok(setup) => {
+            let context = config.file.native.context(&setup);
+            let names: Vec<&str> = context.tools.names().collect();
+            if !names.is_empty() {
+                about["contextTools"] = json!(names);
+            }
+            Models::new(setup, CANDIDATES.to_vec()).advising(advice(config, by_daemon))
+        }
         Err(failure) => {
             about["diagnoses"] =
                 json!([{ "reason": "bad_configuration", "message": failure.to_string() }]);
@@ -147,9 +188,16 @@ pub(crate) async fn about(config: &Config) -> Value {
     };
     match models.ready().await {
         Ok(ready) => {
-            let default = ready.providers.first().map(agent::native::provider::Provider::name);
-            let is_failed = |name: &str| ready.failures.iter().find(|(failed, _)| failed == name);
-            let trouble = default.and_then(is_failed).map(|(_, failure)| failure);
+            let default = ready.providers.first();
+            let name = default.map_or("", Provider::name);
+            let mut failures = ready.failures.clone();
+            if let Some(silent) = default.filter(|provider| !provider.lists_models())
+                && let Err(failure) = silent.answers().await
+            {
+                failures.push((name.to_owned(), failure));
+            }
+            let trouble = failures.iter().find(|(failed, _)| failed == name);
+            let trouble = trouble.map(|(_, failure)| failure);
             about["isUsable"] = json!(trouble.is_none());
             about["auth"] = match trouble {
                 None => json!({ "state": "ok", "by": "its endpoint answers" }),
@@ -175,7 +223,7 @@ pub(crate) async fn about(config: &Config) -> Value {
                 json!({ "id": offer.id, "name": offer.model.name, "context": offer.model.context })
             });
             about["models"] = models.collect();
-            let failures = ready.failures.iter().map(
+            let failures = failures.iter().map(
                 |(_, failure)| json!({ "reason": failure.category, "message": failure.message }),
             );
             let mut diagnoses: Vec<Value> = failures.collect();
@@ -184,7 +232,7 @@ pub(crate) async fn about(config: &Config) -> Value {
                 diagnoses.push(json!({ "reason": "model_unavailable", "message": message }));
             }
             about["diagnoses"] = json!(diagnoses);
-            about["notes"] = ready.found.iter().cloned().collect();
+            about["notes"] = ready.found.iter().chain(&ready.picked).cloned().collect();
         }
         Err(failure) => {
             about["auth"] = json!({ "state": "missing", "by": "no endpoint" });

@@ -55,7 +55,7 @@ impl Assembly {
             }
             Delta::Usage(usage) => self.usage = Some(*usage),
             Delta::Finish(finish) => self.finish = Some(*finish),
-            Delta::Retrying { .. } => {}
+            Delta::Retrying { .. } | Delta::ToolsRefused { .. } => {}
         }
     }
 

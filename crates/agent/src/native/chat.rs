@@ -85,6 +85,8 @@ pub struct Request {
     pub model: String,
     pub messages: Vec<Message>,
     pub tools: Vec<ToolSpec>,
+    /// Calls and results of the conversation are told in words, to a model without tools.
+    pub is_in_words: bool,
     pub max_tokens: Option<u32>,
     pub temperature: Option<f64>,
     /// `low`, `medium`, `high` …: only sent when somebody chose it.
@@ -105,6 +107,11 @@ pub enum Delta {
     },
     Usage(Usage),
     Finish(Finish),
+    /// The endpoint does not take tools with this model, and said so in these words. Nothing
+    /// more comes: what is to be asked without them is for whoever asked to say.
+    ToolsRefused {
+        why: String,
+    },
     /// Nothing has come yet, and we try again after a while.
     Retrying {
         attempt: u32,
@@ -121,6 +128,9 @@ pub struct Usage {
     pub thought: u64,
     #[serde(default)]
     pub cached: u64,
+    /// What it cost in billionths of a US dollar, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nano_usd: Option<u64>,
 }
 
 impl Usage {
@@ -136,6 +146,10 @@ impl std::ops::AddAssign for Usage {
         self.output = self.output.saturating_add(other.output);
         self.thought = self.thought.saturating_add(other.thought);
         self.cached = self.cached.saturating_add(other.cached);
+        self.nano_usd = match (self.nano_usd, other.nano_usd) {
+            (Some(before), Some(more)) => Some(before.saturating_add(more)),
+            (before, more) => before.or(more),
+        };
     }
 }
 

@@ -2,13 +2,14 @@
 //!
 //! In: the table and a way to look variables up. Out: a [`Setup`], the endpoints that can be
 //! talked to. `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `OPENAI_MODEL`, `OPENAI_SYSTEM_PROMPT`,
-//! `OPENAI_MAX_TOKENS` and `OPENAI_TEMPERATURE` win over the table for the default provider.
+//! `OPENAI_MAX_TOKENS` and `OPENAI_TEMPERATURE` win over the table for the default provider,
+//! `OPENAI_TOOLS` and `OPENAI_CONTEXT_TOOLS` for all.
 //!
 //! Always true: a key goes to the address that it was given for. `OPENAI_API_KEY` is used with
 //! `OPENAI_BASE_URL`, with the endpoint that it is named after, or where a provider names that variable; a
 //! provider's own key is not sent to an address that a variable put in its place.
 
-mod lenient;
+pub(super) mod lenient;
 mod resolve;
 
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ use serde::Deserialize;
 
 pub use self::resolve::Setup;
 use super::context_tools;
-use super::endpoint::Kind;
+use super::endpoint::{Kind, ModelSettings};
 use super::mcp::McpConfig;
 use super::sandbox;
 use super::secret::Secret;
@@ -34,7 +35,11 @@ pub struct Config {
     pub system_prompt: Option<String>,
     pub max_tokens: Option<u32>,
     pub temperature: Option<f64>,
+    /// Whether models get tools where nothing is said about them.
+    pub tools: Option<bool>,
     pub providers: BTreeMap<String, ProviderTable>,
+    /// What is known about single models, by `model` or `provider/model`.
+    pub models: BTreeMap<String, ModelSettings>,
     /// What holds commands in.
     pub sandbox: SandboxTable,
     /// Pages of this machine and its networks may be fetched.
@@ -80,6 +85,11 @@ impl Config {
             let place = format!("native.providers.{name}.context_window");
             range(place, table.context_window, LEAST_WINDOW, LARGEST_WINDOW)?;
         }
+        for (name, settings) in &self.models {
+            if settings.price.is_some_and(|price| !price.is_sound()) {
+                return Err(ConfigError::BadPrice { model: name.clone() });
+            }
+        }
         match self.sandbox {
             SandboxTable { workspace: false, network: true } => Err(ConfigError::NetworkAlone),
             _ => Ok(()),
@@ -97,8 +107,10 @@ impl Config {
         }
     }
 
-    pub fn context(&self) -> context_tools::Settings {
-        context_tools::Settings { tools: self.context_tools.clone(), checks: self.checks.clone() }
+    /// With what a variable says about them, if one does.
+    pub fn context(&self, setup: &Setup) -> context_tools::Settings {
+        let tools = setup.context_tools.clone().unwrap_or_else(|| self.context_tools.clone());
+        context_tools::Settings { tools, checks: self.checks.clone() }
     }
 
     pub fn sandbox(&self) -> sandbox::Mode {
@@ -133,6 +145,7 @@ pub struct ProviderTable {
     pub max_tokens: Option<u32>,
     pub temperature: Option<f64>,
     pub images: Option<bool>,
+    pub tools: Option<bool>,
     pub send_thoughts: Option<bool>,
     pub connect: Option<Wait>,
     pub first_byte: Option<Wait>,
@@ -183,6 +196,8 @@ pub enum ConfigError {
     Zero { place: String },
     #[error("{place} must be from {least} to {most}")]
     OutOfRange { place: String, least: u64, most: u64 },
+    #[error("the price of native.models.{model} is not in US dollars per million tokens")]
+    BadPrice { model: String },
     #[error("native.sandbox.network = true means nothing without native.sandbox.workspace = true")]
     NetworkAlone,
     #[error("{name} is not {wanted}: `{value}`")]

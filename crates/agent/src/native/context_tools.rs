@@ -10,7 +10,8 @@
 //! | `verify` | runs the project's checks and judges |
 //! | `refine` | lets a sub-agent work until they pass |
 //!
-//! They are off until somebody switches them on. Always true: the journal is only added to.
+//! They are off until somebody switches them on: in the configuration, in a variable, or as an
+//! option of a session. Always true: the journal is only added to.
 
 mod asking;
 mod checks;
@@ -32,6 +33,7 @@ use serde::Deserialize;
 use serde::de::{SeqAccess, Visitor};
 use tokio_util::sync::CancellationToken;
 
+use super::config::lenient;
 use super::session::Session;
 use super::tools::Tool;
 use desk::Desk;
@@ -91,18 +93,35 @@ impl Switch {
     pub fn has(&self, name: Name) -> bool {
         self.0.contains(&name)
     }
+
+    /// Whether some of them are on and others are not.
+    pub fn is_partly_on(&self) -> bool {
+        !self.0.is_empty() && self.0.len() < Name::ALL.len()
+    }
+
+    /// As a variable has it: `on`, `off`, or names.
+    pub fn read(text: &str) -> Option<Self> {
+        if let Some(is_on) = lenient::is_on(text) {
+            return Some(Self::either(is_on));
+        }
+        let named = |word: &str| Name::ALL.into_iter().find(|name| name.as_str() == word.trim());
+        text.split(',').map(named).collect()
+    }
+
+    /// All of them, or none.
+    pub fn either(is_on: bool) -> Self {
+        if is_on { Self::all() } else { Self::default() }
+    }
+
+    /// The names of those that are on.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|name| name.as_str())
+    }
 }
 
 impl FromIterator<Name> for Switch {
     fn from_iter<T: IntoIterator<Item = Name>>(names: T) -> Self {
         Self(names.into_iter().collect())
-    }
-}
-
-impl Settings {
-    /// The names of those that are on.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        Name::ALL.into_iter().filter(|name| self.tools.has(*name)).map(Name::as_str)
     }
 }
 
@@ -118,7 +137,7 @@ impl<'de> Deserialize<'de> for Switch {
             }
 
             fn visit_bool<E>(self, is_on: bool) -> Result<Switch, E> {
-                Ok(if is_on { Switch::all() } else { Switch::default() })
+                Ok(Switch::either(is_on))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Switch, A::Error> {
@@ -136,7 +155,8 @@ impl<'de> Deserialize<'de> for Switch {
 
 /// Those of a session's own conversation, for one turn.
 pub(super) fn of(session: &Arc<Session>, cancel: &CancellationToken) -> Vec<Arc<dyn Tool>> {
-    let is_on = |name: &Name| session.scene.settings.context.tools.has(*name);
+    let switch = session.context_tools();
+    let is_on = |name: &Name| switch.has(*name);
     let desk = Desk::new(session);
     let make = |name: Name| -> Arc<dyn Tool> {
         let desk = desk.clone();
@@ -155,7 +175,7 @@ pub(super) fn of(session: &Arc<Session>, cancel: &CancellationToken) -> Vec<Arc<
 
 /// Those of a sub-agent, which has a conversation of its own that nobody keeps.
 pub(super) fn for_task(session: &Arc<Session>) -> Vec<Arc<dyn Tool>> {
-    match session.scene.settings.context.tools.has(Name::Verify) {
+    match session.context_tools().has(Name::Verify) {
         true => vec![Arc::new(verify::Verify(session.clone()))],
         false => Vec::new(),
     }

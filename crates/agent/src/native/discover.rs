@@ -4,6 +4,8 @@
 //! answers with a list of models. All are asked at once, without any key and without a proxy,
 //! and whatever is not a list of models is passed over: other programs use these ports too.
 
+use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -35,11 +37,36 @@ pub const CANDIDATES: [Candidate; 5] = [
 ];
 
 /// An endpoint that answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     pub kind: Kind,
     pub base: Url,
     pub models: Vec<Model>,
+}
+
+/// How an endpoint is configured by whoever reads the advice.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Advice {
+    /// In the environment of whoever started the agent.
+    #[default]
+    Variables,
+    /// A daemon runs the agent: variables count in its environment alone, the file for everybody.
+    Daemon { config: PathBuf },
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variables => f.write_str("set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL"),
+            Self::Daemon { config } => write!(
+                f,
+                "name one in {} ([native.providers.NAME] with base_url, api_key_env and model) and \
+                 begin a new session; OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL count only \
+                 where the daemon itself was started with them",
+                config.display()
+            ),
+        }
+    }
 }
 
 /// Nothing to talk to; two lines that say what to do.
@@ -47,19 +74,19 @@ pub struct Found {
 pub enum NothingFound {
     #[error(
         "no model endpoint is configured, and none answers on this machine (looked for {looked})\n\
-         hint: set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL, or start a local one such as `ollama serve`"
+         hint: {advice}; or start a local one such as `ollama serve`"
     )]
-    Silence { looked: String },
+    Silence { looked: String, advice: Advice },
     #[error(
         "{title} answers at {base}, but has no models yet\n\
-         hint: {advice}, or set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL"
+         hint: {remedy}; or {advice}"
     )]
-    NoModels { title: &'static str, base: String, advice: &'static str },
+    NoModels { title: &'static str, base: String, remedy: &'static str, advice: Advice },
     #[error(
         "{title} seems to answer at {base}, but wants a key (HTTP {status})\n\
-         hint: set OPENAI_BASE_URL={base} and OPENAI_API_KEY"
+         hint: {remedy}"
     )]
-    WantsKey { title: &'static str, base: String, status: u16 },
+    WantsKey { title: &'static str, base: String, status: u16, remedy: String },
 }
 
 /// What a port said.
@@ -74,7 +101,7 @@ enum Said {
 }
 
 /// Asks all candidates; the first of them that has a model wins.
-pub async fn look(candidates: &[Candidate]) -> Result<Found, NothingFound> {
+pub async fn look(candidates: &[Candidate], advice: &Advice) -> Result<Found, NothingFound> {
     let found = join_all(candidates.iter().map(|candidate| ask(*candidate))).await;
     let (mut without_models, mut locked) = (None, None);
     for said in found.into_iter().flatten() {
@@ -82,7 +109,11 @@ pub async fn look(candidates: &[Candidate]) -> Result<Found, NothingFound> {
             Said::Models(found) => found,
             Said::NoKey { kind, base, status } => {
                 let (title, base) = (kind.title(), base.to_string());
-                locked.get_or_insert(NothingFound::WantsKey { title, base, status });
+                let remedy = match advice {
+                    Advice::Variables => format!("set OPENAI_BASE_URL={base} and OPENAI_API_KEY"),
+                    Advice::Daemon { .. } => advice.to_string(),
+                };
+                locked.get_or_insert(NothingFound::WantsKey { title, base, status, remedy });
                 continue;
             }
         };
@@ -97,10 +128,11 @@ pub async fn look(candidates: &[Candidate]) -> Result<Found, NothingFound> {
         Some(found) => NothingFound::NoModels {
             title: found.kind.title(),
             base: found.base.to_string(),
-            advice: match found.kind {
+            remedy: match found.kind {
                 Kind::Ollama => "get one with `ollama pull qwen3`",
                 _ => "load one there",
             },
+            advice: advice.clone(),
         },
         None => {
             if let Some(locked) = locked {
@@ -110,7 +142,7 @@ pub async fn look(candidates: &[Candidate]) -> Result<Found, NothingFound> {
                 .iter()
                 .map(|candidate| format!("{} on {}", candidate.kind.title(), candidate.port))
                 .collect();
-            NothingFound::Silence { looked: looked.join(", ") }
+            NothingFound::Silence { looked: looked.join(", "), advice: advice.clone() }
         }
     })
 }
@@ -119,9 +151,8 @@ impl Found {
     /// How it is talked to: without a key.
     pub fn endpoint(&self) -> Endpoint {
         let mut endpoint = Endpoint::new(self.kind.word(), self.kind, self.base.clone());
-        let speaks = |model: &&Model| !model.id.to_lowercase().contains("embed");
-        let first = self.models.iter().find(speaks).or(self.models.first());
-        endpoint.model = first.map(|model| model.id.clone());
+        // It has told them, whether or not it tells them again.
+        endpoint.models = self.models.iter().map(|model| model.id.clone()).collect();
         endpoint
     }
 

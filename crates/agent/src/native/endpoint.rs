@@ -7,6 +7,7 @@ use std::time::Duration;
 use reqwest::Url;
 use serde::Deserialize;
 
+use super::provider::Price;
 use super::secret::Secret;
 
 /// What serves the models; decides paths, headers and defaults.
@@ -47,9 +48,22 @@ pub struct Endpoint {
     pub temperature: Option<f64>,
     /// Whether its models look at images; unknown if nobody said.
     pub images: Option<bool>,
+    /// Whether its models get tools; unknown if nobody said.
+    pub tools: Option<bool>,
+    /// What was said about single models, by `model` or `provider/model`.
+    pub model_settings: BTreeMap<String, ModelSettings>,
     /// Whether it wants a model's thoughts back with the calls that followed from them.
     pub send_thoughts: bool,
     pub waits: Waits,
+}
+
+/// What is known about one model, whoever serves it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelSettings {
+    /// Whether it gets tools.
+    pub tools: Option<bool>,
+    pub price: Option<Price>,
 }
 
 /// There is no limit on a whole answer: a model that still speaks is at work.
@@ -107,9 +121,20 @@ impl Endpoint {
             max_tokens: None,
             temperature: None,
             images: None,
+            tools: None,
+            model_settings: BTreeMap::new(),
             send_thoughts,
             waits,
         }
+    }
+
+    /// What was said about one of its models. Ollama's `:latest` may be left out.
+    pub fn settings_of(&self, model: &str) -> Option<&ModelSettings> {
+        let short = model.strip_suffix(":latest").unwrap_or(model);
+        [model, short].into_iter().find_map(|model| {
+            let whole = self.model_settings.get(&format!("{}/{model}", self.name));
+            whole.or_else(|| self.model_settings.get(model))
+        })
     }
 
     /// The address as people may see it: without user, password and query.

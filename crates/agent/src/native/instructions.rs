@@ -32,6 +32,13 @@ could not check.
 - For work of several steps keep a list with the todo tool.
 - Answer briefly, in plain words, in the user's language. Name files with their paths and lines.";
 
+/// For a model that can only talk, which often has little room besides.
+const WITHOUT_TOOLS: &str = "You are a programmer's assistant. You talk with a user about the \
+directory of their machine that is named below. You have no tools: you cannot see its files, \
+change them or run commands, and you must not pretend to. Ask for what you need to see, give \
+changes and commands as text that the user can apply, and answer briefly, in plain words, in the \
+user's language.";
+
 const PLANNING: &str = "The session is in plan mode: look, think and make a plan. Do not change \
 anything, run commands or fetch pages. End with the plan.";
 
@@ -64,8 +71,9 @@ impl Denied {
 
 impl Instructions {
     /// Read anew with every request: the files may have changed.
-    pub fn text(&self, mode: Mode) -> String {
-        let mut parts = vec![self.system_prompt.clone().unwrap_or_else(|| BASE.to_owned())];
+    pub fn text(&self, mode: Mode, has_tools: bool) -> String {
+        let own = if has_tools { BASE } else { WITHOUT_TOOLS };
+        let mut parts = vec![self.system_prompt.clone().unwrap_or_else(|| own.to_owned())];
         parts.push(self.surroundings());
         if mode == Mode::Plan {
             parts.push(PLANNING.to_owned());

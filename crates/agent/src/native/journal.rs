@@ -76,6 +76,11 @@ pub enum Item {
     Failed {
         message: String,
     },
+    /// What was asked beside the conversation cost this much, in billionths of a US dollar. What
+    /// an answer cost is in its usage.
+    Spent {
+        nano_usd: u64,
+    },
     /// What is to stay in view; nothing, if it was taken back.
     Objective {
         text: Option<String>,
@@ -119,12 +124,24 @@ pub struct Thread {
 }
 
 impl Item {
+    /// What is known to have been spent for it.
+    pub fn nano_usd(&self) -> Option<u64> {
+        match self {
+            Self::Answer { usage, .. } => usage.and_then(|usage| usage.nano_usd),
+            Self::Spent { nano_usd } => Some(*nano_usd),
+            _ => None,
+        }
+    }
+
     /// The same in another journal, where the items that it speaks of have other places. None
     /// if it is about an item that is not there.
     pub fn moved(&self, places: &HashMap<u64, u64>) -> Option<Self> {
         let moved = |parts: &[u64]| parts.iter().filter_map(|at| places.get(at).copied()).collect();
         let mut item = self.clone();
         match &mut item {
+            // Whoever copies a session has not paid for it again.
+            Self::Spent { .. } => return None,
+            Self::Answer { usage: Some(usage), .. } => usage.nano_usd = None,
             Self::Called { answer, .. } => *answer = *places.get(answer)?,
             Self::Edited { edits } => edits.retain_mut(|edit| match places.get(&edit.part) {
                 Some(place) => {
@@ -266,6 +283,7 @@ fn name(item: &Item) -> &'static str {
         Item::Uncovered { .. } => "native_uncovered",
         Item::Threads { .. } => "native_threads",
         Item::Failed { .. } => "native_failed",
+        Item::Spent { .. } => "native_spent",
         Item::Objective { .. } => "native_objective",
     }
 }

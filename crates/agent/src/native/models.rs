@@ -3,11 +3,12 @@
 //! Nothing is asked before somebody needs it: the first session does. Where nothing is
 //! configured, this machine is looked at; where nothing is found, the next turn looks again.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::config::Setup;
-use super::discover::{self, Candidate};
+use super::discover::{self, Advice, Candidate};
 use super::endpoint;
 use super::options;
 use super::provider::{Failure, Provider};
@@ -19,10 +20,14 @@ const LIST_WITHIN: Duration = Duration::from_secs(3);
 const USUAL_WINDOW: u64 = 128_000;
 const USUAL_WINDOW_HERE: u64 = 32_768;
 
+/// The model of a session while nothing is known.
+const NONE: &str = "none";
+
 #[derive(Debug)]
 pub struct Models {
-    setup: Setup,
+    setup: Result<Setup, Failure>,
     candidates: Vec<Candidate>,
+    advice: Advice,
     ready: Mutex<Option<Arc<Ready>>>,
     looking: tokio::sync::Mutex<()>,
 }
@@ -36,6 +41,17 @@ pub struct Ready {
     pub failures: Vec<(String, Failure)>,
     /// One line about an endpoint that nobody configured.
     pub found: Option<String>,
+    /// One line about a model that nobody named.
+    pub picked: Option<String>,
+}
+
+/// Whether a model has tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToolUse {
+    /// It is to have them, as far as that was configured.
+    pub is_wanted: bool,
+    /// Its endpoint said that it takes none.
+    pub is_refused: bool,
 }
 
 /// A model, ready to be asked.
@@ -50,9 +66,38 @@ pub struct Chosen {
     pub takes_images: bool,
 }
 
+impl Ready {
+    /// The model that an id stands for, also one that was chosen when there was nothing to
+    /// choose from.
+    fn meant<'a>(&self, id: &'a str) -> Cow<'a, str> {
+        match id {
+            NONE => self.providers.default_id(&self.offers).into(),
+            id => id.into(),
+        }
+    }
+}
+
 impl Models {
     pub fn new(setup: Setup, candidates: Vec<Candidate>) -> Self {
-        Self { setup, candidates, ready: Mutex::default(), looking: tokio::sync::Mutex::default() }
+        Self {
+            setup: Ok(setup),
+            candidates,
+            advice: Advice::default(),
+            ready: Mutex::default(),
+            looking: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// There are none, because what was configured cannot be understood: whoever asks for one is
+    /// told so.
+    pub fn none_because(failure: Failure) -> Self {
+        Self { setup: Err(failure), ..Self::new(Setup::default(), Vec::new()) }
+    }
+
+    /// Says what to do in the words of whoever runs the agent.
+    #[must_use]
+    pub fn advising(self, advice: Advice) -> Self {
+        Self { advice, ..self }
     }
 
     /// What there is; looks for it if nobody has.
@@ -74,15 +119,17 @@ impl Models {
     }
 
     async fn look(&self) -> Result<Ready, Failure> {
-        let (providers, found) = match Providers::new(&self.setup) {
+        let setup = self.setup.as_ref().map_err(Clone::clone)?;
+        let (providers, found) = match Providers::new(setup) {
             Some(providers) => (providers, None),
             None => {
-                let found = discover::look(&self.candidates).await.map_err(|nothing| Failure {
+                let found = discover::look(&self.candidates, &self.advice).await;
+                let found = found.map_err(|nothing| Failure {
                     category: "bad_input",
                     message: nothing.to_string(),
                 })?;
                 let says = found.says();
-                let mut setup = self.setup.clone();
+                let mut setup = setup.clone();
                 setup.adopt(&found);
                 let none = || Failure { category: "internal", message: "no endpoint".to_owned() };
                 (Providers::new(&setup).ok_or_else(none)?, Some(says))
@@ -90,7 +137,37 @@ impl Models {
         };
         let listing = tokio::time::timeout(LIST_WITHIN, providers.offers()).await;
         let (offers, failures) = listing.unwrap_or_default();
-        Ok(Ready { providers, offers, failures, found })
+        let picked = providers.picked(&offers).map(|offer| {
+            let others = offers.iter().filter(|other| other.provider == offer.provider).count();
+            format!(
+                "using the model `{}`, because none is chosen ({others} offered); `--model` and \
+                 OPENAI_MODEL choose another",
+                offer.id
+            )
+        });
+        Ok(Ready { providers, offers, failures, found, picked })
+    }
+
+    /// Whether the model of a session has tools; as usual, while nothing is known about it.
+    pub fn tool_use(&self, id: &str) -> ToolUse {
+        let wished = self.setup.as_ref().ok().and_then(|setup| setup.tools);
+        let ready = self.known();
+        let found = ready.as_ref().and_then(|ready| ready.providers.find(&ready.meant(id)));
+        let Some((provider, model)) = found else {
+            return ToolUse { is_wanted: wished.unwrap_or(true), is_refused: false };
+        };
+        ToolUse {
+            is_wanted: wished.unwrap_or_else(|| provider.wants_tools(&model)),
+            is_refused: provider.refuses_tools(&model),
+        }
+    }
+
+    /// Somebody says that the model takes tools after all.
+    pub fn try_tools_again(&self, id: &str) {
+        let Some(ready) = self.known() else { return };
+        if let Some((provider, model)) = ready.providers.find(&ready.meant(id)) {
+            provider.try_tools_again(&model);
+        }
     }
 
     /// What a session can choose from; nothing if nothing is known.
@@ -107,22 +184,13 @@ impl Models {
     pub async fn default_id(&self) -> String {
         match self.ready().await {
             Ok(ready) => ready.providers.default_id(&ready.offers),
-            Err(_) => "none".to_owned(),
+            Err(_) => NONE.to_owned(),
         }
     }
 
     pub async fn choose(&self, id: &str) -> Result<Chosen, Failure> {
         let ready = self.ready().await?;
-        let is_none = id == "none";
-        let default;
-        let id = match is_none {
-            // Chosen when there was nothing to choose from.
-            true => {
-                default = ready.providers.default_id(&ready.offers);
-                &default
-            }
-            false => id,
-        };
+        let id = &*ready.meant(id);
         let missing = || Failure { category: "internal", message: "no endpoint".to_owned() };
         let (provider, model) = ready.providers.find(id).ok_or_else(missing)?;
         let endpoint = provider.endpoint();

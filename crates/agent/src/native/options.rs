@@ -1,8 +1,11 @@
-//! What can be chosen for a session: model, mode and how hard to think.
+//! What can be chosen for a session: model, mode, how hard to think, and which tools there are.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wire::RpcError;
+
+use super::config::lenient;
+use super::context_tools::Switch;
 
 /// What the agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -66,6 +69,19 @@ pub struct Options {
     pub model: String,
     pub mode: Mode,
     pub effort: Option<String>,
+    /// Whether there are tools; where nobody chose, as configured.
+    #[serde(default)]
+    pub tools: Option<bool>,
+    /// The same of the tools for the agent's own context.
+    #[serde(default)]
+    pub context_tools: Option<bool>,
+}
+
+/// What holds for a session that has not chosen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Configured {
+    pub tools: bool,
+    pub context_tools: Switch,
 }
 
 /// A model that can be chosen.
@@ -94,9 +110,13 @@ impl Options {
                 }
                 self.effort = (value != DEFAULT_EFFORT).then(|| value.to_owned());
             }
+            "tools" => self.tools = Some(switched(id, value)?),
+            "context_tools" if value == SOME => self.context_tools = None,
+            "context_tools" => self.context_tools = Some(switched(id, value)?),
             _ => {
                 return Err(RpcError::invalid_params(format_args!(
-                    "there is no option `{id}`, only model, mode and thought_level"
+                    "there is no option `{id}`, only model, mode, thought_level, tools and \
+                     context_tools"
                 )));
             }
         }
@@ -104,7 +124,7 @@ impl Options {
     }
 
     /// As ACP's `configOptions`.
-    pub fn to_acp(&self, offers: &[Offer]) -> Value {
+    pub fn to_acp(&self, offers: &[Offer], configured: &Configured) -> Value {
         let models = with_current(offers, &self.model);
         let models: Vec<Value> =
             models.iter().map(|offer| json!({ "value": offer.id, "name": offer.name })).collect();
@@ -118,7 +138,31 @@ impl Options {
             select("model", "Model", "model", &self.model, models),
             select("mode", "Mode", "mode", self.mode.id(), modes),
             select("thought_level", "Thinking", "thought_level", effort, efforts),
+            self.tools_to_acp(configured.tools),
+            self.context_tools_to_acp(&configured.context_tools),
         ])
+    }
+
+    fn tools_to_acp(&self, configured: bool) -> Value {
+        let current = if self.tools.unwrap_or(configured) { ON } else { OFF };
+        switch("tools", "Tools", "Off for models that can only talk", current)
+    }
+
+    fn context_tools_to_acp(&self, configured: &Switch) -> Value {
+        let current = match self.context_tools {
+            None if configured.is_partly_on() => SOME,
+            None if *configured == Switch::default() => OFF,
+            Some(false) => OFF,
+            None | Some(true) => ON,
+        };
+        let about = "Tools with which a model works on its own context";
+        let mut option = switch("context_tools", "Context tools", about, current);
+        if let (true, Some(values)) = (configured.is_partly_on(), option["options"].as_array_mut())
+        {
+            let names: Vec<&str> = configured.names().collect();
+            values.push(json!({ "value": SOME, "name": "Some", "description": names.join(", ") }));
+        }
+        option
     }
 
     /// As ACP's older `modes`.
@@ -191,6 +235,25 @@ fn with_current(offers: &[Offer], current: &str) -> Vec<Offer> {
         all.insert(0, Offer { id: current.to_owned(), name: current.to_owned() });
     }
     all
+}
+
+/// Which of two a switch is on.
+const ON: &str = "on";
+const OFF: &str = "off";
+/// Those that the configuration names.
+const SOME: &str = "some";
+
+fn switched(id: &str, value: &str) -> Result<bool, RpcError> {
+    let unknown = || RpcError::invalid_params(format_args!("`{id}` is on or off, not `{value}`"));
+    lenient::is_on(value).ok_or_else(unknown)
+}
+
+/// No category of ACP's is about tools.
+fn switch(id: &str, name: &str, about: &str, current: &str) -> Value {
+    json!({
+        "id": id, "name": name, "description": about, "type": "select", "currentValue": current,
+        "options": [{ "value": ON, "name": "On" }, { "value": OFF, "name": "Off" }],
+    })
 }
 
 fn select(id: &str, name: &str, category: &str, current: &str, options: Vec<Value>) -> Value {

@@ -14,11 +14,13 @@ use super::chat::ToolSpec;
 use super::client::Abilities;
 use super::commands::Bash;
 use super::config::{Config, ProviderTable, Wait};
+use super::endpoint::ModelSettings;
 use super::instructions::{Denied, Instructions};
 use super::journal::{Entry, Item, Journal};
 use super::mcp::{self, Servers};
 use super::models::Models;
 use super::options::{Mode, Options};
+use super::provider::Price;
 use super::rehearsal::Rehearsal;
 use super::scene::{Scene, Settings};
 use super::session::{Limits, Parts, Session};
@@ -38,6 +40,7 @@ pub(crate) struct Cast {
     pub(crate) mode: Mode,
     pub(crate) limits: Limits,
     pub(crate) window: Option<u64>,
+    pub(crate) price: Option<Price>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) settings: Box<dyn FnOnce(&mut Settings)>,
 }
@@ -49,6 +52,7 @@ impl Default for Cast {
             mode: Mode::Auto,
             limits: Limits::default(),
             window: None,
+            price: None,
             tools: Vec::new(),
             settings: Box::new(|_| {}),
         }
@@ -73,7 +77,9 @@ impl Play {
             ..ProviderTable::default()
         };
         let providers = BTreeMap::from([("played".to_owned(), provider)]);
-        let config = Config { providers, ..Config::default() };
+        let about = ModelSettings { price: cast.price, ..ModelSettings::default() };
+        let known = BTreeMap::from([(MODEL.to_owned(), about)]);
+        let config = Config { providers, models: known, ..Config::default() };
         let models = Models::new(config.resolve(&|_| None).unwrap(), Vec::new());
         let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
         let cwd = stage.cwd().to_owned();
@@ -99,7 +105,7 @@ impl Play {
                 denied: Denied::default(),
             },
             limits: cast.limits,
-            options: Options { model: MODEL.to_owned(), mode: cast.mode, effort: None },
+            options: Options { model: MODEL.to_owned(), mode: cast.mode, ..Options::default() },
             has_title: true,
             refused_servers: Vec::new(),
         });

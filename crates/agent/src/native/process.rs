@@ -229,3 +229,6 @@ impl Process {
         self.prompts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@
 //! | [`client`] | connections: proxies, TLS, addresses, headers |
 //! | [`body`] | what is said, in the endpoint's words |
 //! | [`quirks`] | what an endpoint turned out not to take |
+//! | [`cost`] | what an answer cost: as the endpoint tells, or by its price |
 //! | [`answer`] | one answer from its request to its end, with repetitions |
 //! | [`reader`], [`sse`] | bytes to chunks |
 //! | [`chunk`], [`slots`] | chunks to [`Delta`](super::chat::Delta)s |
@@ -19,6 +20,7 @@ mod answer;
 mod body;
 mod chunk;
 pub(super) mod client;
+pub(super) mod cost;
 mod failure;
 pub(super) mod listing;
 mod pace;
@@ -32,6 +34,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 pub use self::answer::Answer;
+pub use self::cost::Price;
 pub use self::failure::Failure;
 use self::quirks::Quirks;
 use super::chat::Request;
@@ -58,10 +61,11 @@ struct Inner {
 struct Learnt {
     quirks: HashMap<String, Quirks>,
     sees: HashMap<String, bool>,
+    prices: HashMap<String, Price>,
 }
 
 /// A model that an endpoint offers.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Model {
     pub id: String,
     pub name: Option<String>,
@@ -69,11 +73,20 @@ pub struct Model {
     pub context: Option<u64>,
     /// Whether it looks at images, where the endpoint tells.
     pub images: Option<bool>,
+    /// Whether it is for conversations, where the endpoint tells.
+    pub chats: Option<bool>,
+    /// Where the endpoint tells.
+    pub price: Option<Price>,
 }
 
 impl Model {
     pub fn named(id: impl Into<String>) -> Self {
         Self { id: id.into(), ..Self::default() }
+    }
+
+    /// Whether it can probably be talked with: as its endpoint says, or as its name suggests.
+    pub fn seems_to_chat(&self) -> bool {
+        self.chats.unwrap_or_else(|| !listing::name_suggests_other_work(&self.id))
     }
 }
 
@@ -109,6 +122,9 @@ impl Provider {
             if let Some(sees) = model.images {
                 learnt.sees.insert(model.id.clone(), sees);
             }
+            if let Some(price) = model.price {
+                learnt.prices.insert(model.id.clone(), price);
+            }
         }
         Ok(models)
     }
@@ -137,6 +153,43 @@ impl Provider {
         listed.unwrap_or_else(|| listing::name_suggests_images(model))
     }
 
+    /// Whether a model is to have tools, as it was configured.
+    pub fn wants_tools(&self, model: &str) -> bool {
+        let endpoint = self.endpoint();
+        let of_model = endpoint.settings_of(model).and_then(|settings| settings.tools);
+        of_model.or(endpoint.tools).unwrap_or(true)
+    }
+
+    /// Whether the endpoint turned out not to take tools with a model.
+    pub fn refuses_tools(&self, model: &str) -> bool {
+        self.quirks(model).no_tools
+    }
+
+    /// Forgets that it did.
+    pub fn try_tools_again(&self, model: &str) {
+        let quirks = self.quirks(model);
+        if quirks.no_tools {
+            self.remember(model, Quirks { no_tools: false, ..quirks });
+        }
+    }
+
+    /// What a model costs: as configured, or as listed.
+    pub(super) fn price(&self, model: &str) -> Option<Price> {
+        let configured = self.endpoint().settings_of(model).and_then(|settings| settings.price);
+        let learnt = self.inner.learnt.lock().unwrap_or_else(PoisonError::into_inner);
+        configured.or_else(|| learnt.prices.get(model).copied())
+    }
+
+    /// Whether it says which models it serves.
+    pub fn lists_models(&self) -> bool {
+        client::models_url(self.endpoint()).is_some()
+    }
+
+    /// Whether it is there and takes the key, also where it cannot say what it serves.
+    pub async fn answers(&self) -> Result<(), Failure> {
+        listing::knock(self).await
+    }
+
     /// Begins an answer; nothing is sent before it is polled.
     pub fn chat(&self, request: Request) -> Answer {
         Answer::new(self.clone(), request)
@@ -158,7 +211,7 @@ impl Provider {
 
     fn remember(&self, model: &str, quirks: Quirks) {
         let mut learnt = self.inner.learnt.lock().unwrap_or_else(PoisonError::into_inner);
-        if learnt.quirks.len() < MAX_REMEMBERED {
+        if learnt.quirks.len() < MAX_REMEMBERED || learnt.quirks.contains_key(model) {
             learnt.quirks.insert(model.to_owned(), quirks);
         }
     }

@@ -19,7 +19,7 @@ pub struct Providers {
 }
 
 /// A model as clients see it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Offer {
     /// `model`, or `provider/model` where there are several providers.
     pub id: String,
@@ -91,18 +91,19 @@ impl Providers {
     }
 
     /// The id of the model that is used where nobody chooses: the configured one, else the
-    /// first that is offered by the default provider.
+    /// first of the default provider that can probably be talked with.
     pub fn default_id(&self, offers: &[Offer]) -> String {
         let Some(provider) = self.first() else { return LAST_RESORT.to_owned() };
-        let offered = |offer: &&Offer| {
-            offer.provider == provider.name() && !offer.model.id.to_lowercase().contains("embed")
-        };
-        let model = provider
-            .endpoint()
-            .model
-            .as_deref()
-            .or_else(|| offers.iter().find(offered).map(|offer| offer.model.id.as_str()));
+        let configured = provider.endpoint().model.as_deref();
+        let model = configured.or_else(|| self.picked(offers).map(|offer| &*offer.model.id));
         self.show(provider.name(), model.unwrap_or(LAST_RESORT))
+    }
+
+    /// The model that was taken because nobody named one.
+    pub fn picked<'a>(&self, offers: &'a [Offer]) -> Option<&'a Offer> {
+        let provider = self.first().filter(|provider| provider.endpoint().model.is_none())?;
+        let mut own = offers.iter().filter(|offer| offer.provider == provider.name());
+        own.clone().find(|offer| offer.model.seems_to_chat()).or_else(|| own.next())
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) fn updates(entries: &[Entry], shows_compaction: bool) -> Vec<Value> {
                 }));
             }
             Item::Failed { message } => updates.extend(said("agent_message_chunk", message)),
-            Item::Compacted { .. } | Item::Options { .. } | Item::Cleared => {}
+            Item::Compacted { .. } | Item::Options { .. } | Item::Cleared | Item::Spent { .. } => {}
             // The calls that made them are told, and what they hid was seen.
             Item::Edited { .. }
             | Item::Covered { .. }

@@ -1,5 +1,6 @@
 //! One session: its journal, its choices, its tools, and the turn that runs in it.
 
+mod bill;
 mod main_talk;
 mod summary;
 
@@ -17,17 +18,19 @@ use wire::RpcError;
 use super::chat::Usage;
 use super::client::Client;
 use super::content;
+use super::context_tools::Switch;
 use super::gate::Gate;
 use super::instructions::Instructions;
 use super::journal::{Item, Journal};
 use super::mcp::{Servers, Trouble};
-use super::models::{Chosen, Models};
-use super::options::{Offer, Options};
+use super::models::{Chosen, Models, ToolUse};
+use super::options::{Configured, Offer, Options};
 use super::provider::Failure;
 use super::scene::SceneOfSession;
 use super::slash::{self, Slash};
 use super::tools::{Tool, Toolbox};
 use super::turn::{Stop, Turn, TurnError};
+use bill::Bill;
 use main_talk::MainTalk;
 
 /// A first prompt does not wait longer for servers; their tools come with the next request.
@@ -70,6 +73,9 @@ pub struct Session {
     refused_servers: Vec<Trouble>,
     /// Of which servers the user has heard that they do not answer.
     told_troubles: Mutex<HashSet<String>>,
+    /// Of which models the user has heard that they get no tools.
+    told_without_tools: Mutex<HashSet<String>>,
+    bill: Bill,
 }
 
 /// Everything that makes a session.
@@ -101,6 +107,7 @@ impl Session {
             has_title,
             refused_servers,
         } = parts;
+        let bill = Bill::of(&journal.all());
         Arc::new(Self {
             journal,
             scene,
@@ -117,6 +124,8 @@ impl Session {
             has_named_endpoint: AtomicBool::new(false),
             refused_servers,
             told_troubles: Mutex::default(),
+            told_without_tools: Mutex::default(),
+            bill,
         })
     }
 
@@ -146,6 +155,35 @@ impl Session {
         self.models.choose(&model).await
     }
 
+    /// Whether its model has tools from the next request on.
+    pub(super) fn has_tools(&self) -> bool {
+        let ToolUse { is_wanted, is_refused } = self.tool_use();
+        is_wanted && !is_refused
+    }
+
+    fn tool_use(&self) -> ToolUse {
+        let options = self.options();
+        let known = self.models.tool_use(&options.model);
+        ToolUse { is_wanted: options.tools.unwrap_or(known.is_wanted), ..known }
+    }
+
+    /// The model, if it should have tools, gets none, and the user has not heard of that.
+    pub(super) fn first_without_tools(&self) -> Option<String> {
+        let model = self.options().model;
+        let ToolUse { is_wanted, is_refused } = self.tool_use();
+        let is_news =
+            is_wanted && is_refused && lock(&self.told_without_tools).insert(model.clone());
+        is_news.then_some(model)
+    }
+
+    /// Which tools it has for its own context.
+    pub(super) fn context_tools(&self) -> Switch {
+        match self.options().context_tools {
+            Some(is_on) => Switch::either(is_on),
+            None => self.scene.settings.context.tools.clone(),
+        }
+    }
+
     /// How many tokens are too many to go on without making room.
     pub(super) async fn nearly_full(&self) -> Result<u64, Failure> {
         let window = u128::from(self.chosen().await?.context);
@@ -158,7 +196,13 @@ impl Session {
         let offers = self.models.offers().await;
         let options = {
             let mut options = lock(&self.options);
-            if !options.set(id, value, &offers)? {
+            let has_changed = options.set(id, value, &offers)?;
+            if id == "tools" && options.tools == Some(true) {
+                // Its server may have been given other flags since.
+                self.models.try_tools_again(&options.model);
+                lock(&self.told_without_tools).remove(&options.model);
+            }
+            if !has_changed {
                 return Ok(false);
             }
             options.clone()
@@ -171,7 +215,14 @@ impl Session {
     /// `configOptions` and `modes`, for answers that hold them.
     pub fn describe(&self, offers: &[Offer]) -> Value {
         let options = self.options();
-        json!({ "configOptions": options.to_acp(offers), "modes": options.modes_to_acp() })
+        let configured = Configured {
+            tools: self.models.tool_use(&options.model).is_wanted,
+            context_tools: self.scene.settings.context.tools.clone(),
+        };
+        json!({
+            "configOptions": options.to_acp(offers, &configured),
+            "modes": options.modes_to_acp(),
+        })
     }
 
     /// Stops the turn that runs, if one does.
@@ -269,6 +320,22 @@ impl Session {
         let _ = self.client().update(update).await;
     }
 
+    /// Says something that the user has to know.
+    pub(super) async fn warn(&self, title: &str, more: &str) {
+        if self.client().can.shows_notices {
+            let mut update = json!({
+                "sessionUpdate": "notice", "severity": "warning", "title": title,
+            });
+            if !more.is_empty() {
+                update["description"] = json!(more);
+            }
+            let _ = self.client().update(update).await;
+            return;
+        }
+        let more = if more.is_empty() { String::new() } else { format!(": {more}") };
+        self.say(&format!("{title}{more}\n\n")).await;
+    }
+
     /// The first words name the session, until somebody names it better.
     async fn give_title(&self, text: &str) -> Result<(), TurnError> {
         const LONGEST: usize = 80;
@@ -291,9 +358,11 @@ impl Session {
             return;
         }
         let Ok(ready) = self.models.ready().await else { return };
-        if let Some(found) = &ready.found {
-            tracing::info!("{found}");
-            let content = json!({ "type": "text", "text": format!("{found}\n") });
+        let is_default = self.options().model == self.models.default_id().await;
+        let picked = ready.picked.iter().filter(|_| is_default);
+        for line in ready.found.iter().chain(picked) {
+            tracing::info!("{line}");
+            let content = json!({ "type": "text", "text": format!("{line}\n") });
             let update = json!({ "sessionUpdate": "agent_thought_chunk", "content": content });
             let _ = self.client().update(update).await;
         }
@@ -309,15 +378,7 @@ impl Session {
             }
             let title = format!("The MCP server {} does not answer", trouble.server);
             tracing::warn!(server = trouble.server, error = trouble.message, "an MCP server");
-            if self.client().can.shows_notices {
-                let update = json!({
-                    "sessionUpdate": "notice", "severity": "warning",
-                    "title": title, "description": trouble.message,
-                });
-                let _ = self.client().update(update).await;
-            } else {
-                self.say(&format!("{title}: {}\n\n", trouble.message)).await;
-            }
+            self.warn(&title, &trouble.message).await;
         }
     }
 

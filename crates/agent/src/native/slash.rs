@@ -84,7 +84,7 @@ async fn model(wanted: &str, session: &Session) -> String {
         Err(error) => error.message.clone(),
         Ok(_) => {
             let offers = session.models.offers().await;
-            let options = session.options().to_acp(&offers);
+            let options = &session.describe(&offers)["configOptions"];
             let update =
                 json!({ "sessionUpdate": "config_option_update", "configOptions": options });
             let _ = session.client().update(update).await;

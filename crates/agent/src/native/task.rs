@@ -99,7 +99,7 @@ impl SubAgent {
     /// One that belongs to the call of `scene`.
     pub(super) fn new(session: Arc<Session>, cancel: CancellationToken, scene: Scene) -> Self {
         let tools = Toolbox::for_task(&session);
-        let system = session.instructions.text(session.options().mode);
+        let system = session.instructions.text(session.options().mode, true);
         let system = Message::System { text: format!("{system}\n\n{FOR_A_TASK}") };
         let talk = Aside {
             session: session.clone(),
@@ -198,9 +198,19 @@ impl Talk for Aside {
         })
     }
 
+    fn warn<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>> {
+        Box::pin(async move {
+            self.session.warn(text, "").await;
+            Ok(())
+        })
+    }
+
     fn answered(&mut self, said: Said) -> BoxFuture<'_, Result<u64, TurnError>> {
         Box::pin(async move {
             self.said.clear();
+            if let Some(usage) = said.usage {
+                self.session.spend_aside(usage).await?;
+            }
             if said.is_whole {
                 let Said { text, thought, calls, .. } = said;
                 self.messages.push(Message::Assistant { text, thought, calls });

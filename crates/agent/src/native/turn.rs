@@ -79,6 +79,9 @@ pub(super) trait Talk: Send {
     /// Something that is no word of the model's: it waits, it tries again.
     fn remark<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>>;
 
+    /// Something that the user has to know, whatever else is left out.
+    fn warn<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>>;
+
     /// An answer is over; its place.
     fn answered(&mut self, said: Said) -> BoxFuture<'_, Result<u64, TurnError>>;
 
@@ -172,7 +175,9 @@ impl Turn<'_> {
     /// Asks the model and passes on what it says while it says it.
     async fn ask(&self, talk: &mut dyn Talk) -> Result<Heard, TurnError> {
         let chosen = self.session.chosen().await?;
-        let mut answer = chosen.provider.chat(self.request(talk, &chosen));
+        self.tell_of_tools(talk, None).await?;
+        let has_tools = self.session.has_tools();
+        let mut answer = chosen.provider.chat(self.request(talk, &chosen, has_tools));
         let mut assembly = Assembly::default();
         loop {
             let next = tokio::select! {
@@ -203,6 +208,12 @@ impl Turn<'_> {
                     let text = format!("{why}. Trying again in {wait:.0} s (attempt {attempt}).");
                     talk.remark(&text).await?;
                 }
+                Delta::ToolsRefused { why } => {
+                    // The same once more: from now on it is known that there are none.
+                    self.tell_of_tools(talk, Some(why)).await?;
+                    let chosen = self.session.chosen().await?;
+                    answer = chosen.provider.chat(self.request(talk, &chosen, false));
+                }
                 Delta::Call { .. } | Delta::Usage(_) | Delta::Finish(_) => {}
             }
             assembly.push(&delta);
@@ -212,16 +223,32 @@ impl Turn<'_> {
             // The last of them may lack its end, and the others were meant to go with it.
             calls.clear();
         }
+        if !self.session.has_tools() {
+            // Nobody offered it any.
+            calls.clear();
+        }
         // Not every endpoint says why it stops.
         let finish = finish.unwrap_or(Finish::Stop);
         Ok(Heard::Whole(Said { text, thought, calls, usage, is_whole: true }, finish))
     }
 
-    fn request(&self, talk: &dyn Talk, chosen: &Chosen) -> Request {
+    /// Says once in a session that a model gets none of the tools that it was meant to have.
+    async fn tell_of_tools(&self, talk: &mut dyn Talk, why: Option<&str>) -> Result<(), TurnError> {
+        let Some(model) = self.session.first_without_tools() else { return Ok(()) };
+        let said = why.map_or_else(String::new, |why| format!(" ({})", why.trim_end_matches('.')));
+        let text = format!(
+            "The model `{model}` takes no tools here{said}. It goes on without them: it can talk, \
+             but not read or change files or run commands."
+        );
+        talk.warn(&text).await
+    }
+
+    fn request(&self, talk: &dyn Talk, chosen: &Chosen, has_tools: bool) -> Request {
         Request {
             model: chosen.model.clone(),
             messages: talk.messages(),
-            tools: self.tools.specs(),
+            tools: if has_tools { self.tools.specs() } else { Vec::new() },
+            is_in_words: !has_tools,
             max_tokens: chosen.max_tokens,
             temperature: chosen.temperature,
             effort: self.session.options().effort,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use agent::native::assemble::{Assembled, Assembly};
 use agent::native::chat::{Delta, Finish, Message, Part, Request, ToolSpec, Usage};
 use agent::native::config::{Config, Setup};
-use agent::native::discover::{self, Candidate, NothingFound};
+use agent::native::discover::{self, Advice, Candidate, NothingFound};
 use agent::native::endpoint::{Endpoint, Kind};
 use agent::native::provider::{Failure, Provider};
 use agent::native::providers::Providers;
@@ -302,7 +302,7 @@ async fn a_local_endpoint_is_found_among_other_programs_and_gets_no_key() {
     };
     let all = [at(Kind::Vllm, &web), nobody, at(Kind::Llamacpp, &empty), at(Kind::Ollama, &ollama)];
 
-    let found = discover::look(&all).await.unwrap();
+    let found = discover::look(&all, &Advice::Variables).await.unwrap();
 
     assert_eq!((found.kind, found.models.len()), (Kind::Ollama, 2));
     assert!(found.says().contains("Ollama"), "{}", found.says());
@@ -311,20 +311,28 @@ async fn a_local_endpoint_is_found_among_other_programs_and_gets_no_key() {
     assert!(setup.is_empty());
     setup.adopt(&found);
     let [endpoint] = setup.endpoints.as_slice() else { panic!("one endpoint") };
-    assert_eq!((endpoint.model.as_deref(), endpoint.max_tokens), (Some("qwen3"), Some(33)));
+    assert_eq!((endpoint.model.as_deref(), endpoint.max_tokens), (None, Some(33)));
     assert!(endpoint.key.is_none());
+    let providers = Providers::new(&setup).unwrap();
+    let (offers, _) = providers.offers().await;
+    assert_eq!(providers.default_id(&offers), "qwen3");
     for server in [&web, &empty, &ollama] {
         assert!(server.asked().iter().all(|asked| asked.header("authorization").is_none()));
     }
 
-    let error = discover::look(&all[..3]).await.unwrap_err();
+    let error = discover::look(&all[..3], &Advice::Variables).await.unwrap_err();
     assert!(matches!(error, NothingFound::NoModels { title: "llama.cpp", .. }), "{error}");
     let locked = ModelServer::start().await;
     locked.on("/v1/models", status(500).json(&json!({ "error": { "message": "no db" } })));
     let with_locked = [at(Kind::Vllm, &web), at(Kind::Litellm, &locked)];
-    let error = discover::look(&with_locked).await.unwrap_err().to_string();
+    let error = discover::look(&with_locked, &Advice::Variables).await.unwrap_err().to_string();
     assert!(error.starts_with("LiteLLM seems to answer at ") && error.contains("key"), "{error}");
-    let error = discover::look(&all[..2]).await.unwrap_err().to_string();
+    let daemon = Advice::Daemon { config: "/etc/switchyard.toml".into() };
+    let error = discover::look(&all[..2], &daemon).await.unwrap_err().to_string();
+    assert_eq!(error.lines().count(), 2, "{error}");
+    let words = ["/etc/switchyard.toml", "[native.providers.NAME]", "the daemon itself"];
+    assert!(words.iter().all(|words| error.contains(words)), "{error}");
+    let error = discover::look(&all[..2], &Advice::Variables).await.unwrap_err().to_string();
     assert_eq!(error.lines().count(), 2, "{error}");
     assert!(error.contains("OPENAI_BASE_URL") && error.contains("vLLM on "), "{error}");
 }

@@ -24,6 +24,15 @@ pub(super) fn with_own_capabilities(
     wire::set_member(&answer, &["_meta", "switchyard"], &version)
 }
 
+/// Whether a client says which version it speaks. Before versions were numbers they were dates.
+pub(super) fn names_a_version(initialize: &Json) -> bool {
+    let params: Value = initialize.read().unwrap_or_default();
+    match &params["protocolVersion"] {
+        Value::String(version) => !version.is_empty(),
+        version => version.as_u64().is_some_and(|version| u16::try_from(version).is_ok()),
+    }
+}
+
 /// Whether a client reads and writes files for the agent.
 pub(super) fn offers_files(initialize: &Json) -> bool {
     let params: Value = initialize.read().unwrap_or_default();

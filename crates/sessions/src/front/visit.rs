@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use store::{ReadBudget, SessionRecord};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -207,10 +207,16 @@ impl Visit {
             additional_directories: Vec<PathBuf>,
             #[serde(default)]
             mcp_servers: Vec<Value>,
+            /// Not of the protocol; some agents take it, the built-in one among them.
+            #[serde(default)]
+            mode: Value,
             #[serde(rename = "_meta", default)]
             meta: Value,
         }
         let read: Params = params.read().map_err(RpcError::invalid_params)?;
+        if !read.mode.is_null() {
+            self.may_set("session/set_mode", &Json::of(&json!({ "modeId": read.mode })))?;
+        }
         let wish = |name: &str| read.meta["switchyard"][name].as_str().map(str::to_owned);
         let mut order = self.order();
         order.agent = wish("agent").or(order.agent);

@@ -12,6 +12,7 @@ use wire::Json;
 use crate::agents;
 use crate::config::Config;
 use crate::launching::{Wanted, agent_command};
+use crate::native::{BY_DAEMON, NATIVE};
 use crate::world;
 
 /// Agents that are told before somebody listens.
@@ -48,6 +49,10 @@ impl Agents for Catalogued {
                 None => trouble,
             }
         })?;
+        let is_native = wanted.command.is_empty() && wanted.name.as_deref() == Some(NATIVE);
+        if is_native && wanted.env.is_none() {
+            command.args.push(BY_DAEMON.into());
+        }
         if let Some(env) = &wanted.env {
             // What the definition sets and strips holds for this environment too.
             let bus::Environment { set, strip, .. } = std::mem::take(&mut command.env);
@@ -64,7 +69,7 @@ impl Agents for Catalogued {
         let config = self.config.clone();
         task::spawn(async move {
             let Ok(catalogue) = agents::catalogue(&config) else { return };
-            let native = crate::native::about(&config).await;
+            let native = crate::native::about(&config, true).await;
             for built_in in [native, crate::agents_verbs::demo_json()] {
                 if sender.send(Json::of(&built_in)).await.is_err() {
                     return;

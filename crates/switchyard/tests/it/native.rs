@@ -78,6 +78,7 @@ impl Stage {
         for name in ["OPENAI_SYSTEM_PROMPT", "OPENAI_MAX_TOKENS", "OPENAI_TEMPERATURE"] {
             command.env_remove(name);
         }
+        command.env_remove("OPENAI_TOOLS").env_remove("OPENAI_CONTEXT_TOOLS");
         command.env("OPENAI_BASE_URL", self.model.base_url());
         command.env("OPENAI_API_KEY", KEY).env("OPENAI_MODEL", MODEL);
         // It logs the failures that tests are about.
@@ -136,6 +137,15 @@ impl Stage {
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         let output = tokio::process::Command::from(command).output().await.unwrap();
         output.into()
+    }
+}
+
+impl Stage {
+    /// The next turn of the last session, to its end.
+    pub(crate) async fn run_again(&self, args: &[&str]) -> Ran {
+        let mut command = self.command(&[&["run", "-s", "last"], args].concat());
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        tokio::process::Command::from(command).output().await.unwrap().into()
     }
 }
 

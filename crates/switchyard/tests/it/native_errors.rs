@@ -88,16 +88,27 @@ async fn behind_a_session_the_turn_fails_with_the_same_sentence() {
     stage.model.answer("better");
     let (client, session) = stage.bare(Way::Acp).await;
 
-    let failed = client.prompt(&session, "hello").await;
+    let failed = client.prompt(&session, "hello").await.unwrap();
     let next = client.prompt(&session, "again").await.unwrap();
 
-    let words = match failed {
-        Ok(turn) => turn.text(),
-        Err(error) => error.message.clone(),
-    };
-    assert!(words.contains("Authentication error (HTTP 401)"), "{words}");
+    assert!(failed.text().contains("Authentication error (HTTP 401)"), "{}", failed.text());
+    assert_eq!(stop_reason(&failed), "end_turn");
     assert_eq!(next.text(), "better");
-    judge(client).await;
+    let seen = judge(client).await;
+    let all: Vec<Value> = seen.messages(crate::native::FROM_AGENT).collect();
+    assert!(all.iter().all(|message| message.get("error").is_none()), "it is told once: {all:#?}");
+    let n_told = all
+        .iter()
+        .filter(|message| message["params"]["update"].to_string().contains("Authentication error"));
+    assert_eq!(n_told.count(), 1);
+    // Those who look see that it failed, and why.
+    let results = all.iter().map(|message| &message["result"]["_meta"]["switchyard"]["error"]);
+    let errors: Vec<&Value> = results.filter(|error| error.is_object()).collect();
+    assert_eq!((errors.len(), &errors[0]["category"]), (1, &json!("auth")));
+    let listed = stage.command(&["sessions", "export", "last"]).output().unwrap();
+    let log = String::from_utf8(listed.stdout).unwrap();
+    let ended = log.lines().find(|line| line.contains("\"turn_ended\"")).expect("an end");
+    assert!(ended.contains("\"stopReason\":\"error\""), "{ended}");
 }
 
 #[tokio::test]
@@ -351,4 +362,61 @@ async fn a_command_in_our_own_terminal_sees_no_key() {
     stage.run(&["go", "--approve-all"]).await;
     let results = stage.model.last_chat().tool_results();
     assert!(results[0].contains("<>") && !results[0].contains("1234567890"), "{results:?}");
+}
+
+#[tokio::test]
+async fn the_words_of_a_failure_are_printed_once_by_a_run() {
+    let stage = Stage::with_config("", "").await;
+    stage.model.brain(|_| explained(401, "bad key"));
+    let ran = stage.run(&["hello"]).await;
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    let all = format!("{}{}", ran.out, ran.err);
+    assert_eq!(all.matches("Authentication error (HTTP 401)").count(), 1, "{all}");
+}
+
+#[tokio::test]
+async fn a_variable_that_means_nothing_is_told_by_a_run_at_once_and_by_the_agent_with_a_prompt() {
+    for (name, value) in
+        [("OPENAI_MAX_TOKENS", "abc"), ("OPENAI_MAX_TOKENS", "-5"), ("OPENAI_TEMPERATURE", "warm")]
+    {
+        let stage = Stage::new().await;
+        let mut command = stage.command(&["run", "native", "hello"]);
+        command.env(name, value).stderr(std::process::Stdio::piped());
+        let ran: crate::cli::Ran =
+            tokio::process::Command::from(command).output().await.unwrap().into();
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        let words = [name, value, "hint: set the variable"];
+        assert!(words.iter().all(|words| ran.err.contains(words)), "{}", ran.err);
+
+        for way in crate::native::BOTH {
+            let mut command = stage.agent(way);
+            command.env(name, value);
+            let client = SdkClient::ready(command, Manners::default()).await.unwrap();
+            let session = client.new_session(stage.work()).await.unwrap().session_id;
+            let turn = client.prompt(&session, "hello").await.unwrap();
+            let said = turn.text();
+            assert!(said.contains(name) && said.contains(value), "{way:?}: {said}");
+            assert_eq!(stop_reason(&turn), "end_turn");
+            judge(client).await;
+        }
+        assert!(stage.model.chats().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_chunk_that_is_no_json_is_told_on_stderr_and_passed_over() {
+    let stage = Stage::new().await;
+    stage.model.answer(text("whole").garbage(1));
+    let said = stage.yard.home().join("stderr");
+    let mut command = stage.agent(Way::Alone);
+    command.stderr(std::fs::File::create(&said).unwrap());
+    let client = SdkClient::ready(command, Manners::default()).await.unwrap();
+    let session = client.new_session(stage.work()).await.unwrap().session_id;
+
+    let turn = client.prompt(&session, "hello").await.unwrap();
+
+    assert_eq!((turn.text().as_str(), stop_reason(&turn).as_str()), ("whole", "end_turn"));
+    judge(client).await;
+    let said = std::fs::read_to_string(said).unwrap();
+    assert!(said.contains("not JSON"), "{said}");
 }

@@ -204,6 +204,13 @@ impl Answer {
         self
     }
 
+    /// A further member of its usage, such as a cost.
+    #[must_use]
+    pub fn usage_member(mut self, name: &str, value: Value) -> Self {
+        self.usage.get_or_insert_with(|| json!({}))[name] = value;
+        self
+    }
+
     #[must_use]
     pub fn no_usage(mut self) -> Self {
         self.usage = None;

@@ -1,4 +1,4 @@
-//! Numbers in variables, read as JavaScript reads them: what comes after the number is ignored.
+//! Values of variables. Numbers are read as JavaScript reads them: what comes after is ignored.
 
 /// As `parseInt` does; a limit that is not positive is none.
 pub(super) fn max_tokens(text: &str) -> Option<u32> {
@@ -19,4 +19,13 @@ pub(super) fn temperature(text: &str) -> Option<f64> {
     // `1.5e` and `1-2` begin with numbers: the longest beginning that is one counts.
     let numbers = (1..=longest).rev().filter_map(|end| text.get(..end)?.parse::<f64>().ok());
     numbers.into_iter().next().filter(|number| number.is_finite())
+}
+
+/// As people switch things.
+pub(in crate::native) fn is_on(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "on" | "true" | "yes" | "1" => Some(true),
+        "off" | "false" | "no" | "0" => Some(false),
+        _ => None,
+    }
 }

@@ -7,8 +7,9 @@ use reqwest::header::{HeaderName, HeaderValue};
 
 use super::lenient;
 use super::{Config, ConfigError, ProviderTable};
+use crate::native::context_tools::Switch;
 use crate::native::discover::Found;
-use crate::native::endpoint::{Endpoint, Kind, shown};
+use crate::native::endpoint::{Endpoint, Kind, ModelSettings, shown};
 use crate::native::secret::Secret;
 
 /// No name is longer that somebody typed.
@@ -22,6 +23,13 @@ pub struct Setup {
     /// Which of them is used where nobody chooses.
     pub default: usize,
     pub system_prompt: Option<String>,
+    /// Whether models get tools, if a variable says so, whatever the table says.
+    pub tools: Option<bool>,
+    /// The same of the context tools.
+    pub context_tools: Option<Switch>,
+    /// Of the table, for endpoints that are only found.
+    tools_of_table: Option<bool>,
+    model_settings: BTreeMap<String, ModelSettings>,
     wishes: Wishes,
 }
 
@@ -38,6 +46,8 @@ struct Variables {
     base_url: Option<String>,
     api_key: Option<String>,
     system_prompt: Option<String>,
+    tools: Option<bool>,
+    context_tools: Option<Switch>,
     wishes: Wishes,
 }
 
@@ -46,11 +56,17 @@ impl Variables {
         let get = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
         let trimmed = |name: &str| get(name).map(|value| value.trim().to_owned());
         let tokens = "a number of tokens that is more than 0";
-        let max_tokens = number(&get, "OPENAI_MAX_TOKENS", tokens, lenient::max_tokens)?;
+        let max_tokens = read(&get, "OPENAI_MAX_TOKENS", tokens, lenient::max_tokens)?;
         let warmth =
             |text: &str| lenient::temperature(text).filter(|warmth| (0.0..=2.0).contains(warmth));
-        let temperature = number(&get, "OPENAI_TEMPERATURE", "a number from 0 to 2", warmth)?;
+        let temperature = read(&get, "OPENAI_TEMPERATURE", "a number from 0 to 2", warmth)?;
+        let either = "one of on, off, true and false";
+        let tools = read(&get, "OPENAI_TOOLS", either, lenient::is_on)?;
+        let or_names = "on, off, or names of context tools with commas between them";
+        let context_tools = read(&get, "OPENAI_CONTEXT_TOOLS", or_names, Switch::read)?;
         Ok(Self {
+            tools,
+            context_tools,
             base_url: trimmed("OPENAI_BASE_URL"),
             api_key: trimmed("OPENAI_API_KEY"),
             system_prompt: get("OPENAI_SYSTEM_PROMPT"),
@@ -60,16 +76,16 @@ impl Variables {
 }
 
 /// A variable that is set means something, or is wrong.
-fn number<T>(
+fn read<T>(
     get: &dyn Fn(&str) -> Option<String>,
     name: &'static str,
     wanted: &'static str,
-    read: impl Fn(&str) -> Option<T>,
+    parse: impl Fn(&str) -> Option<T>,
 ) -> Result<Option<T>, ConfigError> {
     const LONGEST_SHOWN: usize = 40;
     let Some(text) = get(name) else { return Ok(None) };
-    match read(&text) {
-        Some(number) => Ok(Some(number)),
+    match parse(&text) {
+        Some(value) => Ok(Some(value)),
         None => {
             let value = text.trim().chars().take(LONGEST_SHOWN).collect();
             Err(ConfigError::BadVariable { name, wanted, value })
@@ -98,6 +114,10 @@ impl Config {
         let mut setup = Setup {
             system_prompt: variables.system_prompt.clone().or_else(|| self.system_prompt.clone()),
             wishes: variables.wishes.clone().or(&own),
+            tools: variables.tools,
+            context_tools: variables.context_tools.clone(),
+            tools_of_table: self.tools,
+            model_settings: self.models.clone(),
             ..Setup::default()
         };
         for (name, table) in &self.providers {
@@ -129,6 +149,10 @@ impl Config {
         }
         if self.providers.is_empty() {
             setup.endpoints.extend(of_variables(&variables, &setup.wishes)?);
+        }
+        for endpoint in &mut setup.endpoints {
+            endpoint.tools = endpoint.tools.or(self.tools);
+            endpoint.model_settings.clone_from(&self.models);
         }
         Ok(setup)
     }
@@ -177,6 +201,8 @@ impl Setup {
     pub fn adopt(&mut self, found: &Found) {
         let mut endpoint = found.endpoint();
         endpoint.wish(self.wishes.clone());
+        endpoint.tools = self.tools_of_table;
+        endpoint.model_settings.clone_from(&self.model_settings);
         self.default = self.endpoints.len();
         self.endpoints.push(endpoint);
     }
@@ -286,6 +312,7 @@ fn fill(endpoint: &mut Endpoint, name: &str, table: &ProviderTable) -> Result<()
     endpoint.deployment.clone_from(&table.deployment);
     endpoint.context_window = table.context_window;
     endpoint.images = table.images;
+    endpoint.tools = table.tools;
     endpoint.send_thoughts = table.send_thoughts.unwrap_or(endpoint.send_thoughts);
     let waits = &mut endpoint.waits;
     for (slot, wait) in [

@@ -61,6 +61,47 @@ fn what_cannot_be_meant_is_refused() {
 }
 
 #[test]
+fn tools_are_switched_off_for_a_model_a_provider_or_all() {
+    use crate::native::provider::Provider;
+    let text = "
+        [providers.a]
+        kind = \"ollama\"
+        tools = false
+        [providers.b]
+        kind = \"vllm\"
+        [models.\"a/clever\"]
+        tools = true
+        [models.dull]
+        tools = false
+    ";
+    let wants = |text: &str, at: usize, model: &str| {
+        Provider::new(resolve(text, &[]).unwrap().endpoints[at].clone()).wants_tools(model)
+    };
+    assert!(!wants(text, 0, "any") && wants(text, 0, "clever") && wants(text, 0, "clever:latest"));
+    assert!(wants(text, 1, "any") && !wants(text, 1, "dull"));
+    let none = format!("tools = false\n{text}");
+    assert!(!wants(&none, 1, "any") && wants(&none, 0, "clever"));
+    // A variable is for the whole run.
+    assert_eq!(resolve(text, &[("OPENAI_TOOLS", "Off")]).unwrap().tools, Some(false));
+    assert_eq!(resolve(text, &[("OPENAI_TOOLS", "")]).unwrap().tools, None);
+    let error = resolve(text, &[("OPENAI_TOOLS", "some")]).unwrap_err();
+    assert_eq!(error.variable(), Some("OPENAI_TOOLS"), "{error}");
+}
+
+#[test]
+fn prices_are_in_dollars_per_million_tokens() {
+    let priced = |price: &str| {
+        resolve(&format!("[models.m]\nprice = {price}\n[providers.a]\nkind = \"ollama\""), &[])
+    };
+    let setup = priced("{ input = 1.25, output = 10 }").unwrap();
+    let price = setup.endpoints[0].settings_of("m").unwrap().price.unwrap();
+    assert_eq!((price.input, price.output, price.cached), (1.25, 10.0, None));
+    assert_eq!(setup.endpoints[0].settings_of("n"), None);
+    let error = priced("{ input = -1.0, output = 10.0 }").unwrap_err().to_string();
+    assert!(error.contains("native.models.m"), "{error}");
+}
+
+#[test]
 fn variables_alone_are_enough_and_have_the_usual_defaults() {
     let setup = resolve("", &[("OPENAI_API_KEY", " k\n")]).unwrap();
     let endpoint = &setup.endpoints[0];
@@ -259,6 +300,7 @@ fn any_table() -> impl Strategy<Value = ProviderTable> {
             max_tokens: second.4,
             temperature: third.0,
             images: third.1,
+            tools: third.1.map(|sees| !sees),
             send_thoughts: third.2,
             retries: third.3,
             connect: wait,
@@ -294,6 +336,7 @@ fn written(table: &ProviderTable) -> toml::Table {
     put("max_tokens", table.max_tokens.map(|n| i64::from(n).into()));
     put("temperature", table.temperature.map(toml::Value::from));
     put("images", table.images.map(toml::Value::from));
+    put("tools", table.tools.map(toml::Value::from));
     put("send_thoughts", table.send_thoughts.map(toml::Value::from));
     put("retries", table.retries.map(|n| i64::from(n).into()));
     for (name, value) in [

@@ -66,13 +66,16 @@ async fn answer(session: &Session, messages: Vec<Message>) -> Result<String, Too
         max_tokens: chosen.max_tokens,
         temperature: chosen.temperature,
         effort: session.options().effort,
+        is_in_words: !session.has_tools(),
         ..Request::default()
     };
     let mut answer = chosen.provider.chat(request);
     let mut said = String::new();
     while let Some(delta) = answer.next().await {
-        if let Delta::Text(text) = delta.map_err(failed)? {
-            said.push_str(&text);
+        match delta.map_err(failed)? {
+            Delta::Text(text) => said.push_str(&text),
+            Delta::Usage(usage) => session.spend_aside(usage).await.map_err(ToolError::new)?,
+            _ => {}
         }
         if said.len() > MAX_ANSWER_CHARS {
             return Err(ToolError::new("The model's answer has no end."));

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use testkit::model_server::{Asked, calls, text};
 
 use super::*;
+use crate::native::config::Setup;
 use crate::native::context::messages;
 use crate::native::journal::{Item, Journal};
 use crate::native::options::Mode;
@@ -83,11 +84,51 @@ fn the_switch_is_read_as_people_write_it() {
     assert_eq!(read("context_tools = false").unwrap().context_tools, Switch::default());
     assert_eq!(read("context_tools = true").unwrap().context_tools, Switch::all());
     let some = read("context_tools = [\"verify\", \"context_edit\"]\nchecks = [\"make\"]").unwrap();
-    assert_eq!(some.context().names().collect::<Vec<_>>(), ["context_edit", "verify"]);
-    assert_eq!(some.context().checks, ["make"]);
+    let context = some.context(&Setup::default());
+    assert_eq!(context.tools.names().collect::<Vec<_>>(), ["context_edit", "verify"]);
+    assert!(context.tools.is_partly_on());
+    assert_eq!(context.checks, ["make"]);
     let error = read("context_tools = [\"verfy\"]").unwrap_err().to_string();
     assert!(error.contains("verfy") && error.contains("classifier_threads"), "{error}");
     assert!(read("context_tools = \"yes\"").is_err());
+}
+
+#[test]
+fn a_variable_wins_over_the_file() {
+    let config: crate::native::config::Config = toml::from_str("context_tools = true").unwrap();
+    let with = |value: &str| {
+        let lookup = |name: &str| (name == "OPENAI_CONTEXT_TOOLS").then(|| value.to_owned());
+        config.resolve(&lookup).map(|setup| config.context(&setup).tools)
+    };
+    assert_eq!(with("off").unwrap(), Switch::default());
+    assert_eq!(with("1").unwrap(), Switch::all());
+    assert_eq!(with("").unwrap(), Switch::all());
+    assert_eq!(with("verify, refine").unwrap(), [Name::Verify, Name::Refine].into_iter().collect());
+    let error = with("verfy").unwrap_err();
+    assert_eq!(error.variable(), Some("OPENAI_CONTEXT_TOOLS"), "{error}");
+}
+
+#[tokio::test]
+async fn a_session_has_those_that_it_chose() {
+    let play = Play::new().await;
+    play.server.brain(|_| text("done"));
+    let offered = || {
+        let chat = play.server.last_chat();
+        let names = chat.tool_names();
+        Name::ALL.iter().filter(|name| names.contains(&name.as_str())).count()
+    };
+    for (value, expected) in [("on", Name::ALL.len()), ("off", 0)] {
+        play.session.set_option("context_tools", value).await.unwrap();
+        play.prompt("hello").await;
+        assert_eq!(offered(), expected, "{value}");
+    }
+    let described = play.session.describe(&[]);
+    let option = |id: &str| {
+        let all = described["configOptions"].as_array().unwrap();
+        all.iter().find(|option| option["id"] == id).unwrap()["currentValue"].clone()
+    };
+    assert_eq!((option("context_tools"), option("tools")), ("off".into(), "on".into()));
+    assert!(play.session.set_option("context_tools", "perhaps").await.is_err());
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ impl Project {
     }
 
     fn text(&self, cwd: &str) -> String {
-        self.instructions(cwd).text(Mode::Ask)
+        self.instructions(cwd).text(Mode::Ask, true)
     }
 
     fn instructions(&self, cwd: &str) -> Instructions {
@@ -97,18 +97,31 @@ fn whoever_configures_it_has_other_words() {
     project.put("repo/AGENTS.md", "of the project");
     project.put("own.md", "of the user");
     let mut instructions = project.instructions("repo");
-    assert!(instructions.text(Mode::Ask).starts_with("You are a coding agent."));
+    assert!(instructions.text(Mode::Ask, true).starts_with("You are a coding agent."));
     instructions.system_prompt = Some("Be a parrot.".into());
     instructions.session_prompt = Some("Speak low.".into());
     instructions.user_file = Some(project.path("own.md"));
     instructions.more_roots = vec![PathBuf::from("/else")];
-    let text = instructions.text(Mode::Ask);
+    let text = instructions.text(Mode::Ask, true);
     assert!(text.starts_with("Be a parrot.\n\nWorking directory: "), "{text}");
     let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}: {text}"));
     assert!(at("You may also use: /else") < at("Speak low."));
     assert!(at("Speak low.") < at("of the user") && at("of the user") < at("of the project"));
     assert!(!text.contains("plan mode"));
-    assert!(instructions.text(Mode::Plan).contains("The session is in plan mode"));
+    assert!(instructions.text(Mode::Plan, true).contains("The session is in plan mode"));
+}
+
+#[test]
+fn a_model_without_tools_is_promised_none() {
+    let project = Project::new();
+    project.put("repo/AGENTS.md", "of the project");
+    let mut instructions = project.instructions("repo");
+    let (with, without) = (instructions.text(Mode::Ask, true), instructions.text(Mode::Ask, false));
+    assert!(without.contains("You have no tools") && without.len() < with.len(), "{without}");
+    assert!(!without.contains("todo tool") && !without.contains("with tools"), "{without}");
+    assert!(without.contains("Working directory: ") && without.contains("of the project"));
+    instructions.system_prompt = Some("Be a parrot.".into());
+    assert!(instructions.text(Mode::Ask, false).starts_with("Be a parrot."));
 }
 
 #[test]
@@ -116,9 +129,9 @@ fn a_change_counts_from_the_next_request_on() {
     let project = Project::new();
     project.put("repo/AGENTS.md", "first");
     let instructions = project.instructions("repo");
-    assert!(instructions.text(Mode::Ask).contains("first"));
+    assert!(instructions.text(Mode::Ask, true).contains("first"));
     project.put("repo/AGENTS.md", "second");
-    assert!(instructions.text(Mode::Ask).contains("second"));
+    assert!(instructions.text(Mode::Ask, true).contains("second"));
 }
 
 #[test]
@@ -162,9 +175,9 @@ fn a_link_to_what_is_closed_is_not_read() {
         forbidden: Forbidden::new([project.path("repo/state")]),
         ..project.instructions("repo/a")
     };
-    let text = instructions.text(Mode::Ask);
+    let text = instructions.text(Mode::Ask, true);
     assert!(!text.contains("a key") && text.contains("another key"), "{text}");
     let denied = project.path("repo/a/.env").canonicalize().unwrap();
     instructions.denied.files().insert(denied);
-    assert!(!instructions.text(Mode::Ask).contains("another key"));
+    assert!(!instructions.text(Mode::Ask, true).contains("another key"));
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use proptest::prelude::*;
 use serde_json::json;
 use store::SqliteLog;
 
@@ -28,11 +29,17 @@ fn items() -> Vec<Item> {
             thought: "hm".into(),
             calls: vec![call],
             is_whole: true,
-            usage: Some(Usage { input: 1, output: 2, thought: 3, cached: 4 }),
+            usage: Some(Usage { input: 1, output: 2, thought: 3, cached: 4, nano_usd: Some(5) }),
         },
         Item::Called { answer: 2, index: 0, shown: json!({ "a": 1 }), parts: vec![] },
         Item::Options {
-            options: Options { model: "m".into(), mode: Mode::Plan, effort: Some("low".into()) },
+            options: Options {
+                model: "m".into(),
+                mode: Mode::Plan,
+                effort: Some("low".into()),
+                tools: Some(false),
+                context_tools: Some(true),
+            },
         },
         Item::Edited { edits },
         Item::Covered {
@@ -46,6 +53,7 @@ fn items() -> Vec<Item> {
         Item::Objective { text: Some("win".into()) },
         Item::Objective { text: None },
         Item::Compacted { summary: "all".into() },
+        Item::Spent { nano_usd: 7 },
         Item::Cleared,
     ]
 }
@@ -149,4 +157,47 @@ fn an_item_that_moves_speaks_of_the_new_places() {
     };
     assert_eq!(moved(covered(&[1, 2, 3])), Some(covered(&[11, 12])));
     assert_eq!(moved(Item::Cleared), Some(Item::Cleared));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Sessions never share an id, and what was said is told in the order in which it was said.
+    #[test]
+    fn sessions_are_apart_and_keep_their_order(
+        said in prop::collection::vec((0..3_usize, ".{0,20}"), 0..30),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let log: Arc<dyn EventLog> = Arc::new(store::MemoryLog::new());
+            let mut journals = Vec::new();
+            for _ in 0..3 {
+                journals.push(Journal::create(&log, "/p", Json::trusted("{}")).await.unwrap());
+            }
+            let ids: std::collections::BTreeSet<_> = journals.iter().map(Journal::id).collect();
+            assert_eq!(ids.len(), journals.len());
+            for (at, text) in &said {
+                let item = Item::Failed { message: text.clone() };
+                journals[*at].add(item).await.unwrap();
+            }
+            for (at, journal) in journals.iter().enumerate() {
+                let expected: Vec<_> = said.iter().filter(|(of, _)| *of == at).collect();
+                let before = journal.all();
+                journal.release();
+                let (again, _) = Journal::open(&log, journal.id()).await.unwrap().unwrap();
+                for entries in [before, again.all()] {
+                    assert!(entries.windows(2).all(|two| two[0].seq < two[1].seq));
+                    let told: Vec<String> = entries
+                        .iter()
+                        .map(|entry| match &*entry.item {
+                            Item::Failed { message } => message.clone(),
+                            other => panic!("{other:?}"),
+                        })
+                        .collect();
+                    let expected: Vec<String> = expected.iter().map(|(_, t)| t.clone()).collect();
+                    assert_eq!(told, expected);
+                }
+            }
+        });
+    }
 }

@@ -92,7 +92,14 @@ pub enum SpecError {
 
 /// `session/new.mcpServers`. What cannot be used is left out and told.
 pub fn from_acp(servers: &Value) -> (Vec<ServerSpec>, Vec<Trouble>) {
-    let entries = servers.as_array().map(Vec::as_slice).unwrap_or_default();
+    let entries = match servers {
+        Value::Array(entries) => entries.clone(),
+        // By name, as MCP's own configuration files have them.
+        Value::Object(named) => {
+            named.iter().map(|(name, entry)| named_entry(name, entry)).collect()
+        }
+        _ => Vec::new(),
+    };
     let (mut specs, mut troubles) = (Vec::new(), Vec::new());
     for entry in entries.iter().take(MAX_SERVERS) {
         match ServerSpec::from_acp(entry) {
@@ -110,12 +117,21 @@ pub fn from_acp(servers: &Value) -> (Vec<ServerSpec>, Vec<Trouble>) {
     (specs, troubles)
 }
 
+fn named_entry(name: &str, entry: &Value) -> Value {
+    let mut entry = entry.clone();
+    if let Some(entry) = entry.as_object_mut() {
+        entry.insert("name".to_owned(), name.into());
+    }
+    entry
+}
+
 impl ServerSpec {
     /// One entry of `mcpServers`. What the schema wants as a list of pairs may be a map, and
     /// what it wants untagged may have its type.
     pub fn from_acp(entry: &Value) -> Result<Self, SpecError> {
         let name = checked_name(entry["name"].as_str().unwrap_or_default())?;
-        let kind = match (&entry["type"], entry["command"].is_null(), entry["url"].is_null()) {
+        let told = if entry["type"].is_string() { &entry["type"] } else { &entry["transport"] };
+        let kind = match (told, entry["command"].is_null(), entry["url"].is_null()) {
             (Value::String(kind), ..) => kind.as_str(),
             (_, false, _) => "stdio",
             (_, true, false) => "http",

@@ -26,7 +26,7 @@ fn a_choice_says_whether_it_changed_anything() {
     for (id, value, expected) in choices {
         assert_eq!(options.set(id, value, &offers()).unwrap(), expected, "{id} {value}");
     }
-    let expected = Options { model: "large".into(), mode: Mode::Plan, effort: None };
+    let expected = Options { model: "large".into(), mode: Mode::Plan, ..Options::default() };
     assert_eq!(options, expected);
 }
 
@@ -77,8 +77,9 @@ fn any_plausible_model_is_taken_where_none_are_listed() {
 
 #[test]
 fn the_current_value_is_always_among_those_that_are_offered() {
-    let options = Options { model: "gone".into(), mode: Mode::Auto, effort: Some("low".into()) };
-    for option in options.to_acp(&offers()).as_array().unwrap() {
+    let effort = Some("low".into());
+    let options = Options { model: "gone".into(), mode: Mode::Auto, effort, ..Options::default() };
+    for option in options.to_acp(&offers(), &Configured::default()).as_array().unwrap() {
         let current = &option["currentValue"];
         let all = option["options"].as_array().unwrap();
         let n = all.iter().filter(|one| one["value"] == *current).count();
@@ -88,6 +89,32 @@ fn the_current_value_is_always_among_those_that_are_offered() {
     let modes = options.modes_to_acp();
     assert_eq!(modes["currentModeId"], "auto");
     assert_eq!(modes["availableModes"].as_array().unwrap().len(), Mode::ALL.len());
+}
+
+#[test]
+fn switches_are_on_off_or_as_configured() {
+    let mut options = options();
+    let some: Switch = [crate::native::context_tools::Name::Verify].into_iter().collect();
+    let current = |options: &Options, configured: &Configured, at: usize| {
+        options.to_acp(&[], configured)[at]["currentValue"].as_str().unwrap().to_owned()
+    };
+    let configured = Configured { tools: true, context_tools: some };
+    assert_eq!(current(&options, &configured, 3), "on");
+    assert_eq!(current(&options, &Configured::default(), 3), "off");
+    assert_eq!(current(&options, &configured, 4), "some");
+    assert_eq!(current(&options, &Configured::default(), 4), "off");
+
+    assert!(options.set("tools", "off", &[]).unwrap());
+    assert!(options.set("context_tools", "true", &[]).unwrap());
+    assert_eq!(current(&options, &configured, 3), "off");
+    assert_eq!(current(&options, &configured, 4), "on");
+    assert!(options.set("context_tools", "some", &[]).unwrap());
+    assert_eq!(current(&options, &configured, 4), "some");
+    assert!(options.set("tools", "some", &[]).is_err());
+    // What an earlier version kept has none of them.
+    let old: Options =
+        serde_json::from_str(r#"{ "model": "m", "mode": "ask", "effort": null }"#).unwrap();
+    assert_eq!((old.tools, old.context_tools), (None, None));
 }
 
 #[test]

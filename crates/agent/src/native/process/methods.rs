@@ -56,16 +56,21 @@ impl Process {
                 self.live(&params)?.cancel();
                 Ok(json!({}))
             }
-            "authenticate" => Err(RpcError::invalid_params(
-                "there is nothing to authenticate with: the endpoint's key is configured",
-            )),
+            // No method is offered, because the endpoint's key is configured; some clients
+            // come with one of their own all the same.
+            "authenticate" => Ok(json!({})),
             _ => Err(RpcError::method_not_found(method)),
         }
     }
 
     fn initialize(&self, params: &Value) -> Answer {
-        let version = &params["protocolVersion"];
-        if version.as_u64().is_none_or(|version| version > u64::from(u16::MAX)) {
+        // Whatever is asked for, the answer names the one version that there is. Before versions
+        // were numbers they were dates.
+        let is_version = match &params["protocolVersion"] {
+            Value::String(version) => !version.is_empty(),
+            version => version.as_u64().is_some_and(|version| u16::try_from(version).is_ok()),
+        };
+        if !is_version {
             return Err(RpcError::invalid_params("`protocolVersion` is not a number"));
         }
         // A second one changes nothing: sessions rely on what was said first.
@@ -171,7 +176,11 @@ impl Process {
     async fn set(&self, params: &Value, option: &str, value: &Value) -> Answer {
         let session = self.live(params)?;
         let missing = || RpcError::invalid_params("the value is not a string");
-        let value = value.as_str().ok_or_else(missing)?;
+        let value = match value {
+            Value::Bool(true) => "on",
+            Value::Bool(false) => "off",
+            value => value.as_str().ok_or_else(missing)?,
+        };
         let has_changed = session.set_option(option, value).await?;
         let offers = session.models.offers().await;
         let described = session.describe(&offers);

@@ -30,6 +30,9 @@ pub(super) struct Wanted {
     mcp: Vec<ServerSpec>,
     refused_servers: Vec<Trouble>,
     system_prompt: Option<String>,
+    /// Options by name, in the order in which they are chosen. Not of the protocol, and what
+    /// some clients say.
+    choices: Vec<(&'static str, String)>,
 }
 
 /// Where a session comes from.
@@ -52,12 +55,17 @@ impl Wanted {
                 directory(dir.as_str().ok_or_else(not_text)?)
             })
             .collect::<Result<_, _>>()?;
-        if !matches!(params["mcpServers"], Value::Null | Value::Array(_)) {
+        if !matches!(params["mcpServers"], Value::Null | Value::Array(_) | Value::Object(_)) {
             return Err(RpcError::invalid_params("`mcpServers` is not an array"));
         }
+        let choices = ["model", "mode"].into_iter();
+        let choices = choices
+            .filter_map(|name| Some((name, params[name].as_str()?.to_owned())))
+            .filter(|(_, value)| !value.is_empty())
+            .collect();
         let (mcp, refused_servers) = mcp::from_acp(&params["mcpServers"]);
         let system_prompt = params["systemPrompt"].as_str().map(str::to_owned);
-        Ok(Self { cwd, more_roots, mcp, refused_servers, system_prompt })
+        Ok(Self { cwd, more_roots, mcp, refused_servers, system_prompt, choices })
     }
 }
 
@@ -84,10 +92,20 @@ impl Process {
             )));
         }
         let offers = self.setup.models.offers().await;
-        let (journal, title) = self.past(&wanted, past).await?;
-        let entries = journal.all();
         let model = self.setup.models.default_id().await;
-        let session = self.assemble(wanted, journal, &entries, title, model)?;
+        // Before anything is made: what cannot be chosen leaves no session behind.
+        let mut options = Options { model, ..Options::default() };
+        let has_choices = matches!(past, Past::New) && !wanted.choices.is_empty();
+        for (name, value) in wanted.choices.iter().filter(|_| has_choices) {
+            options.set(name, value, &offers)?;
+        }
+        let (journal, title) = self.past(&wanted, past).await?;
+        if has_choices {
+            let item = Item::Options { options: options.clone() };
+            journal.add(item).await.map_err(RpcError::internal)?;
+        }
+        let entries = journal.all();
+        let session = self.assemble(wanted, journal, &entries, title, options)?;
         if matches!(past, Past::Replayed(_)) {
             self.replay(&session, &entries).await;
         }
@@ -138,9 +156,9 @@ impl Process {
         journal: Journal,
         entries: &[Entry],
         title: Option<String>,
-        model: String,
+        usual: Options,
     ) -> Result<Arc<Session>, RpcError> {
-        let Wanted { cwd, more_roots, mcp, refused_servers, system_prompt } = wanted;
+        let Wanted { cwd, more_roots, mcp, refused_servers, system_prompt, choices: _ } = wanted;
         let client =
             Client::new(self.connection.clone(), journal.id().to_string(), self.abilities()?);
         let setup = &self.setup;
@@ -161,7 +179,7 @@ impl Process {
             Item::Options { options } => Some(options.clone()),
             _ => None,
         });
-        let options = chosen.unwrap_or_else(|| Options { model, ..Options::default() });
+        let options = chosen.unwrap_or(usual);
         Ok(Session::new(Parts {
             journal,
             scene: Arc::new(scene),

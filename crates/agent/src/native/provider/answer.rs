@@ -22,8 +22,8 @@ use super::chunk::{Bad, Chunks};
 use super::failure::{Retry, Trouble, refused, told};
 use super::quirks::Quirks;
 use super::reader::{Piece, Reader};
-use super::{Failure, Provider, body, client, pace};
-use crate::native::chat::{Delta, Request};
+use super::{Failure, Provider, body, client, cost, pace};
+use crate::native::chat::{Delta, Request, Usage};
 use crate::native::endpoint::shown;
 
 /// What follows the last token (usage, `[DONE]`) comes at once, if it comes.
@@ -71,6 +71,8 @@ struct Way {
     waited: Duration,
     /// A piece of the answer was given out.
     has_token: bool,
+    /// In billionths of a US dollar, where it was told ahead of the answer.
+    told_cost: Option<u64>,
 }
 
 enum Stage {
@@ -79,6 +81,12 @@ enum Stage {
     Read(Box<Reading>),
     Failed(Failure),
     Over,
+}
+
+/// What became of a request.
+enum Sent {
+    Answered(Box<Reading>),
+    ToolsRefused(String),
 }
 
 struct Reading {
@@ -108,13 +116,17 @@ impl Way {
             n_retries: 0,
             waited: Duration::ZERO,
             has_token: false,
+            told_cost: None,
         }
     }
 
     async fn next(&mut self) -> Option<Result<Delta, Failure>> {
         loop {
-            if let Some(delta) = self.ready.pop_front() {
+            if let Some(mut delta) = self.ready.pop_front() {
                 self.has_token |= !matches!(delta, Delta::Retrying { .. });
+                if let Delta::Usage(usage) = &mut delta {
+                    self.price(usage);
+                }
                 return Some(Ok(delta));
             }
             match std::mem::replace(&mut self.stage, Stage::Over) {
@@ -125,7 +137,8 @@ impl Way {
                     self.stage = Stage::Send;
                 }
                 Stage::Send => match self.send().await {
-                    Ok(reading) => self.stage = Stage::Read(Box::new(reading)),
+                    Ok(Sent::Answered(reading)) => self.stage = Stage::Read(reading),
+                    Ok(Sent::ToolsRefused(why)) => return Some(Ok(Delta::ToolsRefused { why })),
                     Err(trouble) => self.meet(trouble),
                 },
                 Stage::Read(mut reading) => match self.read(&mut reading).await {
@@ -158,11 +171,18 @@ impl Way {
         self.stage = Stage::Wait(wait);
     }
 
+    /// What the endpoint charged is known best to itself; then to whoever looked its prices up.
+    fn price(&self, usage: &mut Usage) {
+        let told = usage.nano_usd.or(self.told_cost);
+        let price = || self.provider.price(&self.request.model);
+        usage.nano_usd = told.or_else(|| price().map(|price| price.of(*usage)));
+    }
+
     fn fail(&mut self, failure: Failure) {
         self.stage = Stage::Failed(failure);
     }
 
-    async fn send(&mut self) -> Result<Reading, Trouble> {
+    async fn send(&mut self) -> Result<Sent, Trouble> {
         let provider = self.provider.clone();
         let endpoint = provider.endpoint();
         let waits = endpoint.waits;
@@ -190,13 +210,19 @@ impl Way {
                 if self.quirks != self.provider.quirks(&self.request.model) {
                     self.provider.remember(&self.request.model, self.quirks);
                 }
-                return Ok(Reading::new(response, first_by));
+                self.told_cost = cost::of_headers(response.headers());
+                return Ok(Sent::Answered(Box::new(Reading::new(response, first_by))));
             }
             let retry_after = retry_after(response.headers());
             let said = explanation(response).await;
             let trouble = refused(endpoint, &self.url, status.as_u16(), &said, retry_after);
             let is_about_size = trouble.failure.category == "prompt_too_large";
             match self.quirks.learn(&body, status.as_u16(), &said) {
+                Some(quirks) if quirks.no_tools && !self.quirks.no_tools => {
+                    // Known from now on, and what is said without tools is said by others.
+                    self.provider.remember(&self.request.model, quirks);
+                    return Ok(Sent::ToolsRefused(trouble.failure.message));
+                }
                 Some(quirks) if !is_about_size => {
                     tracing::debug!(?quirks, "the endpoint does not take a parameter");
                     self.quirks = quirks;

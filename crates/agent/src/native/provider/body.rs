@@ -2,7 +2,8 @@
 //!
 //! Always true: what goes out is what strict endpoints take. Users' messages that follow each
 //! other are one; arguments that are not JSON go back as JSON that holds them; results of tools
-//! are text, and their images follow in a message of the user.
+//! are text, and their images follow in a message of the user. To a model without tools there
+//! are neither calls nor results: both are told in words.
 
 use serde_json::{Map, Value, json};
 
@@ -19,13 +20,14 @@ pub(super) fn body(
 ) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(request.model));
-    let talk = Talk { takes_images, send_thoughts: endpoint.send_thoughts };
+    let is_in_words = request.is_in_words || quirks.no_tools;
+    let talk = Talk { takes_images, send_thoughts: endpoint.send_thoughts, is_in_words };
     body.insert("messages".to_owned(), talk.messages(&request.messages).into());
     body.insert("stream".to_owned(), json!(true));
     if !quirks.no_stream_options {
         body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
     }
-    if !request.tools.is_empty() {
+    if !request.tools.is_empty() && !is_in_words {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
     if let Some(tokens) = request.max_tokens.or(endpoint.max_tokens) {
@@ -54,7 +56,12 @@ fn tool(spec: &ToolSpec) -> Value {
 struct Talk {
     takes_images: bool,
     send_thoughts: bool,
+    /// Without calls and results as such.
+    is_in_words: bool,
 }
+
+/// What a call gave; told to a model that knows of no calls.
+const RESULT: &str = "[What the call gave:]";
 
 impl Talk {
     fn messages(&self, messages: &[Message]) -> Vec<Value> {
@@ -70,7 +77,12 @@ impl Talk {
             if !matches!(message, Message::Tool { .. }) && !shown.is_empty() {
                 user.append(&mut shown);
             }
-            if !matches!(message, Message::User { .. }) {
+            let is_of_user = match message {
+                Message::User { .. } => true,
+                Message::Tool { .. } => self.is_in_words,
+                Message::System { .. } | Message::Assistant { .. } => false,
+            };
+            if !is_of_user {
                 self.flush(&mut user, &mut out);
             }
             match message {
@@ -85,8 +97,15 @@ impl Talk {
                     }
                     user.extend(parts.iter().cloned());
                 }
+                Message::Assistant { text, calls, .. } if self.is_in_words => {
+                    out.push(json!({ "role": "assistant", "content": with_calls(text, calls) }));
+                }
                 Message::Assistant { text, thought, calls } => {
                     out.push(self.assistant(text, thought, calls));
+                }
+                Message::Tool { parts, .. } if self.is_in_words => {
+                    user.push(Part::text(RESULT));
+                    user.extend(parts.iter().cloned());
                 }
                 Message::Tool { call, parts } => {
                     let content = self.result(call, parts, &mut shown);
@@ -162,19 +181,31 @@ impl Talk {
     }
 }
 
+/// An answer with its calls as words of it.
+fn with_calls(text: &str, calls: &[ToolCall]) -> String {
+    let calls = calls
+        .iter()
+        .map(|call| format!("[I called the tool {} with {}]", call.name, readable_arguments(call)));
+    let text = Some(text.to_owned()).filter(|text| !text.is_empty());
+    text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
+}
+
 fn call(call: &ToolCall) -> Value {
-    // An endpoint that cannot read them would refuse this conversation for ever.
-    let arguments = match serde_json::from_str::<Map<String, Value>>(&call.arguments) {
+    json!({
+        "id": call.id, "type": "function",
+        "function": { "name": call.name, "arguments": readable_arguments(call) },
+    })
+}
+
+/// An endpoint that cannot read them would refuse this conversation for ever.
+fn readable_arguments(call: &ToolCall) -> String {
+    match serde_json::from_str::<Map<String, Value>>(&call.arguments) {
         Ok(_) => call.arguments.clone(),
         Err(_) => match arguments::parse(&call.arguments) {
             Ok(repaired) => Value::Object(repaired).to_string(),
             Err(_) => json!({ "invalid_arguments": call.arguments }).to_string(),
         },
-    };
-    json!({
-        "id": call.id, "type": "function",
-        "function": { "name": call.name, "arguments": arguments },
-    })
+    }
 }
 
 #[cfg(test)]

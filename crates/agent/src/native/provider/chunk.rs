@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use super::cost;
 use super::slots::{Fragment, Slots};
 use super::think::{Said, Think};
 use crate::native::chat::{Delta, Finish, Usage};
@@ -276,6 +277,7 @@ fn usage(value: &Value) -> Option<Usage> {
             "cached_tokens",
         ])
         .unwrap_or(0),
+        nano_usd: cost::of_usage(value),
     })
 }
 

@@ -81,6 +81,16 @@ pub(super) fn models_url(endpoint: &Endpoint) -> Option<Url> {
     Some(url)
 }
 
+/// Where an Azure resource lists what could be deployed in it.
+pub(super) fn resource_url(endpoint: &Endpoint) -> Url {
+    let mut url = endpoint.base.clone();
+    let path = base_path(endpoint);
+    let resource = path.split("/openai").next().unwrap_or(path);
+    url.set_path(&format!("{resource}/openai/models"));
+    add_version(endpoint, &mut url);
+    url
+}
+
 /// Another path on the same server.
 pub(super) fn beside(endpoint: &Endpoint, path: &str) -> Url {
     let mut url = endpoint.base.clone();

@@ -194,7 +194,7 @@ const TOO_LARGE: [&str; 8] = [
 /// What a provider says about its refusal, whatever shape it has.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Explanation {
-    text: String,
+    pub(super) text: String,
     code: String,
     status: Option<u16>,
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::chunk::number;
 use super::failure::refused;
-use super::{Failure, Model, Provider, client};
+use super::{Failure, Model, Provider, client, cost};
 use crate::native::endpoint::Kind;
 
 /// Nobody scrolls further.
@@ -40,6 +40,25 @@ pub(super) async fn ask(provider: &Provider) -> Result<Vec<Model>, Failure> {
         add_loaded(provider, &mut models).await;
     }
     Ok(models)
+}
+
+/// Asks for something small where models are not listed, to see whether anybody is there. What
+/// Azure would list is what could be deployed, not what is.
+pub(super) async fn knock(provider: &Provider) -> Result<(), Failure> {
+    let endpoint = provider.endpoint();
+    let url = client::models_url(endpoint).unwrap_or_else(|| client::resource_url(endpoint));
+    let network = |error: reqwest::Error| Failure::network(endpoint, &url, &error);
+    let asking = provider.client()?.get(url.clone()).headers(client::headers(endpoint)?);
+    let asked = tokio::time::timeout(LIST_WITHIN, asking.send()).await;
+    let response = match asked {
+        Ok(asked) => asked.map_err(network)?,
+        Err(_) => return Err(Failure::silence(endpoint, &url, LIST_WITHIN)),
+    };
+    match response.status().as_u16() {
+        // A gateway in front of it may have no such page, and has looked at the key.
+        status @ (401 | 403 | 500..=599) => Err(refused(endpoint, &url, status, "", None).failure),
+        _ => Ok(()),
+    }
 }
 
 async fn get(provider: &Provider, url: &reqwest::Url) -> Result<Vec<u8>, Failure> {
@@ -137,6 +156,8 @@ fn model(entry: &Value) -> Option<Model> {
         name: name.map(super::failure::on_one_line),
         context: context(entry),
         images: images(entry),
+        chats: chats(entry),
+        price: cost::of_listing(entry),
     })
 }
 
@@ -167,6 +188,72 @@ fn images(entry: &Value) -> Option<bool> {
     has(&entry["capabilities"], "vision")
         .filter(|sees| *sees)
         .or(entry["capabilities"]["vision"].as_bool())
+}
+
+/// Whether it is for conversations, in the words of those who say what their models are for.
+fn chats(entry: &Value) -> Option<bool> {
+    // OpenRouter: what comes out of it.
+    if let Some(outputs) = entry["architecture"]["output_modalities"].as_array() {
+        return Some(outputs.iter().any(|output| output == "text"));
+    }
+    // Mistral, GitHub and Azure.
+    for capability in ["completion_chat", "chat_completion"] {
+        if let Some(chats) = entry["capabilities"][capability].as_bool() {
+            return Some(chats);
+        }
+    }
+    // LM Studio, Together and LiteLLM.
+    match entry["type"].as_str().or(entry["mode"].as_str())? {
+        "llm" | "vlm" | "chat" | "language" => Some(true),
+        "embeddings"
+        | "embedding"
+        | "image"
+        | "image_generation"
+        | "audio"
+        | "video"
+        | "moderation"
+        | "rerank"
+        | "transcribe"
+        | "audio_transcription"
+        | "audio_speech" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether a model's name is that of one for embeddings, pictures, speech, ranking or
+/// moderation, where nobody said.
+pub(super) fn name_suggests_other_work(model: &str) -> bool {
+    const PARTS: [&str; 16] = [
+        "embed",
+        "rerank",
+        "moderation",
+        "whisper",
+        "transcribe",
+        "dall-e",
+        "diffusion",
+        "image",
+        "speech",
+        "realtime",
+        "minilm",
+        "colbert",
+        "guard",
+        "davinci-002",
+        "babbage-002",
+        "turbo-instruct",
+    ];
+    /// Short ones are found in other names too.
+    const WORDS: [&str; 17] = [
+        "tts", "bge", "gte", "e5", "clip", "flux", "flux.1", "sora", "veo", "ocr", "audio", "aqa",
+        "kokoro", "parakeet", "bark", "sdxl", "lyria",
+    ];
+    let model = model.to_lowercase();
+    let name = model.rsplit('/').next().unwrap_or_default();
+    let is_word = |word: &str| {
+        WORDS
+            .iter()
+            .any(|known| word.trim_end_matches(char::is_numeric) == *known || word == *known)
+    };
+    PARTS.iter().any(|part| name.contains(part)) || name.split(['-', '_', ':']).any(is_word)
 }
 
 /// Families of models that look at images, where nobody said.

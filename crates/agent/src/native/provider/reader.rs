@@ -46,6 +46,8 @@ pub(super) struct Reader {
     is_error: bool,
     /// Whether anything came that is a stream's.
     has_fields: bool,
+    /// A chunk was no JSON.
+    has_skipped: bool,
     excerpt: Vec<u8>,
 }
 
@@ -66,6 +68,7 @@ impl Reader {
             held_bytes: 0,
             is_error: false,
             has_fields: false,
+            has_skipped: false,
             excerpt: Vec::new(),
         }
     }
@@ -204,6 +207,10 @@ impl Reader {
                     pieces.push(Piece::Error(Value::String(text)));
                 }
                 _ if data.is_empty() => {}
+                // Whoever runs the endpoint has to know; once is enough.
+                _ if !std::mem::replace(&mut self.has_skipped, true) => {
+                    tracing::error!(bytes = data.len(), "skipped a chunk that is not JSON");
+                }
                 _ => tracing::warn!(bytes = data.len(), "skipped a chunk that is not JSON"),
             }
         }

@@ -34,6 +34,28 @@ fn names_that_belong_to_nobody_go_to_the_default_provider() {
     assert_eq!(two.default_id(&[]), "a/gpt-4o");
 }
 
+#[test]
+fn where_nobody_names_a_model_the_first_that_can_chat_is_taken() {
+    let one = providers(&["only".to_owned()]);
+    let offers = |ids: &[&str]| -> Vec<Offer> {
+        let offer = |id: &&str| Offer {
+            id: (*id).to_owned(),
+            provider: "only".to_owned(),
+            model: Model::named(*id),
+        };
+        ids.iter().map(offer).collect()
+    };
+    let mixed = offers(&["whisper-1", "text-embedding-3-small", "gpt-image-1", "gpt-5"]);
+    assert_eq!(one.default_id(&mixed), "gpt-5");
+    assert_eq!(one.picked(&mixed).map(|offer| &*offer.id), Some("gpt-5"));
+    // Better than one that is not there.
+    assert_eq!(one.default_id(&offers(&["whisper-1", "tts-1"])), "whisper-1");
+    let mut named = Endpoint::new("only", Kind::Other, Url::parse("http://127.0.0.1:9").unwrap());
+    named.model = Some("mine".to_owned());
+    let named = Providers::new(&Setup::of(vec![named], 0)).unwrap();
+    assert_eq!((named.default_id(&mixed), named.picked(&mixed)), ("mine".to_owned(), None));
+}
+
 proptest! {
     #[test]
     fn what_is_shown_is_found(

@@ -34,7 +34,10 @@ impl<'a> MainTalk<'a> {
     pub(super) async fn compact(&mut self) -> Result<(), TurnError> {
         let id = format!("compaction-{}", mint::call_id());
         self.tell_compaction(&id, "in_progress", None).await?;
-        let summary = summary::make(self.session, self.messages(), &mut self.usage).await;
+        let mut usage = Usage::default();
+        let summary = summary::make(self.session, self.messages(), &mut usage).await;
+        self.usage += usage;
+        self.session.spend_aside(usage).await?;
         match summary {
             Ok(summary) => {
                 self.session.journal.add(Item::Compacted { summary: summary.clone() }).await?;
@@ -87,14 +90,14 @@ impl<'a> MainTalk<'a> {
     }
 
     async fn tell_usage(&self, used: u64) -> Result<(), TurnError> {
-        let size = self.session.chosen().await?.context;
-        self.tell(json!({ "sessionUpdate": "usage_update", "used": used, "size": size })).await
+        self.session.tell_usage(used).await
     }
 }
 
 impl Talk for MainTalk<'_> {
     fn messages(&self) -> Vec<Message> {
-        let system = self.session.instructions.text(self.session.options().mode);
+        let session = self.session;
+        let system = session.instructions.text(session.options().mode, session.has_tools());
         context::messages(&system, &self.session.journal.all())
     }
 
@@ -113,6 +116,13 @@ impl Talk for MainTalk<'_> {
         Box::pin(async move { MainTalk::remark(self, text).await })
     }
 
+    fn warn<'a>(&'a mut self, text: &'a str) -> BoxFuture<'a, Result<(), TurnError>> {
+        Box::pin(async move {
+            self.session.warn(text, "").await;
+            Ok(())
+        })
+    }
+
     fn answered(&mut self, said: Said) -> BoxFuture<'_, Result<u64, TurnError>> {
         Box::pin(async move {
             let Said { text, thought, calls, usage, is_whole } = said;
@@ -121,6 +131,7 @@ impl Talk for MainTalk<'_> {
             }
             let item = Item::Answer { text, thought, calls, is_whole, usage };
             let seq = self.session.journal.add(item).await?;
+            self.session.spent(usage.unwrap_or_default());
             let used = usage.map(Usage::total);
             let used = used.unwrap_or_else(|| context::estimate(&self.messages()));
             self.tell_usage(used).await?;
@@ -153,7 +164,8 @@ impl Talk for MainTalk<'_> {
                 return Ok(());
             }
             let counted = context::counted(&entries);
-            let estimated = context::estimate(&self.messages()).saturating_add(self.tools_tokens);
+            let of_tools = if self.session.has_tools() { self.tools_tokens } else { 0 };
+            let estimated = context::estimate(&self.messages()).saturating_add(of_tools);
             match used.max(counted).max(estimated) < self.session.nearly_full().await? {
                 true => Ok(()),
                 false => self.compact().await,

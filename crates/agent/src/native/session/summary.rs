@@ -27,7 +27,8 @@ pub(super) async fn make(
     let chosen = session.chosen().await?;
     let mut last = None;
     for n_chars in CHARS_OF_PART {
-        match ask(&chosen, shortened(&messages, n_chars), usage).await {
+        let messages = shortened(&messages, n_chars);
+        match ask(&chosen, messages, !session.has_tools(), usage).await {
             Err(failure) if failure.is_too_much() => last = Some(failure),
             summary => return summary,
         }
@@ -41,13 +42,15 @@ pub(super) async fn make(
 async fn ask(
     chosen: &Chosen,
     mut messages: Vec<Message>,
+    is_in_words: bool,
     usage: &mut Usage,
 ) -> Result<String, Failure> {
     match messages.last_mut() {
         Some(Message::User { parts }) => parts.push(Part::text(ASK)),
         _ => messages.push(Message::User { parts: vec![Part::text(ASK)] }),
     }
-    let request = Request { model: chosen.model.clone(), messages, ..Request::default() };
+    let model = chosen.model.clone();
+    let request = Request { model, messages, is_in_words, ..Request::default() };
     let mut answer = chosen.provider.chat(request);
     let (mut summary, mut is_cut) = (String::new(), false);
     while let Some(delta) = answer.next().await {

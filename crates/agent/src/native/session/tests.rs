@@ -8,6 +8,8 @@ use crate::native::client::Abilities;
 use crate::native::journal::{Entry, Item};
 use crate::native::play::{Cast, Play};
 
+mod cost;
+
 fn summaries(play: &Play) -> Vec<String> {
     let of = |entry: &Entry| match &*entry.item {
         Item::Compacted { summary } => Some(summary.clone()),

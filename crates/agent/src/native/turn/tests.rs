@@ -1,6 +1,7 @@
 //! Turns with a scripted model: what runs beside what, and how everything ends.
 
 mod cancelling;
+mod without_tools;
 
 use std::sync::{Arc, Mutex};
 

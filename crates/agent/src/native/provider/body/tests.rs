@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use reqwest::Url;
 use serde_json::json;
 
@@ -57,6 +58,7 @@ fn a_request_says_what_was_chosen_and_nothing_else() {
         renamed_max_tokens: true,
         no_temperature: true,
         no_effort: true,
+        no_tools: false,
     };
     let spare = body(&request, &endpoint(), true, all);
     for name in ["stream_options", "max_tokens", "temperature", "reasoning_effort"] {
@@ -116,6 +118,50 @@ fn arguments_always_go_back_as_json() {
 }
 
 #[test]
+fn to_a_model_without_tools_calls_and_results_are_words() {
+    let result = |parts| Message::Tool { call: "c".to_owned(), parts };
+    let said = Message::Assistant {
+        text: "I look.".to_owned(),
+        thought: "hm".to_owned(),
+        calls: vec![a_call("{\"path\":\"a\"}"), a_call("{\"path\":\"b\"}")],
+    };
+    let messages = vec![
+        Message::System { text: "s".to_owned() },
+        user("look"),
+        said,
+        result(vec![Part::text("one")]),
+        result(vec![Part::text("two"), image()]),
+        assistant(vec![a_call("cut")]),
+        result(vec![Part::text("three")]),
+        user("go on"),
+    ];
+    let tools = vec![ToolSpec { name: "x".into(), description: "d".into(), parameters: json!({}) }];
+    let learnt = Quirks { no_tools: true, ..Quirks::default() };
+    let chosen = Request { is_in_words: true, ..Request::default() };
+    for (request, quirks) in [(chosen, Quirks::default()), (Request::default(), learnt)] {
+        let request = Request { messages: messages.clone(), tools: tools.clone(), ..request };
+        let body = body(&request, &endpoint(), false, quirks);
+        assert_eq!(body.get("tools"), None);
+        assert!(!body.to_string().contains("tool_call") && !body.to_string().contains("\"tool\""));
+        let roles: Vec<_> =
+            body["messages"].as_array().unwrap().iter().map(|m| &m["role"]).collect();
+        assert_eq!(roles, ["system", "user", "assistant", "user", "assistant", "user"]);
+        let of = |at: usize| body["messages"][at]["content"].as_str().unwrap().to_owned();
+        assert_eq!(
+            of(2),
+            "I look.\n[I called the tool x with {\"path\":\"a\"}]\n\
+             [I called the tool x with {\"path\":\"b\"}]"
+        );
+        assert_eq!(
+            of(3),
+            "[What the call gave:]\none\n[What the call gave:]\ntwo\n[Image: image/png]"
+        );
+        assert!(of(4).contains("called the tool x"), "{}", of(4));
+        assert!(of(5).contains("three") && of(5).ends_with("go on"), "{}", of(5));
+    }
+}
+
+#[test]
 fn thoughts_go_back_only_where_they_are_wanted() {
     let messages = vec![assistant(vec![a_call("{}")])];
     assert_eq!(sent(messages.clone(), true)[0].get("reasoning_content"), None);
@@ -138,4 +184,77 @@ fn what_is_refused_is_left_out_once() {
     assert_eq!(none.learn(&sent, 500, "temperature"), None);
     assert_eq!(none.learn(&sent, 400, "reasoning_effort"), None);
     assert!(none.learn(&sent, 422, "body.stream_options: extra").unwrap().no_stream_options);
+}
+
+fn any_messages() -> impl Strategy<Value = Vec<Message>> {
+    let words = "[a-z]{1,8}";
+    let parts = || prop::collection::vec(words.prop_map(Part::text), 1..3);
+    let call = (words, words, ".{0,12}").prop_map(|(id, name, arguments)| ToolCall {
+        id,
+        name,
+        arguments,
+    });
+    let any = prop_oneof![
+        parts().prop_map(|parts| Message::User { parts }),
+        ("[a-z]{0,8}", prop::collection::vec(call, 0..3)).prop_map(|(text, calls)| {
+            Message::Assistant { text, thought: "hm".to_owned(), calls }
+        }),
+        (words, parts()).prop_map(|(call, parts)| Message::Tool { call, parts }),
+    ];
+    prop::collection::vec(any, 0..12)
+}
+
+proptest! {
+    /// Whatever is asked, the body has what was chosen and what was said, in its order.
+    #[test]
+    fn a_body_says_what_the_request_holds(
+        messages in any_messages(),
+        model in "[a-z/:-]{1,12}",
+        max_tokens in prop::option::of(1_u32..),
+        temperature in prop::option::of(0.0..2.0_f64),
+        n_tools in 0..3_usize,
+        is_in_words: bool,
+    ) {
+        let spec = |n| ToolSpec {
+            name: format!("tool{n}"), description: String::new(), parameters: json!({}),
+        };
+        let tools = (0..n_tools).map(spec).collect();
+        let said: Vec<String> = messages.iter().flat_map(|message| match message {
+            Message::User { parts } | Message::Tool { parts, .. } => {
+                parts.iter().map(|part| in_words(std::slice::from_ref(part))).collect()
+            }
+            Message::Assistant { text, .. } => vec![text.clone()],
+            Message::System { text } => vec![text.clone()],
+        }).collect();
+        let request = Request {
+            model: model.clone(), messages, tools, is_in_words, max_tokens, temperature,
+            ..Request::default()
+        };
+        let body = body(&request, &endpoint(), false, Quirks::default());
+        prop_assert_eq!(&body["model"], &json!(model));
+        prop_assert_eq!(&body["stream"], &json!(true));
+        prop_assert_eq!(body.get("max_tokens").cloned(), max_tokens.map(|n| json!(n)));
+        prop_assert_eq!(body.get("temperature").cloned(), temperature.map(|t| json!(t)));
+        let n_offered = body["tools"].as_array().map_or(0, Vec::len);
+        prop_assert_eq!(n_offered, if is_in_words { 0 } else { n_tools });
+        let sent = body["messages"].as_array().unwrap();
+        prop_assert!(sent.windows(2).all(|two| two[0]["role"] != "user" || two[1]["role"] != "user"));
+        for message in sent {
+            let role = message["role"].as_str().unwrap();
+            prop_assert!(["user", "assistant", "tool"].contains(&role));
+            prop_assert!(!is_in_words || role != "tool" && message.get("tool_calls").is_none());
+            for call in message["tool_calls"].as_array().into_iter().flatten() {
+                let arguments = call["function"]["arguments"].as_str().unwrap();
+                prop_assert!(serde_json::from_str::<Map<String, Value>>(arguments).is_ok());
+            }
+        }
+        let all: Vec<&str> = sent.iter().filter_map(|message| message["content"].as_str()).collect();
+        let all = all.join("\n");
+        let mut rest = all.as_str();
+        for words in said {
+            let at = rest.find(&words);
+            prop_assert!(at.is_some(), "{words} is missing or out of order in {all}");
+            rest = &rest[at.unwrap() + words.len()..];
+        }
+    }
 }

@@ -61,7 +61,7 @@ fn text_is_a_string_or_its_parts() {
 
 #[test]
 fn usage_is_found_wherever_it_is_and_told_once() {
-    let usage = Usage { input: 3, output: 2, thought: 1, cached: 1 };
+    let usage = Usage { input: 3, output: 2, thought: 1, cached: 1, nano_usd: None };
     let said = json!({
         "prompt_tokens": 3, "completion_tokens": "2", "total_tokens": null,
         "completion_tokens_details": { "reasoning_tokens": 1.0 },

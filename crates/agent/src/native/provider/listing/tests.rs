@@ -59,6 +59,61 @@ fn eyes_are_told_or_guessed() {
     }
 }
 
+#[test]
+fn what_a_model_is_for_is_told_or_guessed() {
+    let model = |entry: Value| read(&json!({ "data": [entry] })).unwrap().remove(0);
+    for (entry, chats) in [
+        (json!({ "id": "a", "type": "embeddings" }), false),
+        (json!({ "id": "my-embedder", "type": "llm" }), true),
+        (json!({ "id": "a", "architecture": { "output_modalities": ["image"] } }), false),
+        (json!({ "id": "a", "architecture": { "output_modalities": ["image", "text"] } }), true),
+        (json!({ "id": "a", "capabilities": { "completion_chat": false } }), false),
+        (json!({ "id": "a", "mode": "rerank" }), false),
+    ] {
+        assert_eq!(model(entry.clone()).seems_to_chat(), chats, "{entry}");
+    }
+    for other in [
+        "text-embedding-3-small",
+        "nomic-embed-text:latest",
+        "BAAI/bge-reranker-v2-m3",
+        "BAAI/bge-m3",
+        "intfloat/e5-large-v2",
+        "whisper-1",
+        "gpt-4o-mini-tts",
+        "gpt-4o-transcribe",
+        "tts-1-hd",
+        "dall-e-3",
+        "gpt-image-1",
+        "black-forest-labs/FLUX.1-schnell",
+        "stable-diffusion-3.5",
+        "omni-moderation-latest",
+        "llama-guard3:8b",
+        "gpt-4o-realtime-preview",
+        "sora-2",
+        "mistral-ocr-latest",
+        "gpt-3.5-turbo-instruct",
+        "all-minilm",
+    ] {
+        assert!(!Model::named(other).seems_to_chat(), "{other}");
+    }
+    for chat in [
+        "gpt-4o",
+        "gpt-5-mini",
+        "qwen3:4b",
+        "llama3.1",
+        "deepseek-r1:14b",
+        "claude-sonnet-4",
+        "mistral-small-latest",
+        "phi4",
+        "gemma3:27b",
+        "openai.gpt-oss-120b-1:0",
+        "veoh-7b",
+        "command-r",
+    ] {
+        assert!(Model::named(chat).seems_to_chat(), "{chat}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_entry_is_survived(id in ".{0,300}", context in any::<i64>()) {

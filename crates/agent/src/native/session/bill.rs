@@ -1,0 +1,90 @@
+//! What a session has cost, over its whole life.
+//!
+//! In: what was used and what of that has a known cost. Out: `usage_update`, with the sum. Where
+//! no cost is known none is told. The sum is made from the journal when a session is taken up
+//! again.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+use super::Session;
+use crate::native::chat::Usage;
+use crate::native::journal::{Entry, Item};
+use crate::native::turn::TurnError;
+
+#[derive(Debug, Default)]
+pub(super) struct Bill(Mutex<Stand>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Stand {
+    nano_usd: Option<u64>,
+    /// How full the context was when that was told last.
+    used: Option<u64>,
+}
+
+impl Bill {
+    pub(super) fn of(entries: &[Entry]) -> Self {
+        let costs = entries.iter().filter_map(|entry| entry.item.nano_usd());
+        let nano_usd = costs.reduce(u64::saturating_add);
+        Self(Mutex::new(Stand { nano_usd, used: None }))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Stand)) -> Stand {
+        let mut stand = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut stand);
+        *stand
+    }
+
+    fn add(&self, usage: Usage) -> Stand {
+        self.change(|stand| {
+            let sum = stand.nano_usd.unwrap_or(0).saturating_add(usage.nano_usd.unwrap_or(0));
+            stand.nano_usd = stand.nano_usd.or(usage.nano_usd).map(|_| sum);
+        })
+    }
+}
+
+#[cfg(test)]
+impl Bill {
+    pub(super) fn nano_usd(&self) -> Option<u64> {
+        self.change(|_| {}).nano_usd
+    }
+}
+
+impl Stand {
+    /// As ACP has it.
+    fn cost(self) -> Option<Value> {
+        #[allow(clippy::cast_precision_loss, reason = "2^53 billionths are nine million dollars")]
+        let amount = self.nano_usd? as f64 / 1e9;
+        Some(json!({ "amount": amount, "currency": "USD" }))
+    }
+}
+
+impl Session {
+    /// Counts what an answer cost that is in the journal.
+    pub(super) fn spent(&self, usage: Usage) {
+        self.bill.add(usage);
+    }
+
+    /// Counts what was asked beside the conversation, and tells it right away: a limit in money
+    /// must not wait for a sub-agent to come back.
+    pub(in crate::native) async fn spend_aside(&self, usage: Usage) -> Result<(), TurnError> {
+        let Some(nano_usd) = usage.nano_usd else { return Ok(()) };
+        self.journal.add(Item::Spent { nano_usd }).await?;
+        match self.bill.add(usage).used {
+            Some(used) => self.tell_usage(used).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Tells how full the context is, and what everything has cost so far.
+    pub(super) async fn tell_usage(&self, used: u64) -> Result<(), TurnError> {
+        let size = self.chosen().await?.context;
+        let stand = self.bill.change(|stand| stand.used = Some(used));
+        let mut update = json!({ "sessionUpdate": "usage_update", "used": used, "size": size });
+        if let Some(cost) = stand.cost() {
+            update["cost"] = cost;
+        }
+        self.client().update(update).await.map_err(|_| TurnError::ClientGone)
+    }
+}
