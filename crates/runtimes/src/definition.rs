@@ -77,6 +77,16 @@ impl Definition {
         check::definition(self)
     }
 
+    /// What to do about a missing login.
+    pub fn login_hint(&self) -> String {
+        match (&self.auth.login, self.auth.env.first()) {
+            (Some(login), Some(name)) => format!("run `{login}` in a terminal, or set {name}"),
+            (Some(login), None) => format!("run `{login}` in a terminal"),
+            (None, Some(name)) => format!("set {name}"),
+            (None, None) => format!("log in with {} itself", self.name),
+        }
+    }
+
     /// The variable that says where the program is: `CURSOR_AGENT_BIN` for `cursor-agent`.
     pub fn bin_variable(&self) -> String {
         let word = self.id.to_ascii_uppercase();
@@ -94,6 +104,8 @@ pub struct VersionProbe {
     pub timeout_ms: u64,
     /// Versions that were tried, e.g. `">=2.1.0, <3.0.0"`; others work but are reported.
     pub tested: Option<String>,
+    /// Versions that the project's live checks have run, with a real turn each; none: never.
+    pub live: Vec<String>,
     /// Versions that are known not to work, each with what to do instead.
     pub broken: Vec<BrokenVersion>,
 }
@@ -101,7 +113,7 @@ pub struct VersionProbe {
 impl Default for VersionProbe {
     fn default() -> Self {
         let args = vec!["--version".to_owned()];
-        Self { args, timeout_ms: 3000, tested: None, broken: Vec::new() }
+        Self { args, timeout_ms: 3000, tested: None, live: Vec::new(), broken: Vec::new() }
     }
 }
 
@@ -133,10 +145,24 @@ pub struct Auth {
     pub any_provider: bool,
     /// Any of these files below home says that somebody logged in or named a provider.
     pub files: Vec<String>,
+    /// A provider of the user's own, for which there is no login.
+    pub provider: Option<OwnProvider>,
     /// A command that tells.
     pub probe: Option<AuthProbe>,
     /// What to type to log in.
     pub login: Option<String>,
+}
+
+/// Where a CLI's configuration says which provider it uses.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnProvider {
+    /// TOML, below home.
+    pub file: String,
+    /// The member that names it.
+    pub key: String,
+    /// The CLI's own ones, which want a login.
+    pub except: Vec<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -411,6 +437,27 @@ pub struct Quirks {
     pub failure_words: Vec<String>,
     /// It ends a turn without a word when the provider failed.
     pub silence_is_failure: bool,
+    /// Tools of its own that write the file at `path` and do nothing else, as its questions call
+    /// them, in small letters; for agents whose questions do not say of what kind they are.
+    pub edit_tools: Vec<String>,
+    /// It does not end when its input ends, so nobody waits for that.
+    pub stays_at_eof: bool,
+    /// What the tokens that it tells at the end of a turn are the tokens of.
+    pub usage: UsageScope,
+}
+
+/// Which requests to a model an agent counts when it tells tokens at the end of a turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UsageScope {
+    #[default]
+    Turn,
+    /// Only the last one of the turn.
+    LastCall,
+    /// All of the session, also those of earlier processes.
+    Session,
+    /// All since the process has the session.
+    Process,
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Which agents this machine has, and what is wrong with them.
 //!
 //! In: a catalogue and [`Options`]. Out: one [`Found`] for each agent, as soon as it is known.
-//! All agents are examined at once, each in a task of its own: one that hangs, floods or
-//! panics takes nothing from the others. After [`Options::within`] whatever is known is
-//! reported, with what is missing and why. No probe outlives its examination.
+//! A few agents are examined at once, each in a task of its own: one that hangs, floods or
+//! panics takes nothing from the others but its turn. [`Options::within`] after an examination
+//! began whatever is known is reported, with what is missing and why. No probe outlives its
+//! examination.
 
 mod acp;
 mod assemble;
@@ -23,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
@@ -50,7 +51,8 @@ pub struct Options {
     pub refresh: bool,
     /// Only what a start needs: version and features, not login and models.
     pub for_start: bool,
-    /// How long probes may take together. Results are there less than a second later.
+    /// How long the probes of one agent may take together. Its result is there less than a second
+    /// later.
     pub within: Duration,
     /// How many times its usual limit a single probe may take; more than once for an agent
     /// that is looked at alone, when a user can wait.
@@ -59,6 +61,9 @@ pub struct Options {
 
 /// With what it takes to end the last probes this stays under five seconds.
 const WITHIN: Duration = Duration::from_millis(3900);
+/// Most CLIs take all of a core for a second or more to tell their version: more at a time than
+/// this, and none of them is done in time.
+const PER_CORE_AT_ONCE: usize = 3;
 /// One agent took 13 seconds to start on a machine that did ten other things.
 const PATIENT_WITHIN: Duration = Duration::from_secs(20);
 /// From the end of probing until an examination that still does not return is given up.
@@ -95,13 +100,19 @@ pub fn detect(catalogue: &Catalogue, options: Options) -> mpsc::Receiver<Found> 
     let definitions: Vec<Definition> = catalogue.iter().cloned().collect();
     let (sender, receiver) = mpsc::channel(definitions.len().max(1));
     task::spawn(async move {
-        let start = Instant::now();
         let options = Arc::new(options);
         let cache = Arc::new(Cache::load(options.cache_dir.as_deref()));
+        let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let at_once = Arc::new(Semaphore::new(n_cores * PER_CORE_AT_ONCE));
         let mut examinations = JoinSet::new();
         for definition in definitions {
             let (options, cache) = (Arc::clone(&options), Arc::clone(&cache));
-            examinations.spawn(task::boxed(one_by_all_means(definition, options, cache, start)));
+            let at_once = Arc::clone(&at_once);
+            examinations.spawn(task::boxed(async move {
+                // Nobody closes it.
+                let _turn = at_once.acquire().await;
+                one_by_all_means(definition, options, cache, Instant::now()).await
+            }));
         }
         let mut learned = BTreeMap::new();
         while let Some(examined) = examinations.join_next().await {

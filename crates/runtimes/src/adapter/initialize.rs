@@ -76,17 +76,6 @@ pub(super) fn answer(runtime: &Runtime, client: Client) -> Value {
 
 /// Logging in takes the CLI's own screen, so that a person must do it.
 pub(super) fn cannot_authenticate(runtime: &Runtime) -> RpcError {
-    let remedy = remedy(runtime);
+    let remedy = runtime.definition.login_hint();
     RpcError::new(codes::AUTH_REQUIRED, remedy.clone()).with_data(&json!({ "remedy": remedy }))
-}
-
-/// What to do about a missing login.
-pub(super) fn remedy(runtime: &Runtime) -> String {
-    let auth = &runtime.definition.auth;
-    match (&auth.login, auth.env.first()) {
-        (Some(login), Some(name)) => format!("run `{login}` in a terminal, or set {name}"),
-        (Some(login), None) => format!("run `{login}` in a terminal"),
-        (None, Some(name)) => format!("set {name}"),
-        (None, None) => format!("log in with {} itself", runtime.definition.name),
-    }
 }

@@ -18,7 +18,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use wire::{Json, RpcError, RpcId};
 
-use super::initialize::{Client, remedy};
+use super::initialize::Client;
 use super::options::Choices;
 use super::process::{Input, Process};
 use super::start::Start;
@@ -425,10 +425,13 @@ impl Session {
         dir.ok_or_else(|| Failure::new(Category::Internal, "no temporary directory"))
     }
 
-    /// Says how to log in, where that is the trouble.
+    /// Says how to log in, where that is the trouble, and how to go on, where the CLI has ended.
     pub(super) fn with_remedy(&self, failure: Failure) -> Failure {
         match (failure.category, &failure.remedy) {
-            (Category::Auth, None) => failure.remedy(remedy(&self.runtime)),
+            (Category::Auth, None) => failure.remedy(self.runtime.definition.login_hint()),
+            (Category::ProcessExit, None) => {
+                failure.remedy("prompt again: the CLI is started anew and given the session back")
+            }
             _ => failure,
         }
     }

@@ -9,7 +9,7 @@ use super::Machine;
 use super::choose::{self, Known};
 use super::facts::{Facts, FeaturesFact, VersionFact};
 use super::found::{Auth, AuthState, Diagnosis, Found, FoundBy, ModelsFrom, Reason};
-use crate::definition::{BrokenVersion, Definition, Form, Version, VersionRange};
+use crate::definition::{BrokenVersion, Definition, Form, OwnProvider, Version, VersionRange};
 
 pub(super) fn assemble(
     definition: &Definition,
@@ -169,8 +169,23 @@ pub(super) fn live_auth(definition: &Definition, machine: &Machine) -> Option<Au
         return Some(ok(name.clone()));
     }
     let home = machine.home.as_ref()?;
-    let file = auth.files.iter().find(|file| says_something(&home.join(file)))?;
+    let file = auth.files.iter().find(|file| says_something(&home.join(file)));
+    let own = || auth.provider.as_ref().filter(|provider| names_another(home, provider));
+    let file = file.or_else(|| own().map(|provider| &provider.file))?;
     Some(ok(format!("~/{file}")))
+}
+
+/// Whether the CLI is set up to use a provider that is none of its own.
+fn names_another(home: &Path, provider: &OwnProvider) -> bool {
+    const MAX_BYTES: u64 = 1 << 20;
+    let path = home.join(&provider.file);
+    if !fs::metadata(&path).is_ok_and(|about| about.is_file() && about.len() <= MAX_BYTES) {
+        return false;
+    }
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    let config: toml::Table = toml::from_str(&text).unwrap_or_default();
+    let named = config.get(&provider.key).and_then(toml::Value::as_str);
+    named.is_some_and(|name| !name.is_empty() && !provider.except.iter().any(|one| one == name))
 }
 
 /// Some CLIs make an empty file of logins when they are started for the first time.

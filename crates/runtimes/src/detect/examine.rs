@@ -105,7 +105,7 @@ impl Examination<'_> {
             Outcome::TimedOut => {
                 let limit = (limit * self.options.patience.max(1)).min(self.options.within);
                 let why = format!("no answer within {limit:?}");
-                return Fact::provisional(VersionFact::Failed(why));
+                return self.as_sure_as(&Outcome::TimedOut, VersionFact::Failed(why));
             }
         })
     }
@@ -127,7 +127,7 @@ impl Examination<'_> {
             }
             outcome => {
                 let fact = FeaturesFact::Failed(trouble(&outcome, &features.help));
-                as_sure_as(&outcome, fact)
+                self.as_sure_as(&outcome, fact)
             }
         }
     }
@@ -147,7 +147,7 @@ impl Examination<'_> {
             _ => AuthState::Unknown,
         };
         let trouble = (state == AuthState::Unknown).then(|| trouble(&outcome, &probe.args));
-        Some(as_sure_as(&outcome, AuthFact { state, trouble }))
+        Some(self.as_sure_as(&outcome, AuthFact { state, trouble }))
     }
 
     /// What it said about models; whoever has time asks again if it did not.
@@ -169,7 +169,7 @@ impl Examination<'_> {
         };
         let trouble = models.is_empty().then(|| trouble(&outcome, args));
         let fact = ModelsFact { models, from: ModelsFrom::Listed, trouble, ..none_asked() };
-        Some(as_sure_as(&outcome, fact))
+        Some(self.as_sure_as(&outcome, fact))
     }
 
     /// `None`: it cannot be asked, or was a while ago.
@@ -222,6 +222,16 @@ impl Examination<'_> {
         }))
     }
 
+    /// What is our doing and not the program's is not kept. One that was given much time and did
+    /// not answer hangs, and whoever starts it next does not wait for that again.
+    fn as_sure_as<T>(&self, outcome: &Outcome, fact: T) -> Fact<T> {
+        match outcome {
+            Outcome::TimedOut if self.options.patience > 1 => Fact::now(fact),
+            Outcome::TimedOut | Outcome::NotStarted(_) => Fact::provisional(fact),
+            _ => Fact::now(fact),
+        }
+    }
+
     /// The version probe showed that it cannot be run at all.
     fn is_dead(&self) -> bool {
         let fact = self.facts.version.as_ref().map(|fact| &fact.is);
@@ -239,14 +249,6 @@ impl Examination<'_> {
             env: options.machine.environment(definition, None, mode, path),
             until: self.until.min(Instant::now() + limit * self.options.patience.max(1)),
         }
-    }
-}
-
-fn as_sure_as<T>(outcome: &Outcome, fact: T) -> Fact<T> {
-    match outcome {
-        // Ours, not the program's.
-        Outcome::TimedOut | Outcome::NotStarted(_) => Fact::provisional(fact),
-        _ => Fact::now(fact),
     }
 }
 

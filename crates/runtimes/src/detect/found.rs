@@ -23,6 +23,8 @@ pub struct Found {
     /// The first `x.y.z` of what it says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// Versions of it that the project's live checks have run; none: never.
+    pub live_versions: Vec<String>,
     /// Features of the definition that its help text shows.
     pub features: Vec<String>,
     pub auth: Auth,
@@ -63,6 +65,7 @@ impl Found {
             path: None,
             found_by: None,
             version: None,
+            live_versions: definition.version.live.clone(),
             features: Vec::new(),
             auth: Auth::default(),
             models: Vec::new(),

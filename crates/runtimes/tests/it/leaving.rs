@@ -27,6 +27,34 @@ async fn one_that_hangs_hinders_no_other() {
 }
 
 #[tokio::test]
+async fn many_agents_are_not_all_asked_at_once_and_each_has_its_time() {
+    let stage = Stage::new();
+    let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let n_agents = 3 * n_cores + 4;
+    // Each notes how many others run beside it.
+    let running = stage.path("running");
+    fs::create_dir(&running).unwrap();
+    let script = format!(
+        "mkdir '{0}/'$$\nls '{0}' | wc -l >> '{1}'\nsleep 0.1\nrmdir '{0}/'$$\necho 1.0.0",
+        running.display(),
+        stage.path("beside").display()
+    );
+    let names: Vec<String> = (0..n_agents).map(|n| format!("agent{n}")).collect();
+    for name in &names {
+        stage.cli(name, &script);
+    }
+    let definitions: Vec<String> = names.iter().map(|name| plain(name, "")).collect();
+    let definitions: Vec<&str> = definitions.iter().map(String::as_str).collect();
+
+    let found = stage.detect_all(&definitions).await;
+
+    assert!(found.iter().all(|one| one.version.as_deref() == Some("1.0.0")), "{found:#?}");
+    let beside = fs::read_to_string(stage.path("beside")).unwrap();
+    let most = beside.lines().map(|line| line.trim().parse::<usize>().unwrap()).max().unwrap();
+    assert!(most <= 3 * n_cores, "{most} at once");
+}
+
+#[tokio::test]
 async fn when_time_is_up_what_is_known_is_told_with_what_is_missing() {
     let mut stage = Stage::new();
     stage.options.within = Duration::from_millis(500);

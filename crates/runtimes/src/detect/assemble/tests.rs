@@ -55,3 +55,23 @@ fn a_version_that_does_not_work_has_no_form() {
     assert!(found("kimi", &version("1.51.0")).is_usable);
     assert!(found("kimi", &version("2.1.0")).is_usable);
 }
+
+#[test]
+fn a_provider_of_ones_own_wants_no_login() {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join(".codex")).unwrap();
+    let all = catalogue::shipped().unwrap();
+    let codex = all.iter().find(|one| one.id == "codex").unwrap();
+    let machine = Machine { home: Some(home.path().to_owned()), ..Machine::default() };
+    let auth_with = |config: &str| {
+        fs::write(home.path().join(".codex/config.toml"), config).unwrap();
+        live_auth(codex, &machine).map(|auth| (auth.state, auth.by.unwrap()))
+    };
+    let own = "model_provider = \"mine\"\n[model_providers.mine]\nbase_url = \"http://x\"\n";
+    assert_eq!(auth_with(own), Some((AuthState::Ok, "~/.codex/config.toml".to_owned())));
+    for wants_login in
+        ["", "model = \"gpt-5.5\"", "model_provider = \"openai\"", "model_provider = ["]
+    {
+        assert_eq!(auth_with(wants_login), None, "{wants_login}");
+    }
+}
