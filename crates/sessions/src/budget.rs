@@ -42,6 +42,9 @@ pub struct Used {
     /// Tokens of the last turn that are counted already; none before the first.
     #[serde(skip)]
     turn_tokens: Option<u64>,
+    /// The cost when the last turn began; none before the first.
+    #[serde(skip)]
+    cost_at_start: Option<f64>,
 }
 
 /// The limits of a session and where it stands.
@@ -78,6 +81,13 @@ impl Used {
     fn start_turn(&mut self) {
         self.turns = self.turns.saturating_add(1);
         self.turn_tokens = Some(0);
+        self.cost_at_start = Some(self.cost_usd());
+    }
+
+    /// What the last turn has cost, as far as it was told.
+    fn turn_cost_usd(&self) -> Option<f64> {
+        let cost = self.cost_usd() - self.cost_at_start?;
+        (cost > 0.0).then(|| (cost * 1e9).round() / 1e9)
     }
 
     /// The turn has taken `tokens` at least.
@@ -125,6 +135,11 @@ impl Budget {
 
     pub(crate) fn start_turn(&mut self) {
         self.used.start_turn();
+    }
+
+    /// What the last turn has cost, in US dollars, as far as it was told.
+    pub(crate) fn turn_cost_usd(&self) -> Option<f64> {
+        self.used.turn_cost_usd()
     }
 
     pub(crate) fn add_running(&mut self, time: Duration) {

@@ -73,6 +73,9 @@ pub struct Details {
     /// What can be chosen in it, as its agent said last: the choice is there while the agent rests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<Json>,
+    /// The sums of tokens that its agent told last, if it tells sums.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) usage_told: BTreeMap<String, u64>,
     /// It is still being copied from another one; without its process it is nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_partial: bool,
@@ -177,6 +180,7 @@ impl Details {
             last_end: None,
             is_titled: false,
             offered: None,
+            usage_told: BTreeMap::new(),
             is_partial: false,
         }
     }

@@ -61,6 +61,28 @@ pub struct Manners {
     pub system_prompt: SystemPrompt,
     /// One process of it serves several sessions well, whatever their directories.
     pub shares_worker: bool,
+    /// What to do when it wants a login.
+    pub login: Option<String>,
+    /// Titles, in small letters, of tools of its own that write one file and do nothing else, where
+    /// its questions do not say of what kind they are.
+    pub edit_tools: Vec<String>,
+    /// It does not end when its input ends.
+    pub stays_at_eof: bool,
+    /// What it counts when it tells at the end of a turn how many tokens were used.
+    pub usage_of: UsageOf,
+}
+
+/// What the tokens at the end of a turn are the tokens of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum UsageOf {
+    #[default]
+    Turn,
+    /// The turn's last request to the model; of the others nothing is known.
+    LastCall,
+    /// All turns so far, whichever process took them.
+    Session,
+    /// All turns since this process has the session.
+    Process,
 }
 
 /// Whether `_meta.systemPrompt` of `session/new` reaches an agent.
@@ -87,7 +109,7 @@ pub enum StartError {
     Spawn(#[from] SpawnError),
     #[error("cannot start the agent: {0}")]
     Place(roots::Error),
-    #[error("the agent ended before it was ready: {exit}{}", said_part(.said))]
+    #[error("the agent ended before it had said anything in ACP: {exit}{}", said_part(.said))]
     DiedEarly { exit: ExitReport, said: String },
     #[error("the agent did not answer `initialize` within {waited:?}{}", said_part(.said))]
     Silent { waited: Duration, said: String },
@@ -98,6 +120,9 @@ pub enum StartError {
     #[error("the agent's answer to `initialize` has {0} bytes, which no agent needs")]
     TooLong(usize),
 }
+
+/// Enough to write what is still to be written; the end of input does not make such an agent end.
+const AFTER_EOF_OF_THOSE_WHO_STAY: Duration = Duration::from_millis(200);
 
 /// Every client is told it, and it is kept for those who come later.
 const MAX_INTRODUCTION_BYTES: usize = 1 << 20;
@@ -160,6 +185,11 @@ impl Host {
         let observers = &settings.observers;
         let starting = observers.step(Step::StartWorker, &command.name);
         let worker = starting.ended(launch.spawn().await)?;
+        let mut settings = settings.clone();
+        if command.manners.stays_at_eof {
+            settings.stop.after_eof = settings.stop.after_eof.min(AFTER_EOF_OF_THOSE_WHO_STAY);
+        }
+        let settings = &settings;
         let (Some(stdin), handle) = (worker.stdin, worker.handle) else {
             return Err(StartError::DiedEarly {
                 exit: ExitReport::default(),

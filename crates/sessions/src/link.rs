@@ -2,11 +2,14 @@
 //!
 //! In: a host and what is known about the session. Out: a [`Link`], and how it came about.
 //!
-//! An earlier conversation is tried in order: `session/resume`, `session/load` with its
-//! replay swallowed, a new conversation that is told what happened so far. Agents have
-//! been seen to answer "resumed" for sessions that they lost, so an answer is checked where
-//! the agent offers a way: a resumed session must be in its list, a loaded one must replay
-//! the last prompt. What could not be checked is said to be so.
+//! An earlier conversation is tried in order: `session/resume`, `session/load`, a new
+//! conversation that is told what happened so far. What the agent replays is swallowed in
+//! either case: the log has it. Agents have been seen to answer "resumed" for sessions that
+//! they lost, so an answer is checked where the agent offers a way: a resumed session must
+//! replay the last prompt or be in the agent's list, a loaded one must replay the last prompt.
+//! What could not be checked is said to be so.
+
+mod replay;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +22,7 @@ use crate::host::{FromAgent, FromAgents, Host};
 use crate::made_of::MadeOf;
 use crate::options::{Choice, request_for};
 use bus::connection::CallError;
+use replay::Replay;
 
 /// A session's place in a running agent.
 #[derive(Debug)]
@@ -103,7 +107,7 @@ pub struct ResumeReport {
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     #[error("the agent asks for authentication: {error}")]
-    AuthRequired { error: RpcError, methods: Vec<crate::host::AuthMethod> },
+    AuthRequired { error: RpcError, methods: Vec<crate::host::AuthMethod>, login: Option<String> },
     #[error("the agent refused `{method}`: {error}")]
     Refused { method: &'static str, error: RpcError },
     #[error("the agent ended while the session was being opened")]
@@ -244,20 +248,21 @@ async fn resume(
     agent_session: &str,
     known: &Known,
 ) -> Result<(Link, Verified), Forgotten> {
-    let params = params_for(agent_session, &known.new_params);
-    let mut messages = host.routes().add(agent_session, public_id).ok_or_else(Forgotten::taken)?;
-    host.resume();
-    let mut early = Vec::new();
-    let resuming = call(host, "session/resume", &params);
-    let answer = match while_hearing(&mut messages, &mut early, resuming).await {
-        Ok(answer) => answer,
-        Err(error) => return Err(forget(host, agent_session, error)),
-    };
+    let Replay { mut messages, answer, mut early, heard } =
+        Replay::ask(host, public_id, agent_session, "session/resume", known).await?;
     let is_confirmed = answer
         .read::<Value>()
         .is_ok_and(|answer| answer["_meta"]["switchyard"]["isConfirmed"] == true);
-    let listing = is_listed(host, agent_session, known);
+    let last_prompt = known.last_prompt.as_ref().filter(|_| !heard.is_empty());
+    let is_replayed = last_prompt.is_some_and(|prompt| heard.has(prompt));
+    let listing = async {
+        match is_replayed {
+            true => None,
+            false => is_listed(host, agent_session, known).await,
+        }
+    };
     let verified = match while_hearing(&mut messages, &mut early, listing).await {
+        None if is_replayed => Verified::Replayed,
         None if is_confirmed => Verified::Confirmed,
         Some(true) => Verified::Listed,
         None => Verified::Unchecked,
@@ -266,6 +271,8 @@ async fn resume(
             return Err(Forgotten::Lost("the agent does not list the session".into()));
         }
     };
+    // No prompt was sent yet: whatever it tells of the conversation, the log has.
+    early.retain(|message| !replay::is_conversation(message));
     Ok((Link::new(host, agent_session, messages, early, answer, How::Resume), verified))
 }
 
@@ -275,86 +282,23 @@ async fn load(
     agent_session: &str,
     known: &Known,
 ) -> Result<(Link, Verified), Forgotten> {
-    let params = params_for(agent_session, &known.new_params);
-    let mut messages = host.routes().add(agent_session, public_id).ok_or_else(Forgotten::taken)?;
-    host.resume();
-    let tag = host.routes().tag(agent_session);
-    let fail = |error: LinkError| forget(host, agent_session, error);
-    host.connection()
-        .call_tagged(tag, "session/load", &params)
-        .map_err(|error| fail(explain(host, "session/load", error)))?;
-    let mut replayed = Replayed::default();
-    let within = host.settings().open_within;
-    let read = read_replay(&mut messages, tag, &mut replayed);
-    let (outcome, early) = match tokio::time::timeout(within, read).await {
-        Ok(Some(answered)) => answered,
-        Ok(None) => return Err(Forgotten::Fatal(LinkError::AgentEnded)),
-        Err(_) => {
-            return Err(fail(LinkError::Silent { method: "session/load", waited: within }));
-        }
-    };
-    let answer =
-        outcome.map_err(|error| fail(explain(host, "session/load", CallError::Refused(error))))?;
-    let early = match &known.last_prompt {
+    let mut replay = Replay::ask(host, public_id, agent_session, "session/load", known).await?;
+    if let Some(prompt) = &known.last_prompt {
         // One agent answers first and replays then.
-        Some(prompt) if !replayed.has(prompt) => {
-            swallow_late_replay(&mut messages, &mut replayed).await;
-            Vec::new()
+        if !replay.heard.has(prompt) {
+            replay.hear_late().await;
         }
-        _ => early,
-    };
-    let verified = match &known.last_prompt {
-        Some(prompt) if replayed.has(prompt) => Verified::Replayed,
-        Some(_) => {
+        if !replay.heard.has(prompt) {
             host.routes().remove(agent_session);
             return Err(Forgotten::Lost("the agent did not replay the last prompt".into()));
         }
+    }
+    let verified = match known.last_prompt {
+        Some(_) => Verified::Replayed,
         None => Verified::Unchecked,
     };
+    let Replay { messages, answer, early, .. } = replay;
     Ok((Link::new(host, agent_session, messages, early, answer, How::Load), verified))
-}
-
-/// Swallows what comes before the answer to `tag`; gives the answer and what came after.
-async fn read_replay(
-    messages: &mut FromAgents,
-    tag: u64,
-    replayed: &mut Replayed,
-) -> Option<(bus::connection::Outcome, Vec<FromAgent>)> {
-    loop {
-        let mut batch = messages.recv().await?.into_iter();
-        while let Some(message) = batch.next() {
-            match message {
-                FromAgent::Answer { tag: answered, outcome } if answered == tag => {
-                    return Some((outcome, batch.collect()));
-                }
-                FromAgent::Update { kind, payload }
-                    if kind.update_name() == Some("user_message_chunk") =>
-                {
-                    replayed.hear(&payload);
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
-/// Swallows what comes after the answer, until the agent is quiet for a moment.
-async fn swallow_late_replay(messages: &mut FromAgents, replayed: &mut Replayed) {
-    /// The replay follows the answer within milliseconds, or not at all.
-    const QUIET: Duration = Duration::from_millis(300);
-    const AT_MOST: Duration = Duration::from_secs(2);
-    let swallow = async {
-        while let Ok(Some(batch)) = tokio::time::timeout(QUIET, messages.recv()).await {
-            for message in batch {
-                if let FromAgent::Update { kind, payload } = message
-                    && kind.update_name() == Some("user_message_chunk")
-                {
-                    replayed.hear(&payload);
-                }
-            }
-        }
-    };
-    let _ = tokio::time::timeout(AT_MOST, swallow).await;
 }
 
 /// Does `work`, which asks the agent something, and keeps what the agent says meanwhile:
@@ -370,31 +314,6 @@ pub(crate) async fn while_hearing<T>(
             done = &mut work => return done,
             Some(batch) = messages.recv() => early.extend(batch),
         }
-    }
-}
-
-/// The user's side of a replayed conversation.
-#[derive(Debug, Default)]
-struct Replayed(String);
-
-impl Replayed {
-    /// More is not needed to recognise one prompt.
-    const MAX_BYTES: usize = 1 << 20;
-
-    fn hear(&mut self, payload: &Json) {
-        let value: Value = payload.read().unwrap_or_default();
-        if let Some(text) = value["update"]["content"]["text"].as_str() {
-            if self.0.len() > Self::MAX_BYTES {
-                self.0.clear();
-            }
-            self.0.push_str(text);
-        }
-    }
-
-    /// Agents trim and wrap what they replay, so only letters and digits are compared.
-    fn has(&self, prompt: &str) -> bool {
-        let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
-        plain(&self.0).contains(&plain(prompt))
     }
 }
 
@@ -437,7 +356,8 @@ fn explain(host: &Host, method: &'static str, error: CallError) -> LinkError {
     match error {
         CallError::Refused(error) if error.code == wire::codes::AUTH_REQUIRED => {
             let methods = host.capabilities().auth_methods.clone();
-            LinkError::AuthRequired { error, methods }
+            let login = host.manners().login.clone();
+            LinkError::AuthRequired { error, methods, login }
         }
         CallError::Refused(error) => LinkError::Refused { method, error },
         CallError::TimedOut { waited, .. } => LinkError::Silent { method, waited },

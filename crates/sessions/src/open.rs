@@ -147,7 +147,7 @@ pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, Op
         }
     };
     let opened = begin(yard, terms, id, params, Some(link), None).await?;
-    if let Err(error) = grant(&opened.handle, terms).await {
+    if let Err(error) = grant(&opened.handle, &terms.slot, &terms.notes.wishes).await {
         terms.slot.shut_down().await;
         let _ = opened.handle.finish().await;
         // Nothing was said in it yet.
@@ -157,13 +157,17 @@ pub async fn new(yard: &Yard, terms: &Terms, params: &Json) -> Result<Opened, Op
     Ok(opened)
 }
 
-/// Sets the session to what its terms wish.
-pub async fn grant(handle: &SessionHandle, terms: &Terms) -> Result<(), ChooseError> {
-    for (choice, wanted) in terms.notes.wishes.all() {
+/// Sets the session to what is wished for.
+pub async fn grant(
+    handle: &SessionHandle,
+    slot: &HostSlot,
+    wishes: &Wishes,
+) -> Result<(), ChooseError> {
+    for (choice, wanted) in wishes.all() {
         match handle.choose(choice, wanted).await {
             // The agent was started with it, and has no other way.
             Err(ChooseError::NotOffered(NotOffered::NoChoice(_)))
-                if choice == Choice::Model && terms.slot.command().manners.model_is_set => {}
+                if choice == Choice::Model && slot.command().manners.model_is_set => {}
             chosen => chosen?,
         }
     }

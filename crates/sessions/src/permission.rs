@@ -20,7 +20,7 @@ pub use book::{RuleBook, RulesFile};
 pub use brief::Brief;
 pub(crate) use names::{odd_in_question, odd_name};
 pub(crate) use question::resolved;
-pub use question::{PermissionOption, Question};
+pub use question::{PermissionOption, Question, plain_yes};
 pub use rules::{Rule, RuleError, RulePlace, Rules};
 pub use tool_facts::ToolFacts;
 pub(crate) use tool_facts::{KnownTools, call_id};
@@ -185,9 +185,10 @@ pub enum PermissionOutcome {
 }
 
 impl PermissionOutcome {
-    /// The option that allows this once and nothing more, if the agent offers it.
+    /// The option that allows this once and nothing more, if the agent offers it; of several the
+    /// first.
     pub fn allow_once(question: &Question) -> Option<Self> {
-        Self::of_kind(question, "allow_once")
+        Self::of_kind(question, question::ALLOW_ONCE)
     }
 
     /// The option that refuses this once; where none is offered, no option at all.

@@ -11,6 +11,7 @@ mod cancel;
 mod command;
 mod disguise;
 mod judge;
+mod last_act;
 mod limits;
 mod linking;
 mod lost;
@@ -19,6 +20,7 @@ mod question;
 mod reseed;
 mod services;
 mod turns;
+mod usage;
 
 use std::path::PathBuf;
 use std::sync::Arc;

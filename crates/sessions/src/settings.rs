@@ -62,7 +62,7 @@ impl Default for Settings {
             cancel_grace: Duration::from_secs(10),
             stop: StopLadder::default(),
             permission_within: Duration::from_secs(600),
-            quiet_after: Duration::from_secs(60),
+            quiet_after: Duration::from_secs(30),
             max_queued_prompts: 16,
             max_sessions_per_token: 10_000,
             max_terminals: 16,

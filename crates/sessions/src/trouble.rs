@@ -1,6 +1,7 @@
 //! What went wrong, in words for the user: a category, a sentence, and what to do.
 
 use serde::Serialize;
+use serde_json::Value;
 use wire::{RpcError, codes};
 
 use crate::host::{HostError, StartError};
@@ -37,13 +38,54 @@ impl Trouble {
             500..=599 => "upstream_unavailable",
             _ => category_of(&error.to_string()),
         };
-        Self::new(category, format!("the agent answered with an error: {error}"))
+        let told = error.to_string();
+        let told = message_in(&told).unwrap_or(told);
+        Self::new(category, format!("{ANSWERED}{told}"))
     }
 
     /// An error that the agent gave in words alone.
     pub(crate) fn from_words(text: &str) -> Self {
         Self::new(category_of(text), text)
     }
+
+    /// Says how to log in, where that is the trouble; `login` is the agent's own way.
+    #[must_use]
+    pub(crate) fn with_login(self, login: Option<&str>) -> Self {
+        match (self.category, &self.remedy) {
+            ("auth", None) => self.remedy(login.unwrap_or(LOGIN)),
+            _ => self,
+        }
+    }
+}
+
+/// What stands before an error that the agent gave as its answer.
+pub(crate) const ANSWERED: &str = "the agent answered with an error: ";
+const LOGIN: &str = "log in with the agent's own command line";
+
+/// `text` with a provider's error in JSON put into the words that it has inside.
+fn message_in(text: &str) -> Option<String> {
+    /// Errors are wrapped in each other, also as text.
+    const MAX_DEPTH: usize = 6;
+    fn words(value: &Value, depth: usize) -> Option<String> {
+        let depth = depth.checked_sub(1)?;
+        match value {
+            Value::String(text) => match serde_json::from_str::<Value>(text) {
+                Ok(inner @ (Value::Object(_) | Value::Array(_))) => words(&inner, depth),
+                _ => (!text.trim().is_empty()).then(|| text.trim().to_owned()),
+            },
+            Value::Array(values) => values.iter().find_map(|value| words(value, depth)),
+            Value::Object(_) => {
+                ["error", "message"].iter().find_map(|name| words(&value[*name], depth))
+            }
+            _ => None,
+        }
+    }
+    let start = text.find(['{', '['])?;
+    let (before, json) = text.split_at_checked(start)?;
+    let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
+    let value = values.next()?.ok()?;
+    let after = json.get(values.byte_offset()..)?;
+    Some(format!("{before}{}{after}", words(&value, MAX_DEPTH)?))
 }
 
 /// What an error is about, by its words.
@@ -96,6 +138,10 @@ fn told(category: &'static str, error: &RpcError) -> Trouble {
     }
 }
 
+/// For a command that said nothing that is ACP.
+const SPEAK_ACP: &str = "run the command by hand to see what it needs: it must speak ACP on stdio; \
+     a CLI that only prints text can be an agent of the configuration with `dialect = \"plain\"`";
+
 impl From<&HostError> for Trouble {
     fn from(error: &HostError) -> Self {
         let message = error.to_string();
@@ -110,10 +156,12 @@ impl From<&HostError> for Trouble {
                 _ => Self::new("process_exit", message),
             },
             HostError::Start(StartError::Place(_)) => Self::new("bad_input", message),
-            HostError::Start(StartError::DiedEarly { .. }) => Self::new("process_exit", message)
-                .remedy("run the agent's command by hand to see what it needs"),
-            HostError::Start(StartError::Silent { .. }) => Self::new("timeout", message)
-                .remedy("check that the command starts an ACP agent on stdio"),
+            HostError::Start(StartError::DiedEarly { .. }) => {
+                Self::new("process_exit", message).remedy(SPEAK_ACP)
+            }
+            HostError::Start(StartError::Silent { .. }) => {
+                Self::new("timeout", message).remedy(SPEAK_ACP)
+            }
             HostError::Start(_) => Self::new("protocol", message),
             HostError::CircuitOpen { .. } => Self::new("process_exit", message)
                 .remedy("see the agent's stderr in the session's events"),
@@ -126,7 +174,7 @@ impl From<&LinkError> for Trouble {
     fn from(error: &LinkError) -> Self {
         let message = error.to_string();
         match error {
-            LinkError::AuthRequired { methods, error: told_error } => {
+            LinkError::AuthRequired { methods, error: told_error, login } => {
                 let names: Vec<String> = methods
                     .iter()
                     .map(|method| format!("`{}` ({})", method.id, method.name))
@@ -134,12 +182,10 @@ impl From<&LinkError> for Trouble {
                 if let Some(category) = told_category(told_error) {
                     return told(category, told_error);
                 }
+                let login = login.as_deref().unwrap_or(LOGIN);
                 let remedy = match names.is_empty() {
-                    true => "log in with the agent's own command line".to_owned(),
-                    false => format!(
-                        "log in with the agent's own command line, or try --auth with one of: {}",
-                        names.join(", ")
-                    ),
+                    true => login.to_owned(),
+                    false => format!("{login}, or try --auth with one of: {}", names.join(", ")),
                 };
                 Self::new("auth", message).remedy(remedy)
             }
@@ -153,5 +199,37 @@ impl From<&LinkError> for Trouble {
             LinkError::Silent { .. } => Self::new("timeout", message),
             LinkError::NoSessionId | LinkError::SameSession => Self::new("protocol", message),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_in_json_is_told_in_its_own_words() {
+        let told = |text: &str| message_in(text);
+        let wrapped =
+            r#"[{"error":{"code":429,"message":"{\"error\":{\"message\":\"no quota\"}}"}}] (429)"#;
+        assert_eq!(told(wrapped).as_deref(), Some("no quota (429)"));
+        let after = r#"Internal error: {"error":{"message":"bad key","status":"X"}} (-32603)"#;
+        assert_eq!(told(after).as_deref(), Some("Internal error: bad key (-32603)"));
+        for text in
+            ["no json", "a [list of words", "{}", "{ \"a\": 1 }", "[1, 2]", "{\"message\":\"\"}"]
+        {
+            assert_eq!(told(text), None, "{text}");
+        }
+        let deep = format!("{}1{}", "[".repeat(1000), "]".repeat(1000));
+        assert_eq!(told(&deep), None);
+    }
+
+    #[test]
+    fn a_missing_login_is_told_how_to_be_had() {
+        let error = RpcError::new(401, "no key");
+        let trouble = Trouble::from_agent(&error).with_login(Some("run `goose configure`"));
+        assert_eq!(trouble.remedy.as_deref(), Some("run `goose configure`"));
+        assert_eq!(Trouble::from_agent(&error).with_login(None).remedy.as_deref(), Some(LOGIN));
+        let busy = Trouble::from_agent(&RpcError::new(429, "slow down")).with_login(Some("x"));
+        assert_eq!((busy.category, busy.remedy), ("rate_limit", None));
     }
 }

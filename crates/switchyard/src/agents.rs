@@ -125,6 +125,11 @@ pub(crate) struct Ready {
 pub(crate) async fn ready(config: &Config, definition: &Definition) -> Result<Ready, Failure> {
     let options = Options { for_start: true, ..options(config).patient() };
     let found = detect_one(definition, &options).await;
+    if !found.is_cached {
+        for what in &found.unfinished {
+            tracing::warn!(agent = found.id, what, "not known; it is not asked again for minutes");
+        }
+    }
     match found.run {
         Some(run) if found.is_usable => Ok(Ready {
             program: run.program,

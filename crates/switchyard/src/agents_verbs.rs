@@ -261,6 +261,13 @@ fn about(found: &Found, paint: Paint) -> String {
     };
     line("path", &found.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default());
     line("version", found.version.as_deref().unwrap_or_default());
+    match &*found.live_versions {
+        _ if found.is_own => {}
+        [] => line("checked", "never: no real turn of it was run by the project's live checks"),
+        versions => {
+            line("checked", &format!("{} by the project's live checks", versions.join(", ")));
+        }
+    }
     let by = found.auth.by.as_ref().map(|by| format!(" ({by})")).unwrap_or_default();
     let login = match found.auth.state {
         AuthState::Ok => format!("ok{by}"),

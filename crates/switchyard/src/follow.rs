@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use store::EventLog;
 use wire::{Event, Seq, SessionId};
@@ -11,6 +12,10 @@ use crate::outcome::Failure;
 
 /// Events read at once.
 const PAGE: usize = 256;
+
+/// What was told in part is shown as it is when nothing follows for so long: the rest of it comes
+/// within a fraction of that, or not before something has been done.
+const SETTLED_AFTER: Duration = Duration::from_millis(700);
 
 /// Why following ended.
 pub(crate) enum Followed {
@@ -47,6 +52,15 @@ pub(crate) async fn follow(
             return Ok(Followed::Enough);
         }
         if events.is_empty() {
+            let waiting = log.wait(session, after);
+            if let Ok(waited) = tokio::time::timeout(SETTLED_AFTER, waiting).await {
+                waited?;
+                continue;
+            }
+            formatter.settle();
+            if !show(formatter)? {
+                return Ok(Followed::ReaderGone);
+            }
             log.wait(session, after).await?;
         }
     }

@@ -84,6 +84,13 @@ impl Formatter {
         }
     }
 
+    /// Nothing has come for a moment: what waited for more is shown.
+    pub(crate) fn settle(&mut self) {
+        if let Projection::Text(renderer) = &mut self.projection {
+            renderer.settle(&mut self.out);
+        }
+    }
+
     /// Whoever waits for the first words sees that something happens.
     pub(crate) fn wait_with(&mut self, spinner: Spinner) {
         self.spinner = Some(spinner);

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use runtimes::argv::{self, Values};
-use runtimes::definition::{Definition, Part};
+use runtimes::definition::{Definition, Part, UsageScope};
 use runtimes::detect::Machine;
 use runtimes::dialect::{DialectName, PermissionMode};
-use sessions::host::{AgentCommand, Manners, SystemPrompt};
+use sessions::host::{AgentCommand, Manners, SystemPrompt, UsageOf};
 
 use crate::agents;
 use crate::config::Config;
@@ -124,6 +124,15 @@ async fn named(
                 model_is_set: wanted.model.is_some() && form.has(Part::Model, &ready.features),
                 system_prompt: SystemPrompt::Unknown,
                 shares_worker: form.shared_worker,
+                login: Some(definition.login_hint()),
+                edit_tools: form.quirks.edit_tools.clone(),
+                stays_at_eof: form.quirks.stays_at_eof,
+                usage_of: match form.quirks.usage {
+                    UsageScope::Turn => UsageOf::Turn,
+                    UsageScope::LastCall => UsageOf::LastCall,
+                    UsageScope::Session => UsageOf::Session,
+                    UsageScope::Process => UsageOf::Process,
+                },
             },
         });
     }

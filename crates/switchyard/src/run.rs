@@ -1,11 +1,12 @@
 //! `switchyard run`: one turn, shown as it happens.
 
+mod granting;
+mod seen;
 mod there;
 
 pub(crate) use there::environment;
 
 use std::ffi::OsString;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,7 +14,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sessions::budget::Limit;
 use sessions::details::Details;
 use sessions::host::{AgentCommand, HostSlot, own_client_capabilities};
 use sessions::open::{self, Notes, Opened, Terms};
@@ -21,7 +21,7 @@ use sessions::options::Wishes;
 use sessions::session::{Answer, ServedBy};
 use sessions::yard::Yard;
 use store::{EventLog, SessionRecord};
-use wire::{Event, Json, Kind, Seq, TurnId};
+use wire::{Event, Json, Seq, TurnId};
 
 use crate::allowance::{self, limit_asked};
 use crate::ask::{Asker, asked};
@@ -39,6 +39,7 @@ use crate::signals::Signals;
 use crate::spinner::Spinner;
 use crate::worker::require_a_person;
 use crate::{control, prompt, terminal, world};
+use seen::Seen;
 
 pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failure> {
     let (name, word) = prompt::split_words(&args)?;
@@ -53,8 +54,11 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
         return there::run(&args, &config, daemon, name, &text, &mut signals).await;
     }
     let opening = Spinner::start("opening the log …");
-    let yard = world::open_yard(&config).await?;
+    let mut yard = world::open_yard(&config).await?;
     drop(opening);
+    let can_ask = args.format == Format::Text && terminal::can_ask();
+    // The agent may ask before we are attached, which we will be in a moment.
+    yard.settings.questions_wait = can_ask;
     let earlier = match &args.session {
         None => None,
         Some(named) => Some(world::find_session(&*yard.log, named).await?),
@@ -74,6 +78,8 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
         add_dirs: &add_dirs,
         model: args.model.as_deref(),
     };
+    // Some take long to say what they can, and one that hangs longer than anybody waits silently.
+    let looking = Spinner::start(format!("asking {} what it can …", name.unwrap_or("the agent")));
     let agent = tokio::select! {
         agent = choose_agent(&args, &config, wanted, earlier.as_ref()) => agent?,
         signal = signals.next() => {
@@ -81,7 +87,7 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
             return Ok(ExitCode::from(signal));
         }
     };
-    let can_ask = args.format == Format::Text && terminal::can_ask();
+    drop(looking);
     let new_params = new_params(&args, &agent.cwd)?;
     let slot = Arc::new(HostSlot::new(
         agent,
@@ -101,8 +107,10 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
     let limits = args.limits.limits();
     let made_by = Some("run".to_owned());
     let instructions = args.system_prompt.clone();
-    let notes = Notes { wishes, made_by, limits, instructions, ..Notes::default() };
+    // What is wished for is set later, when the agent's questions can be heard.
+    let notes = Notes { made_by, limits, instructions, ..Notes::default() };
     let terms = Terms { slot: slot.clone(), policy, services: ServedBy::Switchyard, notes };
+    let is_new = earlier.is_none();
     let _listening = control::listen(&config.home.run, &yard)?;
 
     let opened = tokio::select! {
@@ -133,6 +141,7 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
         cursor,
         can_ask,
         is_denied: AtomicBool::new(false),
+        wishes: Some((wishes, is_new)),
     };
     let taken = turn.take(params, &mut signals).await;
     drop(attachment);
@@ -223,11 +232,6 @@ async fn open_session(
             if !limits.is_empty() {
                 opened.handle.set_limits(limits.or(before), "run").await?;
             }
-            if let Err(error) = open::grant(&opened.handle, terms).await {
-                terms.slot.shut_down().await;
-                let _ = opened.handle.finish().await;
-                return Err(open::OpenError::from(error).into());
-            }
             opened
         }
         None => open::new(yard, terms, new_params).await?,
@@ -245,61 +249,8 @@ struct Turn<'a> {
     can_ask: bool,
     /// Something was refused because nobody was there to ask.
     is_denied: AtomicBool,
-}
-
-/// What the events of a turn tell about its end.
-#[derive(Debug, Default)]
-struct Seen {
-    until: Seq,
-    was_denied_unattended: bool,
-    /// The limit at which it was stopped, because nobody was there to ask.
-    limit: Option<Limit>,
-    end: Option<Value>,
-}
-
-impl Seen {
-    fn look(&mut self, event: &Event, turn: TurnId) -> ControlFlow<()> {
-        self.until = event.seq;
-        match &event.kind {
-            Kind::PermissionResolved => {
-                let payload: Value = event.payload.read().unwrap_or_default();
-                let by = &payload["by"];
-                self.was_denied_unattended |=
-                    by["who"] == "unattended" || by["detail"] == "unattended";
-            }
-            Kind::TurnEnded if event.turn == Some(turn) => {
-                self.end = Some(event.payload.read().unwrap_or_default());
-                return ControlFlow::Break(());
-            }
-            Kind::PromptDropped if event.turn == Some(turn) => {
-                self.end = Some(json!({ "stopReason": "cancelled" }));
-                return ControlFlow::Break(());
-            }
-            _ => {}
-        }
-        ControlFlow::Continue(())
-    }
-
-    /// Says on stderr why the turn failed, where stdout has nothing but the answer.
-    fn tell_failure(&self) {
-        let Some(message) = self.end.as_ref().and_then(|end| end["error"]["message"].as_str())
-        else {
-            return;
-        };
-        let remedy = self.end.as_ref().and_then(|end| end["error"]["remedy"].as_str());
-        let hint = remedy.map_or_else(String::new, |remedy| format!("\nhint: {remedy}"));
-        terminal::say(&sessions::projection::sanitize(&format!("switchyard: {message}{hint}")));
-    }
-
-    fn exit_code(&self) -> u8 {
-        match self.end.as_ref().and_then(|end| end["stopReason"].as_str()) {
-            Some("error") | None => outcome::ERROR,
-            Some("cancelled") if self.limit.is_some() => outcome::DENIED,
-            Some("cancelled") => outcome::INTERRUPTED,
-            _ if self.was_denied_unattended => outcome::DENIED,
-            _ => 0,
-        }
-    }
+    /// What the session is to be set to first, and whether it is new.
+    wishes: Option<(Wishes, bool)>,
 }
 
 impl Turn<'_> {
@@ -311,11 +262,14 @@ impl Turn<'_> {
         if self.args.format == Format::Text {
             formatter.wait_with(Spinner::start("waiting for the agent …"));
         }
+        seen.until = self.cursor;
+        if let Some(code) = self.grant(asker.as_ref(), &mut formatter, &mut seen, signals).await? {
+            return Ok(ExitCode::from(code));
+        }
         let turn = session.prompt(params, "run").await?;
 
         let mut forced = None;
-        let cursor = self.cursor;
-        seen.until = cursor;
+        let cursor = seen.until;
         let following = async {
             let look = |event: &Event| {
                 match &asker {
@@ -389,9 +343,7 @@ impl Turn<'_> {
                 .hint(format!("go on with a higher {flag}, or at a terminal")));
         }
         if code == outcome::DENIED && self.args.format == Format::Text {
-            terminal::say(
-                "hint: nobody was there to ask; see --approve-reads, --permissions and --policy",
-            );
+            terminal::say(&format!("hint: {}", seen.hint()));
         }
         Ok(ExitCode::from(code))
     }

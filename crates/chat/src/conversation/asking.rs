@@ -1,6 +1,7 @@
 //! Questions that wait for a person: permissions with their options, forms with their fields.
 
 use serde_json::Value;
+use sessions::permission::plain_yes;
 use wire::{CallId, Event, TurnId};
 
 use super::reading::line;
@@ -18,6 +19,8 @@ pub(crate) struct Question {
     /// What exactly is to be done, as far as it was told when it was asked.
     pub(crate) call: Tool,
     pub(crate) wants: Wants,
+    /// What kind of tool it is about, as the agent says.
+    pub(super) tool_kind: String,
 }
 
 #[derive(Debug, Clone)]
@@ -84,6 +87,12 @@ pub(crate) enum FieldKind {
 }
 
 impl Question {
+    /// The choice that a plain yes means.
+    pub(crate) fn plain_yes(&self) -> Option<usize> {
+        let Wants::Choice(choices) = &self.wants else { return None };
+        plain_yes(&self.tool_kind, choices.iter().map(|choice| choice.kind.as_str()))
+    }
+
     /// Nothing if nobody is to be asked. `known` is what was told of the call.
     pub(super) fn permission(payload: &Value, known: Tool) -> Option<Self> {
         let id = asked(payload)?;
@@ -98,7 +107,8 @@ impl Question {
         let options = request["options"].as_array().into_iter().flatten();
         let choices = options.filter_map(option).take(MAX_CHOICES).collect();
         let title = line(call["title"].as_str().unwrap_or("the agent asks"), 400);
-        Some(Self { id, turn: None, title, call: known, wants: Wants::Choice(choices) })
+        let tool_kind = line(call["kind"].as_str().unwrap_or_default(), 100);
+        Some(Self { id, turn: None, title, call: known, wants: Wants::Choice(choices), tool_kind })
     }
 
     pub(super) fn form(payload: &Value) -> Option<Self> {
@@ -118,7 +128,8 @@ impl Question {
         let title = line(request["message"].as_str().unwrap_or("the agent has a question"), 400);
         let url = request["url"].as_str().map(|url| line(url, 1000));
         let wants = Wants::Form { fields, url };
-        Some(Self { id, turn: None, title, call: Tool::default(), wants })
+        let (call, tool_kind) = (Tool::default(), String::new());
+        Some(Self { id, turn: None, title, call, wants, tool_kind })
     }
 }
 

@@ -77,7 +77,9 @@ impl Conversation {
             }
             Kind::AgentQuiet => {
                 let seconds = payload["quietMs"].as_u64().unwrap_or_default() / 1000;
-                (Tone::Dim, format!("nothing heard for {seconds} s"))
+                let last =
+                    payload["waitingFor"].as_str().map(|last| format!(": {}", line(last, 300)));
+                (Tone::Dim, format!("nothing heard for {seconds} s{}", last.unwrap_or_default()))
             }
             Kind::Error => (Tone::Bad, fault(payload)),
             Kind::LogRecovered => {

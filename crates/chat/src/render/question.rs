@@ -215,7 +215,7 @@ fn option(
     /// Below this, every column is wanted.
     const INDENTED_FROM: usize = 30;
     let (mark, style) = mark(index, state, theme);
-    let (letter, does) = effect_of(choice);
+    let (letter, does) = effect_of(choice, is_plain_yes(index, state));
     let text = format!("{}. {}{letter}{does}", index + 1, name_of(choice));
     let rest = if columns < INDENTED_FROM { "  " } else { "     " };
     words(&[Piece::new(text, style)], columns, &Margin::new(mark, rest, style))
@@ -230,7 +230,7 @@ fn short_option(
     theme: Theme,
 ) -> Option<Line<'static>> {
     let (mark, style) = mark(index, state, theme);
-    let (letter, does) = effect_of(choice);
+    let (letter, does) = effect_of(choice, is_plain_yes(index, state));
     let name = name_of(choice);
     let begin = format!("{mark}{}. ", index + 1);
     let room = columns.checked_sub(width(&begin) + width(letter) + width(&does))?;
@@ -245,14 +245,18 @@ fn mark(index: usize, state: &State, theme: Theme) -> (&'static str, Style) {
     }
 }
 
+fn is_plain_yes(index: usize, state: &State) -> bool {
+    state.question().and_then(Question::plain_yes) == Some(index)
+}
+
 fn name_of(choice: &Choice) -> &str {
     if choice.name.is_empty() { "(no name)" } else { &choice.name }
 }
 
 /// The letter that chooses it, and what it does where its name does not say that.
-fn effect_of(choice: &Choice) -> (&'static str, String) {
+fn effect_of(choice: &Choice, is_plain_yes: bool) -> (&'static str, String) {
     let letter = match choice.kind.as_str() {
-        "allow_once" => " (y)",
+        "allow_once" if is_plain_yes => " (y)",
         "allow_always" => " (a)",
         "reject_once" => " (n)",
         _ => "",

@@ -111,7 +111,7 @@ impl State {
             KeyCode::Char(digit @ '1'..='9') if !is_ctrl => {
                 digit.to_digit(10).and_then(|digit| usize::try_from(digit).ok()).map(|n| n - 1)
             }
-            KeyCode::Char('y') if !is_ctrl => of_kind("allow_once"),
+            KeyCode::Char('y') if !is_ctrl => question.plain_yes(),
             KeyCode::Char('a') if !is_ctrl => of_kind("allow_always"),
             KeyCode::Char('n') if !is_ctrl => of_kind("reject_once"),
             _ => return self.press_beside_question(key, is_ctrl),

@@ -43,6 +43,8 @@ pub struct Question {
     pub is_edit: bool,
     /// There is more to it than its command says.
     pub has_more_than_command: bool,
+    /// It is one of its agent's own tools that only write a file, which the agent gives no kind.
+    pub is_known_edit: bool,
     /// What the command would be to somebody who forgets to quote its words.
     pub unquoted: Option<String>,
 }
@@ -53,6 +55,11 @@ const MAX_OPTIONS: usize = 100;
 const MAX_OPTION_BYTES: usize = 64 << 10;
 
 pub(super) const READING_KINDS: [&str; 3] = ["read", "search", "think"];
+/// Members of the input of a tool that writes a file, beside its path.
+const WRITTEN_TEXTS: [&str; 3] = ["content", "before", "after"];
+const ACTING_KINDS: [&str; 4] = ["edit", "delete", "move", "execute"];
+pub(super) const ALLOW_ONCE: &str = "allow_once";
+const ALLOW_ALWAYS: &str = "allow_always";
 
 impl Question {
     /// Reads `params` of a request. `known` is what earlier updates said about the same
@@ -102,8 +109,32 @@ impl Question {
             is_cut,
             is_edit,
             has_more_than_command: has_more_than_command || directories.iter().any(is_elsewhere),
+            is_known_edit: false,
             unquoted: None,
         }
+    }
+
+    /// Notes whether it is one of `tools`, by their titles: those of its agent that write a file and
+    /// do nothing else. Its input must be a path and texts, and nothing else.
+    #[must_use]
+    pub fn among_edits(mut self, tools: &[String], call: &Value) -> Self {
+        let says_nothing = ["", "other"].contains(&self.kind.as_str());
+        let title = self.title.to_lowercase();
+        let is_named = |path: &str| {
+            tools.iter().filter_map(|tool| title.strip_prefix(tool.as_str())).any(|rest| {
+                let detail = rest.trim_matches([' ', ':', '·', '`', '(', ')']);
+                // A longer name is another tool's.
+                rest.is_empty() || !rest.starts_with(char::is_alphanumeric) && detail == path
+            })
+        };
+        let members = call["rawInput"].as_object();
+        let is_plain = |(name, value): (&String, &Value)| {
+            value.is_string() && (name == "path" || WRITTEN_TEXTS.contains(&name.as_str()))
+        };
+        self.is_known_edit = says_nothing
+            && members.is_some_and(|members| members.len() > 1 && members.iter().all(is_plain))
+            && call["rawInput"]["path"].as_str().is_some_and(|path| is_named(&path.to_lowercase()));
+        self
     }
 
     /// Notes whether a path is in one of the `forbidden` directories.
@@ -125,18 +156,17 @@ impl Question {
         Self { options: self.options, ..Self::default() }
     }
 
-    /// More than one way to say yes: a question to the user, not a grant.
+    /// More than one way to say yes, and none of them the plain one: a question to the user, not
+    /// a grant.
     pub fn is_multiple_choice(&self) -> bool {
-        !self.is_act()
-            && self.paths.is_empty()
-            && self.options.iter().filter(|option| option.kind == "allow_once").count() > 1
+        let kinds = self.options.iter().map(|option| option.kind.as_str());
+        let has_yes = self.options.iter().any(|option| option.kind == ALLOW_ONCE);
+        !self.is_act() && self.paths.is_empty() && has_yes && plain_yes(&self.kind, kinds).is_none()
     }
 
     /// Whether it runs or changes something, as far as it says so.
     pub(super) fn is_act(&self) -> bool {
-        self.runs_something()
-            || self.is_edit
-            || ["edit", "delete", "move", "execute"].contains(&self.kind.as_str())
+        self.runs_something() || self.is_edit || ACTING_KINDS.contains(&self.kind.as_str())
     }
 
     pub fn only_reads(&self) -> bool {
@@ -158,11 +188,25 @@ impl Question {
     pub fn only_edits_inside_roots(&self) -> bool {
         let is_inside = |path: &PathBuf| self.roots.iter().any(|root| path.starts_with(root));
         let is_plain = |path: &PathBuf| !self.roots.iter().any(|r| roots::is_protected(r, path));
-        self.kind == "edit"
+        (self.kind == "edit" || self.is_known_edit)
             && !self.runs_something()
             && !self.paths.is_empty()
             && self.paths.iter().all(|path| is_inside(path) && is_plain(path))
     }
+}
+
+/// Which of the options a plain yes to this one thing means: the first that allows once. `kind` is
+/// the tool's. There is none where several allow once and nothing says that they are grants: the
+/// model asks the user something then, and each option is an answer.
+pub fn plain_yes<'a>(
+    kind: &str,
+    options: impl IntoIterator<Item = &'a str, IntoIter: Clone>,
+) -> Option<usize> {
+    let mut options = options.into_iter();
+    // No answer to a question lasts.
+    let is_grant = ACTING_KINDS.contains(&kind) || options.clone().any(|kind| kind == ALLOW_ALWAYS);
+    let is_alone = options.clone().filter(|kind| *kind == ALLOW_ONCE).count() == 1;
+    options.position(|kind| kind == ALLOW_ONCE).filter(|_| is_grant || is_alone)
 }
 
 /// Whether a path that is a pattern may mean `own`, what is in it, or what is around it.

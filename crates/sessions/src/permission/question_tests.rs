@@ -257,3 +257,43 @@ fn what_is_called_reading_and_is_a_command_or_a_fetch_is_denied_in_read_only() {
         assert_eq!(judge("", Mode::ReadOnly, &call), "allow", "{call}");
     }
 }
+
+#[test]
+fn a_tool_that_is_known_to_write_a_file_is_an_edit_even_if_its_kind_says_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let roots = [root.path().canonicalize().unwrap()];
+    let inside = roots[0].join("a.txt").display().to_string();
+    let tools = ["developer: write", "write"].map(str::to_owned);
+    let allows = |title: &str, kind: &str, input: &serde_json::Value| {
+        let call = json!({"title": title, "kind": kind, "rawInput": input});
+        let params = json!({"toolCall": call, "options": []}).to_string();
+        let question = Question::read(&params, None, "goose", &roots).among_edits(&tools, &call);
+        let policy = Policy { mode: Mode::AcceptEdits, ..Policy::default() };
+        matches!(policy.judge(&question), super::Verdict::Allow(_))
+    };
+    let written = json!({"path": inside, "content": "x"});
+    assert!(allows("Developer: Write", "other", &written));
+    assert!(allows("developer: write", "", &written));
+    assert!(allows(&format!("write: {inside}"), "other", &written));
+    let relative = json!({"path": "a.txt", "content": "x"});
+    assert!(allows("write · a.txt", "other", &relative));
+
+    // Other tools, other kinds, other places, and inputs that may do more.
+    assert!(!allows("github: create file", "other", &written));
+    assert!(!allows("writer", "other", &written));
+    assert!(!allows("write: something else", "other", &written));
+    assert!(!allows("developer: write", "execute", &written));
+    assert!(!allows("developer: write", "fetch", &written));
+    assert!(!allows("developer: write", "other", &json!({"path": "/etc/passwd", "content": "x"})));
+    assert!(!allows("developer: write", "other", &json!({"path": "../x", "content": "x"})));
+    assert!(!allows("developer: write", "other", &json!({"path": ".git/hooks/x", "content": "x"})));
+    let commands = json!({"path": inside, "content": "x", "command": "rm -rf /"});
+    assert!(!allows("developer: write", "other", &commands));
+    assert!(!allows(
+        "developer: write",
+        "other",
+        &json!({"path": inside, "content": {"run": "x"}})
+    ));
+    assert!(!allows("developer: write", "other", &json!({"path": inside})));
+    assert!(!allows("developer: write", "other", &json!({"content": "x"})));
+}

@@ -263,6 +263,25 @@ fn a_question_with_several_answers_is_asked_in_every_mode() {
 }
 
 #[test]
+fn a_choice_of_grants_that_does_not_say_what_for_takes_the_first() {
+    let option = |id: &str, kind: &str| json!({"optionId": id, "name": id, "kind": kind});
+    let params = json!({"toolCall": {"kind": "other", "title": "Confirm Agent Actions"}, "options": [
+        option("accept", "allow_once"),
+        option("reject", "reject_once"),
+        option("always_proceed", "allow_always"),
+        option("risk_based", "allow_once"),
+    ]});
+    let question = Question::read(&params.to_string(), None, "openhands", &[]);
+    let verdict = |mode| Policy { rules: Rules::default(), mode }.judge(&question);
+    assert!(matches!(verdict(Mode::Auto), Verdict::Allow(_)));
+    assert_eq!(verdict(Mode::Ask), Verdict::Ask);
+    assert_eq!(verdict(Mode::AcceptEdits), Verdict::Ask);
+    assert!(matches!(verdict(Mode::ReadOnly), Verdict::Deny(_)));
+    let accepted = PermissionOutcome::Selected { option_id: "accept".into() };
+    assert_eq!(PermissionOutcome::allow_once(&question), Some(accepted));
+}
+
+#[test]
 fn two_ways_to_allow_one_command_are_a_grant_and_no_quiz() {
     let params = json!({"toolCall": {"kind": "execute", "rawInput": {"command": "ls"}}, "options": [
         {"optionId": "once", "name": "Once", "kind": "allow_once"},

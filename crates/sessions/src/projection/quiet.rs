@@ -9,7 +9,7 @@
 use wire::{Event, Kind};
 
 use super::sanitize::Sanitizer;
-use super::view::{TurnEnd, chunk_text, update_of};
+use super::view::{TurnEnd, chunk_text, is_said, update_of};
 
 /// Projects a log into the agent's answer.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Quiet {
             }
             (_, Kind::TurnEnded) => {
                 let fault = TurnEnd::of(event).fault;
-                if fault.is_some_and(|fault| fault.message.trim() == self.held.trim()) {
+                if fault.is_some_and(|fault| is_said(&self.held, &fault.message)) {
                     self.held.clear();
                 }
                 self.write_held(out);

@@ -95,6 +95,12 @@ impl TextRenderer {
         }
     }
 
+    /// Tells what waited for more to be known. Whoever shows a log as it grows calls this when
+    /// nothing has come for a moment: what is being done now is not told after it was done.
+    pub fn settle(&mut self, out: &mut String) {
+        self.announce_all(out);
+    }
+
     fn update(&mut self, name: &str, event: &Event, out: &mut String) {
         let update = update_of(event);
         match name {

@@ -186,12 +186,23 @@ pub(crate) struct TurnEnd {
     pub(crate) stop_reason: Option<String>,
     pub(crate) fault: Option<Fault>,
     pub(crate) usage: Option<super::Usage>,
+    /// Of its requests to the model only the last is counted in `usage`.
+    pub(crate) is_usage_partial: bool,
+    /// What it has cost, in US dollars.
+    pub(crate) cost_usd: Option<f64>,
 }
 
 impl TurnEnd {
     /// The end of a turn of which the log has none.
     pub(crate) fn unknown() -> Self {
-        Self { outcome: Outcome::Failed, stop_reason: None, fault: None, usage: None }
+        Self {
+            outcome: Outcome::Failed,
+            stop_reason: None,
+            fault: None,
+            usage: None,
+            is_usage_partial: false,
+            cost_usd: None,
+        }
     }
 
     pub(crate) fn of(event: &Event) -> Self {
@@ -207,8 +218,25 @@ impl TurnEnd {
             _ => Outcome::Completed,
         };
         let usage = super::Usage::of(&payload, &result);
-        Self { outcome, stop_reason: stop_reason.map(Cow::into_owned), fault, usage }
+        Self {
+            outcome,
+            stop_reason: stop_reason.map(Cow::into_owned),
+            fault,
+            usage,
+            is_usage_partial: payload.text("usageOf").as_deref() == Some("last_call"),
+            cost_usd: payload.get("costUsd").and_then(Node::number),
+        }
     }
+}
+
+/// Some agents say an error as their answer first, and then again as the end of the turn, with words
+/// around it.
+pub(crate) fn is_said(answer: &str, fault: &str) -> bool {
+    /// What is shorter stands in many errors.
+    const SHORTEST: usize = 12;
+    let (answer, fault) = (answer.trim(), fault.trim());
+    let bare = fault.strip_prefix(crate::trouble::ANSWERED).unwrap_or(fault);
+    answer == fault || answer.len() >= SHORTEST && bare.contains(answer)
 }
 
 /// What a `limit_reached` says: `5300 of 5000 tokens are used`.

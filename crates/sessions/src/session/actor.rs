@@ -15,6 +15,7 @@ use wire::{Draft, Json, Kind, Seq, SessionId, TurnId};
 
 use super::SessionSetup;
 use super::judge::Judge;
+use super::last_act::LastAct;
 use super::linking::LinkFailure;
 use super::prompting::Prompt;
 use super::question::Questions;
@@ -70,6 +71,7 @@ pub(super) struct Actor {
     pub(super) cancelling: super::cancel::Cancelling,
     pub(super) heard_at: Instant,
     pub(super) n_quiet_reports: u32,
+    pub(super) last_act: LastAct,
     pub(super) n_garbage: u32,
     pub(super) head: Seq,
     /// Of the running turn.
@@ -167,6 +169,7 @@ impl Actor {
             cancelling: super::cancel::Cancelling::default(),
             heard_at: Instant::now(),
             n_quiet_reports: 0,
+            last_act: LastAct::default(),
             n_garbage: 0,
             head: record.head,
             watch: Watched::default(),

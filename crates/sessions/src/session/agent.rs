@@ -1,6 +1,6 @@
 //! What the agent says, and what becomes of it.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use store::Changes;
 use wire::{Draft, Json, Kind, Message, RpcError, RpcId};
 
@@ -81,6 +81,7 @@ impl Actor {
     fn learn(&mut self, kind: &Kind, payload: &Json, changes: &mut Changes) {
         if let Some(name) = kind.update_name() {
             self.note_words(name, payload);
+            self.last_act.hear(name);
         }
         match kind.update_name() {
             Some("tool_call" | "tool_call_update") => {
@@ -133,6 +134,11 @@ impl Actor {
             self.watch.tool(&ToolCall { id, kind, title, status });
         }
         self.tools.hear(&payload, update);
+        if let Some(id) = text("toolCallId") {
+            let known = self.tools.get(Some(id)).ok().flatten();
+            let title = known.map_or_else(|| text("title").unwrap_or_default(), |call| &call.title);
+            self.last_act.hear_tool(title, text("status"));
+        }
     }
 
     fn notified(&self, message: &Message) -> Draft {
@@ -261,6 +267,8 @@ impl Actor {
         let known = self.tools.get(call_id(&read["toolCall"]).as_deref());
         let known = known.map_err(RpcError::invalid_params)?;
         let question = Question::read(params.as_str(), known, &self.agent, &self.roots.paths());
+        let edits = self.manners().map(|manners| &*manners.edit_tools).unwrap_or_default();
+        let question = question.among_edits(edits, &read["toolCall"]);
         Ok(question.beside(self.roots.forbidden()))
     }
 
@@ -291,11 +299,17 @@ impl Actor {
         let payload = match outcome {
             Ok(result) => {
                 let reason: Value = result.read().unwrap_or_default();
+                let usage = self.usage_of_turn(&reason);
                 match self.disguised_failure(&reason) {
-                    Some(trouble) if !running.is_cancelling => Json::of(&json!({
-                        "stopReason": "error", "error": trouble, "result": reason,
-                    })),
-                    _ => ended_payload(&result, running.is_cancelling),
+                    Some(trouble) if !running.is_cancelling => {
+                        let mut payload =
+                            json!({ "stopReason": "error", "error": trouble, "result": reason });
+                        if let Value::Object(payload) = &mut payload {
+                            payload.extend(usage);
+                        }
+                        Json::of(&payload)
+                    }
+                    _ => ended_payload(&result, usage, running.is_cancelling),
                 }
             }
             // Some agents answer a cancelled prompt with an error; it is still cancelled.
@@ -304,7 +318,8 @@ impl Actor {
             }
             Err(error) if self.try_again(running.turn, &error) => return Ok(()),
             Err(error) => {
-                let trouble = Trouble::from_agent(&error);
+                let login = self.manners().and_then(|manners| manners.login.as_deref());
+                let trouble = Trouble::from_agent(&error).with_login(login);
                 Json::of(&json!({ "stopReason": "error", "error": trouble, "agentError": error }))
             }
         };
@@ -352,19 +367,15 @@ impl Actor {
 }
 
 /// `turn_ended` for a result of the agent, which is kept as it is.
-fn ended_payload(result: &Json, is_cancelling: bool) -> Json {
+fn ended_payload(result: &Json, usage: Map<String, Value>, is_cancelling: bool) -> Json {
     let value: Value = result.read().unwrap_or_default();
     let given = value["stopReason"].as_str();
     // Cancelled is what the user asked for, whatever name the agent gives to the end.
     let reason = if is_cancelling { "cancelled" } else { given.unwrap_or("end_turn") };
-    let usage = match &value["usage"] {
-        Value::Null => String::new(),
-        usage => format!(r#","usage":{usage}"#),
-    };
-    let reason = Json::of(&reason);
-    Json::trusted(format!(
-        r#"{{"stopReason":{}{usage},"result":{}}}"#,
-        reason.as_str(),
-        result.as_str()
-    ))
+    let mut members = json!({ "stopReason": reason });
+    if let Value::Object(members) = &mut members {
+        members.extend(usage);
+    }
+    let members = Json::of(&members);
+    wire::set_member(&members, &["result"], result).unwrap_or(members)
 }

@@ -153,7 +153,8 @@ impl Actor {
         if self.quiet_deadline().is_some_and(|deadline| deadline <= now) {
             self.n_quiet_reports += 1;
             let quiet_ms = u64::try_from(now.duration_since(self.heard_at).as_millis());
-            let payload = json!({ "quietMs": quiet_ms.unwrap_or(u64::MAX) });
+            let quiet_ms = quiet_ms.unwrap_or(u64::MAX);
+            let payload = json!({ "quietMs": quiet_ms, "waitingFor": self.last_act.in_words() });
             self.note(Kind::AgentQuiet, &payload).await?;
         }
         Ok(())

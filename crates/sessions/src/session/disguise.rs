@@ -14,16 +14,35 @@ use crate::trouble::{self, Trouble};
 /// What the agent said last in a turn.
 #[derive(Debug, Default)]
 pub(super) struct LastWords {
-    /// The beginning of the last chunk of its answer.
+    /// The beginning of the last chunk of its answer, or of the message that it belongs to where
+    /// the agent says which that is.
     chunk: String,
+    /// The message of the last chunk.
+    message: Option<String>,
     has_acted: bool,
 }
 
 /// Enough for an error message.
 const MAX_CHUNK_CHARS: usize = 1000;
+/// Of a message's id; more is none.
+const MAX_ID_BYTES: usize = 256;
+
+impl LastWords {
+    fn hear(&mut self, message: Option<&str>, text: &str) {
+        let message = message.filter(|id| id.len() <= MAX_ID_BYTES);
+        // Where messages have names, the rest of one is never taken for the beginning of another:
+        // `401 ` stands in many answers.
+        if message.is_none() || message != self.message.as_deref() {
+            self.chunk.clear();
+            self.message = message.map(str::to_owned);
+        }
+        let room = MAX_CHUNK_CHARS.saturating_sub(self.chunk.chars().count());
+        self.chunk.extend(text.chars().take(room));
+    }
+}
 
 impl Actor {
-    fn manners(&self) -> Option<&Manners> {
+    pub(super) fn manners(&self) -> Option<&Manners> {
         match &self.link {
             LinkState::Linked { linkage, .. } => Some(linkage.host.manners()),
             _ => None,
@@ -40,14 +59,14 @@ impl Actor {
         match update {
             "agent_message_chunk" => {
                 let payload: Value = payload.read().unwrap_or_default();
-                let text = payload["update"]["content"]["text"].as_str().unwrap_or_default();
+                let update = &payload["update"];
+                let text = update["content"]["text"].as_str().unwrap_or_default();
                 if !text.trim().is_empty() {
-                    self.last_words.chunk = text.chars().take(MAX_CHUNK_CHARS).collect();
+                    self.last_words.hear(update["messageId"].as_str(), text);
                 }
             }
             "agent_thought_chunk" | "tool_call" | "tool_call_update" | "plan" => {
-                self.last_words.has_acted = true;
-                self.last_words.chunk.clear();
+                self.last_words = LastWords { has_acted: true, ..LastWords::default() };
             }
             _ => {}
         }
@@ -55,7 +74,7 @@ impl Actor {
 
     /// Why a turn that ended with `result` did not end well.
     pub(super) fn disguised_failure(&mut self, result: &Value) -> Option<Trouble> {
-        let LastWords { chunk, has_acted } = std::mem::take(&mut self.last_words);
+        let LastWords { chunk, has_acted, .. } = std::mem::take(&mut self.last_words);
         // The built-in agent tells clients in words, and us in ours.
         let reported = &result["_meta"]["switchyard"]["error"];
         if let Some(message) = reported["message"].as_str() {
@@ -70,7 +89,7 @@ impl Actor {
         let manners = linkage.host.manners();
         let text = chunk.trim();
         if manners.failure_words.iter().any(|words| text.starts_with(words.as_str())) {
-            return Some(Trouble::from_words(text));
+            return Some(Trouble::from_words(text).with_login(manners.login.as_deref()));
         }
         if !manners.silence_is_failure || has_acted || !text.is_empty() {
             return None;
@@ -81,6 +100,33 @@ impl Actor {
             true => "the agent ended its turn without a word".to_owned(),
             false => format!("the agent ended its turn without a word; on stderr: {said}"),
         };
-        Some(Trouble { message, ..trouble })
+        Some(Trouble { message, ..trouble }.with_login(manners.login.as_deref()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn last(chunks: &[(Option<&str>, &str)]) -> String {
+        let mut words = LastWords::default();
+        for (message, text) in chunks {
+            words.hear(*message, text);
+        }
+        words.chunk
+    }
+
+    #[test]
+    fn the_rest_of_a_message_is_not_taken_for_its_beginning() {
+        assert_eq!(
+            last(&[(Some("a"), "there are "), (Some("a"), "401 users")]),
+            "there are 401 users"
+        );
+        assert_eq!(last(&[(Some("a"), "Hello"), (Some("b"), "401 no key")]), "401 no key");
+        // Without names the last chunk is all there is to go by.
+        assert_eq!(last(&[(None, "Hello"), (None, "HTTP 401")]), "HTTP 401");
+        assert_eq!(last(&[(Some("a"), "x"), (None, "y")]), "y");
+        let long = "x".repeat(MAX_CHUNK_CHARS);
+        assert_eq!(last(&[(Some("a"), &long), (Some("a"), "more")]), long);
     }
 }

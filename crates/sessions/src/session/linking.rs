@@ -139,6 +139,7 @@ impl Actor {
             (None, preamble) => preamble,
         };
         self.details.note_offer(&link.answer);
+        self.usage_begins_anew(host.manners().usage_of);
         self.answer = KeptAnswer::of(link.answer, host.share());
         self.tools = KnownTools::of(host.share());
         self.agent_session = Some(link.agent_session.clone());

@@ -7,6 +7,7 @@ use store::{Batch, Changes, Durability};
 use wire::{Draft, Json, Kind, Seq, TurnId};
 
 use super::actor::{Actor, Halt, LinkState};
+use super::last_act::LastAct;
 use super::turns::NotQueued;
 use super::{NewPrompt, Received, SessionError};
 use crate::details::{LastEnd, prompt_text};
@@ -237,13 +238,17 @@ impl Actor {
         if !self.turns.end(turn) {
             return Ok(());
         }
-        let payload = match self.cancelling.gave_up.take() {
+        let mut payload = match self.cancelling.gave_up.take() {
             Some(trouble) => Json::of(&json!({ "stopReason": "error", "error": trouble })),
             None => Json::of(payload),
         };
         self.details.budget.end_turn(&payload);
+        if let Some(cost) = self.details.budget.turn_cost_usd() {
+            payload = wire::set_member(&payload, &["costUsd"], &Json::of(&cost)).unwrap_or(payload);
+        }
         self.details.last_end = LastEnd::of(&payload);
         (self.prompt_tag, self.unheard) = (None, None);
+        self.last_act = LastAct::default();
         self.tools.clear();
         self.used_at = Instant::now();
         tracing::info!(session = %self.id, %turn, "turn ended");

@@ -1,9 +1,10 @@
 //! What can be answered to a permission question, and what a typed line means.
 //!
-//! The options stand numbered below the question; `y` and `n` are the ones that allow and
-//! reject this once, where there is exactly one of the kind.
+//! The options stand numbered below the question; `y` is the one that a plain yes means, `n` the
+//! one that rejects this once, where there is exactly one of the kind.
 
 use serde_json::Value;
+use sessions::permission::plain_yes;
 use sessions::projection::{Style, TextRenderer, sanitize_line};
 use sessions::session::Answer;
 use wire::{Event, Kind};
@@ -29,7 +30,7 @@ pub(crate) fn typed(line: &str, request: &Value) -> Typed {
     let chosen = match &*line.to_lowercase() {
         "" => return Typed::Answer(Answer::Reject),
         "v" | "view" => return Typed::View,
-        "y" | "yes" => only(&options, "allow_once"),
+        "y" | "yes" => yes(request).and_then(|index| options.get(index)),
         "n" | "no" => match only(&options, "reject_once") {
             None => return Typed::Answer(Answer::Reject),
             found => found,
@@ -40,7 +41,7 @@ pub(crate) fn typed(line: &str, request: &Value) -> Typed {
         Some(id) => Typed::Answer(Answer::Permission(Some(id.to_owned()))),
         None => {
             let line = sanitize_line(line, MAX_TITLE_CHARS);
-            Typed::Nothing(format!("`{line}` is no answer; {}", in_words(&options)))
+            Typed::Nothing(format!("`{line}` is no answer; {}", in_words(request)))
         }
     }
 }
@@ -55,7 +56,10 @@ pub(crate) fn prompt(request: &Value, is_long: bool) -> String {
         1 => "1".to_owned(),
         n => format!("1-{n}"),
     };
-    let yes = only(&options, "allow_once").map(|_| "y".to_owned());
+    let yes = yes(request).map(|index| match is_one_of_several(&options, index) {
+        true => format!("y is {}", index + 1),
+        false => "y".to_owned(),
+    });
     let view = is_long.then(|| "v shows all of it".to_owned());
     let accepted: Vec<String> = [Some(numbers), yes, Some("n".to_owned()), view]
         .into_iter()
@@ -65,12 +69,30 @@ pub(crate) fn prompt(request: &Value, is_long: bool) -> String {
     format!("\n{title} ({}; Enter rejects) ", accepted.join(", "))
 }
 
-fn in_words(options: &[&Value]) -> String {
+/// The option that a plain yes means.
+fn yes(request: &Value) -> Option<usize> {
+    let kind = |value: &Value| value["kind"].as_str().unwrap_or_default().to_owned();
+    let options: Vec<String> =
+        request["options"].as_array().into_iter().flatten().map(kind).collect();
+    plain_yes(&kind(&request["toolCall"]), options.iter().map(String::as_str))
+}
+
+fn is_one_of_several(options: &[&Value], index: usize) -> bool {
+    let kind = |option: &&Value| option["kind"].clone();
+    let wanted = options.get(index).map(kind);
+    options.iter().filter(|option| Some(kind(option)) == wanted).count() > 1
+}
+
+fn in_words(request: &Value) -> String {
+    let options: Vec<&Value> = request["options"].as_array().into_iter().flatten().collect();
     let numbered = options.iter().enumerate().map(|(index, option)| {
         let name = option["name"].as_str().unwrap_or("?");
         format!("{} for “{}”", index + 1, sanitize_line(name, MAX_NAME_CHARS))
     });
-    let yes = only(options, "allow_once").map(|_| "y to allow this once".to_owned());
+    let yes = yes(request).map(|index| match is_one_of_several(&options, index) {
+        true => format!("y for {}", index + 1),
+        false => "y to allow this once".to_owned(),
+    });
     let rest = ["n or Enter to reject", "v to see all of what is asked"].map(str::to_owned);
     let words: Vec<String> = numbered.chain(yes).chain(rest).collect();
     format!("type {}", words.join(", "))

@@ -46,8 +46,8 @@ pub(super) async fn run(
     }
     let can_ask = args.format == Format::Text && terminal::can_ask();
     let session = Reached::There { daemon, id };
-    let turn =
-        Turn { args, log: &*log, session, cursor, can_ask, is_denied: AtomicBool::new(false) };
+    let is_denied = AtomicBool::new(false);
+    let turn = Turn { args, log: &*log, session, cursor, can_ask, is_denied, wishes: None };
     turn.take(Json::of(&params), signals).await
 }
 

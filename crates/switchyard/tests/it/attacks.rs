@@ -11,7 +11,12 @@ fn yard() -> Yard {
 }
 
 /// An ACP agent as a shell script: `$id` is the id of the request, `$line` all of it.
-fn agent(yard: &Yard, cases: &str) -> String {
+pub(crate) fn agent(yard: &Yard, cases: &str) -> String {
+    agent_that_can(yard, "{}", cases)
+}
+
+/// As [`agent`], with these capabilities.
+pub(crate) fn agent_that_can(yard: &Yard, capabilities: &str, cases: &str) -> String {
     let path = yard.work().join("agent.sh");
     let script = format!(
         r#"while read -r line; do
@@ -19,7 +24,7 @@ printf '%s\n' "$line" >> {heard}
 id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
 answer() {{ printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$id" "$1"; }}
 case "$line" in
-*'"initialize"'*) answer '{{"protocolVersion":1}}';;
+*'"initialize"'*) answer '{{"protocolVersion":1,"agentCapabilities":{capabilities}}}';;
 {cases}
 esac
 done
@@ -168,10 +173,8 @@ fn an_agent_that_talks_while_it_is_asked_is_heard_and_resumed() {
          *'\"session/list\"'*) {chatter}; answer '{{\"sessions\":[{{\"sessionId\":\"s\",\"cwd\":\"/\"}}]}}';;\n\
          *'\"session/prompt\"'*) answer '{{\"stopReason\":\"end_turn\"}}';;"
     );
-    let agent = agent(&yard, &cases);
-    let script = fs::read_to_string(&agent).unwrap();
-    let capable = r#"{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"resume":{},"list":{}}}}"#;
-    fs::write(&agent, script.replace(r#"{"protocolVersion":1}"#, capable)).unwrap();
+    let can = r#"{"sessionCapabilities":{"resume":{},"list":{}}}"#;
+    let agent = agent_that_can(&yard, can, &cases);
     let first = yard.command(["run", "hi", "--", "sh", &agent]).output().unwrap();
     assert!(first.status.success(), "{first:?}");
 

@@ -33,6 +33,7 @@ mod faults_kill;
 mod faults_tree;
 mod first_hour;
 mod front;
+mod habits;
 mod limits;
 mod limits_session;
 mod limits_stage;

@@ -12,7 +12,7 @@ use super::questions::by_whom;
 use super::{TextRenderer, page, whole_line};
 use crate::projection::json::{Node, Object};
 use crate::projection::sanitize::sanitize;
-use crate::projection::view::{Fault, Outcome, TurnEnd};
+use crate::projection::view::{Fault, Outcome, TurnEnd, is_said};
 
 /// Lines of stderr that are shown when an agent's process ends.
 const STDERR_LINES: usize = 5;
@@ -47,8 +47,7 @@ impl TextRenderer {
         let end = TurnEnd::of(event);
         self.announce_all(out);
         if let Some(fault) = &end.fault {
-            // Some agents say it as their answer first.
-            let is_said = self.last_words.trim() == fault.message.trim();
+            let is_said = is_said(&self.last_words, &fault.message);
             match is_said && !self.errors_told.contains(&fault.message) {
                 true => self.hint(fault, out),
                 false => self.error(fault, out),
@@ -231,12 +230,15 @@ impl TextRenderer {
         // A cancelled turn often comes with nothing but zeros.
         let Some(usage) = end.usage.as_ref().filter(|usage| !usage.is_zero()) else { return };
         let mut parts = Vec::new();
+        let least = if end.is_usage_partial { "at least " } else { "" };
         if let (Some(input), Some(output)) = (usage.input_tokens, usage.output_tokens) {
-            parts.push(format!("{input} tokens in, {output} out"));
+            parts.push(format!("{least}{input} tokens in, {output} out"));
         } else if let Some(total) = usage.total_tokens {
-            parts.push(format!("{total} tokens"));
+            parts.push(format!("{least}{total} tokens"));
         }
-        if let Some(cost) = self.context.turn_cost_usd().filter(|cost| *cost > 0.0) {
+        // Whoever reads from the middle of a log has not seen what the turns before had cost.
+        let cost = end.cost_usd.or_else(|| self.context.turn_cost_usd());
+        if let Some(cost) = cost.filter(|cost| *cost > 0.0) {
             parts.push(format!("${cost:.4}"));
         }
         let took = self.turn_started.map(|start| event.at.0.saturating_sub(start.0));

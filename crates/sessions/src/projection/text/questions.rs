@@ -18,6 +18,13 @@ pub(super) struct Question {
     options: Vec<(String, Option<String>)>,
 }
 
+impl Question {
+    /// Whether there are other options that allow or reject as this kind does.
+    fn has_several(&self, kind: &str) -> bool {
+        self.options.iter().filter(|(_, one)| one.as_deref() == Some(kind)).count() > 1
+    }
+}
+
 impl TextRenderer {
     pub(super) fn permission_requested(
         &mut self,
@@ -62,8 +69,12 @@ impl TextRenderer {
         let question = self.questions.remove(id.as_ref()).unwrap_or_default();
         let outcome = payload.object("outcome");
         let option = outcome.label("optionId").map(Cow::into_owned);
-        let known = question.options.into_iter().find(|(id, _)| Some(id) == option.as_ref());
-        let kind = outcome.words("kind").map(Cow::into_owned).or(known.and_then(|(_, kind)| kind));
+        let known = question.options.iter().find(|(id, _)| Some(id) == option.as_ref());
+        let known = known.and_then(|(_, kind)| kind.clone());
+        let kind = outcome.words("kind").map(Cow::into_owned).or(known);
+        let is_one_of_several = kind.as_deref().is_some_and(|kind| question.has_several(kind));
+        let which = outcome.words("name").filter(|_| is_one_of_several);
+        let which = which.map_or_else(String::new, |name| format!(" (“{}”)", whole_line(&name)));
         let (style, decision) = match (outcome.text("outcome").as_deref(), kind.as_deref()) {
             (Some("cancelled"), _) => (page::DIM, "cancelled".to_owned()),
             (_, Some("allow_once")) => (page::GOOD, "allowed once".to_owned()),
@@ -75,7 +86,7 @@ impl TextRenderer {
                 (page::PLAIN, format!("answered \"{option}\""))
             }
         };
-        let line = format!("  {decision}{}", by_whom(payload));
+        let line = format!("  {decision}{which}{}", by_whom(payload));
         self.page.line(style, &line, out);
     }
 

@@ -75,3 +75,15 @@ fn the_model_is_found_wherever_it_is_named() {
         );
     }
 }
+
+#[test]
+fn an_error_that_was_the_answer_is_known_again_in_what_stands_around_it() {
+    let answer = "API Error: 500 internal server error.";
+    let fault = format!("{}Internal error: {answer} (-32603)", crate::trouble::ANSWERED);
+    assert!(is_said(answer, &fault));
+    assert!(is_said("short", "short"));
+    // Words that stand in many errors, and an answer that says something else.
+    assert!(!is_said("error", &fault));
+    assert!(!is_said("", &fault));
+    assert!(!is_said("I have written the file.", &fault));
+}

@@ -50,10 +50,28 @@ fn a_letter_does_not_choose_between_several() {
     let mut request = request();
     request["options"][1]["kind"] = json!("allow_once");
     assert_eq!(chosen("y", &request), None);
+    assert!(prompt(&request, false).contains("(1-3, n;"), "{}", prompt(&request, false));
 
     let none = json!({ "options": [] });
     assert_eq!(chosen("y", &none), None);
     assert_eq!(chosen("n", &none).as_deref(), Some("rejected"));
+}
+
+#[test]
+fn a_letter_takes_the_first_of_several_grants_and_says_which() {
+    let mut request = request();
+    let more = json!({ "optionId": "d", "name": "Allow, and ask less", "kind": "allow_once" });
+    request["options"].as_array_mut().unwrap().push(more);
+    assert_eq!(chosen("y", &request).as_deref(), Some("a"));
+    assert!(prompt(&request, false).contains("(1-4, y is 1, n;"), "{}", prompt(&request, false));
+    let Typed::Nothing(why) = typed("x", &request) else { panic!("x is an answer") };
+    assert!(why.contains("y for 1"), "{why}");
+
+    // Without one that lasts it takes a tool that acts.
+    request["options"][1]["kind"] = json!("reject_always");
+    assert_eq!(chosen("y", &request), None);
+    request["toolCall"]["kind"] = json!("execute");
+    assert_eq!(chosen("y", &request).as_deref(), Some("a"));
 }
 
 #[test]

@@ -1,0 +1,152 @@
+//! Swallows what an agent tells again of a conversation that it gets back.
+//!
+//! In: the request that opens the conversation. Out: its answer, what came with it that is no
+//! part of the conversation, and what the user said in it. ACP lets `session/load` replay and
+//! `session/resume` not, but there are agents that replay with both. An agent's questions are
+//! never swallowed: it waits for the answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use wire::Json;
+
+use super::{Forgotten, Known, LinkError, explain, forget, params_for};
+use crate::host::{FromAgent, FromAgents, Host};
+use bus::connection::{CallError, Outcome};
+
+/// A conversation that an agent has opened again.
+pub(super) struct Replay {
+    pub(super) messages: FromAgents,
+    pub(super) answer: Json,
+    /// What came already and is no part of the conversation.
+    pub(super) early: Vec<FromAgent>,
+    pub(super) heard: Heard,
+}
+
+impl Replay {
+    /// Asks for the conversation by `method`.
+    pub(super) async fn ask(
+        host: &Arc<Host>,
+        public_id: &str,
+        agent_session: &str,
+        method: &'static str,
+        known: &Known,
+    ) -> Result<Self, Forgotten> {
+        let params = params_for(agent_session, &known.new_params);
+        let messages = host.routes().add(agent_session, public_id).ok_or_else(Forgotten::taken)?;
+        host.resume();
+        let tag = host.routes().tag(agent_session);
+        let fail = |error| forget(host, agent_session, error);
+        host.connection()
+            .call_tagged(tag, method, &params)
+            .map_err(|error| fail(explain(host, method, error)))?;
+        let mut replay = Self {
+            messages,
+            answer: Json::trusted("{}"),
+            early: Vec::new(),
+            heard: Heard::default(),
+        };
+        let within = host.settings().open_within;
+        let outcome = match tokio::time::timeout(within, replay.until_answer(tag)).await {
+            Ok(Some(outcome)) => outcome,
+            Ok(None) => return Err(Forgotten::Fatal(LinkError::AgentEnded)),
+            Err(_) => return Err(fail(LinkError::Silent { method, waited: within })),
+        };
+        let explained = |error| explain(host, method, CallError::Refused(error));
+        replay.answer = outcome.map_err(|error| fail(explained(error)))?;
+        Ok(replay)
+    }
+
+    /// Hears the agent until it has answered; `None` when it ends before.
+    async fn until_answer(&mut self, tag: u64) -> Option<Outcome> {
+        let mut answer = None;
+        while answer.is_none() {
+            for message in self.messages.recv().await? {
+                match message {
+                    FromAgent::Answer { tag: answered, outcome } if answered == tag => {
+                        answer = Some(outcome);
+                    }
+                    message if answer.is_some() => self.early.push(message),
+                    message => self.hear(message),
+                }
+            }
+        }
+        answer
+    }
+
+    fn hear(&mut self, message: FromAgent) {
+        match is_conversation(&message) {
+            true => self.heard.hear(&message),
+            false => self.early.push(message),
+        }
+    }
+
+    /// Hears what comes after the answer, until the agent is quiet for a moment.
+    pub(super) async fn hear_late(&mut self) {
+        /// The replay follows the answer within milliseconds, or not at all.
+        const QUIET: Duration = Duration::from_millis(300);
+        const AT_MOST: Duration = Duration::from_secs(2);
+        for message in std::mem::take(&mut self.early) {
+            self.hear(message);
+        }
+        let hearing = async {
+            while let Ok(Some(batch)) = tokio::time::timeout(QUIET, self.messages.recv()).await {
+                for message in batch {
+                    self.hear(message);
+                }
+            }
+        };
+        let _ = tokio::time::timeout(AT_MOST, hearing).await;
+    }
+}
+
+/// Whether a message is something that was said or done, and not how things are now.
+pub(super) fn is_conversation(message: &FromAgent) -> bool {
+    let FromAgent::Update { kind, .. } = message else { return false };
+    matches!(
+        kind.update_name(),
+        Some(
+            "user_message_chunk"
+                | "agent_message_chunk"
+                | "agent_thought_chunk"
+                | "tool_call"
+                | "tool_call_update"
+                | "plan"
+                | "plan_update"
+        )
+    )
+}
+
+/// The user's side of a replayed conversation.
+#[derive(Debug, Default)]
+pub(super) struct Heard(String);
+
+impl Heard {
+    /// More is not needed to recognise one prompt.
+    const MAX_BYTES: usize = 1 << 20;
+
+    fn hear(&mut self, message: &FromAgent) {
+        let FromAgent::Update { kind, payload } = message else { return };
+        if kind.update_name() != Some("user_message_chunk") {
+            return;
+        }
+        let value: Value = payload.read().unwrap_or_default();
+        if let Some(text) = value["update"]["content"]["text"].as_str() {
+            if self.0.len() > Self::MAX_BYTES {
+                self.0.clear();
+            }
+            self.0.push_str(text);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Agents trim and wrap what they replay, so only letters and digits are compared.
+    pub(super) fn has(&self, prompt: &str) -> bool {
+        let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
+        plain(&self.0).contains(&plain(prompt))
+    }
+}

@@ -1,0 +1,114 @@
+//! The tokens of one turn, from whatever the agent counts.
+//!
+//! In: `usage` of an agent's answer to a prompt, and what its agent is known to count
+//! ([`UsageOf`]). Out: the same members for this turn alone. Sums are kept in the session's
+//! record, because one that goes on in another process must be told from one that begins anew.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::actor::{Actor, LinkState};
+use crate::host::UsageOf;
+
+/// What an agent told last, by the names it gave.
+pub(crate) type Told = BTreeMap<String, u64>;
+
+/// Agents tell half a dozen.
+const MAX_COUNTS: usize = 16;
+const MAX_NAME_BYTES: usize = 64;
+
+impl Actor {
+    /// What stands in `turn_ended` about tokens and cost, for this answer to a prompt.
+    pub(super) fn usage_of_turn(&mut self, result: &Value) -> Map<String, Value> {
+        let scope = match &self.link {
+            LinkState::Linked { linkage, .. } => linkage.host.manners().usage_of,
+            _ => UsageOf::Turn,
+        };
+        let mut members = Map::new();
+        let usage = &result["usage"];
+        if !usage.is_null() {
+            let usage = match scope {
+                UsageOf::Turn | UsageOf::LastCall => usage.clone(),
+                UsageOf::Session | UsageOf::Process => since(&mut self.details.usage_told, usage),
+            };
+            members.insert("usage".into(), usage);
+            if scope == UsageOf::LastCall {
+                members.insert("usageOf".into(), "last_call".into());
+            }
+        }
+        members
+    }
+
+    /// Another process has the session from now on.
+    pub(super) fn usage_begins_anew(&mut self, scope: UsageOf) {
+        if scope == UsageOf::Process {
+            self.details.usage_told.clear();
+        }
+    }
+}
+
+/// How much more `sum` is than what was told before, which it takes the place of.
+fn since(told: &mut Told, sum: &Value) -> Value {
+    let is_kept = |(name, _): &(&String, u64)| name.len() <= MAX_NAME_BYTES;
+    let counts = sum.as_object().into_iter().flatten();
+    let counts = counts.filter_map(|(name, count)| Some((name, count.as_u64()?)));
+    let now: Told = counts
+        .filter(is_kept)
+        .take(MAX_COUNTS)
+        .map(|(name, count)| (name.clone(), count))
+        .collect();
+    // An answer to a prompt that was cancelled early may say nothing but zeros.
+    if now.values().all(|count| *count == 0) {
+        return sum.clone();
+    }
+    let before = |name: &str| told.get(name).copied().unwrap_or_default();
+    let goes_on = now.iter().all(|(name, count)| *count >= before(name));
+    let mut turn = sum.clone();
+    if let Value::Object(turn) = &mut turn
+        && goes_on
+    {
+        for (name, count) in &now {
+            turn.insert(name.clone(), (count - before(name)).into());
+        }
+    }
+    *told = now;
+    turn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn sums_of_a_session_become_those_of_its_turns() {
+        let mut told = Told::new();
+        let mut turn = |input: u64, output: u64| {
+            let turn = since(&mut told, &json!({ "inputTokens": input, "outputTokens": output }));
+            (turn["inputTokens"].as_u64().unwrap(), turn["outputTokens"].as_u64().unwrap())
+        };
+        assert_eq!(turn(1200, 34), (1200, 34));
+        assert_eq!(turn(2400, 68), (1200, 34));
+        // Cancelled before anything was counted.
+        assert_eq!(turn(0, 0), (0, 0));
+        assert_eq!(turn(3600, 102), (1200, 34));
+        // Less than before: the agent has begun to count anew.
+        assert_eq!(turn(1200, 34), (1200, 34));
+        assert_eq!(turn(1300, 40), (100, 6));
+    }
+
+    #[test]
+    fn what_is_no_count_stays_and_what_is_kept_is_bounded() {
+        let mut told = Told::new();
+        let sum = json!({ "totalTokens": 5, "cost": { "amount": 1.0 } });
+        assert_eq!(since(&mut told, &sum), sum);
+        let again = json!({ "totalTokens": 7, "cost": { "amount": 2.0 } });
+        let turn = json!({ "totalTokens": 2, "cost": { "amount": 2.0 } });
+        assert_eq!(since(&mut told, &again), turn);
+        let many: Map<String, Value> = (0..1000).map(|n| (format!("n{n}"), json!(1))).collect();
+        since(&mut told, &Value::Object(many));
+        assert!(told.len() <= MAX_COUNTS);
+        assert_eq!(since(&mut told, &json!("nonsense")), json!("nonsense"));
+    }
+}
