@@ -76,6 +76,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_definition_claims_a_version_that_is_not_run_here() {
+        let definitions = concat!(env!("CARGO_MANIFEST_DIR"), "/../runtimes/definitions");
+        let mut n_claims = 0;
+        for entry in std::fs::read_dir(definitions).unwrap() {
+            let path = entry.unwrap().path();
+            let id = path.file_stem().unwrap().to_string_lossy().into_owned();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let claims = text.lines().find_map(|line| line.strip_prefix("live = ["));
+            let claims = claims.unwrap_or_default().trim_end_matches(']').split(", ");
+            for claim in claims.map(|claim| claim.trim_matches('"')).filter(|c| !c.is_empty()) {
+                n_claims += 1;
+                let is_run = AGENTS.iter().any(|agent| {
+                    let is_it = match agent.launch {
+                        Launch::Name { name, .. } => name == id,
+                        Launch::Command(_) => agent.id == id,
+                        Launch::Own(_) => false,
+                    };
+                    is_it && agent.package.version == claim
+                });
+                assert!(is_run, "{id} {claim}");
+            }
+        }
+        assert!(n_claims >= 13);
+    }
+
+    #[test]
     fn every_agent_is_told_apart_and_set_up_in_its_own_home() {
         let home = std::path::PathBuf::from("/home/of/agent");
         for agent in AGENTS {

@@ -273,11 +273,37 @@ impl Case<'_> {
         let text = again.text();
         let is_recalled = text.contains("I see 2 prompts; the first was [model:text]");
         holds(is_recalled, &format!("it said: {text}"), &again)?;
+        let third = self.turn("[model:text] Please say hello again.", &["-s", "last"]).await?;
+        greeted(&third)?;
+        self.logged_once(&third)?;
         let how = again.of("session_resumed").last().map(|how| {
             let word = |key: &str| how[key].as_str().unwrap_or("?").to_owned();
             format!("{} ({})", word("how"), word("verified"))
         });
         Ok(how.unwrap_or_default())
+    }
+
+    /// What was said in a session of three turns, two of them greetings, stands in its log once:
+    /// an agent may tell an earlier turn again when it is given the session back.
+    fn logged_once(&self, last: &Turn) -> Result<(), Failed> {
+        let export = ["sessions", "export", "last", "--format", "json"];
+        let output = self.place.switchyard(&export, self.cwd).output()?;
+        let log = String::from_utf8_lossy(&output.stdout);
+        let events: Vec<Value> =
+            log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        self.place.record(&format!("{}.log.jsonl", self.name), &events)?;
+        let said: String = events
+            .iter()
+            .filter(|event| is_text(event))
+            .filter_map(|event| event["payload"]["update"]["content"]["text"].as_str())
+            .collect();
+        let n_greetings = said.matches(&scenario::GREETING.concat()).count();
+        let n_recalls = said.matches("I see 2 prompts").count();
+        let is_once = (n_greetings, n_recalls) == (2, 1);
+        let otherwise = format!("the log has {n_greetings} greetings and {n_recalls} recalls");
+        holds(is_once, &otherwise, last)?;
+        let n_prompts = events.iter().filter(|event| event["kind"] == "prompt_received").count();
+        holds(n_prompts == 3, &format!("the log has {n_prompts} prompts"), last)
     }
 
     async fn model(&self) -> Checked {

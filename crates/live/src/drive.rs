@@ -131,8 +131,15 @@ async fn one(agent: &'static Agent, plan: &Plan, model: &Server) -> Vec<Row> {
             return vec![row(agent, agent.id.to_owned(), Vec::new(), Some(problem))];
         }
     };
+    let asked = Arc::clone(&place);
+    let version = tokio::task::spawn_blocking(move || asked.version_that_runs()).await;
+    let version = version.ok().flatten();
     let cells = usual_checks(&place, plan, model).await;
-    let mut rows = vec![row(agent, agent.id.to_owned(), cells, None)];
+    let ran = |name, cells| Row {
+        version: version.clone().unwrap_or_else(|| agent.package.version.to_owned()),
+        ..row(agent, name, cells, None)
+    };
+    let mut rows = vec![ran(agent.id.to_owned(), cells)];
     if agent.has_sdk_checks {
         let name = format!("acp {}", agent.id);
         let mut cells = Vec::new();
@@ -141,7 +148,7 @@ async fn one(agent: &'static Agent, plan: &Plan, model: &Server) -> Vec<Row> {
             told(&name, &check.to_string(), &verdict);
             cells.push((check.to_string(), verdict));
         }
-        rows.push(row(agent, name, cells, None));
+        rows.push(ran(name, cells));
     }
     rows
 }

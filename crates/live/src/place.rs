@@ -118,6 +118,17 @@ impl Place {
         }
     }
 
+    /// The version of the agent that really runs, as Switchyard finds it; `None` for one that is given
+    /// as a command, and for our own.
+    pub fn version_that_runs(&self) -> Option<String> {
+        let Launch::Name { name, .. } = self.agent.launch else { return None };
+        let arguments = ["agents", "show", name, "--json"];
+        let mut command = self.switchyard(&arguments, &self.root.path().join("work"));
+        let output = command.stdin(Stdio::null()).output().ok()?;
+        let found: Value = serde_json::from_slice(&output.stdout).ok()?;
+        found["version"].as_str().map(str::to_owned)
+    }
+
     /// Adds to a record, if records are kept.
     pub fn record(&self, name: &str, lines: &[Value]) -> io::Result<()> {
         let Some(dir) = &self.records else { return Ok(()) };

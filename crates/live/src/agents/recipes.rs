@@ -236,3 +236,26 @@ pub(super) fn pi(at: &Surroundings) -> Recipe {
         .file(".pi/agent/models.json", models.to_string())
         .file(".pi/agent/settings.json", settings.to_string())
 }
+
+pub(super) fn goose(at: &Surroundings) -> Recipe {
+    Recipe::default()
+        .set("GOOSE_PROVIDER", "openai")
+        .set("GOOSE_MODEL", MODELS[0])
+        // It puts a path in the place of what stands behind the last slash.
+        .set("OPENAI_HOST", format!("{}/", at.model_url))
+        .set("OPENAI_API_KEY", KEY)
+        .set("GOOSE_DISABLE_KEYRING", "1")
+}
+
+pub(super) fn droid(at: &Surroundings) -> Recipe {
+    let model = json!({ "model": MODELS[0], "displayName": "Live", "baseUrl": openai(at),
+        "apiKey": KEY, "provider": "generic-chat-completion-api", "maxOutputTokens": 8_000 });
+    let settings = json!({
+        "customModels": [model],
+        "sessionDefaultSettings": { "model": "custom:Live-0", "autonomyMode": "normal" },
+        "cloudSessionSync": false,
+    });
+    Recipe::default()
+        .set("FACTORY_API_KEY", "fk-live")
+        .file(".factory/settings.json", settings.to_string())
+}

@@ -165,6 +165,24 @@ pub const AGENTS: &[Agent] = &[
         ..USUAL
     },
     Agent {
+        id: "goose",
+        // The program alone; other machines have packages of other names.
+        package: npm("goose", "@aaif/goose-binary-linux-x64", "1.52.0", "goose-binary-linux-x64"),
+        launch: named("goose", "GOOSE_BIN"),
+        recipe: recipes::goose,
+        model: None,
+        ..USUAL
+    },
+    Agent {
+        id: "droid",
+        package: npm("droid", "droid", "0.215.0", "droid"),
+        launch: named("droid", "DROID_BIN"),
+        recipe: recipes::droid,
+        model: None,
+        quirks: &[(Check::Http429, Quirk::KeepsTrying), (Check::Http500, Quirk::KeepsTrying)],
+        ..USUAL
+    },
+    Agent {
         id: "claude-agent-acp",
         package: npm(
             "claude-agent-acp",
