@@ -137,6 +137,8 @@ export interface EndItem extends Base {
   type: "end";
   stopReason: string;
   usage?: Json;
+  /** Of the turn's requests to the model only the last is counted. */
+  isUsagePartial?: boolean;
   tookMs?: number;
   /** `isSaid`: the agent's last words are the same. */
   error?: { category?: string; message: string; remedy?: string; isSaid: boolean };

@@ -96,6 +96,7 @@ function apply(draft: Draft, event: LogEvent): void {
       return draft.notice(event, {
         tone: "info",
         title: `Nothing heard from the agent for ${Math.round((number(payload.quietMs) ?? 0) / 1000)} s`,
+        detail: text(payload.waitingFor),
       });
     case "error":
       return draft.notice(event, {
@@ -195,6 +196,7 @@ function ended(draft: Draft, event: LogEvent, payload: Json): void {
     ...placed(event),
     stopReason: text(payload.stopReason) ?? "unknown",
     usage: Object.keys(usage).length > 0 ? usage : undefined,
+    isUsagePartial: text(payload.usageOf) === "last_call" || undefined,
     tookMs: running && running.turn === event.turn ? event.time - running.since : undefined,
     error:
       message === undefined

@@ -22,7 +22,10 @@ const REASONS: Record<string, string> = {
 export function EndRow({ item }: { item: EndItem }) {
   const { fork } = useContext(InSession);
   const retry = useContext(Retry);
-  const parts = [item.tookMs === undefined ? undefined : duration(item.tookMs), item.usage && usageWords(item.usage)].filter(Boolean);
+  const parts = [
+    item.tookMs === undefined ? undefined : duration(item.tookMs),
+    item.usage && usageWords(item.usage, item.isUsagePartial),
+  ].filter(Boolean);
   return (
     <>
       {item.error && !(item.error.isSaid && !item.error.remedy) && (
@@ -58,14 +61,15 @@ export function EndRow({ item }: { item: EndItem }) {
   );
 }
 
-function usageWords(usage: Json): string | undefined {
+function usageWords(usage: Json, isPartial = false): string | undefined {
   const input = number(usage.inputTokens) ?? number(usage.input_tokens);
   const output = number(usage.outputTokens) ?? number(usage.output_tokens);
   const total = number(usage.totalTokens) ?? number(usage.total_tokens);
   const cost = number(object(usage.cost).amount) ?? number(usage.costUsd);
   const words = [];
-  if (input !== undefined && output !== undefined) words.push(`${count(input)} in, ${count(output)} out`);
-  else if (total !== undefined) words.push(`${count(total)} tokens`);
+  const least = isPartial ? "at least " : "";
+  if (input !== undefined && output !== undefined) words.push(`${least}${count(input)} in, ${count(output)} out`);
+  else if (total !== undefined) words.push(`${least}${count(total)} tokens`);
   if (cost !== undefined) words.push(money(cost));
   return words.length > 0 ? words.join(" · ") : undefined;
 }

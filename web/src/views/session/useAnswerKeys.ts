@@ -24,9 +24,16 @@ export function currentOf(
 /** The option that a key takes. */
 export function optionFor(key: string, options: readonly QuestionOption[]): QuestionOption | undefined {
   if (/^[1-9]$/.test(key)) return options[Number(key) - 1];
-  if (key === "y") return options.find((option) => option.kind === "allow_once");
+  if (key === "y") return plainYes(options);
   if (key === "n") return options.find((option) => option.kind === "reject_once");
   return undefined;
+}
+
+/** What a plain yes means: the first that allows once. Where several do and none lasts, each is the answer to a question. */
+function plainYes(options: readonly QuestionOption[]): QuestionOption | undefined {
+  const once = options.filter((option) => option.kind === "allow_once");
+  const isGrant = options.some((option) => option.kind === "allow_always");
+  return once.length === 1 || isGrant ? once[0] : undefined;
 }
 
 interface Found {
