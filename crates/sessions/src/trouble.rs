@@ -65,7 +65,7 @@ const LOGIN: &str = "log in with the agent's own command line";
 /// `text` with a provider's error in JSON put into the words that it has inside.
 fn message_in(text: &str) -> Option<String> {
     /// Errors are wrapped in each other, also as text.
-    const MAX_DEPTH: usize = 6;
+    const MAX_DEPTH: usize = 12;
     fn words(value: &Value, depth: usize) -> Option<String> {
         let depth = depth.checked_sub(1)?;
         match value {
