@@ -14,6 +14,7 @@ pub(crate) mod json;
 mod printed;
 mod prompts;
 mod quiet;
+mod retold;
 mod sanitize;
 mod terminals;
 mod text;

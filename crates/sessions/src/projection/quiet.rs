@@ -8,8 +8,9 @@
 
 use wire::{Event, Kind};
 
+use super::retold::Retold;
 use super::sanitize::Sanitizer;
-use super::view::{TurnEnd, chunk_text, is_said, update_of};
+use super::view::{TurnEnd, is_said};
 
 /// Projects a log into the agent's answer.
 #[derive(Debug)]
@@ -18,18 +19,24 @@ pub struct Quiet {
     sanitizer: Option<Sanitizer>,
     /// The last piece, not written yet.
     held: String,
+    retold: Retold,
 }
 
 impl Quiet {
     pub fn new(is_terminal: bool) -> Self {
-        Self { sanitizer: is_terminal.then(Sanitizer::default), held: String::new() }
+        Self {
+            sanitizer: is_terminal.then(Sanitizer::default),
+            held: String::new(),
+            retold: Retold::default(),
+        }
     }
 
     pub fn project(&mut self, event: &Event, out: &mut String) {
+        let added = self.retold.see(event);
         match (event.kind.update_name(), &event.kind) {
             (Some("agent_message_chunk"), _) => {
                 self.write_held(out);
-                self.held = chunk_text(&update_of(event));
+                self.held = added.unwrap_or_default();
             }
             (_, Kind::TurnEnded) => {
                 let fault = TurnEnd::of(event).fault;

@@ -17,6 +17,7 @@ use wire::{Event, Kind, Millis, TurnId};
 
 use super::json::Object;
 use super::prompts::Prompts;
+use super::retold::Retold;
 use super::sanitize::sanitize_line;
 use super::terminals::Terminals;
 use super::tools::ToolCalls;
@@ -54,6 +55,7 @@ pub struct TextRenderer {
     errors_told: Vec<String>,
     /// What the agent's answer ended with: the last piece of it.
     last_words: String,
+    retold: Retold,
     shows_whole_questions: bool,
     is_question_long: bool,
 }
@@ -75,6 +77,7 @@ impl TextRenderer {
             turn_started: None,
             errors_told: Vec::new(),
             last_words: String::new(),
+            retold: Retold::default(),
             shows_whole_questions: false,
             is_question_long: false,
         }
@@ -89,7 +92,9 @@ impl TextRenderer {
 
     pub fn project(&mut self, event: &Event, out: &mut String) {
         self.user(event, out);
+        let added = self.retold.see(event);
         match event.kind.update_name() {
+            Some("agent_message_chunk") => self.answer(&update_of(event), added, out),
             Some(name) => self.update(name, event, out),
             None => self.own_event(event, out),
         }
@@ -104,7 +109,6 @@ impl TextRenderer {
     fn update(&mut self, name: &str, event: &Event, out: &mut String) {
         let update = update_of(event);
         match name {
-            "agent_message_chunk" => self.answer(&update, out),
             "agent_thought_chunk" => {
                 if self.style.show_thinking {
                     self.announce_all(out);
@@ -171,9 +175,13 @@ impl TextRenderer {
         }
     }
 
-    fn answer(&mut self, update: &Object<'_>, out: &mut String) {
+    /// `added` is what its text adds to what was told.
+    fn answer(&mut self, update: &Object<'_>, mut added: Option<String>, out: &mut String) {
         for block in blocks(update.get("content")) {
-            let text = block.text().map(Into::into).or_else(|| Block::describe(&block));
+            let text = match block.text() {
+                Some(_) => added.take(),
+                None => Block::describe(&block),
+            };
             let Some(text) = text.filter(|text: &String| !text.is_empty()) else { continue };
             self.announce_all(out);
             self.page.stream(Part::Answer, &text, out);

@@ -19,6 +19,7 @@ use wire::{Event, Kind, Millis, TurnId};
 
 use super::argv::command_line;
 use super::json::{Node, Object};
+use super::retold::Retold;
 use super::terminals::Terminals;
 use super::tools::ToolCalls;
 use super::usage::Context;
@@ -48,6 +49,7 @@ pub struct Ui {
     terminals: Terminals,
     plan: Vec<PlanEntry>,
     context: Context,
+    retold: Retold,
 }
 
 #[derive(Debug)]
@@ -66,7 +68,9 @@ impl Ui {
     pub fn project(&mut self, event: &Event, out: &mut Vec<UiEvent>) {
         let told = out.len();
         self.terminals.project(event);
+        let added = self.retold.see(event);
         match event.kind.update_name() {
+            Some("agent_message_chunk") => self.text(event, added.unwrap_or_default(), out),
             Some(name) => self.update(name, event, out),
             None => self.own_event(event, out),
         }
@@ -79,7 +83,6 @@ impl Ui {
     fn update(&mut self, name: &str, event: &Event, out: &mut Vec<UiEvent>) {
         let update = update_of(event);
         match name {
-            "agent_message_chunk" => self.text(event, &update, out),
             "agent_thought_chunk" => self.thought(event, &update, out),
             "user_message_chunk" => {}
             "tool_call" | "tool_call_update" => {
@@ -238,8 +241,7 @@ impl Ui {
         }));
     }
 
-    fn text(&mut self, event: &Event, update: &Object<'_>, out: &mut Vec<UiEvent>) {
-        let delta = chunk_text(update);
+    fn text(&mut self, event: &Event, delta: String, out: &mut Vec<UiEvent>) {
         if delta.is_empty() {
             return;
         }
