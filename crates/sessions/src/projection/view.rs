@@ -236,7 +236,8 @@ pub(crate) fn is_said(answer: &str, fault: &str) -> bool {
     const SHORTEST: usize = 12;
     let (answer, fault) = (answer.trim(), fault.trim());
     let bare = fault.strip_prefix(crate::trouble::ANSWERED).unwrap_or(fault);
-    answer == fault || answer.len() >= SHORTEST && bare.contains(answer)
+    let words = answer.strip_prefix("Error: ").unwrap_or(answer);
+    answer == fault || words.len() >= SHORTEST && bare.contains(words)
 }
 
 /// What a `limit_reached` says: `5300 of 5000 tokens are used`.

@@ -81,6 +81,7 @@ fn an_error_that_was_the_answer_is_known_again_in_what_stands_around_it() {
     let answer = "API Error: 500 internal server error.";
     let fault = format!("{}Internal error: {answer} (-32603)", crate::trouble::ANSWERED);
     assert!(is_said(answer, &fault));
+    assert!(is_said("Error: 401 invalid key", "Agent error: 401 invalid key (-32603)"));
     assert!(is_said("short", "short"));
     // Words that stand in many errors, and an answer that says something else.
     assert!(!is_said("error", &fault));
