@@ -300,4 +300,6 @@ impl State {
 }
 
 #[cfg(test)]
+mod grant_tests;
+#[cfg(test)]
 pub(crate) mod tests;
