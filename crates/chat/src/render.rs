@@ -98,6 +98,8 @@ pub(crate) fn draw(state: &State, view: &mut View, frame: &mut Frame<'_>) -> Opt
 }
 
 #[cfg(test)]
+mod failure_tests;
+#[cfg(test)]
 mod question_tests;
 #[cfg(test)]
 mod small_tests;

@@ -4,9 +4,10 @@
 //! A check looks at what Switchyard logged, at the disk, at what the model server was asked and
 //! at the processes that are left, never at what an agent claims.
 
-use crate::agents::{Asks, Quirk};
+use crate::agents::{Asks, Launch, Quirk};
 use crate::model::log::Entry;
 use crate::model::{Server, scenario};
+use crate::open_design;
 use crate::place::Place;
 use crate::turn::{Running, Stuck, Turn};
 use serde_json::{Value, json};
@@ -29,9 +30,10 @@ pub enum Check {
     Resume,
     Model,
     Crash,
+    OpenDesign,
 }
 
-pub const CHECKS: [Check; 12] = [
+pub const CHECKS: [Check; 13] = [
     Check::Text,
     Check::Thinking,
     Check::Allowed,
@@ -44,6 +46,7 @@ pub const CHECKS: [Check; 12] = [
     Check::Resume,
     Check::Model,
     Check::Crash,
+    Check::OpenDesign,
 ];
 
 /// With a few words that explain it; empty if there is nothing to say.
@@ -78,6 +81,9 @@ const DENY: &str = "[[rules]]\nname = \"live\"\naction = \"deny\"\n";
 pub async fn run(check: Check, place: &Place, model: &Server) -> Verdict {
     if let Some(Quirk::NotApplicable(reason)) = place.agent.quirk(check) {
         return Verdict::NotApplicable(reason.to_owned());
+    }
+    if let (Check::OpenDesign, Launch::Command(_)) = (check, place.agent.launch) {
+        return Verdict::NotApplicable("it is given as a command here".to_owned());
     }
     if let (Check::Allowed | Check::Denied, Asks::Never(reason)) = (check, place.agent.asks) {
         return Verdict::NotApplicable(reason.to_owned());
@@ -126,6 +132,7 @@ async fn dispatch(check: Check, case: &Case<'_>) -> Checked {
         Check::Resume => case.resume().await,
         Check::Model => case.model().await,
         Check::Crash => case.crash().await,
+        Check::OpenDesign => case.open_design().await,
     }
 }
 
@@ -333,6 +340,35 @@ impl Case<'_> {
         Ok(String::new())
     }
 
+    /// As Open Design's front end asks: what it is asked for is done, and nobody was.
+    async fn open_design(&self) -> Checked {
+        let (Launch::Name { name, .. } | Launch::Own(name)) = self.place.agent.launch else {
+            return Err(because("it has no name".to_owned()));
+        };
+        let scenario = match self.place.agent.asks {
+            Asks::BeforeCommands => "shell-write",
+            _ => "write",
+        };
+        let path = |project: &Path| project.join("note.txt");
+        let prompt = |project: &Path| {
+            format!("[model:{scenario} path={}] Please write a note.", path(project).display())
+        };
+        let frames = open_design::run(self.place, self.cwd, name, prompt).await?;
+        self.place.record(&format!("{}.frames.jsonl", self.name), &frames)?;
+        let end = frames.last().map(|frame| frame["data"].clone()).unwrap_or_default();
+        let told = || format!("{end}; {}", frames.iter().map(Value::to_string).collect::<String>());
+        if end["status"] != "succeeded" {
+            return Err(because(format!("the run ended otherwise: {}", told())));
+        }
+        let said = frames.iter().any(|frame| frame["data"]["type"] == "text_delta");
+        let written = std::fs::read_to_string(path(&open_design::project(self.place)));
+        let is_right = written.is_ok_and(|text| text.trim() == scenario::CONTENT.trim());
+        match said && is_right {
+            true => Ok(String::new()),
+            false => Err(because(format!("answered: {said}, written: {is_right}: {}", told()))),
+        }
+    }
+
     fn policy(&self, is_allowed: bool) -> io::Result<String> {
         let (name, rules) = if is_allowed { ("allow.toml", ALLOW) } else { ("deny.toml", DENY) };
         Ok(self.place.file(name, rules)?.to_string_lossy().into_owned())
@@ -385,6 +421,7 @@ impl fmt::Display for Check {
             Self::Resume => "resume",
             Self::Model => "model",
             Self::Crash => "crash",
+            Self::OpenDesign => "/api",
         })
     }
 }

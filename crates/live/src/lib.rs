@@ -14,6 +14,7 @@
 //! | [`servers`] | model servers of others, and the built-in agent in front of them |
 //! | [`sdk_checks`] | the same by the official SDK's client through `switchyard acp` |
 //! | [`clients`] | a client of somebody else's, driving the built-in agent |
+//! | `open_design` | a run as the front end of Open Design asks for it, through `/api` |
 //! | [`drive`] | all of it, a few agents at a time |
 //! | [`table`] | the results |
 
@@ -23,6 +24,7 @@ pub mod clients;
 pub mod drive;
 pub mod install;
 pub mod model;
+mod open_design;
 pub mod place;
 pub mod sdk_checks;
 pub mod servers;

@@ -98,6 +98,11 @@ impl Place {
         command
     }
 
+    /// Where Switchyard keeps everything.
+    pub fn yard(&self) -> PathBuf {
+        self.root.path().join("yard")
+    }
+
     /// The package's own program.
     pub fn program<'a>(&self, arguments: impl IntoIterator<Item = &'a str>, cwd: &Path) -> Command {
         let mut command = Command::new(&self.installed.program);

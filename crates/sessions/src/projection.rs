@@ -29,6 +29,7 @@ pub(crate) use acp::{Pace, TerminalsAsText};
 pub use argv::command_line;
 pub use diff::{Diff, Line as DiffLine, Mark as DiffMark};
 pub use envelopes::{Envelope, EnvelopeUsage, Envelopes, Ev, Role, TurnStatus};
+pub use printed::End as CommandEnd;
 pub use quiet::Quiet;
 pub use sanitize::{Sanitizer, sanitize, sanitize_line};
 pub use text::{Style, TextRenderer};

@@ -230,10 +230,9 @@ impl Doing {
             Effect::Export(path) => {
                 let id = self.id.clone().unwrap_or_default();
                 let path = match path.as_str() {
-                    "" => format!("session-{id:.10}.ndjson"),
-                    path => path.to_owned(),
+                    "" => free(&self.cwd, &format!("session-{id:.10}")),
+                    path => self.cwd.join(path),
                 };
-                let path = self.cwd.join(path);
                 let n_bytes = export(client, &format!("{}/export", base()?), &path).await?;
                 News::Done(format!("{} has {n_bytes} bytes", path.display()))
             }
@@ -285,12 +284,27 @@ pub(crate) async fn last_session(client: &Client, cwd: &Path) -> Result<String, 
     found.into_iter().next().map(|session| session.id).ok_or_else(none)
 }
 
+/// A name that no file has yet: `session-x.ndjson`, `session-x-2.ndjson`, …
+fn free(dir: &Path, stem: &str) -> PathBuf {
+    let mut names = (1_u32..).map(|n| match n {
+        1 => dir.join(format!("{stem}.ndjson")),
+        n => dir.join(format!("{stem}-{n}.ndjson")),
+    });
+    let is_free = |path: &PathBuf| path.symlink_metadata().is_err();
+    names.find(is_free).unwrap_or_else(|| dir.join(stem))
+}
+
 async fn export(client: &Client, from: &str, path: &Path) -> Result<u64, String> {
     let cannot = |error: io::Error| format!("cannot write {}: {error}", path.display());
     let mut options = tokio::fs::OpenOptions::new();
     // A log holds whatever secrets were said; and nothing is overwritten.
     let file = options.write(true).create_new(true).mode(0o600).open(path).await;
-    let file = file.map_err(cannot)?;
+    let file = file.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            format!("{} exists already; name another file", path.display())
+        }
+        _ => cannot(error),
+    })?;
     client.download(from, file).await.map_err(|error| words(&error))
 }
 

@@ -6,6 +6,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
+use sessions::projection::CommandEnd;
+use wire::Json;
 
 use super::reading::line;
 use super::terminal::Printed;
@@ -35,6 +37,8 @@ pub(crate) struct Terminal {
     pub(crate) printed: Printed,
     /// How its command ended, if that is worth a word.
     pub(crate) end: Option<String>,
+    /// How its command failed, if it did.
+    pub(crate) failure: Option<String>,
     /// The log has less than was printed.
     pub(crate) is_truncated: bool,
     /// When it was first heard of.
@@ -118,6 +122,7 @@ impl Terminals {
         let terminal = self.terminal(&id);
         terminal.is_truncated |= payload["truncated"] == true;
         terminal.end = end(payload);
+        terminal.failure = CommandEnd::seen(&Json::of(payload)).failure();
         terminal.has_ended = true;
         terminal.cards.clone()
     }

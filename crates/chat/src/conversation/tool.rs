@@ -7,11 +7,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value;
-use sessions::projection::{Beside, Diff, DiffMark, ShownChange, sanitize};
+use sessions::projection::{Beside, CommandEnd, Diff, DiffMark, ShownChange, sanitize};
 
 use super::reading::{line, lines, text_of};
 use super::terminals::id_of;
 use sessions::shell;
+use wire::Json;
 
 /// The end of an output is what tells how it went.
 const MAX_TEXT_BYTES: usize = 64 << 10;
@@ -79,6 +80,8 @@ pub(crate) struct Shown {
     pub(crate) n_paths_left_out: usize,
     pub(crate) outputs: Vec<Output>,
     pub(crate) n_outputs_left_out: usize,
+    /// How its command ended, as far as the agent says it.
+    pub(crate) end: Option<CommandEnd>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,6 +177,12 @@ impl Tool {
 }
 
 impl Shown {
+    /// Whether it runs a command.
+    pub(crate) fn is_command(&self) -> bool {
+        let is_terminal = |output: &Output| matches!(output, Output::Terminal(_));
+        self.kind == "execute" || self.outputs.iter().any(is_terminal)
+    }
+
     fn of(told: &[Value; MEMBERS.len()], cwd: Option<&str>) -> Self {
         #[cfg(test)]
         N_MADE_READY.with(|n| n.set(n.get() + 1));
@@ -223,6 +232,12 @@ impl Shown {
             self.n_outputs_left_out = content.len().saturating_sub(MAX_OUTPUTS);
         }
         let raw = member("rawOutput");
+        if self.is_command() {
+            let texts = content.into_iter().flatten().map(|one| text_of(&one["content"]));
+            let texts = texts.collect::<Vec<_>>().join("\n");
+            let raw = (!raw.is_null()).then(|| Json::of(raw));
+            self.end = CommandEnd::told(&texts, raw.as_ref()).or(self.end.take());
+        }
         if self.outputs.is_empty() && !raw.is_null() {
             let text = match raw {
                 Value::String(text) => text.clone(),

@@ -4,7 +4,9 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use sessions::projection::{DiffMark, names_place};
 
-use crate::conversation::{Fate, Item, Output, Part, PlanEntry, Status, Terminal, Tone, Tool};
+use crate::conversation::{
+    Fate, Item, Output, Part, PlanEntry, Shown, Status, Terminal, Tone, Tool,
+};
 use crate::markdown;
 use crate::state::State;
 use crate::theme::Theme;
@@ -101,9 +103,11 @@ fn tool_lines(
         }
         _ => false,
     });
+    let failure = failure(&shown, state);
     let (glyph, style) = match tool.status {
         Status::Pending => ("○", theme.dim()),
         Status::Running => ("●", theme.doubtful()),
+        Status::Completed if failure.is_some() => ("✗", theme.bad()),
         Status::Completed => ("✓", theme.good()),
         Status::Failed => ("✗", theme.bad()),
         Status::Cancelled => ("⊘", theme.dim()),
@@ -116,6 +120,9 @@ fn tool_lines(
     let title = if shown.title.is_empty() { "a tool" } else { &shown.title };
     head.push(Piece::new(title, theme.strong()));
     match tool.status {
+        Status::Completed | Status::Failed if failure.is_some() => {
+            head.push(Piece::new(format!(" {}", failure.unwrap_or_default()), theme.bad()));
+        }
         Status::Failed => head.push(Piece::new(" failed", theme.bad())),
         Status::Cancelled => head.push(Piece::new(" cancelled", theme.dim())),
         Status::LeftOpen if !runs_on => {
@@ -170,6 +177,19 @@ fn tool_lines(
         lines.push(Line::styled(cut(&text, columns), theme.doubtful()));
     }
     lines
+}
+
+/// How a call's command failed, whatever the agent makes of it: what it says itself counts before
+/// what its terminal saw, since it knows why it ended the command.
+fn failure(shown: &Shown, state: &State) -> Option<String> {
+    if let Some(end) = shown.end.as_ref().filter(|_| shown.is_command()) {
+        return end.failure();
+    }
+    let mut terminals = shown.outputs.iter().rev().filter_map(|output| match output {
+        Output::Terminal(id) => Some(id),
+        _ => None,
+    });
+    state.talk.terminal(terminals.next()?)?.failure.clone()
 }
 
 /// Whether a title says already what kind of call it is.

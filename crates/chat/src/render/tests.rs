@@ -39,7 +39,7 @@ fn text_of(buffer: &Buffer, width: u16, height: u16) -> String {
     text
 }
 
-fn drawn(state: &State) -> String {
+pub(super) fn drawn(state: &State) -> String {
     screen(state, &mut View::new(Theme::new(true)), 60, 24)
 }
 

@@ -27,6 +27,9 @@ impl State {
         let text = self.editor.text().to_owned();
         let mut effects = match commands::read(text.trim()) {
             Typed::Ours(command, argument) => self.obey(command, argument),
+            Typed::Prompt(prompt) if !text.trim().starts_with("//") && self.refuses(prompt) => {
+                return Vec::new();
+            }
             Typed::Prompt(prompt) => match self.prompt(prompt) {
                 Some(effect) => vec![effect],
                 // It stays in the editor.
@@ -40,6 +43,15 @@ impl State {
         }
         effects.push(Effect::Scroll(crate::effect::Scroll::End));
         effects
+    }
+
+    /// Says that there is no such command, if there is none; it stays in the editor.
+    fn refuses(&mut self, text: &str) -> bool {
+        let Some(name) = commands::unknown(text, &self.talk.commands) else { return false };
+        let words =
+            format!("there is no command /{name}; /help lists them, //{name} goes to the agent");
+        self.say(words);
+        true
     }
 
     fn prompt(&mut self, text: &str) -> Option<Effect> {

@@ -7,6 +7,7 @@
 use super::json::{Node, Object};
 use super::terminals::Terminals;
 use super::tools::{Output, ToolCall};
+use wire::Json;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Printed {
@@ -16,8 +17,9 @@ pub(crate) struct Printed {
     pub(crate) is_from_terminal: bool,
 }
 
+/// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     Code(i64),
     /// Its name or number.
     Signal(String),
@@ -27,8 +29,23 @@ pub(crate) enum End {
 }
 
 impl End {
+    /// What its terminal saw: the payload of a `terminal_exited`.
+    pub fn seen(payload: &Json) -> Self {
+        let payload = Node::of(payload).object();
+        let signal = payload.label("signal").map(|signal| Self::Signal(signal.into_owned()));
+        let code = payload.get("exitCode").and_then(Node::label);
+        let code = code.and_then(|code| code.parse().ok()).map(Self::Code);
+        signal.or(code).unwrap_or(Self::Unknown)
+    }
+
+    /// What an agent says of it, in the text of a tool call and in its raw output.
+    pub fn told(text: &str, raw_output: Option<&Json>) -> Option<Self> {
+        let raw = raw_output.and_then(|raw| Printed::of_raw(Node::of(raw)).0.end);
+        raw.or_else(|| Printed::read(text).end)
+    }
+
     /// How it failed, if it did: `failed with exit code 2`.
-    pub(crate) fn failure(&self) -> Option<String> {
+    pub fn failure(&self) -> Option<String> {
         match self {
             Self::Code(0) | Self::Unknown => None,
             Self::Code(code) => Some(format!("failed with exit code {code}")),

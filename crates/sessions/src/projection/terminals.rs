@@ -6,7 +6,6 @@
 
 use wire::{Event, Kind};
 
-use super::json::Node;
 use super::printed::End;
 use super::view::payload_of;
 
@@ -39,10 +38,7 @@ impl Terminals {
         let terminal = self.at(&payload.text("terminalId")?);
         terminal.add(&payload.text("data").unwrap_or_default());
         if event.kind == Kind::TerminalExited {
-            let signal = payload.label("signal").map(|signal| End::Signal(signal.into_owned()));
-            let code = payload.get("exitCode").and_then(Node::label);
-            let code = code.and_then(|code| code.parse().ok()).map(End::Code);
-            terminal.end = Some(signal.or(code).unwrap_or(End::Unknown));
+            terminal.end = Some(End::seen(&event.payload));
         }
         Some(terminal)
     }

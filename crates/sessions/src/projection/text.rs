@@ -196,7 +196,15 @@ impl TextRenderer {
         }
         self.announce_all(out);
         self.page.line(page::STRONG, "Plan", out);
-        for entry in &entries {
+        // A step further is no other plan: what stays as it was has been read.
+        let is_same = entries.len() == self.plan.len()
+            && entries.iter().zip(&self.plan).all(|(new, old)| new.content == old.content);
+        let changed = entries.iter().zip(&self.plan).filter(|(new, old)| new != old);
+        let shown: Vec<&PlanEntry> = match is_same {
+            true => changed.map(|(new, _)| new).collect(),
+            false => entries.iter().collect(),
+        };
+        for entry in shown {
             let style = match entry.mark() {
                 "[x]" | "[-]" => page::DIM,
                 "[~]" => page::STRONG,

@@ -34,16 +34,14 @@ impl TextRenderer {
     ) {
         let request = payload.object("request");
         let call = request.object("toolCall");
+        let is_asked = payload.get("ask").and_then(Node::flag) != Some(false);
         match (payload.get("limit"), call.words("title")) {
             // A question of our own is about no tool.
             (Some(_), Some(title)) => {
                 self.announce_all(out);
                 self.page.marked(page::ASKING, "?", &whole_line(&title), out);
             }
-            _ => {
-                let is_asked = payload.get("ask").and_then(Node::flag) != Some(false);
-                self.tool_in_question(turn, &call, is_asked, out);
-            }
+            _ => self.tool_in_question(turn, &call, is_asked, out),
         }
         let mut question = Question::default();
         for (index, option) in request.items("options").into_iter().map(Node::object).enumerate() {
@@ -51,13 +49,15 @@ impl TextRenderer {
             let name = option.words("name").unwrap_or_else(|| Cow::Owned(id.clone()));
             let kind = option.words("kind").map(Cow::into_owned);
             let name = whole_line(&name);
-            let line = match kind.as_deref() {
-                Some(kind) => {
-                    format!("  {}. {name} ({})", index + 1, whole_line(&kind.replace('_', " ")))
-                }
+            let means = kind.as_deref().map(|kind| whole_line(&kind.replace('_', " ")));
+            let line = match means.filter(|means| !means.eq_ignore_ascii_case(&name)) {
+                Some(means) => format!("  {}. {name} ({means})", index + 1),
                 None => format!("  {}. {name}", index + 1),
             };
-            self.page.line(page::PLAIN, &line, out);
+            // What nobody can choose from is no choice.
+            if is_asked {
+                self.page.line(page::PLAIN, &line, out);
+            }
             question.options.push((id, kind));
         }
         let id = payload.label("requestId").unwrap_or_default().into_owned();

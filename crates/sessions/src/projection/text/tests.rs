@@ -166,6 +166,35 @@ fn a_plan_is_a_check_list_that_is_shown_when_it_changes() {
 }
 
 #[test]
+fn of_a_plan_that_goes_on_what_has_changed_is_shown() {
+    let plan = |statuses: [&str; 3]| {
+        let names = ["a", "b", "c"].iter().zip(statuses);
+        let entry = |(name, status)| json!({ "content": name, "status": status });
+        json!({ "entries": names.map(entry).collect::<Vec<_>>() })
+    };
+    let log = Log::started()
+        .update("plan", plan(["in_progress", "pending", "pending"]))
+        .update("plan", plan(["completed", "in_progress", "pending"]))
+        .update("plan", json!({ "entries": [{ "content": "d", "status": "pending" }] }));
+
+    let first = "Plan\n  [~] a\n  [ ] b\n  [ ] c\n";
+    check(&log, &format!("{first}Plan\n  [x] a\n  [~] b\nPlan\n  [ ] d\n"));
+}
+
+#[test]
+fn options_are_shown_to_those_who_can_choose_and_say_nothing_twice() {
+    let options = json!([{ "optionId": "y", "name": "Allow once", "kind": "allow_once" },
+        { "optionId": "n", "name": "No", "kind": "reject_once" }]);
+    let request = json!({ "toolCall": { "toolCallId": "c", "title": "T" }, "options": options });
+    let asked = |ask: bool| {
+        let payload = json!({ "requestId": "r", "ask": ask, "request": request });
+        render(PLAIN, &Log::started().own(Kind::PermissionRequested, payload))
+    };
+    assert!(asked(true).ends_with("  1. Allow once\n  2. No (reject once)\n"), "{}", asked(true));
+    assert!(!asked(false).contains("1."), "{}", asked(false));
+}
+
+#[test]
 fn an_error_comes_with_its_hint_and_once() {
     let fault =
         json!({ "category": "auth", "message": "not logged in", "remedy": "run `x login`" });

@@ -158,3 +158,25 @@ async fn a_run_whose_agent_falls_silent_fails_in_the_end() {
     let run = frames[0].data["runId"].as_str().unwrap();
     assert_eq!(studio.status(run).await, "failed");
 }
+
+/// The one agent of the first eight that cannot be installed for a test: a CLI that prints what the
+/// documented one prints, in a form in which it cannot ask.
+#[tokio::test]
+async fn an_agent_that_cannot_ask_is_let_do_its_work() {
+    let record = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../runtimes/recordings/cursor-agent/documented/partial-whole-turn-again/stdout.jsonl"
+    );
+    let steps = [json!({ "hear_all": true }), json!({ "file": record }), json!({ "exit": 0 })];
+    let studio = Studio::start_in(crate::adapters::imitated("cursor-agent", "", &steps));
+    let frames = studio.finished(&request("cursor-agent", "hi")).await;
+
+    assert_eq!(status_of(&frames), "succeeded", "{frames:#?}");
+    assert_eq!(text(&frames), "One.Two.", "{frames:#?}");
+    let started = crate::adapters::starts(&studio.yard);
+    assert!(started.last().unwrap().contains("--force"), "{started:?}");
+    let heard = crate::adapters::heard(&studio.yard).last().unwrap().to_string();
+    for part in ["Wrap what you make", "# Working directory", "## user\\nhi"] {
+        assert!(heard.contains(part), "{part}: {heard}");
+    }
+}

@@ -1,0 +1,35 @@
+//! Commands that failed, on the screen.
+
+use serde_json::{Value, json};
+
+use super::tests::drawn;
+use crate::conversation::tests::Log;
+use crate::state::tests::{hear, opened};
+
+/// `run` and the page come to the same with the same cases.
+#[test]
+fn whether_a_command_has_failed_is_told_as_everywhere() {
+    let cases = include_str!("../../../sessions/src/projection/printed/ends.json");
+    let cases: Vec<Value> = serde_json::from_str(cases).unwrap();
+    assert!(cases.len() > 15);
+    for case in cases {
+        let mut state = opened();
+        let mut log = Log::in_turn();
+        hear(&mut state, log.prompt("go"));
+        let mut card = json!({ "sessionUpdate": "tool_call", "toolCallId": "t", "title": "make",
+            "status": "completed" });
+        card.as_object_mut().unwrap().extend(case["call"].as_object().unwrap().clone());
+        hear(&mut state, [log.update(&card)]);
+        for payload in case["exited"].as_array().unwrap() {
+            hear(&mut state, [log.event("terminal_exited", payload)]);
+        }
+        let shown = drawn(&state);
+        let head = shown.lines().find(|line| line.contains("make")).unwrap();
+        match case["failure"].as_str() {
+            Some(failure) => {
+                assert!(head.contains('✗') && shown.contains(failure), "{}: {shown}", case["name"]);
+            }
+            None => assert!(head.contains('✓'), "{}: {shown}", case["name"]),
+        }
+    }
+}
