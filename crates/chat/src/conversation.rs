@@ -176,6 +176,7 @@ impl Conversation {
             "tool_call" | "tool_call_update" => self.tool(turn, update),
             "plan" | "plan_update" => self.plan(turn, &update),
             "usage_update" => self.usage.update(&update),
+            "notice" => self.notice(turn, &update),
             "available_commands_update" => {
                 let all = update["availableCommands"].as_array().into_iter().flatten();
                 let read = |one: &Value| {
@@ -193,12 +194,6 @@ impl Conversation {
             "session_info_update" => {
                 if let Some(title) = update["title"].as_str() {
                     self.title = Some(line(title, 200)).filter(|title| !title.is_empty());
-                }
-            }
-            "notice" => {
-                let text = update["message"].as_str().or_else(|| update["text"].as_str());
-                if let Some(text) = text {
-                    self.note(turn, Tone::Dim, line(text, 1000));
                 }
             }
             _ => {}

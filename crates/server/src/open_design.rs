@@ -17,6 +17,7 @@ mod codes;
 mod conversation;
 mod events;
 mod files;
+mod form;
 mod ledger;
 mod list;
 mod note;

@@ -9,6 +9,7 @@
 //! replay the last prompt or be in the agent's list, a loaded one must replay the last prompt.
 //! What could not be checked is said to be so.
 
+mod early;
 mod replay;
 
 use std::sync::Arc;
@@ -18,10 +19,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wire::{Json, RpcError};
 
-use crate::host::{FromAgent, FromAgents, Host};
+use crate::host::{FromAgents, Host};
 use crate::made_of::MadeOf;
 use crate::options::{Choice, request_for};
 use bus::connection::CallError;
+pub(crate) use early::Early;
 use replay::Replay;
 
 /// A session's place in a running agent.
@@ -31,7 +33,7 @@ pub(crate) struct Link {
     pub(crate) agent_session: String,
     pub(crate) messages: FromAgents,
     /// What came with the answer already; to be dealt with before `messages`.
-    pub(crate) early: Vec<FromAgent>,
+    pub(crate) early: Early,
     /// The agent's answer to session/new, load or resume.
     pub(crate) answer: Json,
     pub(crate) how: How,
@@ -42,7 +44,7 @@ impl Link {
         host: &Arc<Host>,
         agent_session: &str,
         messages: FromAgents,
-        early: Vec<FromAgent>,
+        early: Early,
         answer: Json,
         how: How,
     ) -> Self {
@@ -187,7 +189,7 @@ pub(crate) async fn open_new(
         _ => return Err(LinkError::NoSessionId),
     };
     let messages = host.routes().add(&agent_session, public_id).ok_or(LinkError::SameSession)?;
-    let mut link = Link::new(host, &agent_session, messages, Vec::new(), answer, How::New);
+    let mut link = Link::new(host, &agent_session, messages, Early::default(), answer, How::New);
     link.hold_to_mode().await?;
     Ok(link)
 }
@@ -305,7 +307,7 @@ async fn load(
 /// the answer comes in the same stream, behind it.
 pub(crate) async fn while_hearing<T>(
     messages: &mut FromAgents,
-    early: &mut Vec<FromAgent>,
+    early: &mut Early,
     work: impl Future<Output = T>,
 ) -> T {
     tokio::pin!(work);

@@ -15,7 +15,7 @@ use wire::{Json, Kind, RpcError, Seq, SessionId, codes};
 use crate::budget::{Budget, Limits};
 use crate::details::{ClientRequest, Details, Setting};
 use crate::host::{Host, HostError, HostSlot};
-use crate::link::{self, How, Known, Link, LinkError, Linked, ResumeReport};
+use crate::link::{self, Early, How, Known, Link, LinkError, Linked, ResumeReport};
 use crate::made_of::MadeOf;
 use crate::observer::{self, Step};
 use crate::options::{self, Choice, NotOffered, Wishes, request_for};
@@ -200,7 +200,8 @@ pub(crate) async fn forked(
     let host = terms.slot.host().await?;
     let id = mint::session_id();
     let messages = host.routes().add(&agent_session, id.as_str()).ok_or(LinkError::SameSession)?;
-    let link = Link { host, agent_session, messages, early: Vec::new(), answer, how: How::New };
+    let link =
+        Link { host, agent_session, messages, early: Early::default(), answer, how: How::New };
     begin(yard, terms, id, params, Some(link), Some(parent)).await
 }
 

@@ -21,6 +21,9 @@ pub(crate) async fn serve(args: AcpArgs, config: Config) -> Result<ExitCode, Fai
     let name = args.name.as_deref().or(args.agent.agent.as_deref());
     // Whoever names nothing gets the agent that is always there.
     let name = name.or_else(|| args.command.is_empty().then_some(NATIVE));
+    if let Some(name) = name.filter(|_| args.command.is_empty()) {
+        crate::agents::check(name, &config)?;
+    }
     let is_plain = !args.permissions.approve_reads && args.permissions.policy.is_none();
     if let Some(daemon) = Daemon::find_for(&config).filter(|_| is_plain && !args.no_daemon) {
         let stop = CancellationToken::new();

@@ -12,6 +12,9 @@ use crate::cli_permissions::{PermissionArgs, PermissionMode};
 use crate::outcome::Failure;
 use crate::world;
 
+/// Options of every command stand behind its own.
+const EVERYWHERE: &str = "Global options";
+
 /// Connects any client to any coding agent, through a session that is never lost.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, max_term_width = 100)]
@@ -27,13 +30,13 @@ use crate::world;
   switchyard sessions list                           what is in the log")]
 pub(crate) struct Cli {
     /// More about what happens, on stderr (-v, -vv, -vvv)
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = EVERYWHERE)]
     pub(crate) verbose: u8,
     /// Configuration file to use instead of the usual one; with `bus`, its file
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
     pub(crate) config: Option<PathBuf>,
     /// Write what -v shows to this file instead; it is put aside when it has grown
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
     pub(crate) log_file: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) verb: Verb,
@@ -157,7 +160,8 @@ pub(crate) struct RunArgs {
   command: switchyard   args: [\"acp\", \"claude\"]
   command: switchyard   args: [\"acp\", \"--\", \"opencode\", \"acp\"]")]
 pub(crate) struct AcpArgs {
-    /// Name of the agent
+    /// Name of the agent; without one, the built-in agent
+    #[arg(value_name = "AGENT")]
     pub(crate) name: Option<String>,
     /// The agent's own command line
     #[arg(last = true, value_name = "COMMAND")]
@@ -434,4 +438,16 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let bad = |_| "write it as 90s, 10m, 1h30m or 30d".to_owned();
     let duration = text.parse::<jiff::SignedDuration>().map_err(bad)?;
     Duration::try_from(duration).map_err(|_| "a duration cannot be negative".to_owned())
+}
+
+/// What was typed, with `help --help` as everybody means it.
+pub(crate) fn words(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = typed.collect();
+    if let [_, verb, flag] = &words[..]
+        && verb == "help"
+        && (flag == "--help" || flag == "-h")
+    {
+        words.remove(1);
+    }
+    words
 }

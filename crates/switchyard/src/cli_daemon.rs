@@ -58,7 +58,10 @@ pub(crate) enum TokenVerb {
         json: bool,
     },
     /// End a token, and every connection that it opened
-    Revoke { name: String },
+    Revoke {
+        /// As `switchyard token list` shows it
+        name: String,
+    },
     /// Give a token a new secret
     Rotate {
         /// `admin`, or the name of another one

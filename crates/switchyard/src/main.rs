@@ -93,7 +93,7 @@ fn main() -> ExitCode {
     if first.as_deref().is_some_and(|verb| verb == world::DEMO_VERB) {
         return runtime.block_on(demo_agent(args.collect()));
     }
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(cli::words(std::env::args_os()));
     let logging = logging::start(cli.verbose);
     let ended = runtime.block_on(dispatch(cli, &logging, inherited));
     // A thread may still wait for a line that nobody will type.

@@ -44,8 +44,11 @@ use seen::Seen;
 pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failure> {
     let (name, word) = prompt::split_words(&args)?;
     prompt::check_attached(&args.attach)?;
-    if name == Some(NATIVE) && args.command.is_empty() {
-        crate::native::check(&config)?;
+    if let Some(name) = name.filter(|_| args.command.is_empty() && args.session.is_none()) {
+        crate::agents::check(name, &config)?;
+        if name == NATIVE {
+            crate::native::check(&config)?;
+        }
     }
     let text = prompt::read_text(word)?;
     // Only now: until here an interrupt simply ends us, also while stdin is read.

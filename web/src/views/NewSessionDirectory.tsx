@@ -71,55 +71,57 @@ export function DirectoryField({ value, recent, isFirst, isDisabled, isInvalid, 
       }}
     >
       <label htmlFor={id}>Directory</label>
-      <div className="directory">
-        <input
-          ref={input}
-          id={id}
-          className="input mono"
-          name="cwd"
-          value={value}
-          disabled={isDisabled}
-          placeholder="~/project"
-          autoComplete="off"
-          autoCapitalize="none"
-          spellCheck={false}
-          data-first={isFirst || undefined}
-          role="combobox"
-          aria-autocomplete="list"
-          aria-expanded={isShown}
-          aria-controls={isShown ? `${id}-list` : undefined}
-          aria-activedescendant={isShown && chosen >= 0 ? `${id}-${chosen}` : undefined}
-          aria-invalid={isInvalid || undefined}
-          onFocus={() => value === "" && setOpen(true)}
-          onChange={(event) => {
-            go(event.target.value);
-            setOpen(true);
-          }}
-          onKeyDown={onKeyDown}
-        />
-        <IconButton
-          icon="folder"
-          label="Choose a directory"
-          aria-expanded={isShown}
-          disabled={isDisabled}
-          onClick={() => {
-            if (!isShown) go(inside(value));
-            setOpen(!isShown);
-            input.current?.focus();
-          }}
-        />
+      <div className="directory-field">
+        <div className="directory">
+          <input
+            ref={input}
+            id={id}
+            className="input mono"
+            name="cwd"
+            value={value}
+            disabled={isDisabled}
+            placeholder="~/project"
+            autoComplete="off"
+            autoCapitalize="none"
+            spellCheck={false}
+            data-first={isFirst || undefined}
+            role="combobox"
+            aria-autocomplete="list"
+            aria-expanded={isShown}
+            aria-controls={isShown ? `${id}-list` : undefined}
+            aria-activedescendant={isShown && chosen >= 0 ? `${id}-${chosen}` : undefined}
+            aria-invalid={isInvalid || undefined}
+            onFocus={() => value === "" && setOpen(true)}
+            onChange={(event) => {
+              go(event.target.value);
+              setOpen(true);
+            }}
+            onKeyDown={onKeyDown}
+          />
+          <IconButton
+            icon="folder"
+            label="Choose a directory"
+            aria-expanded={isShown}
+            disabled={isDisabled}
+            onClick={() => {
+              if (!isShown) go(inside(value));
+              setOpen(!isShown);
+              input.current?.focus();
+            }}
+          />
+        </div>
+        {isShown && (
+          <Directories
+            id={id}
+            choices={choices}
+            chosen={chosen}
+            isEmpty={list?.directories.length === 0}
+            isComplete={list?.isComplete ?? true}
+            trouble={trouble}
+            onChoose={enter}
+          />
+        )}
       </div>
-      {isShown && (
-        <Directories
-          id={id}
-          choices={choices}
-          chosen={chosen}
-          isEmpty={list?.directories.length === 0}
-          isComplete={list?.isComplete ?? true}
-          trouble={trouble}
-          onChoose={enter}
-        />
-      )}
       {recent.length > 0 && !isDisabled && (
         <div className="recent" role="group" aria-label="Recently used">
           {recent.slice(0, RECENT_SHOWN).map((path) => (

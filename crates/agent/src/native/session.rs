@@ -339,6 +339,8 @@ impl Session {
     /// The first words name the session, until somebody names it better.
     async fn give_title(&self, text: &str) -> Result<(), TurnError> {
         const LONGEST: usize = 80;
+        // Clients that have instructions of their own put them before the request.
+        let text = text.rsplit_once("# Request\n").map_or(text, |(_, request)| request);
         let line = text.lines().map(str::trim).find(|line| !line.is_empty());
         let Some(line) = line else { return Ok(()) };
         if self.has_title.swap(true, Ordering::Relaxed) {

@@ -1,7 +1,7 @@
 //! What Switchyard itself has to say about the session.
 
 use serde_json::Value;
-use wire::{Event, Kind};
+use wire::{Event, Kind, TurnId};
 
 use super::reading::{line, lines};
 use super::{Conversation, Item, Part};
@@ -43,6 +43,26 @@ impl Conversation {
         let last = self.items.last().filter(|item| item.turn == event.turn);
         let is_said = |text: &str| text.trim_end().ends_with(message.trim_end());
         matches!(last, Some(Item { part: Part::Answer(prose), .. }) if is_said(&prose.text))
+    }
+
+    /// What an agent says that is not its answer.
+    pub(super) fn notice(&mut self, turn: Option<TurnId>, update: &Value) {
+        let text = |key: &str| lines(update[key].as_str().unwrap_or_default(), 2000);
+        let (title, more) = (text("title"), text("description"));
+        // A title that only begins what the description says is said with it.
+        let said = match (title.as_str(), more.as_str()) {
+            (title, "") => title.to_owned(),
+            (title, more) if more.starts_with(title.trim_end_matches('…')) => more.to_owned(),
+            (title, more) => format!("{title}: {more}"),
+        };
+        let tone = match update["severity"].as_str() {
+            Some("error") => Tone::Bad,
+            Some("warning") => Tone::Doubtful,
+            _ => Tone::Dim,
+        };
+        if !said.is_empty() {
+            self.note(turn, tone, said);
+        }
     }
 
     pub(super) fn remark(&mut self, event: &Event, payload: &Value) {

@@ -1,4 +1,4 @@
-//! Commands that failed, on the screen.
+//! Commands that failed, and what an agent warns of, on the screen.
 
 use serde_json::{Value, json};
 
@@ -32,4 +32,16 @@ fn whether_a_command_has_failed_is_told_as_everywhere() {
             None => assert!(head.contains('✓'), "{}: {shown}", case["name"]),
         }
     }
+}
+
+#[test]
+fn a_notice_of_the_agent_is_shown() {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    hear(&mut state, log.prompt("go"));
+    let notice = json!({ "sessionUpdate": "notice", "severity": "warning",
+        "title": "this model takes no tools", "description": "it can only talk" });
+    hear(&mut state, [log.update(&notice)]);
+    let shown = drawn(&state);
+    assert!(shown.contains("this model takes no tools: it can only talk"), "{shown}");
 }

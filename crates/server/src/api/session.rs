@@ -357,6 +357,9 @@ pub(crate) async fn patch(
         check_title(title.as_deref())?;
     }
     let limits = changes.limits.as_ref().map(SessionLimits::read).transpose()?;
+    if limits.is_some() {
+        principal.require_a_person()?;
+    }
     let Changes { model, effort, mode, options, .. } = changes;
     let wishes = Wishes { model, effort, mode, options };
     principal.check_wishes(&wishes)?;

@@ -150,6 +150,7 @@ fn info(found: &wire::Json) -> Option<Value> {
     let options = options(&efforts_of(&found), "Default");
     let more = [
         ("reasoningOptions", options),
+        ("capabilities", capabilities(&found["run"])),
         ("authMessage", found["auth"]["by"].clone()),
         ("installHint", found["install"].clone()),
         ("docsUrl", found["docs"].clone()),
@@ -160,6 +161,27 @@ fn info(found: &wire::Json) -> Option<Value> {
         }
     }
     Some(info)
+}
+
+/// What it can do in the way it would be run; nothing is known of one that cannot be.
+fn capabilities(run: &Value) -> Value {
+    if !run.is_object() {
+        return Value::Null;
+    }
+    let modes = run["modes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    json!({
+        "streaming": run["dialect"] != "plain",
+        "resume": run["resume"].as_str().is_some_and(|style| style != "none"),
+        // Whether it asks before it acts, is held to a mode by its flags, or by nothing.
+        "permissionMode": match (run["asks"] == true, modes) {
+            (true, _) => "strict",
+            (false, []) => "none",
+            (false, _) => "permissive",
+        },
+        "permissionModes": modes,
+        "images": run["takesImages"] == true,
+        "mcp": run["takesMcp"] == true,
+    })
 }
 
 /// The first stands for leaving the choice to the CLI.

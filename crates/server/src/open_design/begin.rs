@@ -119,12 +119,28 @@ impl Runs {
         };
         let (model, reasoning) = (new.model.as_deref(), new.reasoning.as_deref());
         let wishes = self.check_wishes(&agent, model, reasoning).await?;
-        let resources = self.resources(principal, new).await?;
         let enclosed =
             self.enclosed(principal, project, session, new.files(), new.pictures()).await?;
         // An agent cannot give a session wider permissions than it would get.
         let own = (!principal.is_worker).then(|| self.daemon.open_design().permissions);
-        let permissions = record.is_none().then(|| new.permissions.or(own)).flatten();
+        // A further agent of a conversation may do no more than the first.
+        let main = self.daemon.desk.log().session(conversation.main).await?;
+        let of_main = main.and_then(|main| Details::read(&main).permissions);
+        let begun = record.map(|record| Details::read(record).permissions);
+        let permissions = match begun {
+            Some(_) => None,
+            None => new.permissions.or(of_main).or(own),
+        };
+        let mode = begun.unwrap_or(permissions);
+        let mut resources = self.resources(principal, new, mode).await?;
+        if let (Some(Some(begun)), Some(wanted)) = (begun, new.permissions)
+            && begun != wanted
+        {
+            resources.warnings.push(format!(
+                "`permissions` has no effect: the conversation began with `{}`",
+                wire::Json::of(&begun).as_str().trim_matches('"')
+            ));
+        }
         let note = ConversationNote {
             conversation_id: conversation.id.clone(),
             project_id: new.project_id.clone(),

@@ -21,6 +21,9 @@ const MAX_ID_CHARS: usize = 64;
 /// Beside the projects: files that came before the run they are for. No project has this name.
 pub(super) const UPLOADS: &str = ".uploads";
 
+/// Uploads of one principal, or of all who share theirs, that no run has named yet.
+const MAX_UPLOADS: usize = 256;
+
 #[derive(Debug, Clone)]
 pub(super) struct Projects {
     root: PathBuf,
@@ -84,7 +87,13 @@ impl Projects {
         let root = self.root.clone();
         let making = tokio::task::spawn_blocking(move || {
             let root = Dir::open_ambient_dir(&root, ambient_authority())?;
-            make_dir(&make_dir(&make_dir(&root, UPLOADS)?, &own)?, &id)
+            let own = make_dir(&make_dir(&root, UPLOADS)?, &own)?;
+            if own.entries()?.count() >= MAX_UPLOADS {
+                return Err(io::Error::other(format!(
+                    "{MAX_UPLOADS} uploads wait for a run already; they are kept for a day"
+                )));
+            }
+            make_dir(&own, &id)
         });
         let made = making.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         let failed = |error| ProjectError::Io { name: UPLOADS.to_owned(), error };

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
+use sessions::permission::Mode;
 
 use super::Runs;
 use super::body::NewRun;
@@ -46,6 +47,7 @@ impl Runs {
         &self,
         principal: &Principal,
         new: &NewRun,
+        mode: Option<Mode>,
     ) -> Result<Resources, Refusal> {
         let settings = self.daemon.open_design();
         let root = |dir: Option<PathBuf>| dir.filter(|dir| dir.is_dir());
@@ -63,14 +65,16 @@ impl Runs {
             setting: "skills",
             root: root(settings.skills),
         };
-        // Whoever sees only its own could write there, and others would read it.
-        let is_shared = !principal.own_sessions;
+        // What is written there is told to others. Whoever sees only its own could do so, and so
+        // could an agent that may edit in its directories without a question.
+        let is_shared = !principal.own_sessions && mode != Some(Mode::AcceptEdits);
         let mut resources = Resources::default();
-        if is_shared {
-            let roots = [&systems.root, &skills.root].into_iter().flatten();
-            resources.directories.extend(roots.cloned());
-        }
         let named = new.skills();
+        if is_shared {
+            let system = systems.root.iter().filter(|_| new.design_system_id.is_some());
+            let skills = skills.root.iter().filter(|_| !named.is_empty());
+            resources.directories.extend(system.chain(skills).cloned());
+        }
         if named.len() > MAX_SKILLS {
             let why = format!("a run has at most {MAX_SKILLS} skills");
             return Err(Refusal::bad_request(why));

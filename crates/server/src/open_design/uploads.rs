@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
+use axum::body::Body;
 use axum::extract::State;
-use axum::extract::multipart::{Field, Multipart, MultipartError, MultipartRejection};
+use axum::http::HeaderMap;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
@@ -23,9 +24,11 @@ use serde_json::{Value, json};
 
 use super::Runs;
 use super::body::Named;
+use super::form::{Form, FormError, Head};
 use super::project::{Project, UPLOADS, is_plain_name, make_dir, open_dir};
 use super::refusal::Refusal;
 use crate::attachments::{self, MAX_FILE_BYTES};
+use crate::daemon::shown;
 use crate::principal::{Principal, Role};
 
 /// All files of a form. The front end sends at most twelve at a time.
@@ -33,6 +36,7 @@ pub(crate) const MAX_FORM_BYTES: u64 = 64 << 20;
 const MAX_FILES: usize = 64;
 /// Directories below the project's that a form may name.
 const MAX_DEPTH: usize = 8;
+const MAX_DIR_BYTES: usize = 1 << 10;
 /// Names that are tried for a file: `a.png`, `a-2.png`, …
 const MAX_TWINS: usize = 1000;
 /// An image that no run took over is of no use to anybody any more.
@@ -43,10 +47,11 @@ pub(super) async fn to_project(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
     Named(id): Named,
-    form: Result<Multipart, MultipartRejection>,
+    headers: HeaderMap,
+    body: Body,
 ) -> Result<Json<Value>, Refusal> {
     principal.require(Role::Operator)?;
-    let form = form.map_err(|error| Refusal::bad_request(error.body_text()))?;
+    let form = Form::of(&headers, body).map_err(|error| broken(&error))?;
     let _place = runs.daemon.load.transfer(&principal.name)?;
     let Project { dir, .. } = runs.projects.open(&principal, &id).await?;
     let files = receive(form, Arc::new(dir), "files").await?;
@@ -58,13 +63,24 @@ pub(super) async fn to_project(
 pub(super) async fn to_nowhere(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
-    form: Result<Multipart, MultipartRejection>,
+    headers: HeaderMap,
+    body: Body,
 ) -> Result<Json<Value>, Refusal> {
     principal.require(Role::Operator)?;
-    let form = form.map_err(|error| Refusal::bad_request(error.body_text()))?;
+    let form = Form::of(&headers, body).map_err(|error| broken(&error))?;
     let _place = runs.daemon.load.transfer(&principal.name)?;
+    let root = runs.projects.root().to_owned();
+    let swept = tokio::task::spawn_blocking(move || sweep(&root)).await;
+    if let Ok(Err(error)) = swept {
+        tracing::warn!(%error, "cannot remove old uploads");
+    }
     let Project { dir, path } = runs.projects.new_upload(&principal).await?;
-    let files = receive(form, Arc::new(dir), "images").await?;
+    let received = receive(form, Arc::new(dir), "images").await;
+    if received.is_err() {
+        // Nothing is in it.
+        let _ = std::fs::remove_dir(&path);
+    }
+    let files = received?;
     let files: Vec<Value> = files.iter().map(|file| file.told(&path.join(&file.path))).collect();
     Ok(Json(json!({ "files": files })))
 }
@@ -95,40 +111,34 @@ impl Received {
     }
 }
 
-/// Puts the files of a form into `dir`, or the directory below that the form names first.
-async fn receive(
-    mut form: Multipart,
-    dir: Arc<Dir>,
-    files: &str,
-) -> Result<Vec<Received>, Refusal> {
-    let mut received: Vec<Received> = Vec::new();
+/// Puts the files of a form into `dir`, or the directory below that the form names first. All of
+/// them arrive, or none.
+async fn receive(mut form: Form, dir: Arc<Dir>, files: &str) -> Result<Vec<Received>, Refusal> {
+    let mut whole: Vec<Whole> = Vec::new();
     let mut below = PathBuf::new();
-    while let Some(field) = form.next_field().await.map_err(|error| broken(&error))? {
-        match field.name() {
-            Some("dir") => {
-                let text = field.text().await.map_err(|error| broken(&error))?;
-                below = checked_dir(&text)?;
+    while let Some(head) = form.next().await.map_err(|error| broken(&error))? {
+        if head.name == "dir" {
+            let text = form.text("dir", MAX_DIR_BYTES).await.map_err(|error| broken(&error))?;
+            below = checked_dir(&text)?;
+        } else if head.name == files || head.name == "file" {
+            if whole.len() >= MAX_FILES {
+                let why = format!("a form has at most {MAX_FILES} files");
+                return Err(Refusal::bad_request(why));
             }
-            Some(name) if name == files || name == "file" => {
-                if received.len() >= MAX_FILES {
-                    let why = format!("a form has at most {MAX_FILES} files");
-                    return Err(Refusal::bad_request(why));
-                }
-                received.push(one(field, dir.clone(), &below).await?);
-            }
-            // The front end has more of them with every version.
-            _ => {}
+            whole.push(one(&mut form, &head, dir.clone(), &below).await?);
         }
+        // The front end has more of them with every version.
     }
-    match received.is_empty() {
+    match whole.is_empty() {
         true => Err(Refusal::bad_request(format!("the form has no `{files}`"))),
-        false => Ok(received),
+        false => Ok(whole.into_iter().map(Whole::keep).collect()),
     }
 }
 
 /// A directory below the project, of plain names.
 fn checked_dir(text: &str) -> Result<PathBuf, Refusal> {
-    let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty()).collect();
+    let parts = text.split('/').filter(|part| !part.is_empty()).take(MAX_DEPTH + 1);
+    let parts: Vec<&str> = parts.collect();
     let is_fine = parts.len() <= MAX_DEPTH && parts.iter().all(|part| is_plain_name(part));
     match is_fine {
         true => Ok(parts.iter().collect()),
@@ -138,14 +148,19 @@ fn checked_dir(text: &str) -> Result<PathBuf, Refusal> {
     }
 }
 
-async fn one(mut field: Field<'_>, dir: Arc<Dir>, below: &Path) -> Result<Received, Refusal> {
-    let given = field.file_name().unwrap_or_default().to_owned();
-    let given =
-        attachments::shown_name(&given).map_err(|error| Refusal::bad_request(error.to_string()))?;
+async fn one(form: &mut Form, head: &Head, dir: Arc<Dir>, below: &Path) -> Result<Whole, Refusal> {
+    let given = head.file_name.as_deref().unwrap_or_default();
+    let given = attachments::shown_name(given);
+    let given = given.map_err(|error| Refusal::bad_request(error.to_string()))?;
     let (name, below) = (attachments::name_on_disk(&given), below.to_owned());
+    // Programs run what such files name: nobody brings them who may not name a command.
+    if roots::is_protected(Path::new("/"), &Path::new("/").join(&below).join(&name)) {
+        let why = format!("`{}`: programs run what a file of this name says", shown(&name));
+        return Err(Refusal::bad_request(why));
+    }
     let mut arriving = blocking(move || Arriving::begin(&dir, &below, &name)).await?;
-    while let Some(chunk) = field.chunk().await.map_err(|error| broken(&error))? {
-        arriving = blocking(move || arriving.write(&chunk)).await?;
+    while let Some(piece) = form.piece().await.map_err(|error| broken(&error))? {
+        arriving = blocking(move || arriving.write(&piece)).await?;
     }
     blocking(move || arriving.finish(given)).await
 }
@@ -159,7 +174,7 @@ struct Arriving {
     size: u64,
     /// What tells its type.
     start: Vec<u8>,
-    is_whole: bool,
+    is_kept: bool,
 }
 
 impl Arriving {
@@ -178,8 +193,8 @@ impl Arriving {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 opened => {
                     let (file, path) = (opened?.into_std(), below.join(&name));
-                    let (size, start, is_whole) = (0, Vec::new(), false);
-                    return Ok(Self { dir, name, path, file, size, start, is_whole });
+                    let (size, start, is_kept) = (0, Vec::new(), false);
+                    return Ok(Self { dir, name, path, file, size, start, is_kept });
                 }
             }
         }
@@ -197,17 +212,30 @@ impl Arriving {
         Ok(self)
     }
 
-    fn finish(mut self, given: String) -> io::Result<Received> {
+    fn finish(self, given: String) -> io::Result<Whole> {
         self.file.sync_all()?;
-        self.is_whole = true;
         let mime_type = attachments::mime_type(&self.start, &given);
-        Ok(Received { given, path: self.path.clone(), size: self.size, mime_type })
+        let received = Received { given, path: self.path.clone(), size: self.size, mime_type };
+        Ok(Whole { arriving: self, received })
+    }
+}
+
+/// A file that has arrived; removed unless the rest of its form does.
+struct Whole {
+    arriving: Arriving,
+    received: Received,
+}
+
+impl Whole {
+    fn keep(mut self) -> Received {
+        self.arriving.is_kept = true;
+        self.received
     }
 }
 
 impl Drop for Arriving {
     fn drop(&mut self) {
-        if !self.is_whole {
+        if !self.is_kept {
             // What cannot be removed now is the project's.
             let _ = self.dir.remove_file(&self.name);
         }
@@ -237,8 +265,8 @@ async fn blocking<T: Send + 'static>(
     })
 }
 
-fn broken(error: &MultipartError) -> Refusal {
-    Refusal::bad_request(format!("the form cannot be read: {}", error.body_text()))
+fn broken(error: &FormError) -> Refusal {
+    Refusal::bad_request(error.to_string())
 }
 
 /// Removes what nobody took over in time. Links are not followed.
@@ -249,9 +277,15 @@ pub(super) fn sweep(root: &Path) -> io::Result<()> {
         let Ok(owner) = open_dir(&uploads, &owner?.file_name().to_string_lossy()) else { continue };
         for upload in owner.entries()? {
             let upload = upload?;
-            let modified = upload.metadata()?.modified()?.into_std();
-            if modified.elapsed().unwrap_or_default() > KEPT_FOR {
-                owner.remove_dir_all(upload.file_name())?;
+            let about = upload.metadata()?;
+            let age = about.modified()?.into_std().elapsed().unwrap_or_default();
+            let removed = match about.is_dir() {
+                _ if age <= KEPT_FOR => Ok(()),
+                true => owner.remove_dir_all(upload.file_name()),
+                false => owner.remove_file(upload.file_name()),
+            };
+            if let Err(error) = removed {
+                tracing::warn!(%error, "cannot remove an old upload");
             }
         }
     }

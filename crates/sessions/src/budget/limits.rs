@@ -140,7 +140,8 @@ impl TryFrom<Written> for Limits {
         let time = |number: Option<serde_json::Number>, limit: Limit| {
             let read = |number: serde_json::Number| {
                 let time = Duration::try_from_secs_f64(number.as_f64()?).ok();
-                time.filter(|time| !time.is_zero())
+                // What is written is whole milliseconds.
+                time.filter(|time| time.as_millis() > 0)
             };
             number.map(|number| read(number).ok_or(BadLimit(limit.as_str()))).transpose()
         };

@@ -267,6 +267,7 @@ fn limits_of_nothing_are_refused_by_name() {
         (json!({ "runningSeconds": -3 }), "runningSeconds"),
         (json!({ "runningSeconds": 1e300 }), "runningSeconds"),
         (json!({ "inactiveSeconds": 0 }), "inactiveSeconds"),
+        (json!({ "inactiveSeconds": 0.0004 }), "inactiveSeconds"),
         (json!({ "costUsd": 0.0 }), "costUsd"),
         (json!({ "costUsd": -1 }), "costUsd"),
     ] {

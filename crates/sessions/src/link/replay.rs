@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 use wire::Json;
 
-use super::{Forgotten, Known, LinkError, explain, forget, params_for};
+use super::{Early, Forgotten, Known, LinkError, explain, forget, params_for};
 use crate::host::{FromAgent, FromAgents, Host};
 use bus::connection::{CallError, Outcome};
 
@@ -20,7 +20,7 @@ pub(super) struct Replay {
     pub(super) messages: FromAgents,
     pub(super) answer: Json,
     /// What came already and is no part of the conversation.
-    pub(super) early: Vec<FromAgent>,
+    pub(super) early: Early,
     pub(super) heard: Heard,
 }
 
@@ -44,7 +44,7 @@ impl Replay {
         let mut replay = Self {
             messages,
             answer: Json::trusted("{}"),
-            early: Vec::new(),
+            early: Early::default(),
             heard: Heard::default(),
         };
         let within = host.settings().open_within;
@@ -87,7 +87,7 @@ impl Replay {
         /// The replay follows the answer within milliseconds, or not at all.
         const QUIET: Duration = Duration::from_millis(300);
         const AT_MOST: Duration = Duration::from_secs(2);
-        for message in std::mem::take(&mut self.early) {
+        for message in std::mem::take(&mut self.early).into_messages() {
             self.hear(message);
         }
         let hearing = async {

@@ -127,6 +127,11 @@ fn accepting_edits_does_not_mean_places_that_run_things_later() {
         "sub/.vscode/tasks.json",
         ".mcp.json",
         "x/../.envrc",
+        ".yarnrc",
+        "web/bunfig.toml",
+        ".mise.toml",
+        ".irbrc",
+        ".Rprofile",
         ".github/workflows/ci.yml",
     ] {
         let edit = json!({"kind": "edit", "rawInput": {"path": path}});

@@ -76,7 +76,7 @@ impl Prepared {
         let Link { host, agent_session, early, messages, .. } = self.link;
         host.routes().remove(&agent_session);
         drop(messages);
-        for message in early {
+        for message in early.into_messages() {
             if let FromAgent::Request(request) = message {
                 let outcome = match request.method() {
                     "session/request_permission" => {

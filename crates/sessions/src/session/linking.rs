@@ -150,7 +150,7 @@ impl Actor {
         self.link = LinkState::Linked { linkage, messages: link.messages };
         self.forgot = None;
         self.used_at = std::time::Instant::now();
-        self.hear(link.early).await?;
+        self.hear(link.early.into_messages()).await?;
         self.serve_held();
         self.send_again().await
     }

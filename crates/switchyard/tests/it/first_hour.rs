@@ -135,3 +135,15 @@ fn instructions_are_not_the_sessions_title() {
     let listed = run(&yard, &["sessions", "list", "--json"]);
     assert!(listed.out.contains("say this") && !listed.out.contains("Instructions"), "{listed:?}");
 }
+
+#[test]
+fn help_is_there_for_help_too_and_shows_a_commands_own_options_first() {
+    let yard = yard();
+    assert_eq!(run(&yard, &["help", "--help"]).code, 0);
+    let help = run(&yard, &["acp", "--help"]).out;
+    let (own, of_all) = help.split_once("Global options:").unwrap();
+    assert!(own.contains("--add-dir") && of_all.contains("--config"), "{help}");
+    assert!(help.contains("[AGENT]") && !own.contains("--log-file"), "{help}");
+    let revoke = run(&yard, &["token", "revoke", "--help"]).out;
+    assert!(revoke.contains("switchyard token list"), "{revoke}");
+}

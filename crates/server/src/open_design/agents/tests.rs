@@ -14,7 +14,10 @@ fn an_agent_has_the_fields_that_the_front_end_reads() {
         "version": "1.2.3", "auth": { "state": "ok", "by": "OPENAI_API_KEY" },
         "models": [{ "id": "big", "name": "Big", "efforts": ["low"] }, { "id": "small" }],
         "modelsFrom": "listed", "defaultModel": "big", "efforts": ["low", "high"],
-        "run": { "dialect": "codex-app-server", "argv": ["codex"] },
+        "run": {
+            "dialect": "codex-app-server", "argv": ["codex"], "resume": "protocol", "asks": true,
+            "modes": ["ask", "auto"], "takesImages": true, "takesMcp": false,
+        },
         "diagnoses": [], "install": "npm i", "docs": "https://example.org",
     });
 
@@ -37,6 +40,10 @@ fn an_agent_has_the_fields_that_the_front_end_reads() {
             { "id": "high", "label": "high" },
         ],
         "installHint": "npm i", "docsUrl": "https://example.org",
+        "capabilities": {
+            "streaming": true, "resume": true, "permissionMode": "strict",
+            "permissionModes": ["ask", "auto"], "images": true, "mcp": false,
+        },
     });
     assert_eq!(info, expected);
 }
@@ -53,6 +60,7 @@ fn one_that_is_not_there_says_why() {
 
     assert_eq!(info["available"], false);
     assert_eq!(info["bin"], "x");
+    assert_eq!(info.get("capabilities"), None);
     assert_eq!(info["version"], json!(null));
     assert_eq!(info["diagnostics"][0]["reason"], "configured-bin-invalid");
     assert_eq!(info["diagnostics"][0]["severity"], "error");

@@ -12,7 +12,8 @@ fn nothing_that_is_there_is_overwritten() {
     std::fs::write(place.path().join("a.png"), "mine").unwrap();
     std::os::unix::fs::symlink("/etc/hostname", place.path().join("a-2.png")).unwrap();
     let arriving = Arriving::begin(&dir, Path::new(""), "a.png").unwrap();
-    let received = arriving.write(b"new").unwrap().finish("a.png".to_owned()).unwrap();
+    let whole = arriving.write(b"new").unwrap().finish("a.png".to_owned()).unwrap();
+    let received = whole.keep();
     assert_eq!(received.path, Path::new("a-3.png"));
     assert_eq!(std::fs::read(place.path().join("a.png")).unwrap(), b"mine");
     assert_eq!(std::fs::read(place.path().join("a-3.png")).unwrap(), b"new");

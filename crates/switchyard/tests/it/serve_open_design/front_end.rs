@@ -180,3 +180,20 @@ async fn an_agent_that_cannot_ask_is_let_do_its_work() {
         assert!(heard.contains(part), "{part}: {heard}");
     }
 }
+
+#[tokio::test]
+async fn a_further_agent_of_a_conversation_may_do_no_more_than_the_first() {
+    let (studio, _) = Studio::tapped(switchyard(EXE), "");
+    let ask = "permission execute ls";
+    let first = with(request("demo", ask), json!({ "permissions": "read-only" }));
+    studio.finished(&first).await;
+    let second = with(request("heard", ask), json!({ "clientRequestId": "r-2" }));
+    let frames = studio.finished(&second).await;
+    assert_eq!(frames[0].data["permissions"], "read-only", "{:?}", frames[0]);
+
+    let wider = json!({ "clientRequestId": "r-3", "permissions": "auto" });
+    let frames = studio.finished(&with(request("demo", ask), wider)).await;
+    assert_eq!(frames[0].data["permissions"], "read-only", "{:?}", frames[0]);
+    let warned = told(&frames, "warning").unwrap();
+    assert!(warned.contains("began with `read-only`"), "{warned}");
+}

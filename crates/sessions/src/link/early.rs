@@ -1,0 +1,97 @@
+//! What an agent says in a session before the session can hear it.
+//!
+//! Always true: it is bounded in bytes, whatever an agent says while it is given a session. What is
+//! told of how things are is replaced by what is told later, so the oldest goes first; requests stay,
+//! since the agent waits for their answers, and has only so many open at once.
+
+use std::collections::VecDeque;
+
+use crate::host::FromAgent;
+
+/// A list of models or commands has some hundred KiB.
+const MAX_BYTES: usize = 4 << 20;
+const MAX_MESSAGES: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(crate) struct Early {
+    messages: VecDeque<FromAgent>,
+    n_bytes: usize,
+}
+
+impl Early {
+    pub(crate) fn push(&mut self, message: FromAgent) {
+        self.n_bytes += weight(&message);
+        self.messages.push_back(message);
+        while self.n_bytes > MAX_BYTES || self.messages.len() > MAX_MESSAGES {
+            let Some(at) = self.messages.iter().position(may_go) else { break };
+            if let Some(gone) = self.messages.remove(at) {
+                self.n_bytes = self.n_bytes.saturating_sub(weight(&gone));
+            }
+        }
+    }
+
+    pub(crate) fn extend(&mut self, batch: Vec<FromAgent>) {
+        for message in batch {
+            self.push(message);
+        }
+    }
+
+    pub(crate) fn retain(&mut self, keep: impl Fn(&FromAgent) -> bool) {
+        self.messages.retain(keep);
+        self.n_bytes = self.messages.iter().map(weight).sum();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    pub(crate) fn into_messages(self) -> Vec<FromAgent> {
+        self.messages.into()
+    }
+}
+
+fn may_go(message: &FromAgent) -> bool {
+    !matches!(message, FromAgent::Request(_) | FromAgent::Answer { .. })
+}
+
+fn weight(message: &FromAgent) -> usize {
+    match message {
+        FromAgent::Update { payload, .. } => payload.as_str().len(),
+        FromAgent::Notification(message) => message.body().len(),
+        FromAgent::Garbage(text) => text.len(),
+        FromAgent::Request(_) | FromAgent::Answer { .. } | FromAgent::Stderr(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use wire::{Json, Kind};
+
+    use super::*;
+
+    fn update(n: usize, n_bytes: usize) -> FromAgent {
+        let payload = Json::of(&json!({ "n": n, "text": "x".repeat(n_bytes) }));
+        FromAgent::Update { kind: Kind::update("config_option_update"), payload }
+    }
+
+    #[test]
+    fn of_a_flood_the_newest_is_kept_and_it_is_bounded() {
+        let mut early = Early::default();
+        for n in 0..1000 {
+            early.push(update(n, 64 << 10));
+        }
+        let messages = early.into_messages();
+        let n_bytes: usize = messages.iter().map(weight).sum();
+        assert!(n_bytes <= MAX_BYTES && n_bytes > MAX_BYTES / 2, "{n_bytes}");
+        let Some(FromAgent::Update { payload, .. }) = messages.last() else { panic!() };
+        assert_eq!(payload.read::<serde_json::Value>().unwrap()["n"], 999);
+
+        let mut small = Early::default();
+        small.extend((0..(2 * MAX_MESSAGES)).map(|n| update(n, 1)).collect());
+        assert_eq!(small.into_messages().len(), MAX_MESSAGES);
+        let mut one = Early::default();
+        one.push(update(0, MAX_BYTES + 1));
+        assert!(one.into_messages().is_empty());
+    }
+}
