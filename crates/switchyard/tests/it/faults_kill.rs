@@ -10,6 +10,7 @@ use crate::faults::{EXE, Live, Ran, cancel, configured, run, yard};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::hash::{BuildHasher, RandomState};
+use std::io::{BufRead as _, BufReader};
 use testkit::proc;
 use testkit::process::{PATIENCE, Yard, wait_until};
 use testkit::sdk_client::{Manners, SdkClient};
@@ -229,7 +230,10 @@ fn a_reader_that_goes_away_ends_the_turn() {
     let yard = yard();
     let mut command = yard.command(["run", "demo", "slow 1000000 5", "--format", "json"]);
     let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
-    drop(child.stdout.take());
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    // Whoever leaves before the prompt is sent has nothing begun.
+    assert!(lines.any(|line| line.unwrap().contains("turn_started")));
+    drop(lines);
     let has_ended = wait_until(PATIENCE, || child.try_wait().unwrap().is_some());
     let _ = child.kill();
     assert!(has_ended, "goes on for nobody");
