@@ -65,10 +65,7 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
         queues: Queues::default(),
         sides: conversation::Sides::default(),
     });
-    let projects = runs.projects.root().to_owned();
-    if let Err(error) = uploads::sweep(&projects) {
-        tracing::warn!(%error, "cannot remove old uploads");
-    }
+    uploads::sweep(runs.projects.root());
     Router::new()
         .route("/api/agents", get(agents::list))
         .route("/api/runs", get(list::list).post(run::create))
@@ -76,7 +73,7 @@ pub(crate) fn router(daemon: &Arc<Daemon>) -> Router {
         .route("/api/runs/{id}/events", get(events::events))
         .route("/api/runs/{id}/cancel", post(run::cancel))
         .route("/api/chat", post(events::chat))
-        .route("/api/upload", post(uploads::to_nowhere))
-        .route("/api/projects/{id}/upload", post(uploads::to_project))
+        .route("/api/upload", post(uploads::upload_images))
+        .route("/api/projects/{id}/upload", post(uploads::upload_files))
         .with_state(runs)
 }

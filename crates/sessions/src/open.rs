@@ -215,7 +215,7 @@ async fn begin(
 ) -> Result<Opened, OpenError> {
     let place = Place::read(yard, params)?;
     let agent = terms.slot.command();
-    let preface = preface::of(&terms.notes, agent, params, &place.cwd);
+    let preface = preface::of(&terms.notes, agent, params, &place.cwd).await;
     let made_of = MadeOf { new_params: params.clone(), preface };
     let new = NewSession {
         id,

@@ -45,6 +45,17 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// As it is written everywhere.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::AcceptEdits => "accept-edits",
+            Self::Auto => "auto",
+            Self::ReadOnly => "read-only",
+            Self::DenyAll => "deny-all",
+        }
+    }
+
     /// Whether files may be written and commands run on the agent's behalf at all.
     pub fn allows_changes(self) -> bool {
         !matches!(self, Self::ReadOnly | Self::DenyAll)

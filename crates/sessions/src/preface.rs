@@ -19,7 +19,7 @@ const MAX_LISTED: usize = 200;
 const MAX_SEEN: usize = 10_000;
 
 /// The preface of a new session in `cwd`, if it needs one.
-pub(crate) fn of(
+pub(crate) async fn of(
     notes: &Notes,
     agent: &AgentCommand,
     new_params: &Json,
@@ -30,8 +30,10 @@ pub(crate) fn of(
         SystemPrompt::Unknown => notes.instructions.clone(),
         SystemPrompt::NotTaken => notes.instructions.clone().or_else(|| in_params(new_params)),
     };
-    let directory = (notes.tells_directory || instructions.is_some()).then_some(cwd);
-    compose(instructions.as_deref(), directory)
+    let directory = (notes.tells_directory || instructions.is_some()).then(|| cwd.to_owned());
+    // A directory may be large, or far away.
+    let composing = move || compose(instructions.as_deref(), directory.as_deref());
+    tokio::task::spawn_blocking(composing).await.unwrap_or_default()
 }
 
 /// The instructions that come with a `session/new`.

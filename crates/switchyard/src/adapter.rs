@@ -32,7 +32,7 @@ pub(crate) async fn serve(args: AdapterArgs, config: Config) -> Result<ExitCode,
     launch.records_dir = args.records;
     // The adapter is in the worker's cgroup already.
     launch.cgroups = false;
-    let mode = args.permissions.into();
+    let mode = world::runtime_mode(args.permissions.into());
     let env = Machine::here().environment(&definition, Some(&form), mode, &args.program);
     let runtime = Runtime {
         dialect,

@@ -61,15 +61,3 @@ pub(crate) enum PermissionMode {
     /// Deny everything
     DenyAll,
 }
-
-impl From<PermissionMode> for runtimes::dialect::PermissionMode {
-    fn from(mode: PermissionMode) -> Self {
-        match mode {
-            PermissionMode::Ask => Self::Ask,
-            PermissionMode::AcceptEdits => Self::AcceptEdits,
-            PermissionMode::Auto => Self::Auto,
-            PermissionMode::ReadOnly => Self::ReadOnly,
-            PermissionMode::DenyAll => Self::DenyAll,
-        }
-    }
-}

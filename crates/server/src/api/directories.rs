@@ -94,11 +94,15 @@ pub(crate) async fn list(
         return Err(Problem::forbidden("directories are listed for people, not for agents"));
     }
     let look = Look::new(&daemon, &principal, wanted)?;
-    let place = daemon.memory.listings.0.enter(&principal.name).await;
-    let looking = tokio::task::spawn_blocking(move || {
-        let _place = place;
-        look.list()
-    });
+    let looking = async {
+        // The place is kept for as long as the disk hangs, whoever still waits.
+        let place = daemon.memory.listings.0.enter(&principal.name).await;
+        tokio::task::spawn_blocking(move || {
+            let _place = place;
+            look.list()
+        })
+        .await
+    };
     match tokio::time::timeout(WITHIN, looking).await {
         Ok(Ok(list)) => list.map(Json).map_err(Problem::from),
         Ok(Err(error)) => Err(Problem::internal(error.to_string())),

@@ -68,9 +68,9 @@ impl Bound {
         Ok(Self { socket: Socket::Tcp(listener), tls })
     }
 
-    /// As [`tcp`](Self::tcp); and where that is this machine's usual address, on the same port of
-    /// the other kind of address too. `localhost`, and every name below it, is both, so whoever
-    /// had the other one would be taken for us.
+    /// As [`tcp`](Self::tcp); and where `localhost` leads there, on the same port of the other
+    /// kind of address too. `localhost`, and every name below it, is both, so whoever had the
+    /// other one would be taken for us.
     pub async fn tcp_for_browsers(
         address: SocketAddr,
         tls: Option<Tls>,
@@ -112,10 +112,12 @@ impl Bound {
     }
 
     fn twin_address(&self) -> Option<(SocketAddr, SocketAddr)> {
-        let address = self.local_addr().filter(|_| self.is_plain_localhost())?;
+        let address = self.local_addr().filter(|_| !self.has_tls())?;
         let twin: IpAddr = match address.ip().to_canonical() {
-            IpAddr::V4(_) => Ipv6Addr::LOCALHOST.into(),
-            IpAddr::V6(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V4(Ipv4Addr::LOCALHOST | Ipv4Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
+            IpAddr::V6(Ipv6Addr::LOCALHOST) => Ipv4Addr::LOCALHOST.into(),
+            // `[::]` is both, and others are not where `localhost` leads.
+            _ => return None,
         };
         Some((address, SocketAddr::new(twin, address.port())))
     }

@@ -37,19 +37,22 @@ async fn both_addresses_of_this_machine_are_taken_or_none() {
         // Then nobody else can have it either.
         return;
     }
-    let both = Bound::tcp_for_browsers(address("127.0.0.1:0"), None, false).await.unwrap();
-    let at: Vec<_> = both.iter().filter_map(Bound::local_addr).collect();
-    let port = at[0].port();
-    assert_eq!(at, [format!("127.0.0.1:{port}"), format!("[::1]:{port}")].map(|at| address(&at)));
-    let numbers: Vec<_> = both.iter().filter_map(Bound::socket_number).collect();
-    assert!(numbers.len() == 2 && numbers[0] != numbers[1], "{numbers:?}");
+    for host in ["127.0.0.1", "0.0.0.0"] {
+        let at = |port: u16| address(&format!("{host}:{port}"));
+        let both = Bound::tcp_for_browsers(at(0), None, true).await.unwrap();
+        let bound: Vec<_> = both.iter().filter_map(Bound::local_addr).collect();
+        let port = bound[0].port();
+        assert_eq!(bound, [at(port), address(&format!("[::1]:{port}"))]);
+        let numbers: Vec<_> = both.iter().filter_map(Bound::socket_number).collect();
+        assert!(numbers.len() == 2 && numbers[0] != numbers[1], "{numbers:?}");
 
-    // Somebody else has one of them.
-    let other = std::net::TcpListener::bind("[::1]:0").unwrap();
-    let port = other.local_addr().unwrap().port();
-    let refused = Bound::tcp_for_browsers(address(&format!("127.0.0.1:{port}")), None, false).await;
-    let error = refused.unwrap_err().to_string();
-    assert!(error.starts_with("another program listens on [::1]:"), "{error}");
+        // Somebody else has one of them.
+        let other = std::net::TcpListener::bind("[::1]:0").unwrap();
+        let port = other.local_addr().unwrap().port();
+        let refused = Bound::tcp_for_browsers(at(port), None, true).await;
+        let error = refused.unwrap_err().to_string();
+        assert!(error.starts_with("another program listens on [::1]:"), "{error}");
+    }
 }
 
 fn why(error: &ListenError) -> String {

@@ -138,7 +138,7 @@ impl Runs {
         {
             resources.warnings.push(format!(
                 "`permissions` has no effect: the conversation began with `{}`",
-                wire::Json::of(&begun).as_str().trim_matches('"')
+                begun.name()
             ));
         }
         let note = ConversationNote {

@@ -5,6 +5,7 @@
 
 use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -112,21 +113,32 @@ impl Runs {
         principal: &Principal,
         session: SessionId,
     ) -> Result<(), Refusal> {
-        let Some(uploads) = self.projects.uploads(principal) else { return Ok(()) };
+        if enclosed.pictures.is_empty() {
+            return Ok(());
+        }
+        let Some(uploads) = self.uploads(principal).await? else { return Ok(()) };
+        let uploads = Arc::new(uploads);
         let all = &self.daemon.memory.attachments;
         for picture in &mut enclosed.pictures {
             let Ok(relative) = picture.path.strip_prefix(&uploads.path) else { continue };
-            let lost = |error: io::Error| {
+            let relative = relative.to_owned();
+            let lost = |error: FileError| {
                 Refusal::bad_request(format!("image `{}`: {error}", shown(&picture.name)))
             };
-            let file = uploads.dir.open(relative).map_err(lost)?.into_std();
+            let (place, named) = (uploads.clone(), relative.clone());
+            let (file, _) = blocking(move || place.open_path(named)).await?.map_err(lost)?;
             let name = relative.file_name().unwrap_or_default().to_string_lossy();
             let size = Some(picture.size);
             let begun = all.begin(session, &name, &principal.name, size).await;
             let mut upload = begun.map_err(Problem::from)?;
             let mut chunks = tokio::fs::File::from_std(file).take(picture.size);
             let mut chunk = Vec::with_capacity(CHUNK);
-            while (&mut chunks).take(CHUNK as u64).read_to_end(&mut chunk).await.map_err(lost)? > 0
+            while (&mut chunks)
+                .take(CHUNK as u64)
+                .read_to_end(&mut chunk)
+                .await
+                .map_err(|error| lost(error.into()))?
+                > 0
             {
                 let bytes = std::mem::take(&mut chunk).into();
                 upload.write(bytes).await.map_err(Problem::from)?;
@@ -158,16 +170,28 @@ impl Runs {
         session: SessionId,
         work: impl FnOnce(&[Place]) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let uploads = self.daemon.settings.sessions_dir.clone();
-        let place = |project: Project| Place { dir: project.dir, path: project.path };
-        let (project, before) = (place(project), self.projects.uploads(principal).map(place));
-        let working = tokio::task::spawn_blocking(move || {
-            let places = [Some(project), uploaded(&uploads, session), before];
+        let sessions = self.daemon.settings.sessions_dir.clone();
+        let (project, before) = (Place::from(project), self.uploads(principal).await?);
+        let working = move || {
+            let places = [Some(project), uploaded(&sessions, session), before];
             let places: Vec<Place> = places.into_iter().flatten().collect();
             work(&places)
-        });
-        working.await.map_err(|error| Refusal::internal(error.to_string()))?
+        };
+        blocking(working).await?
     }
+
+    /// Where the images of a principal are that came before their run, if there are any.
+    async fn uploads(&self, principal: &Principal) -> Result<Option<Place>, Refusal> {
+        let (projects, principal) = (self.projects.clone(), principal.clone());
+        blocking(move || projects.uploads(&principal).map(Place::from)).await
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Refusal::internal(error.to_string()))
 }
 
 fn check_all(places: &[Place], files: &[String], pictures: &[String]) -> Result<Enclosed, Refusal> {
@@ -212,6 +236,12 @@ fn uploaded(root: &Path, session: SessionId) -> Option<Place> {
     Some(Place { dir, path })
 }
 
+impl From<Project> for Place {
+    fn from(Project { dir, path }: Project) -> Self {
+        Self { dir, path }
+    }
+}
+
 impl Place {
     /// The path as it is below this place: relative ones are, absolute ones may be.
     fn relative(&self, name: &str) -> Option<PathBuf> {
@@ -226,7 +256,10 @@ impl Place {
         if name.is_empty() || name.len() > MAX_PATH_BYTES || name.contains('\0') {
             return Err(FileError::NoPath);
         }
-        let relative = self.relative(name).ok_or(FileError::Outside)?;
+        self.open_path(self.relative(name).ok_or(FileError::Outside)?)
+    }
+
+    fn open_path(&self, relative: PathBuf) -> Result<(std::fs::File, PathBuf), FileError> {
         let mut options = OpenOptions::new();
         // A FIFO must not hold us up.
         let flags = OFlags::NONBLOCK | OFlags::CLOEXEC;

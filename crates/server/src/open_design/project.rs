@@ -46,6 +46,8 @@ pub(super) enum ProjectError {
     BadId(String),
     #[error("the directory of project `{0}` is a link or a file, which is not used")]
     NotADirectory(String),
+    #[error("{MAX_UPLOADS} uploads wait for a run already: name them in one, or wait for a day")]
+    UploadsFull,
     #[error("cannot use the directory of project `{name}`: {error}")]
     Io { name: String, error: io::Error },
 }
@@ -56,6 +58,7 @@ impl From<ProjectError> for Refusal {
             ProjectError::BadId(_) | ProjectError::NotADirectory(_) => {
                 Self::bad_request(error.to_string())
             }
+            ProjectError::UploadsFull => Self::conflict("CONFLICT", error.to_string()),
             ProjectError::Io { .. } => Self::internal(error.to_string()),
         }
     }
@@ -88,16 +91,13 @@ impl Projects {
         let making = tokio::task::spawn_blocking(move || {
             let root = Dir::open_ambient_dir(&root, ambient_authority())?;
             let own = make_dir(&make_dir(&root, UPLOADS)?, &own)?;
-            if own.entries()?.count() >= MAX_UPLOADS {
-                return Err(io::Error::other(format!(
-                    "{MAX_UPLOADS} uploads wait for a run already; they are kept for a day"
-                )));
-            }
-            make_dir(&own, &id)
+            let is_full = own.entries()?.count() >= MAX_UPLOADS;
+            if is_full { Ok(None) } else { make_dir(&own, &id).map(Some) }
         });
         let made = making.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         let failed = |error| ProjectError::Io { name: UPLOADS.to_owned(), error };
-        Ok(Project { dir: made.map_err(failed)?, path })
+        let dir = made.map_err(failed)?.ok_or(ProjectError::UploadsFull)?;
+        Ok(Project { dir, path })
     }
 
     /// Where the uploads of a principal are, if it has any.

@@ -43,7 +43,7 @@ const MAX_TWINS: usize = 1000;
 pub(super) const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// `files` of a form, into a project.
-pub(super) async fn to_project(
+pub(super) async fn upload_files(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
     Named(id): Named,
@@ -60,7 +60,7 @@ pub(super) async fn to_project(
 }
 
 /// `images` of a form, for a run that is still to come.
-pub(super) async fn to_nowhere(
+pub(super) async fn upload_images(
     State(runs): State<Arc<Runs>>,
     principal: Principal,
     headers: HeaderMap,
@@ -70,15 +70,13 @@ pub(super) async fn to_nowhere(
     let form = Form::of(&headers, body).map_err(|error| broken(&error))?;
     let _place = runs.daemon.load.transfer(&principal.name)?;
     let root = runs.projects.root().to_owned();
-    let swept = tokio::task::spawn_blocking(move || sweep(&root)).await;
-    if let Ok(Err(error)) = swept {
-        tracing::warn!(%error, "cannot remove old uploads");
-    }
+    // Its failure is told in the log, and is nothing to whoever uploads.
+    let _ = tokio::task::spawn_blocking(move || sweep(&root)).await;
     let Project { dir, path } = runs.projects.new_upload(&principal).await?;
     let received = receive(form, Arc::new(dir), "images").await;
     if received.is_err() {
         // Nothing is in it.
-        let _ = std::fs::remove_dir(&path);
+        let _ = tokio::fs::remove_dir(&path).await;
     }
     let files = received?;
     let files: Vec<Value> = files.iter().map(|file| file.told(&path.join(&file.path))).collect();
@@ -269,8 +267,15 @@ fn broken(error: &FormError) -> Refusal {
     Refusal::bad_request(error.to_string())
 }
 
-/// Removes what nobody took over in time. Links are not followed.
-pub(super) fn sweep(root: &Path) -> io::Result<()> {
+/// Removes what nobody took over in time. What cannot be removed is told in the log.
+pub(super) fn sweep(root: &Path) {
+    if let Err(error) = remove_old(root) {
+        tracing::warn!(%error, "cannot remove old uploads");
+    }
+}
+
+/// Links are not followed.
+fn remove_old(root: &Path) -> io::Result<()> {
     let root = Dir::open_ambient_dir(root, ambient_authority())?;
     let Ok(uploads) = open_dir(&root, UPLOADS) else { return Ok(()) };
     for owner in uploads.entries()? {

@@ -23,14 +23,14 @@ fn params(meta: &serde_json::Value) -> Json {
     Json::of(&json!({ "cwd": "/", "_meta": meta }))
 }
 
-#[test]
-fn instructions_come_with_where_the_agent_is_and_what_is_there() {
+#[tokio::test]
+async fn instructions_come_with_where_the_agent_is_and_what_is_there() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("main.rs"), "").unwrap();
     std::fs::write(dir.path().join(".secret"), "").unwrap();
     std::fs::create_dir(dir.path().join("src")).unwrap();
     let agent = agent(SystemPrompt::Unknown);
-    let text = of(&told(" Be brief.\n"), &agent, &params(&json!({})), dir.path()).unwrap();
+    let text = of(&told(" Be brief.\n"), &agent, &params(&json!({})), dir.path()).await.unwrap();
     assert!(text.starts_with("# Instructions\n\nBe brief.\n\n# Working directory\n"), "{text}");
     assert!(text.contains(&format!("You work in {}.", dir.path().display())), "{text}");
     assert!(text.contains("It holds:\n- main.rs\n- src/\n"), "{text}");
@@ -49,29 +49,30 @@ fn the_list_of_files_is_bounded() {
     assert_eq!(text.matches("\n- f").count(), MAX_LISTED);
 }
 
-#[test]
-fn an_agent_that_takes_instructions_is_told_the_directory_alone_and_only_if_wanted() {
+#[tokio::test]
+async fn an_agent_that_takes_instructions_is_told_the_directory_alone_and_only_if_wanted() {
     let dir = tempfile::tempdir().unwrap();
     let agent = agent(SystemPrompt::Taken);
     let none = params(&json!({}));
-    assert_eq!(of(&told("Be brief."), &agent, &none, dir.path()), None);
+    assert_eq!(of(&told("Be brief."), &agent, &none, dir.path()).await, None);
     let notes = Notes { tells_directory: true, ..told("Be brief.") };
-    let text = of(&notes, &agent, &none, dir.path()).unwrap();
+    let text = of(&notes, &agent, &none, dir.path()).await.unwrap();
     assert!(text.starts_with("# Working directory\n"), "{text}");
     assert!(text.contains("It is empty.\n"), "{text}");
 }
 
-#[test]
-fn instructions_of_an_editor_are_told_to_those_alone_that_cannot_take_them() {
+#[tokio::test]
+async fn instructions_of_an_editor_are_told_to_those_alone_that_cannot_take_them() {
     let dir = tempfile::tempdir().unwrap();
     for meta in [
         json!({ "systemPrompt": "Be brief." }),
         json!({ "systemPrompt": { "append": "Be brief." } }),
     ] {
-        let preface = |how| of(&Notes::default(), &agent(how), &params(&meta), dir.path());
-        assert!(preface(SystemPrompt::NotTaken).unwrap().contains("Be brief."));
+        let (meta, cwd) = (params(&meta), dir.path());
+        let preface = async |how| of(&Notes::default(), &agent(how), &meta, cwd).await;
+        assert!(preface(SystemPrompt::NotTaken).await.unwrap().contains("Be brief."));
         // It may read them itself.
-        assert_eq!(preface(SystemPrompt::Unknown), None);
-        assert_eq!(preface(SystemPrompt::Taken), None);
+        assert_eq!(preface(SystemPrompt::Unknown).await, None);
+        assert_eq!(preface(SystemPrompt::Taken).await, None);
     }
 }

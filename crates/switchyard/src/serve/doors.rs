@@ -115,8 +115,13 @@ impl Doors {
             self.page_host = Some(name.to_owned());
             return Ok(None);
         }
-        let addresses = self.http.iter().filter(|bound| !bound.has_tls()).map(Bound::local_addr);
-        let mut loopbacks = addresses.flatten().filter(|at| at.ip().to_canonical().is_loopback());
+        let plain = self.http.iter().filter(|bound| !bound.has_tls());
+        let addresses: Vec<SocketAddr> = plain.filter_map(Bound::local_addr).collect();
+        // Then it is reached by many names, of which this machine's is only one.
+        if addresses.iter().any(|at| at.ip().is_unspecified()) {
+            return Ok(None);
+        }
+        let mut loopbacks = addresses.iter().filter(|at| at.ip().to_canonical().is_loopback());
         let Some(address) = loopbacks.next() else { return Ok(None) };
         if !self.http.iter().any(Bound::is_plain_localhost) {
             let ip = address.ip();

@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use super::{ProjectError, Projects};
+use axum::http::StatusCode;
+use axum::response::IntoResponse as _;
+
+use super::{ProjectError, Projects, Refusal};
 use crate::principal::{Principal, Role};
 
 fn own_sessions(name: &str) -> Principal {
@@ -63,4 +66,21 @@ async fn who_sees_only_its_own_has_its_own_directory() {
     assert!(odd.starts_with(root.path().canonicalize().unwrap()), "{}", odd.display());
     assert_ne!(shared, ann);
     assert_ne!(odd, ann);
+}
+
+#[tokio::test]
+async fn uploads_that_no_run_has_named_are_bounded_and_say_so() {
+    let root = tempfile::tempdir().unwrap();
+    let projects = Projects::below(root.path().to_owned());
+    for _ in 0..super::MAX_UPLOADS {
+        projects.new_upload(&Principal::local()).await.unwrap();
+    }
+
+    let refused = projects.new_upload(&Principal::local()).await.unwrap_err();
+
+    assert!(matches!(refused, ProjectError::UploadsFull), "{refused:?}");
+    let response = Refusal::from(refused).into_response();
+    assert_eq!(response.status(), StatusCode::CONFLICT);
+    // Others have uploads of their own.
+    projects.new_upload(&own_sessions("ann")).await.unwrap();
 }

@@ -62,7 +62,7 @@ fn old_uploads_go_and_links_are_not_followed() {
     make(&uploads.join("all/old"), true);
     make(&outside.path().join("old"), true);
     std::os::unix::fs::symlink(outside.path(), uploads.join("link")).unwrap();
-    sweep(place.path()).unwrap();
+    remove_old(place.path()).unwrap();
     assert!(uploads.join("all/new/a.png").exists());
     assert!(!uploads.join("all/old").exists());
     assert!(outside.path().join("old/a.png").exists());

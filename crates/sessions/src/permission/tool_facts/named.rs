@@ -81,6 +81,8 @@ pub(super) fn expanded(path: &str) -> String {
     let below = homes.iter().filter(|home| !home.is_empty()).find_map(|at| path.strip_prefix(*at));
     match (below, std::env::home_dir()) {
         (Some(below), Some(home)) => home.join(below).to_string_lossy().into_owned(),
+        // Somebody else's home, wherever it is: nothing that is below a working directory.
+        _ if path.starts_with('~') => format!("/{path}"),
         _ => path.to_owned(),
     }
 }
@@ -206,6 +208,9 @@ mod tests {
         for path in ["~/x", "$HOME/x", "${HOME}/x"] {
             assert_eq!(paths(&json!({ "a": path })).paths, [path]);
             assert_eq!(expanded(path), home);
+        }
+        for path in ["~somebody/x", "~somebody", "~+/x"] {
+            assert_eq!(expanded(path), format!("/{path}"));
         }
         for below in [
             json!({ "args": { "path": "a/b" } }),
