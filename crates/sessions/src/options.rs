@@ -243,7 +243,17 @@ fn find(
             value.eq_ignore_ascii_case(wanted) || name.eq_ignore_ascii_case(wanted)
         })
     };
-    match exact.or_else(by_name) {
+    // Models are called `provider/model` or `model:latest` by some, and by their users `model`.
+    let by_short_name = || {
+        let is_meant = |value: &str| {
+            let value = value.strip_suffix(":latest").unwrap_or(value);
+            let before = value.strip_suffix(wanted);
+            before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+        };
+        let mut meant = values.iter().filter(|(value, _)| is_meant(value));
+        meant.next().filter(|_| meant.next().is_none() && !wanted.is_empty())
+    };
+    match exact.or_else(by_name).or_else(by_short_name) {
         Some((value, _)) => Ok(value.clone()),
         None => Err(NotOffered::NoSuchValue {
             what: choice.name().to_owned(),

@@ -137,14 +137,7 @@ impl Models {
         };
         let listing = tokio::time::timeout(LIST_WITHIN, providers.offers()).await;
         let (offers, failures) = listing.unwrap_or_default();
-        let picked = providers.picked(&offers).map(|offer| {
-            let others = offers.iter().filter(|other| other.provider == offer.provider).count();
-            format!(
-                "using the model `{}`, because none is chosen ({others} offered); `--model` and \
-                 OPENAI_MODEL choose another",
-                offer.id
-            )
-        });
+        let picked = providers.says_default(&offers);
         Ok(Ready { providers, offers, failures, found, picked })
     }
 

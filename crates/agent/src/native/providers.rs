@@ -99,8 +99,19 @@ impl Providers {
         self.show(provider.name(), model.unwrap_or(LAST_RESORT))
     }
 
+    /// Which model is used, where nobody named one.
+    pub fn says_default(&self, offers: &[Offer]) -> Option<String> {
+        let provider = self.first().filter(|provider| provider.endpoint().model.is_none())?;
+        let id = self.default_id(offers);
+        let why = match offers.iter().filter(|offer| offer.provider == provider.name()).count() {
+            0 => "because none is chosen and the endpoint lists none".to_owned(),
+            n => format!("because none is chosen ({n} offered)"),
+        };
+        Some(format!("using the model `{id}`, {why}; `--model` and OPENAI_MODEL choose another"))
+    }
+
     /// The model that was taken because nobody named one.
-    pub fn picked<'a>(&self, offers: &'a [Offer]) -> Option<&'a Offer> {
+    fn picked<'a>(&self, offers: &'a [Offer]) -> Option<&'a Offer> {
         let provider = self.first().filter(|provider| provider.endpoint().model.is_none())?;
         let mut own = offers.iter().filter(|offer| offer.provider == provider.name());
         own.clone().find(|offer| offer.model.seems_to_chat()).or_else(|| own.next())

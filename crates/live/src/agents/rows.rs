@@ -208,4 +208,13 @@ pub const AGENTS: &[Agent] = &[
         ],
         ..USUAL
     },
+    Agent {
+        id: "codex-acp (Zed)",
+        package: npm("codex-acp-zed", "@zed-industries/codex-acp", "0.16.0", "codex-acp"),
+        launch: Launch::Command(&[]),
+        recipe: recipes::codex,
+        asks: Asks::InMode("read-only"),
+        model: Some(("gpt-5.5", "gpt-5.5")),
+        ..USUAL
+    },
 ];

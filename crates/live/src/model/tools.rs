@@ -63,7 +63,8 @@ pub enum Input {
     Text(String),
 }
 
-const WRITE: &[&str] = &["Write", "write", "write_file", "WriteFile", "create", "create_file"];
+const WRITE: &[&str] =
+    &["Write", "write", "write_file", "WriteFile", "create", "create_file", "Create"];
 const READ: &[&str] = &["Read", "read", "read_file", "ReadFile", "view"];
 const EDIT: &[&str] =
     &["Edit", "edit", "replace", "StrReplaceFile", "search_replace", "edit_file", "patch"];
@@ -78,6 +79,7 @@ const SHELL: &[&str] = &[
     "terminal",
     "run_commands",
     "run_command",
+    "Execute",
 ];
 const PLAN: &[&str] = &[
     "TodoWrite",

@@ -54,7 +54,7 @@ pub(super) async fn upload_files(
     let form = Form::of(&headers, body).map_err(|error| broken(&error))?;
     let _place = runs.daemon.load.transfer(&principal.name)?;
     let Project { dir, .. } = runs.projects.open(&principal, &id).await?;
-    let files = receive(form, Arc::new(dir), "files").await?;
+    let files = receive(form, Arc::new(dir), Wanted::Files).await?;
     let files: Vec<Value> = files.iter().map(|file| file.told(&file.path)).collect();
     Ok(Json(json!({ "files": files })))
 }
@@ -73,7 +73,7 @@ pub(super) async fn upload_images(
     // Its failure is told in the log, and is nothing to whoever uploads.
     let _ = tokio::task::spawn_blocking(move || sweep(&root)).await;
     let Project { dir, path } = runs.projects.new_upload(&principal).await?;
-    let received = receive(form, Arc::new(dir), "images").await;
+    let received = receive(form, Arc::new(dir), Wanted::Images).await;
     if received.is_err() {
         // Nothing is in it.
         let _ = tokio::fs::remove_dir(&path).await;
@@ -94,10 +94,31 @@ struct Received {
     mime_type: &'static str,
 }
 
+/// What a form is expected to bring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Files,
+    Images,
+}
+
+impl Wanted {
+    /// The name that its files have in the form.
+    fn field(self) -> &'static str {
+        match self {
+            Self::Files => "files",
+            Self::Images => "images",
+        }
+    }
+}
+
 impl Received {
+    fn is_image(&self) -> bool {
+        self.mime_type.starts_with("image/")
+    }
+
     fn told(&self, path: &Path) -> Value {
         let name = self.path.file_name().map(|name| name.to_string_lossy());
-        let kind = if self.mime_type.starts_with("image/") { "image" } else { "file" };
+        let kind = if self.is_image() { "image" } else { "file" };
         json!({
             "name": name,
             "originalName": self.given,
@@ -111,7 +132,8 @@ impl Received {
 
 /// Puts the files of a form into `dir`, or the directory below that the form names first. All of
 /// them arrive, or none.
-async fn receive(mut form: Form, dir: Arc<Dir>, files: &str) -> Result<Vec<Received>, Refusal> {
+async fn receive(mut form: Form, dir: Arc<Dir>, wanted: Wanted) -> Result<Vec<Received>, Refusal> {
+    let files = wanted.field();
     let mut whole: Vec<Whole> = Vec::new();
     let mut below = PathBuf::new();
     while let Some(head) = form.next().await.map_err(|error| broken(&error))? {
@@ -123,7 +145,12 @@ async fn receive(mut form: Form, dir: Arc<Dir>, files: &str) -> Result<Vec<Recei
                 let why = format!("a form has at most {MAX_FILES} files");
                 return Err(Refusal::bad_request(why));
             }
-            whole.push(one(&mut form, &head, dir.clone(), &below).await?);
+            let file = one(&mut form, &head, dir.clone(), &below).await?;
+            if wanted == Wanted::Images && !file.received.is_image() {
+                let name = shown(&file.received.given);
+                return Err(Refusal::bad_request(format!("`{name}` is no PNG, JPEG, GIF or WebP")));
+            }
+            whole.push(file);
         }
         // The front end has more of them with every version.
     }

@@ -35,6 +35,26 @@ fn config_options_are_found_by_category_also_in_groups() {
 }
 
 #[test]
+fn a_model_is_known_without_its_provider_where_only_one_has_it() {
+    let models = ["a/small", "b/team/large:latest", "a/twin", "b/twin"];
+    let models: Vec<Value> = models.map(|id| json!({"value": id, "name": id})).to_vec();
+    let model = json!({"id": "m", "category": "model", "type": "select", "options": models});
+    let answer = json!({ "configOptions": [model] });
+    for (wanted, meant) in [
+        ("small", "a/small"),
+        ("large", "b/team/large:latest"),
+        ("team/large", "b/team/large:latest"),
+        ("b/twin", "b/twin"),
+    ] {
+        let params = json!({"configId": "m", "value": meant});
+        check(&answer, Choice::Model, wanted, Ok(("session/set_config_option", params)));
+    }
+    for wanted in ["twin", "mall", "", "eam/large"] {
+        check(&answer, Choice::Model, wanted, Err("it offers: a/small"));
+    }
+}
+
+#[test]
 fn older_agents_offer_modes_and_models() {
     let answer = json!({
         "modes": {"availableModes": [{"id": "plan", "name": "Plan"}]},

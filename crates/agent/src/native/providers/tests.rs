@@ -53,7 +53,15 @@ fn where_nobody_names_a_model_the_first_that_can_chat_is_taken() {
     let mut named = Endpoint::new("only", Kind::Other, Url::parse("http://127.0.0.1:9").unwrap());
     named.model = Some("mine".to_owned());
     let named = Providers::new(&Setup::of(vec![named], 0)).unwrap();
-    assert_eq!((named.default_id(&mixed), named.picked(&mixed)), ("mine".to_owned(), None));
+    assert_eq!((named.default_id(&mixed), named.says_default(&mixed)), ("mine".to_owned(), None));
+
+    let says = one.says_default(&mixed).unwrap();
+    assert!(says.contains("`gpt-5`, because none is chosen (4 offered)"), "{says}");
+    let says = one.says_default(&[]).unwrap();
+    assert!(
+        says.contains("`gpt-4o`, because none is chosen and the endpoint lists none"),
+        "{says}"
+    );
 }
 
 proptest! {

@@ -25,6 +25,7 @@ fn a_tool_gets_what_is_known_under_its_own_names_and_what_else_it_requires() {
         ("create", "path", "file_text"),
         ("write_file", "file_path", "content"),
         ("WriteFile", "path", "content"),
+        ("Create", "file_path", "content"),
     ];
     for (name, path, content) in schemas {
         let schema = object(

@@ -73,6 +73,10 @@ async fn an_image_that_came_first_goes_with_the_run_that_names_it() {
     let heard = std::fs::read_to_string(&record).unwrap();
     assert!(heard.contains("attachments") && heard.contains("shot.png"), "{heard}");
 
+    let (status, answer) =
+        send(&studio.client, &url, form(&[("images", Some("shot.txt"), b"text")])).await;
+    assert_eq!((status, &answer["error"]["code"]), (400, &json!("BAD_REQUEST")), "{answer}");
+
     // Not to somebody who sees only its own.
     let other = studio.client_of(&["other", "--own-sessions"]);
     let body = with(say("say hi"), named);
