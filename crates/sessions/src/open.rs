@@ -237,7 +237,11 @@ async fn begin(
     let created = vec![yard::draft(Kind::SessionCreated, None, &payload)];
     let title = terms.notes.title.clone().map(Some);
     let changes = Changes { title, ..Changes::default() };
-    yard.log.append(Batch::new(id, created).with(changes)).await?;
+    if let Err(error) = yard.log.append(Batch::new(id, created).with(changes)).await {
+        // An empty one is of no use; where there is no space it may have to stay.
+        let _ = yard.log.delete(id).await;
+        return Err(error.into());
+    }
     let Some(record) = yard.log.session(id).await? else {
         return Err(StoreError::NoSuchSession(id).into());
     };

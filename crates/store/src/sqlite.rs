@@ -227,6 +227,7 @@ impl Drop for SqliteLog {
 #[async_trait]
 impl EventLog for SqliteLog {
     async fn create(&self, new: NewSession) -> Result<SessionRecord, StoreError> {
+        self.files.check_space()?;
         self.write(Durability::Process, 0, move |step| step.create(&new)).await
     }
 

@@ -1,5 +1,6 @@
 //! How a command ends: its exit code, and what it says when it fails.
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use sessions::trouble::Trouble;
@@ -13,6 +14,9 @@ pub(crate) const NOT_FOUND: u8 = 4;
 pub(crate) const DENIED: u8 = 5;
 pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) const TERMINATED: u8 = 143;
+
+const NO_SPACE: &str =
+    "free some space there; `SWITCHYARD_HOME=DIR` puts everything on another disk";
 
 /// What went wrong, for a person: one line, and a hint if there is something to do.
 #[derive(Debug)]
@@ -35,6 +39,18 @@ impl Failure {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Something of Switchyard's own cannot be written: what to do about it.
+    pub(crate) fn hint_at_home(self, why: ErrorKind) -> Self {
+        match why {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => self.hint(NO_SPACE),
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => self.hint(
+                "Switchyard keeps its sessions there; `SWITCHYARD_HOME=DIR` puts everything into \
+                 a directory that you can write to",
+            ),
+            _ => self,
+        }
     }
 
     /// What went wrong and what to do, for those who tell it in their own way.
@@ -72,7 +88,21 @@ impl From<store::StoreError> for Failure {
             store::StoreError::InvalidPrefix(_) => USAGE,
             _ => ERROR,
         };
-        Self::new(code, error.to_string())
+        let failure = Self::new(code, error.to_string());
+        match error {
+            store::StoreError::DiskFull { .. } => failure.hint(NO_SPACE),
+            _ => failure,
+        }
+    }
+}
+
+impl From<server::tokens::TokensError> for Failure {
+    fn from(error: server::tokens::TokensError) -> Self {
+        let failure = Self::new(ERROR, format!("cannot use the tokens: {error}"));
+        match error {
+            server::tokens::TokensError::Io { source, .. } => failure.hint_at_home(source.kind()),
+            _ => failure,
+        }
     }
 }
 
@@ -99,6 +129,9 @@ impl From<sessions::open::OpenError> for Failure {
             | OpenError::Store(store::StoreError::NoSuchSession(_)) => NOT_FOUND,
             _ => failure.code,
         };
+        if let OpenError::Store(store::StoreError::DiskFull { .. }) = &error {
+            return failure.hint(NO_SPACE);
+        }
         failure
     }
 }

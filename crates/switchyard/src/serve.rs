@@ -54,7 +54,7 @@ pub(crate) async fn serve(
     let config = Arc::new(config);
     let webhook = announce::checked(&config)?;
     let wanted = config.file.serve.with(&args);
-    let tokens = Tokens::open(&config.home.state).context("cannot use the tokens")?;
+    let tokens = Tokens::open(&config.home.state)?;
     let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard);
     let metrics = counted(&config)?;
     let logging = service.logging.clone();

@@ -25,7 +25,7 @@ pub(crate) async fn dispatch(verb: TokenVerb, config: Config) -> Result<ExitCode
     if matches!(verb, TokenVerb::Login) {
         return log_in(&config).await;
     }
-    let tokens = Tokens::open(&config.home.state).context("cannot use the tokens")?;
+    let tokens = Tokens::open(&config.home.state)?;
     // There is a home now, if there was none.
     config.home.note();
     let bad = |error: server::tokens::TokensError| Failure::usage(error.to_string());

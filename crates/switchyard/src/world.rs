@@ -24,8 +24,16 @@ pub(crate) const NATIVE_VERB: &str = "native-agent";
 pub(crate) const ADAPTER_VERB: &str = "adapter";
 
 pub(crate) fn open_log(config: &Config) -> Result<Arc<dyn EventLog>, Failure> {
-    check_private(&config.home.state)?;
-    let log = SqliteLog::open(&config.home.state, config.store_options())?;
+    let state = &config.home.state;
+    check_private(state)?;
+    make_private_dir(state)?;
+    let log =
+        SqliteLog::open(state, config.store_options()).map_err(
+            |error| match rustix::fs::access(state, rustix::fs::Access::WRITE_OK) {
+                Ok(()) => error.into(),
+                Err(why) => Failure::from(error).hint_at_home(std::io::Error::from(why).kind()),
+            },
+        )?;
     config.home.note();
     for lost in log.lost_sessions() {
         crate::terminal::say(&format!(
@@ -124,18 +132,11 @@ pub(crate) fn scratch(config: &Config) -> Scratch {
 }
 
 pub(crate) fn make_private_dir(path: &Path) -> Result<(), Failure> {
-    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     use std::os::unix::fs::DirBuilderExt;
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|error| {
-        let failure = Failure::new(ERROR, format!("cannot make {}: {error}", path.display()));
-        match error.kind() {
-            PermissionDenied | ReadOnlyFilesystem => failure.hint(
-                "Switchyard keeps its sessions there; `SWITCHYARD_HOME=DIR` puts everything into \
-                 a directory that you can write to",
-            ),
-            _ => failure,
-        }
+        Failure::new(ERROR, format!("cannot make {}: {error}", path.display()))
+            .hint_at_home(error.kind())
     })
 }
 

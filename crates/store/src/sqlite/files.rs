@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use crate::StoreError;
 use crate::heads::Heads;
 
+/// What a session and the write-ahead log take until the first prompt, several times over.
+const LEAST_SPACE: u64 = 256 << 10;
+
 #[derive(Debug, Clone)]
 pub(super) struct Files {
     pub(super) dir: PathBuf,
@@ -93,6 +96,18 @@ impl Files {
             .open(&draft)
             .map_err(StoreError::io("create", &draft))?;
         fs::rename(&draft, path).map_err(StoreError::io("create", path))
+    }
+
+    /// Whether there is room for a new session: one that could not keep its first words would stay
+    /// as an empty one, for which there is hardly room to delete it.
+    pub(super) fn check_space(&self) -> Result<(), StoreError> {
+        let Ok(found) = rustix::fs::statvfs(&self.dir) else { return Ok(()) };
+        // Some file systems do not say how large they are.
+        let is_known = found.f_blocks > 0;
+        match is_known && found.f_bavail.saturating_mul(found.f_frsize) < LEAST_SPACE {
+            true => Err(StoreError::DiskFull { path: self.database.clone() }),
+            false => Ok(()),
+        }
     }
 
     /// A new file survives a power cut only when its directory entry does.

@@ -60,3 +60,24 @@ async fn a_full_disk_refuses_appends_until_there_is_space_again() {
     let (events, error) = read_all(&log, id("a")).await;
     assert_eq!((events.len(), error), (n_acknowledged + 1, None));
 }
+
+#[tokio::test]
+async fn what_has_no_room_for_its_first_words_is_not_made() {
+    let dir = temp();
+    let Some(disk) = SmallDisk::mount(dir.path().join("disk")) else {
+        eprintln!("skipped: mounting a tmpfs is not permitted here");
+        return;
+    };
+    let log = open(&disk.0);
+    log.create(new("a")).await.unwrap();
+    // There is some, but hardly any.
+    let ballast = fs::File::create(disk.0.join("ballast")).unwrap();
+    std::io::copy(&mut std::io::repeat(0), &mut &ballast).unwrap_err();
+    ballast.set_len(ballast.metadata().unwrap().len() - (128 << 10)).unwrap();
+
+    let refusal = log.create(new("b")).await.unwrap_err();
+
+    assert!(matches!(refusal, StoreError::DiskFull { .. }), "{refusal:?}");
+    assert_eq!(log.session(id("b")).await.unwrap(), None);
+    log.append(batch("a", &["there is room for this"])).await.unwrap();
+}

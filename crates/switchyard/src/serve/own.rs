@@ -43,7 +43,7 @@ impl OwnDaemon {
         let wanted = config.file.serve.with(&ServeArgs::default());
         let metrics = counted(&config)?;
         let daemon = assemble(&config, &wanted, Default::default(), &metrics).await?;
-        let tokens = Tokens::open(&config.home.state).context("cannot use the tokens")?;
+        let tokens = Tokens::open(&config.home.state)?;
         let guard = Guard::new(tokens, server::daemon::guarded_routes(), &wanted.guard);
         let guard = Arc::new(guard.context("the daemon's settings are wrong")?);
         let listening = control::listen(run, daemon.desk.yard())?;

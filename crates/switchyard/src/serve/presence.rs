@@ -57,7 +57,7 @@ impl Presence {
     }
 
     /// Tells others where the daemon is.
-    pub(crate) fn announce(&self, doors: &Doors, config: &Path) -> anyhow::Result<()> {
+    pub(crate) fn announce(&self, doors: &Doors, config: &Path) -> Result<(), Failure> {
         let whereabouts = Whereabouts {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -68,11 +68,14 @@ impl Presence {
             config: Some(config.to_owned()),
         };
         let (path, new) = (self.run.join("daemon.json"), self.run.join("daemon.json.new"));
-        let mut file =
-            File::options().create(true).truncate(true).write(true).mode(0o600).open(&new)?;
-        file.write_all(wire::Json::of(&whereabouts).as_str().as_bytes())?;
-        std::fs::rename(&new, &path)?;
-        Ok(())
+        let text = wire::Json::of(&whereabouts);
+        let written =
+            File::options().create(true).truncate(true).write(true).mode(0o600).open(&new);
+        let written = written.and_then(|mut file| file.write_all(text.as_str().as_bytes()));
+        written.and_then(|()| std::fs::rename(&new, &path)).map_err(|error| {
+            Failure::new(ERROR, format!("cannot write {}: {error}", path.display()))
+                .hint_at_home(error.kind())
+        })
     }
 }
 

@@ -137,6 +137,11 @@ impl SmallDisk {
         Some(Self(dir))
     }
 
+    /// What a command says that tells no events.
+    fn output(&self, yard: &Yard, args: &[&str]) -> crate::cli::Ran {
+        yard.command(args).env("SWITCHYARD_HOME", &self.0).output().unwrap().into()
+    }
+
     fn run(&self, yard: &Yard, args: &[&str]) -> Ran {
         let mut command = yard.command(args);
         command.env("SWITCHYARD_HOME", &self.0);
@@ -158,6 +163,22 @@ fn a_full_disk_is_named_and_costs_nothing_that_was_acknowledged() {
 #[test]
 fn a_full_disk_stops_an_agent_that_floods() {
     check_full_disk("flood 4096 4096");
+}
+
+#[test]
+fn a_daemon_that_finds_no_space_names_the_file() {
+    let yard = yard();
+    let Some(disk) = SmallDisk::mount(&yard, "4m") else { return };
+    // Everything is there but for what is written anew with each start.
+    assert_eq!(disk.output(&yard, &["run", "demo", "say hello"]).code, 0);
+    assert_eq!(disk.output(&yard, &["token", "show"]).code, 0);
+    let filler = fs::File::create(disk.0.join("filler")).unwrap();
+    std::io::copy(&mut std::io::repeat(0), &mut &filler).unwrap_err();
+    let refused = disk.output(&yard, &["serve", "--host", "127.0.0.1:0"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.err.contains(disk.0.to_str().unwrap()), "{refused:?}");
+    assert!(refused.err.contains("free some"), "{refused:?}");
+    assert!(refused.err.contains("SWITCHYARD_HOME=DIR"), "{refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,6 +221,15 @@ fn check_full_disk(script: &str) {
     let refused = disk.run(&yard, &["run", "-s", "last", script, "--format", "json"]);
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
     assert!(refused.stderr.to_lowercase().contains("no space left"), "{}", refused.stderr);
+
+    // What could not even keep its first words is not made.
+    let fresh = disk.output(&yard, &["run", "demo", "say hello"]);
+    assert_eq!(fresh.code, 1, "{fresh:?}");
+    assert!(fresh.err.to_lowercase().contains("no space left"), "{fresh:?}");
+    assert!(fresh.err.contains("SWITCHYARD_HOME"), "{fresh:?}");
+    let listed: Value =
+        serde_json::from_str(&disk.output(&yard, &["sessions", "list", "--json"]).out).unwrap();
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
 
     fs::remove_file(filler).unwrap();
     let next = disk.run(&yard, &["run", "-s", "last", "echo once more", "--format", "json"]);

@@ -147,3 +147,25 @@ fn help_is_there_for_help_too_and_shows_a_commands_own_options_first() {
     let revoke = run(&yard, &["token", "revoke", "--help"]).out;
     assert!(revoke.contains("switchyard token list"), "{revoke}");
 }
+
+#[test]
+fn a_home_that_cannot_be_written_to_is_named_with_what_to_do() {
+    let yard = yard();
+    // Nobody can make a directory there, not even root.
+    let home = "/sys/switchyard";
+    for args in [
+        &["chat", "demo"][..],
+        &["daemon", "start"],
+        &["run", "demo", "hi"],
+        &["serve"],
+        &["sessions", "list"],
+        &["token", "list"],
+    ] {
+        let mut command = yard.command(args);
+        let ran: Ran =
+            command.env("SWITCHYARD_HOME", home).stdin(Stdio::null()).output().unwrap().into();
+        assert_eq!(ran.code, 1, "{args:?}: {ran:?}");
+        assert!(ran.err.contains(home), "{args:?}: {ran:?}");
+        assert!(ran.err.contains("SWITCHYARD_HOME=DIR"), "{args:?}: {ran:?}");
+    }
+}
