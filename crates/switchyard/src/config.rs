@@ -162,12 +162,23 @@ pub(crate) fn load(path: Option<&Path>) -> Result<Config> {
     load_at(path, path.is_none())
 }
 
-fn load_at(path: Option<&Path>, may_be_missing: bool) -> Result<Config> {
+/// What holds where no file says anything.
+pub(crate) fn defaults(path: Option<&Path>) -> Result<Config> {
+    let (home, file) = (home_with(path)?, File::default());
+    Ok(Config { home, file, observers: Observers::default(), written: None })
+}
+
+fn home_with(path: Option<&Path>) -> Result<Home> {
     let mut home = Home::find()?;
     if let Some(path) = path {
         // Agents read it again, where they work: a file of that name there is another one.
         home.config = std::path::absolute(path)?;
     }
+    Ok(home)
+}
+
+fn load_at(path: Option<&Path>, may_be_missing: bool) -> Result<Config> {
+    let home = home_with(path)?;
     // One that is still to be made is noted by whoever makes it.
     home.note();
     let mut written = None;

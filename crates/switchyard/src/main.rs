@@ -123,7 +123,10 @@ async fn dispatch(
     if let Some(path) = named.filter(|path| !path.exists()) {
         return Err(Failure::usage(format!("there is no file {}", path.display())));
     }
-    let mut config = config::load(named)?;
+    let mut config = match config::load(named) {
+        Ok(config) => config,
+        Err(error) => without_file(&cli.verb, named, error.into()).await?,
+    };
     let service = match (&cli.verb, cli.log_file) {
         (Verb::Serve(_), path) => {
             let inherited = inherited.map_err(anyhow::Error::from)?;
@@ -156,6 +159,28 @@ async fn dispatch(
         traces.finish().await;
     }
     ended
+}
+
+/// What can be done although the configuration cannot be used: those who look after a daemon need
+/// no more than where it is, and may have to before they mend the file.
+async fn without_file(
+    verb: &Verb,
+    named: Option<&std::path::Path>,
+    failure: Failure,
+) -> Result<config::Config, Failure> {
+    match verb {
+        Verb::Daemon(verb) if !verb.starts() => {
+            let config = config::defaults(named)?;
+            terminal::say(&format!("switchyard: going on without the configuration: {failure}"));
+            Ok(config)
+        }
+        Verb::Acp(_) => {
+            let stop = tokio_util::sync::CancellationToken::new();
+            acp::stop_on_signals(&stop)?;
+            Err(acp::refuse(failure, &stop).await)
+        }
+        _ => Err(failure),
+    }
 }
 
 async fn obey(

@@ -58,6 +58,15 @@ impl Failure {
         (self.message, self.hint)
     }
 
+    /// The same for clients.
+    pub(crate) fn trouble(&self) -> Trouble {
+        let trouble = Trouble::new("bad_input", &self.message);
+        match &self.hint {
+            Some(hint) => trouble.remedy(hint),
+            None => trouble,
+        }
+    }
+
     /// Whoever read our output has gone.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.is_broken_pipe

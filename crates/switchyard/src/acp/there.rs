@@ -7,6 +7,8 @@ use anyhow::Context as _;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_util::sync::CancellationToken;
@@ -18,27 +20,37 @@ use crate::outcome::{ERROR, Failure};
 use crate::reach::Daemon;
 use crate::{run, stdio};
 
-/// Serves the editor with sessions of the daemon until either leaves.
-pub(super) async fn serve(
+pub(super) type Socket = WebSocketStream<UnixStream>;
+
+/// Opens a socket of the daemon, and says what the editor's sessions are to be made of.
+pub(super) async fn open(
     args: &AcpArgs,
     agent: Option<&str>,
     config: &Config,
     daemon: &Daemon,
     cwd: &Path,
-    stop: CancellationToken,
-) -> Result<ExitCode, Failure> {
-    let settings = config.settings();
+) -> Result<Socket, Failure> {
+    let max_bytes = config.settings().worker_line_bytes;
     let limits = WebSocketConfig::default()
-        .max_message_size(Some(settings.worker_line_bytes))
-        .max_frame_size(Some(settings.worker_line_bytes));
+        .max_message_size(Some(max_bytes))
+        .max_frame_size(Some(max_bytes));
     let stream = daemon.connect().await?;
-    let (socket, _) =
+    let (mut socket, _) =
         tokio_tungstenite::client_async_with_config("ws://localhost/acp", stream, Some(limits))
             .await
             .context("the daemon does not speak ACP")?;
-    let (mut sink, mut frames) = socket.split();
     let order = order(args, agent, cwd)?;
-    sink.send(Message::text(order)).await.context("the daemon has left")?;
+    socket.send(Message::text(order)).await.context("the daemon has left")?;
+    Ok(socket)
+}
+
+/// Serves the editor with sessions of the daemon until either leaves.
+pub(super) async fn serve(
+    socket: Socket,
+    max_line_bytes: usize,
+    stop: CancellationToken,
+) -> Result<ExitCode, Failure> {
+    let (mut sink, mut frames) = socket.split();
     let (mut reader, mut writer) = stdio::open();
     let outwards = async {
         while let Some(Ok(frame)) = frames.next().await {
@@ -50,7 +62,7 @@ pub(super) async fn serve(
         anyhow::Ok(Left::Daemon)
     };
     let inwards = async {
-        let mut lines = LineSplitter::new(settings.client_line_bytes);
+        let mut lines = LineSplitter::new(max_line_bytes);
         loop {
             while let Some(line) = lines.next_line() {
                 let text = match line {

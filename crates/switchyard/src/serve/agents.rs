@@ -41,14 +41,7 @@ impl Agents for Catalogued {
             model: wanted.model.as_deref(),
         };
         let command = agent_command(&self.config, &asked).await;
-        let mut command = command.map_err(|failure| {
-            let (message, hint) = failure.into_words();
-            let trouble = Trouble::new("bad_input", message);
-            match hint {
-                Some(hint) => trouble.remedy(hint),
-                None => trouble,
-            }
-        })?;
+        let mut command = command.map_err(|failure| failure.trouble())?;
         let is_native = wanted.command.is_empty() && wanted.name.as_deref() == Some(NATIVE);
         if is_native && wanted.env.is_none() {
             command.args.push(BY_DAEMON.into());

@@ -25,8 +25,20 @@ impl Editor {
     }
 
     fn initialize(&mut self) -> Value {
-        let params = json!({ "protocolVersion": 1, "clientCapabilities": {} });
+        self.introduce(&json!({}))
+    }
+
+    fn introduce(&mut self, capabilities: &Value) -> Value {
+        let params = json!({ "protocolVersion": 1, "clientCapabilities": capabilities });
         self.client.result("initialize", &params)
+    }
+
+    /// What is answered to an editor that cannot be served.
+    fn refused(&mut self) -> Value {
+        let params = json!({ "protocolVersion": 1, "clientCapabilities": {} });
+        let mut answer = self.client.ask("initialize", &params);
+        assert!(answer["error"]["code"].is_i64(), "{answer}");
+        answer["error"].take()
     }
 
     fn new_session(&mut self, yard: &Yard) -> String {
@@ -34,10 +46,14 @@ impl Editor {
         self.client.result("session/new", &params)["sessionId"].as_str().unwrap().to_owned()
     }
 
-    fn leave(mut self) {
+    fn leave(self) {
+        assert_eq!(self.leave_with_code(), Some(0));
+    }
+
+    fn leave_with_code(mut self) -> Option<i32> {
         self.client.finish_sending();
         self.client.rest();
-        assert!(self.child.wait().unwrap().success());
+        self.child.wait().unwrap().code()
     }
 }
 
@@ -114,4 +130,42 @@ fn further_directories_reach_every_new_session() {
         assert_eq!(dirs, [further_arg, more.to_str().unwrap().to_owned()]);
         editor.leave();
     });
+}
+
+#[test]
+fn an_editor_is_told_why_there_is_no_agent_for_it() {
+    let with_missing = || {
+        let yard = yard();
+        let agent = "[agents.missing]\ncommand = \"/nowhere/agent\"\n";
+        std::fs::write(yard.home().join("switchyard.toml"), agent).unwrap();
+        yard
+    };
+    let alone = with_missing();
+    let beside = with_missing();
+    let _daemon = Daemon::start_with(&beside, &[]);
+    let missing = [&alone, &beside].map(|yard| {
+        let mut editor = Editor::start(yard, ["cluade"]);
+        let error = editor.refused();
+        assert!(error["message"].as_str().unwrap().contains("no agent `cluade`"), "{error}");
+        let remedy = error["data"]["remedy"].as_str().unwrap();
+        assert!(remedy.contains("did you mean `claude`?"), "{error}");
+        assert_eq!(editor.leave_with_code(), Some(4));
+
+        let mut editor = Editor::start(yard, ["missing"]);
+        editor.refused()
+    });
+    assert!(missing[0]["message"].as_str().unwrap().contains("cannot be started"), "{missing:?}");
+    assert!(missing[0]["data"]["remedy"].is_string(), "{missing:?}");
+    // A daemon tells it in the same words.
+    assert_eq!(missing[0], missing[1]);
+}
+
+#[test]
+fn an_editor_is_told_what_is_wrong_with_the_configuration() {
+    let yard = yard();
+    std::fs::write(yard.home().join("switchyard.toml"), "[serve\n").unwrap();
+    let mut editor = Editor::start(&yard, ["demo"]);
+    let error = editor.refused();
+    assert!(error["message"].as_str().unwrap().contains("switchyard.toml"), "{error}");
+    assert_eq!(editor.leave_with_code(), Some(1));
 }

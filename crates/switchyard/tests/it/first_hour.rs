@@ -169,3 +169,19 @@ fn a_home_that_cannot_be_written_to_is_named_with_what_to_do() {
         assert!(ran.err.contains("SWITCHYARD_HOME=DIR"), "{args:?}: {ran:?}");
     }
 }
+
+#[test]
+fn a_daemon_is_looked_after_although_its_configuration_is_broken() {
+    let yard = yard();
+    let _daemon = Daemon::start_with(&yard, &[]);
+    std::fs::write(yard.home().join("switchyard.toml"), "[serve\n").unwrap();
+    std::fs::write(yard.home().join("daemon.log"), "a line\n").unwrap();
+    let status = run(&yard, &["daemon", "status"]);
+    assert!(status.out.contains("status    ok\n"), "{status:?}");
+    assert!(status.err.contains("without the configuration: cannot use"), "{status:?}");
+    assert_eq!(run(&yard, &["daemon", "log"]).out, "a line\n");
+    // One that is started goes by the file.
+    assert_eq!(run(&yard, &["daemon", "start"]).code, 1);
+    let stopped = run(&yard, &["daemon", "stop"]);
+    assert_eq!((stopped.code, stopped.out.as_str()), (0, "switchyard daemon: has ended\n"));
+}
