@@ -39,6 +39,7 @@ use crate::{listed, mint};
 use bus::connection::{CallError, Connection, Incoming, Outcome};
 
 use feed::Feed;
+use introduction::Abilities;
 pub use request_places::RequestPlaces;
 use visit::Visit;
 pub use visit::Visitor;
@@ -138,8 +139,8 @@ struct Front {
     budget: ReadBudget,
     places: RequestPlaces,
     client: Connection,
-    /// Whether the client offers to read and write files; set by `initialize`.
-    initialized: OnceLock<bool>,
+    /// What the client offers and takes; set by `initialize`.
+    initialized: OnceLock<Abilities>,
     /// Where an agent of its own runs; set by `initialize`.
     slot: OnceLock<Arc<HostSlot>>,
     /// Whose stray messages are being passed on.
@@ -281,7 +282,7 @@ impl Front {
                 ))
             });
         }
-        self.initialized.get_or_init(|| introduction::offers_files(&message.body_json()));
+        self.initialized.get_or_init(|| Abilities::read(&message.body_json()));
         Ok(())
     }
 

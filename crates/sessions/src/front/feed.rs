@@ -12,6 +12,7 @@ use store::{EventLog, ReadBudget, ReadPermit, Reading};
 use tokio::task::AbortHandle;
 use wire::{CallId, Event, Json, Kind, RpcError, RpcId, Seq, TurnId};
 
+use super::introduction::Abilities;
 use super::refusal;
 use crate::pending::PendingQuestions;
 use crate::permission::Decider;
@@ -61,6 +62,7 @@ pub(super) struct Feed {
     pub(super) attachment: Option<Attachment>,
     /// Who decides when the client answers.
     pub(super) decider: Decider,
+    pub(super) abilities: Abilities,
     /// Others may answer first.
     pub(super) is_shared: bool,
     /// What the client calls the session, if that is not our id.
@@ -142,6 +144,7 @@ impl Feed {
 
     async fn tell(&mut self, event: &Event) {
         match &event.kind {
+            kind if !self.abilities.takes(kind) => {}
             Kind::Update(_) => {
                 let told = self.terminals.project(event, Pace::AsItComes);
                 self.update(told.as_ref().unwrap_or(&event.payload)).await;

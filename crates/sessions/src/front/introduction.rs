@@ -1,7 +1,9 @@
 //! What the two sides of a front say about themselves in `initialize`.
 
 use serde_json::{Value, json};
-use wire::Json;
+use wire::{Json, Kind};
+
+use super::Front;
 
 /// The agent's answer to `initialize`, with what the log adds to it.
 pub(super) fn with_own_capabilities(
@@ -33,9 +35,40 @@ pub(super) fn names_a_version(initialize: &Json) -> bool {
     }
 }
 
-/// Whether a client reads and writes files for the agent.
-pub(super) fn offers_files(initialize: &Json) -> bool {
-    let params: Value = initialize.read().unwrap_or_default();
-    let fs = &params["clientCapabilities"]["fs"];
-    fs["readTextFile"] == true && fs["writeTextFile"] == true
+/// What a client said about itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Abilities {
+    /// It reads and writes files for the agent.
+    pub(super) files: bool,
+    notices: bool,
+    compaction: bool,
+}
+
+impl Abilities {
+    pub(super) fn read(initialize: &Json) -> Self {
+        let params: Value = initialize.read().unwrap_or_default();
+        let (fs, session) =
+            (&params["clientCapabilities"]["fs"], &params["clientCapabilities"]["session"]);
+        Self {
+            files: fs["readTextFile"] == true && fs["writeTextFile"] == true,
+            notices: session["notices"].is_object(),
+            compaction: session["compaction"].is_object(),
+        }
+    }
+
+    /// Whether it is told of an update. Some are newer than most clients, so that these say which
+    /// of them they take; an agent may have said them for another client of the same session.
+    pub(super) fn takes(self, kind: &Kind) -> bool {
+        match kind.update_name() {
+            Some("notice") => self.notices,
+            Some("compaction_update" | "compaction_summary_chunk") => self.compaction,
+            _ => true,
+        }
+    }
+}
+
+impl Front {
+    pub(super) fn abilities(&self) -> Abilities {
+        self.initialized.get().copied().unwrap_or_default()
+    }
 }

@@ -234,7 +234,7 @@ impl Front {
     /// Whether the agent is to use the client's files: only an editor on this machine has
     /// the same ones.
     pub(super) fn serves_files(&self) -> bool {
-        self.is_local() && self.initialized.get() == Some(&true)
+        self.is_local() && self.abilities().files
     }
 
     /// `_switchyard/order`: what the daemon's own user wants its sessions to be made of.

@@ -169,3 +169,36 @@ fn an_editor_is_told_what_is_wrong_with_the_configuration() {
     assert!(error["message"].as_str().unwrap().contains("switchyard.toml"), "{error}");
     assert_eq!(editor.leave_with_code(), Some(1));
 }
+
+#[test]
+fn updates_that_not_every_client_knows_reach_those_who_asked_for_them() {
+    let is_newer = |message: &Value| {
+        let name = message["params"]["update"]["sessionUpdate"].as_str().unwrap_or_default();
+        name == "notice" || name.starts_with("compaction_")
+    };
+    both_ways(|yard| {
+        let asks = json!({ "session": { "notices": {}, "compaction": {} } });
+        let mut editor = Editor::start(yard, ["demo"]);
+        editor.introduce(&asks);
+        let session = editor.new_session(yard);
+        let prompt = [json!({ "type": "text", "text": "notice careful ; compaction ; say so" })];
+        let params = json!({ "sessionId": session, "prompt": prompt });
+        let turn = editor.client.start("session/prompt", &params);
+        editor.client.answer_to(&turn);
+        editor.client.finish_sending();
+        assert_eq!(editor.client.rest().iter().filter(|told| is_newer(told)).count(), 5);
+        editor.leave();
+
+        let mut editor = Editor::start(yard, ["demo"]);
+        editor.initialize();
+        let place = json!({ "sessionId": session, "cwd": yard.work(), "mcpServers": [] });
+        editor.client.result("session/load", &place);
+        let turn = editor.client.start("session/prompt", &params);
+        editor.client.answer_to(&turn);
+        editor.client.finish_sending();
+        let told = editor.client.rest();
+        assert!(told.iter().any(|told| told.to_string().contains("so")), "{told:?}");
+        assert!(!told.iter().any(is_newer), "{told:?}");
+        editor.leave();
+    });
+}
