@@ -57,6 +57,7 @@ pub async fn full_screen(
         news,
         inbox,
         stream: None,
+        made: None,
         is_dirty: true,
         is_left: false,
     };
@@ -77,7 +78,12 @@ pub async fn full_screen(
     let effects = app.state.begin(beginning);
     app.perform(effects)?;
     app.run(stop).await?;
-    let session = app.state.session.as_ref().map(|session| session.id.clone());
+    let mut session = app.state.session.as_ref().map(|session| session.id.clone());
+    if let Some(unused) = app.unused()
+        && errands::delete_unused(&app.client, &unused).await
+    {
+        session = None;
+    }
     Ok(Left { session, stop: app.state.talk.last_stop.clone(), was_denied: false })
 }
 
@@ -93,6 +99,8 @@ struct App {
     news: mpsc::Sender<News>,
     inbox: mpsc::Receiver<News>,
     stream: Option<JoinHandle<()>>,
+    /// The session at hand, if it was made here.
+    made: Option<String>,
     is_dirty: bool,
     is_left: bool,
 }
@@ -168,6 +176,11 @@ impl App {
         for _ in 0..NEWS_AT_ONCE {
             let Some(news) = next.take() else { break };
             if let News::Opened(session) = &news {
+                if let Some(unused) = self.unused() {
+                    let client = self.client.clone();
+                    task::spawn(async move { errands::delete_unused(&client, &unused).await });
+                }
+                self.made = session.is_new.then(|| session.id.clone());
                 self.view.reset();
                 self.follow(session.id.clone());
                 self.errands.opened(session);
@@ -185,6 +198,13 @@ impl App {
         }
         self.is_dirty = true;
         Ok(())
+    }
+
+    /// The session at hand, if it was made here and nothing was said in it: who leaves it leaves
+    /// nothing that anybody would come back to.
+    fn unused(&self) -> Option<String> {
+        let has_begun = self.state.n_sending > 0 || self.state.talk.has_prompts();
+        self.made.clone().filter(|_| !has_begun)
     }
 
     /// Follows the events of a session from the last that was heard.

@@ -325,6 +325,12 @@ impl Conversation {
         }
     }
 
+    /// Whether anybody has asked anything.
+    pub(crate) fn has_prompts(&self) -> bool {
+        let is_prompt = |item: &Item| matches!(item.part, Part::Prompt { .. });
+        self.running.is_some() || !self.waiting.is_empty() || self.items.iter().any(is_prompt)
+    }
+
     /// The card of a call.
     fn tool_of(&self, turn: Option<TurnId>, call: &Value) -> Option<&Tool> {
         let index = self.tools.get(&(turn, call["toolCallId"].as_str()?.to_owned()))?;

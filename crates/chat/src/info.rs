@@ -15,6 +15,14 @@ pub(crate) struct SessionInfo {
     pub(crate) updated: i64,
     pub(crate) head: u64,
     pub(crate) options: Option<Options>,
+    /// How its last turn ended.
+    pub(crate) last_turn: Option<serde::de::IgnoredAny>,
+    pub(crate) active_turn: Option<String>,
+    /// Others that have it open.
+    pub(crate) clients: usize,
+    /// This chat has made it.
+    #[serde(skip)]
+    pub(crate) is_new: bool,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -71,6 +79,12 @@ impl AgentInfo {
 }
 
 impl SessionInfo {
+    /// Nobody has said anything in it, named it, or has it open.
+    pub(crate) fn is_unused(&self) -> bool {
+        let has_turn = self.last_turn.is_some() || self.active_turn.is_some();
+        !has_turn && self.title.is_none() && self.clients == 0 && self.status == "idle"
+    }
+
     /// What it does, in words.
     pub(crate) fn status_words(&self) -> String {
         match self.status.as_str() {

@@ -139,10 +139,10 @@ impl Writer {
                 self.nest.push(Nest::Entry(marker.chars().count()));
                 self.marker = Some(marker);
             }
-            Tag::Table(_) => {
+            Tag::Table(alignments) => {
                 self.flush();
                 self.gap_outside();
-                self.table = Some(Table::default());
+                self.table = Some(Table::new(alignments));
             }
             Tag::TableRow | Tag::TableHead => self.with_table(Table::begin_row),
             Tag::TableCell => self.with_table(Table::begin_cell),

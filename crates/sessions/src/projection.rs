@@ -33,7 +33,7 @@ pub use printed::End as CommandEnd;
 pub use quiet::Quiet;
 pub use sanitize::{Sanitizer, sanitize, sanitize_line};
 pub use text::{Style, TextRenderer};
-pub use told::{Beside, ShownChange, names_place};
+pub use told::{Beside, ShownChange, names_place, short_path, without_cwd};
 pub use ui::{
     AgentUpdate, EndStatus, Ui, UiEnd, UiError, UiErrorDetail, UiEvent, UiOption, UiStart, UiStatus,
 };

@@ -254,7 +254,16 @@ pub(crate) async fn create(
         (None, Some(words)) => _ = order.insert("command".to_owned(), json!(words)),
         (None, None) => {}
     }
-    client.post("/v1/sessions", &Value::Object(order)).await
+    let mut made: SessionInfo = client.post("/v1/sessions", &Value::Object(order)).await?;
+    made.is_new = true;
+    Ok(made)
+}
+
+/// Deletes a session that nobody has used yet; whether it is gone.
+pub(super) async fn delete_unused(client: &Client, id: &str) -> bool {
+    let path = format!("/v1/sessions/{}", encoded(id));
+    let now: Result<SessionInfo, _> = client.get(&path).await;
+    now.is_ok_and(|now| now.is_unused()) && client.delete(&path).await.is_ok()
 }
 
 /// What is ready on this machine, and whether all was looked at.

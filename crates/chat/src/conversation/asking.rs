@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use sessions::permission::plain_yes;
+use sessions::projection::without_cwd;
 use wire::{CallId, Event, TurnId};
 
 use super::reading::line;
@@ -106,7 +107,8 @@ impl Question {
         };
         let options = request["options"].as_array().into_iter().flatten();
         let choices = options.filter_map(option).take(MAX_CHOICES).collect();
-        let title = line(call["title"].as_str().unwrap_or("the agent asks"), 400);
+        let title = call["title"].as_str().unwrap_or("the agent asks");
+        let title = line(&without_cwd(title, known.cwd()), 400);
         let tool_kind = line(call["kind"].as_str().unwrap_or_default(), 100);
         Some(Self { id, turn: None, title, call: known, wants: Wants::Choice(choices), tool_kind })
     }
@@ -159,7 +161,8 @@ impl Conversation {
     pub(super) fn resolved(&mut self, event: &Event, payload: &Value) {
         let id = payload["requestId"].as_str();
         self.questions.retain(|question| Some(question.id.as_str()) != id);
-        let title = payload["question"]["title"].as_str().map(|title| line(title, 100));
+        let title = payload["question"]["title"].as_str();
+        let title = title.map(|title| line(&without_cwd(title, self.cwd.as_deref()), 100));
         let title = title.map(|title| format!(": {title}")).unwrap_or_default();
         let by = self.own.decider(payload, event.seq.0);
         let (tone, decision) = match (payload["allowed"].as_bool(), &payload["outcome"]["outcome"])

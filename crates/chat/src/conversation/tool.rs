@@ -7,7 +7,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value;
-use sessions::projection::{Beside, CommandEnd, Diff, DiffMark, ShownChange, sanitize};
+use sessions::projection::{
+    Beside, CommandEnd, Diff, DiffMark, ShownChange, sanitize, short_path, without_cwd,
+};
 
 use super::reading::{line, lines, text_of};
 use super::terminals::id_of;
@@ -102,6 +104,11 @@ impl Tool {
     /// A call of which nothing is known yet, in a session that works there.
     pub(super) fn new(cwd: Option<Arc<str>>) -> Self {
         Self { cwd, ..Self::default() }
+    }
+
+    /// Where its session works.
+    pub(crate) fn cwd(&self) -> Option<&str> {
+        self.cwd.as_deref()
     }
 
     pub(super) fn merge(&mut self, mut fields: Value) {
@@ -199,11 +206,11 @@ impl Shown {
             self.kind = line(kind, 40);
         }
         if let Some(title) = member("title").as_str() {
-            self.title = line(title, 400);
+            self.title = line(&without_cwd(title, cwd), 400);
         }
         if let Some(locations) = member("locations").as_array() {
             let path = |one: &Value| {
-                let path = line(one["path"].as_str()?, 300);
+                let path = line(short_path(one["path"].as_str()?, cwd), 300);
                 Some(match one["line"].as_u64() {
                     Some(number) => format!("{path}:{number}"),
                     None => path,
@@ -228,7 +235,8 @@ impl Shown {
             self.untold.clone_from(&self.input);
         }
         if let Some(content) = content {
-            self.outputs = content.iter().take(MAX_OUTPUTS).filter_map(output).collect();
+            self.outputs =
+                content.iter().take(MAX_OUTPUTS).filter_map(|one| output(one, cwd)).collect();
             self.n_outputs_left_out = content.len().saturating_sub(MAX_OUTPUTS);
         }
         let raw = member("rawOutput");
@@ -300,7 +308,7 @@ fn change(content: &Value) -> Option<ShownChange<'_>> {
     (content["type"] == "diff").then_some(ShownChange { path, old, new, patch })
 }
 
-fn output(content: &Value) -> Option<Output> {
+fn output(content: &Value, cwd: Option<&str>) -> Option<Output> {
     match content["type"].as_str() {
         Some("diff") => {
             let ShownChange { path, old, new, patch } = change(content)?;
@@ -310,7 +318,7 @@ fn output(content: &Value) -> Option<Output> {
             };
             let lines = diff.lines.iter().take(MAX_DIFF_LINES);
             Some(Output::Diff {
-                path: line(path, 300),
+                path: line(short_path(path, cwd), 300),
                 lines: lines.map(|one| (one.mark, sanitize(&one.text).into_owned())).collect(),
                 n_left_out: diff.lines.len().saturating_sub(MAX_DIFF_LINES),
                 n_added: diff.n_added,

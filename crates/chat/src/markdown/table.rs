@@ -1,5 +1,6 @@
 //! Tables: in columns where they fit, and row by row where they do not.
 
+use pulldown_cmark::Alignment;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -10,11 +11,17 @@ const BETWEEN: &str = " │ ";
 
 #[derive(Debug, Default)]
 pub(super) struct Table {
+    /// Of its columns; what is not told begins at the left.
+    alignments: Vec<Alignment>,
     /// The first is the head.
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
+    pub(super) fn new(alignments: Vec<Alignment>) -> Self {
+        Self { alignments, rows: Vec::new() }
+    }
+
     pub(super) fn begin_row(&mut self) {
         self.rows.push(Vec::new());
     }
@@ -49,8 +56,7 @@ impl Table {
                     spans.push(Span::styled(BETWEEN, theme.dim()));
                 }
                 let text = cell(row, n);
-                let padding = " ".repeat(columns.saturating_sub(width(&text)));
-                let text = format!("{text}{padding}");
+                let text = self.placed(n, &text, *columns);
                 spans.push(match index {
                     0 => Span::styled(text, theme.strong()),
                     _ => Span::raw(text),
@@ -64,6 +70,17 @@ impl Table {
             }
         }
         lines
+    }
+
+    /// A cell's text in its column.
+    fn placed(&self, n: usize, text: &str, columns: usize) -> String {
+        let spare = columns.saturating_sub(width(text));
+        let before = match self.alignments.get(n) {
+            Some(Alignment::Right) => spare,
+            Some(Alignment::Center) => spare / 2,
+            Some(Alignment::Left | Alignment::None) | None => 0,
+        };
+        format!("{}{text}{}", " ".repeat(before), " ".repeat(spare - before))
     }
 
     /// `head: value`, a line each.

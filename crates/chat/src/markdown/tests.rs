@@ -26,6 +26,18 @@ fn a_table_that_is_too_wide_is_told_row_by_row() {
 }
 
 #[test]
+fn the_columns_of_a_table_stand_where_its_author_wants_them() {
+    let text = "| left | middle | right | as is |\n|:--|:-:|--:|---|\n| a | b | c | d |\n| 1 | 22 | 333 | 4 |\n";
+    assert_eq!(
+        drawn(text, 60),
+        "left │ middle │ right │ as is\n\
+         ─────┼────────┼───────┼──────\n\
+         a    │   b    │     c │ d\n\
+         1    │   22   │   333 │ 4\n"
+    );
+}
+
+#[test]
 fn entities_and_html_stay_inert() {
     let text = "a &#27;[31m b &#x202e; <script>alert(1)</script>\n\n<b onclick=x>\n\n`\u{1b}]0;title\u{7}`";
     let drawn = drawn(text, 60);

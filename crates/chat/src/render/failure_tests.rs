@@ -1,4 +1,4 @@
-//! Commands that failed, and what an agent warns of, on the screen.
+//! Commands that failed, what an agent warns of, and where it works, on the screen.
 
 use serde_json::{Value, json};
 
@@ -44,4 +44,31 @@ fn a_notice_of_the_agent_is_shown() {
     hear(&mut state, [log.update(&notice)]);
     let shown = drawn(&state);
     assert!(shown.contains("this model takes no tools: it can only talk"), "{shown}");
+}
+
+#[test]
+fn the_file_of_an_edit_is_named_once_and_from_where_the_session_works() {
+    let mut state = opened();
+    let mut log = Log::in_turn();
+    hear(&mut state, [log.event("session_created", &json!({ "cwd": "/srv/hello" }))]);
+    hear(&mut state, log.prompt("go"));
+    let (path, title) = ("/srv/hello/src/main.rs", "Edit /srv/hello/src/main.rs");
+    let edit = json!({ "sessionUpdate": "tool_call", "toolCallId": "t", "kind": "edit",
+        "title": title, "status": "completed", "locations": [{ "path": path, "line": 2 }],
+        "content": [{ "type": "diff", "path": path, "oldText": "a", "newText": "b" }] });
+    hear(&mut state, [log.update(&edit)]);
+    let shown = drawn(&state);
+    assert_eq!(shown.matches("main.rs").count(), 1, "{shown}");
+    assert!(shown.contains("Edit src/main.rs") && !shown.contains("/srv/hello"), "{shown}");
+
+    // What a title does not name is told with the change, and elsewhere is told as it is.
+    let (path, other) = ("/srv/hello/src/lib.rs", "/srv/other/lib.rs");
+    let change = |path| json!({ "type": "diff", "path": path, "oldText": "a", "newText": "b" });
+    let edit = json!({ "sessionUpdate": "tool_call", "toolCallId": "u", "kind": "edit",
+        "title": "Mend it", "status": "completed", "locations": [{ "path": path }],
+        "content": [change(path), change(other)] });
+    hear(&mut state, [log.update(&edit)]);
+    let shown = drawn(&state);
+    assert!(shown.contains("\n  src/lib.rs +1 −1"), "{shown}");
+    assert!(shown.contains("\n  /srv/other/lib.rs +1 −1"), "{shown}");
 }

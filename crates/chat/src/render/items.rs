@@ -146,8 +146,11 @@ fn tool_lines(
     let paths: Vec<&str> = shown
         .paths
         .iter()
-        .filter(|path| !names_place(&shown.title, path) && !has_diff_of(outputs, path))
         .map(String::as_str)
+        .filter(|path| {
+            let place = without_line(path);
+            !names_place(&shown.title, place) && !has_diff_of(outputs, place)
+        })
         .collect();
     if !paths.is_empty() {
         let margin = Margin::new("  ", "  ", theme.dim());
@@ -166,7 +169,11 @@ fn tool_lines(
                 lines.extend(terminal(state.talk.terminal(id), is_over, is_full, columns, theme));
             }
             Output::Diff { path, lines: changes, n_left_out, n_added, n_removed } => {
-                let head = format!("  {path} +{n_added} −{n_removed}");
+                // The title has named it.
+                let head = match names_place(&shown.title, path) {
+                    true => format!("  +{n_added} −{n_removed}"),
+                    false => format!("  {path} +{n_added} −{n_removed}"),
+                };
                 lines.push(Line::styled(cut(&head, columns), theme.strong()));
                 lines.extend(diff(changes, *n_left_out, is_full, columns, theme));
             }
@@ -242,6 +249,12 @@ fn terminal(
         lines.push(Line::styled(cut(&format!("  └ {end}"), columns), style));
     }
     lines
+}
+
+/// A place without the number of its line.
+fn without_line(path: &str) -> &str {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    path.rsplit_once(':').filter(|(_, line)| is_number(line)).map_or(path, |(place, _)| place)
 }
 
 pub(super) fn has_diff_of(outputs: &[Output], path: &str) -> bool {

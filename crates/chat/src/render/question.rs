@@ -2,7 +2,7 @@
 
 use ratatui::style::Style;
 use ratatui::text::Line;
-use sessions::projection::names_place;
+use sessions::projection::{names_place, short_path};
 
 use super::items::{diff, has_diff_of};
 use crate::conversation::{Choice, FieldKind, Output, Question, Shown, Wants};
@@ -154,10 +154,13 @@ fn about(question: &Question, columns: usize, theme: Theme) -> Vec<Line<'static>
     if n_left_out > 0 {
         lines.extend(indented(&format!("… {n_left_out} more parts are not shown")));
     }
+    let cwd = question.call.cwd();
+    let is_told = |path: &str| {
+        let mut given = call.untold.lines().filter_map(|line| line.split_once(": "));
+        given.any(|(_, value)| value == path || short_path(value, cwd) == path)
+    };
     let paths = call.paths.iter().filter(|path| {
-        !names_place(&question.title, path)
-            && !call.untold.lines().any(|line| line.ends_with(&format!(": {path}")))
-            && !has_diff_of(outputs, path)
+        !names_place(&question.title, path) && !is_told(path) && !has_diff_of(outputs, path)
     });
     lines.extend(paths.flat_map(|path| indented(path)));
     if call.n_paths_left_out > 0 {

@@ -257,5 +257,31 @@ pub fn names_place(text: &str, path: &str) -> bool {
         })
 }
 
+/// A path below the session's directory without that.
+pub fn short_path<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
+    let cwd = cwd.map(|cwd| cwd.trim_end_matches('/')).filter(|cwd| !cwd.is_empty());
+    let below = cwd.and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));
+    below.filter(|below| !below.is_empty()).unwrap_or(path)
+}
+
+/// A text with every path below the session's directory as [`short_path`] has it.
+pub fn without_cwd(text: &str, cwd: Option<&str>) -> String {
+    let cwd = cwd.map(|cwd| cwd.trim_end_matches('/')).filter(|cwd| !cwd.is_empty());
+    let Some(cwd) = cwd.map(|cwd| format!("{cwd}/")) else { return text.to_owned() };
+    // Where it is the end of another path, it is part of that one.
+    let is_within = |c: char| c.is_alphanumeric() || "/._-~".contains(c);
+    let (mut short, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, after)) = rest.split_once(&cwd) {
+        let last = before.chars().next_back().or_else(|| short.chars().next_back());
+        short.push_str(before);
+        if last.is_some_and(is_within) {
+            short.push_str(&cwd);
+        }
+        rest = after;
+    }
+    short.push_str(rest);
+    short
+}
+
 #[cfg(test)]
 mod tests;

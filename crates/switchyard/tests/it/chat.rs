@@ -292,6 +292,45 @@ fn agents_and_sessions_are_picked() {
     pane.wait("the end of help", |screen| !screen.contains("Commands"));
 }
 
+#[test]
+fn a_session_in_which_nothing_was_said_does_not_stay() {
+    let listed = |yard: &Yard| text(&run(yard, &["sessions", "list", "--json"]));
+    let leave = |pane: &Pane<'_>| {
+        pane.line("/quit");
+        pane.assert_given_back();
+        pane.screen()
+    };
+    for is_daemon_there in [false, true] {
+        let yard = yard();
+        let _daemon = is_daemon_there.then(|| Daemon::start_with(&yard, &[]));
+        let screen = leave(&Pane::chat(&yard, "demo"));
+        assert!(!screen.contains("goes on with it"), "{screen}");
+        assert_eq!(listed(&yard).trim(), "[]");
+
+        // One that is used stays, also when somebody comes back and says nothing.
+        let pane = Pane::chat(&yard, "demo");
+        pane.line("echo kept");
+        pane.wait("an answer", |screen| screen.lines().any(|line| line.trim() == "kept"));
+        assert!(leave(&pane).contains("goes on with it"));
+        leave(&Pane::chat(&yard, "--continue"));
+        assert!(listed(&yard).contains("echo kept"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_of_somebody_else_stays_although_nothing_was_said() {
+    let yard = yard();
+    let daemon = Daemon::start_with(&yard, &["--agent", "demo"]);
+    let order = serde_json::json!({ "cwd": yard.work() });
+    let made = daemon.client().post(daemon.url("/v1/sessions")).json(&order).send().await.unwrap();
+    let made: serde_json::Value = made.json().await.unwrap();
+    let id = made["id"].as_str().unwrap().to_owned();
+    let pane = Pane::chat(&yard, &format!("-s {id}"));
+    pane.line("/quit");
+    pane.assert_given_back();
+    assert!(text(&run(&yard, &["sessions", "list", "--json"])).contains(&id));
+}
+
 fn piped(yard: &Yard, words: &[&str], input: &str) -> Output {
     let mut child = yard
         .command(words)

@@ -15,6 +15,7 @@ use crate::projection::diff::Diff;
 use crate::projection::json::Object;
 use crate::projection::printed::{End, Printed};
 use crate::projection::sanitize::{sanitize, sanitize_line};
+use crate::projection::told::{short_path, without_cwd};
 use crate::projection::tools::{Entry, FileDiff, Output, Status, ToolCall};
 
 /// Lines of a diff, of a tool's output and of a failure that are shown.
@@ -168,20 +169,11 @@ impl TextRenderer {
     }
 
     pub(super) fn without_cwd(&self, text: &str) -> String {
-        match self.cwd.as_deref() {
-            Some(cwd) if cwd.len() > 1 => {
-                text.replace(&format!("{}/", cwd.trim_end_matches('/')), "")
-            }
-            _ => text.to_owned(),
-        }
+        without_cwd(text, self.cwd.as_deref())
     }
 
-    /// A path below the session's directory without that.
     pub(super) fn short_path<'a>(&self, path: &'a str) -> &'a str {
-        let cwd = self.cwd.as_deref().map(|cwd| cwd.trim_end_matches('/'));
-        let cwd = cwd.filter(|cwd| !cwd.is_empty());
-        let below = cwd.and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));
-        below.filter(|below| !below.is_empty()).unwrap_or(path)
+        short_path(path, self.cwd.as_deref())
     }
 
     fn tell_diffs(&mut self, call: &ToolCall, marks: &mut Marks, out: &mut String) {

@@ -114,3 +114,17 @@ fn a_text_names_whole_places_only() {
     }
     assert!(!names_place("a", ""));
 }
+
+#[test]
+fn paths_are_told_from_where_the_session_works() {
+    let cwd = Some("/w/app");
+    assert_eq!(short_path("/w/app/src/a.rs", cwd), "src/a.rs");
+    for path in ["/w/app", "/w/app/", "/w/apple/a", "/x/w/app/a", "a.rs"] {
+        assert_eq!(short_path(path, cwd), path);
+    }
+    assert_eq!(short_path("/a", Some("/")), "/a");
+    assert_eq!(without_cwd("mv /w/app/a '/w/app/b/c' /w/apple", cwd), "mv a 'b/c' /w/apple");
+    for text in ["cat /x/w/app/a", "cat ../w/app/a", "cd /w/app", ""] {
+        assert_eq!(without_cwd(text, cwd), text);
+    }
+}
