@@ -50,6 +50,7 @@ impl Asker {
                     std::io::stdin(),
                     rustix::termios::QueueSelector::IFlush,
                 );
+                terminal::note_said();
                 let _ = write!(std::io::stderr(), "{prompt}");
                 let _ = std::io::stderr().flush();
                 let mut line = String::new();

@@ -20,6 +20,8 @@ pub(crate) struct Formatter {
     is_line_ended: bool,
     /// Turns until there is something to show.
     spinner: Option<Spinner>,
+    /// How often something was said on stderr until now.
+    n_said: u64,
 }
 
 enum Projection {
@@ -50,6 +52,8 @@ impl Formatter {
                     show_thinking: text.show_thinking,
                 });
                 let renderer = if text.show_prompts { renderer.with_prompts() } else { renderer };
+                // Whoever wants no colours wants no other control sequences.
+                let renderer = if text.color { renderer.taking_back() } else { renderer };
                 Projection::Text(Box::new(renderer))
             }
             Format::Json => Projection::Json,
@@ -59,13 +63,20 @@ impl Formatter {
             Format::Ui => Projection::Ui(Box::new(Ui::new())),
             Format::Quiet => Projection::Quiet(Quiet::new(std::io::stdout().is_terminal())),
         };
-        Self { projection, out: String::new(), is_line_ended: true, spinner: None }
+        let n_said = terminal::n_said();
+        Self { projection, out: String::new(), is_line_ended: true, spinner: None, n_said }
     }
 
     pub(crate) fn add(&mut self, event: &Event) {
         let out = &mut self.out;
         match &mut self.projection {
-            Projection::Text(renderer) => renderer.project(event, out),
+            Projection::Text(renderer) => {
+                let n_said = terminal::n_said();
+                if std::mem::replace(&mut self.n_said, n_said) != n_said {
+                    renderer.disturb();
+                }
+                renderer.project(event, out);
+            }
             Projection::Quiet(quiet) => quiet.project(event, out),
             Projection::Json => {
                 event.write_json(out);

@@ -1,10 +1,24 @@
 //! What the terminal is, and plain words to it.
 
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static N_SAID: AtomicU64 = AtomicU64::new(0);
 
 /// Says something on stderr. A closed stderr is nobody's problem.
 pub(crate) fn say(text: &str) {
+    note_said();
     let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Something goes to stderr, which may be the terminal that stdout is, too.
+pub(crate) fn note_said() {
+    N_SAID.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How often something was said on stderr.
+pub(crate) fn n_said() -> u64 {
+    N_SAID.load(Ordering::Relaxed)
 }
 
 /// Colour where there is a terminal that wants it.

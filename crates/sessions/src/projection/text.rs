@@ -3,7 +3,8 @@
 //! In: every event. Out: text to print as it is. The agent's answer streams through as it
 //! comes; everything else is lines. Nothing an agent, a tool or a file says reaches the
 //! terminal without having been made safe: the only control sequences in the output are
-//! our own colours, and with `color` off there are none.
+//! our own colours, and with `color` off there are none; and where it was asked for, those that
+//! take back the line of a call that has ended.
 
 mod asked;
 mod notes;
@@ -41,6 +42,7 @@ pub struct Style {
 pub struct TextRenderer {
     style: Style,
     shows_prompts: bool,
+    takes_back: bool,
     page: Page,
     prompts: Prompts,
     tools: ToolCalls<tools::Marks>,
@@ -65,6 +67,7 @@ impl TextRenderer {
         Self {
             style,
             shows_prompts: false,
+            takes_back: false,
             page: Page::new(style.color),
             prompts: Prompts::default(),
             tools: ToolCalls::default(),
@@ -88,6 +91,19 @@ impl TextRenderer {
     pub fn with_prompts(mut self) -> Self {
         self.shows_prompts = true;
         self
+    }
+
+    /// For a terminal whose cursor stays where this text leaves it: the line of a call that has
+    /// ended takes the place of the one that said it runs.
+    #[must_use]
+    pub fn taking_back(mut self) -> Self {
+        self.takes_back = true;
+        self
+    }
+
+    /// Something else was written on the terminal.
+    pub fn disturb(&mut self) {
+        self.page.disturb();
     }
 
     pub fn project(&mut self, event: &Event, out: &mut String) {

@@ -41,6 +41,7 @@ pub(super) struct Stderr;
 
 impl Sink for Stderr {
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        crate::terminal::note_said();
         io::stderr().write_all(lines)
     }
 

@@ -185,3 +185,19 @@ fn a_daemon_is_looked_after_although_its_configuration_is_broken() {
     let stopped = run(&yard, &["daemon", "stop"]);
     assert_eq!((stopped.code, stopped.out.as_str()), (0, "switchyard daemon: has ended\n"));
 }
+
+#[test]
+fn at_a_terminal_the_end_of_a_call_stands_where_its_beginning_stood() {
+    let yard = yard();
+    let pane = crate::chat_stage::Pane::open(&yard, 100, 30);
+    let script = "tool read ; run sh -c 'exit 3' ; echo all of it";
+    pane.line(&format!("unset NO_COLOR; clear; \"$EXE\" run demo --approve-all \"{script}\""));
+    pane.wait("an answer", |screen| screen.lines().any(|line| line == "all of it"));
+    let screen = pane.screen();
+    assert!(screen.contains("✓ Read README.md") && !screen.contains('●'), "{screen}");
+    assert!(screen.contains("exit 3` failed with exit code 3"), "{screen}");
+    assert_eq!(screen.matches("✗ Run `sh -c").count(), 1, "{screen}");
+    // What is not a terminal keeps every line.
+    let piped = run(&yard, &["run", "demo", "--approve-all", script]);
+    assert!(piped.out.contains("● Read README.md\n") && !piped.out.contains('\u{1b}'), "{piped:?}");
+}

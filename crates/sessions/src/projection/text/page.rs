@@ -16,6 +16,9 @@ pub(super) const BAD: Style = AnsiColor::Red.on_default();
 pub(super) const ASKING: Style = AnsiColor::Yellow.on_default().bold();
 pub(super) const BUSY: Style = AnsiColor::Cyan.on_default();
 
+/// One row up, and that one empty.
+const ROW_UP: &str = "\u{1b}[1A\u{1b}[2K";
+
 /// What the last write belonged to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
@@ -106,6 +109,17 @@ impl Page {
     /// Changes with every write, so that a line can tell whether it is still the last.
     pub(super) fn n_writes(&self) -> u64 {
         self.n_writes
+    }
+
+    /// Somebody else has written on the terminal: no line of ours is the last any more.
+    pub(super) fn disturb(&mut self) {
+        self.n_writes += 1;
+    }
+
+    /// Takes back the last line, which is a row of the terminal.
+    pub(super) fn take_back_row(&mut self, out: &mut String) {
+        out.push_str(ROW_UP);
+        self.n_writes += 1;
     }
 
     fn turn_to(&mut self, part: Part, out: &mut String) {

@@ -53,6 +53,50 @@ fn a_tool_call_is_a_line() {
     check(&log, "● Edit src/main.rs\n\ndone");
 }
 
+/// What a terminal shows of it.
+fn on_screen(text: &str) -> String {
+    let mut rows: Vec<&str> = Vec::new();
+    for line in text.split('\n') {
+        let mut line = line;
+        while let Some(rest) = line.strip_prefix("\u{1b}[1A\u{1b}[2K") {
+            rows.pop();
+            line = rest;
+        }
+        rows.push(line);
+    }
+    rows.join("\n")
+}
+
+#[test]
+fn at_a_terminal_the_end_of_a_call_takes_the_place_of_its_beginning() {
+    let render = |log: &Log, width: usize, is_disturbed: bool| {
+        let style = Style { width, ..PLAIN };
+        let mut renderer = TextRenderer::new(style).taking_back();
+        let mut out = String::new();
+        for event in &log.events {
+            if is_disturbed {
+                renderer.disturb();
+            }
+            renderer.project(event, &mut out);
+        }
+        on_screen(&out)
+    };
+    let begin = || Log::started().tool("a", json!({ "title": "A", "rawInput": { "x": 1 } }));
+    let (done, failed) = (json!({ "status": "completed" }), json!({ "status": "failed" }));
+    let alone = begin().tool_update("a", done.clone()).text("so");
+    assert_eq!(render(&alone, 80, false), "✓ A\n\nso");
+    let bad = begin().tool_update("a", failed).text("so");
+    assert_eq!(render(&bad, 80, false), "✗ A failed\n\nso");
+    let between = begin().text("hm").tool_update("a", done.clone());
+    assert_eq!(render(&between, 80, false), "● A\n\nhm\n\n✓ A\n");
+    // Somebody else's line, or a terminal of which the width is not known.
+    assert_eq!(render(&alone, 80, true), "● A\n✓ A\n\nso");
+    assert_eq!(render(&alone, 0, false), "● A\n\nso");
+    let long = json!({ "title": "漢".repeat(30), "rawInput": { "x": 1 } });
+    let long = Log::started().tool("a", long).tool_update("a", done);
+    assert!(render(&long, 50, false).starts_with("● 漢"));
+}
+
 #[test]
 fn a_call_is_told_again_only_if_its_line_says_something_new() {
     let log = Log::started().tool("a", json!({ "title": "A", "rawInput": { "x": 1 } }));

@@ -1,8 +1,9 @@
 //! Tool calls as lines: what is done, how it went, and what changed in files.
 //!
 //! In: the pieces of tool calls. Out: one line when it is known what a call is about, one
-//! more only if something is worth saying at its end. A diff is shown once, whether it
-//! first comes with a permission question or with the result.
+//! more only if something is worth saying at its end; where lines can be taken back, that one takes
+//! the place of the first. A diff is shown once, whether it first comes with a permission question
+//! or with the result.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -92,7 +93,7 @@ impl TextRenderer {
 
     fn tell_end(&mut self, call: &ToolCall, marks: &mut Marks, out: &mut String) {
         let headline = self.headline(call);
-        let is_fresh = self.is_last_line(marks, &headline);
+        let is_fresh = !self.take_back(marks, out) && self.is_last_line(marks, &headline);
         let printed = Printed::of(call, &self.terminals);
         let end = printed.as_ref().and_then(|printed| printed.end.as_ref());
         // Some agents call a command that failed a call that went well.
@@ -137,6 +138,21 @@ impl TextRenderer {
         for line in text.lines().skip(n_before) {
             self.page.line(page::DIM, format!("  {}", cut(line)).trim_end(), out);
         }
+    }
+
+    /// Takes back the line that announced the call, if it is the last and one row.
+    fn take_back(&mut self, marks: &Marks, out: &mut String) -> bool {
+        let Some((line, at)) = marks.announced.as_ref().filter(|_| self.takes_back) else {
+            return false;
+        };
+        // Never too few: what may be two columns wide counts as that.
+        let columns: usize = line.chars().map(|c| if c < '\u{1100}' { 1 } else { 2 }).sum();
+        let is_row = MARK_COLUMNS + columns < self.style.width;
+        let can = is_row && *at == self.page.n_writes();
+        if can {
+            self.page.take_back_row(out);
+        }
+        can
     }
 
     pub(super) fn is_last_line(&self, marks: &Marks, headline: &str) -> bool {
