@@ -84,7 +84,7 @@ pub async fn full_screen(
     {
         session = None;
     }
-    Ok(Left { session, stop: app.state.talk.last_stop.clone(), was_denied: false })
+    Ok(Left { session, stop: app.state.talk.last_stop.clone(), ..Left::default() })
 }
 
 struct App {

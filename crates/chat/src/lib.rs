@@ -38,6 +38,8 @@ pub use plain::{Lines, lines_of_stdin, plain};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use sessions::budget::Limit;
+
 /// What is wanted.
 #[derive(Debug, Clone)]
 pub struct Wanted {
@@ -81,4 +83,8 @@ pub struct Left {
     pub stop: Option<String>,
     /// Something was refused because nobody was there to ask.
     pub was_denied: bool,
+    /// For that the last turn was cancelled, and not because somebody wished it.
+    pub was_cut_by_denial: bool,
+    /// The limit that the last turn stopped at, because nobody was there to ask.
+    pub limit: Option<Limit>,
 }

@@ -7,7 +7,9 @@
 use std::io::{self, Write};
 
 use client::{Client, ClientError, Events, Told, encoded};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
+use sessions::budget::Limit;
 use sessions::projection::{Style, TextRenderer};
 use tokio::sync::mpsc;
 use wire::{Event, Kind};
@@ -53,6 +55,8 @@ pub async fn plain(
         client,
         session,
         left: Left::default(),
+        was_denied: false,
+        was_cancelled: false,
     };
     talk.left.session = Some(talk.session.id.clone());
     loop {
@@ -125,6 +129,9 @@ struct Talk {
     cursor: String,
     renderer: TextRenderer,
     left: Left,
+    /// Of the turn that runs.
+    was_denied: bool,
+    was_cancelled: bool,
 }
 
 impl Talk {
@@ -134,6 +141,7 @@ impl Talk {
         let body = json!({ "prompt": text });
         let accepted: Value = self.client.post(&format!("{}/prompt", self.base), &body).await?;
         let turn = accepted["turnId"].as_str().unwrap_or_default().to_owned();
+        (self.was_denied, self.was_cancelled, self.left.limit) = (false, false, None);
         loop {
             let Ok(Some(told)) = events.next().await else {
                 // Cut off; the log goes on where we were.
@@ -179,8 +187,16 @@ impl Talk {
         let is_ours = event.turn.is_some_and(|of| of.as_str() == turn);
         let payload = || event.payload.read::<Value>().unwrap_or_default();
         match event.kind {
+            Kind::CancelRequested => {
+                self.was_cancelled = true;
+                false
+            }
             Kind::TurnEnded if is_ours => {
                 self.left.stop = payload()["stopReason"].as_str().map(str::to_owned);
+                // Some agents end their turn as cancelled when they are told no.
+                let was_told_no = self.was_denied && !self.was_cancelled;
+                self.left.was_cut_by_denial = self.left.stop.as_deref() == Some("cancelled")
+                    && (self.left.limit.is_some() || was_told_no);
                 true
             }
             Kind::PromptDropped if is_ours => {
@@ -200,7 +216,8 @@ impl Talk {
         let Some(id) = payload["requestId"].as_str().filter(|_| payload["ask"] == true) else {
             return;
         };
-        self.left.was_denied = true;
+        (self.left.was_denied, self.was_denied) = (true, true);
+        self.left.limit = Limit::deserialize(&payload["limit"]).ok().or(self.left.limit);
         let path = format!("{}/permissions/{}", self.base, encoded(id));
         // One that somebody else has answered needs no answer.
         let _ = self.client.post::<Value>(&path, &json!({ "outcome": "unattended" })).await;

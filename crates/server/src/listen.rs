@@ -34,14 +34,14 @@ pub enum ListenError {
     Exposed(SocketAddr),
     #[error(
         "another program listens on {0} already (`ss -ltnp` names it); end it, or choose another \
-         port"
+         port with `--host` (or `--tcp`)"
     )]
     Taken(SocketAddr),
     #[error("cannot listen on {address}: {source}")]
     Tcp { address: SocketAddr, source: std::io::Error },
     #[error(
         "another program listens on {twin}, and browsers that look for {address} by the name \
-         `localhost` would find that one; end it, or choose another port"
+         `localhost` would find that one; end it, or choose another port with `--host`"
     )]
     Twin { address: SocketAddr, twin: SocketAddr },
     #[error("cannot listen on {}: {source}", path.display())]

@@ -89,8 +89,17 @@ impl Wishes {
 pub enum NotOffered {
     #[error("the agent offers no choice of {0}")]
     NoChoice(String),
+    #[error("the agent has no option `{wanted}`{}", only(.known))]
+    NoSuchOption { wanted: String, known: Vec<String> },
     #[error("the agent has no {what} `{wanted}`; it offers: {}", .offered.join(", "))]
     NoSuchValue { what: String, wanted: String, offered: Vec<String> },
+}
+
+fn only(known: &[String]) -> String {
+    match known {
+        [] => ": it has none".to_owned(),
+        known => format!("; it has: {}", known.join(", ")),
+    }
 }
 
 /// The request that makes the agent use `wanted`, without its session id.
@@ -114,8 +123,16 @@ pub fn request_for(
         let params = json!({ "configId": option["id"], "value": value });
         return Ok(("session/set_config_option", Json::of(&params)));
     }
-    let (list, id, method, member) =
-        legacy(&answer, choice).ok_or_else(|| NotOffered::NoChoice(choice.name().to_owned()))?;
+    let Some((list, id, method, member)) = legacy(&answer, choice) else {
+        return Err(match choice {
+            Choice::Option(wanted) => {
+                let options = answer["configOptions"].as_array().into_iter().flatten();
+                let known = options.filter_map(|option| Some(option["id"].as_str()?.to_owned()));
+                NotOffered::NoSuchOption { wanted: wanted.to_owned(), known: known.collect() }
+            }
+            choice => NotOffered::NoChoice(choice.name().to_owned()),
+        });
+    };
     let values = legacy_values(list, id);
     let value = find(choice, &values, wanted)?;
     Ok((method, Json::of(&json!({ member: value }))))

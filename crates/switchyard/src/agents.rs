@@ -61,16 +61,21 @@ fn definition_files(config: &Config) -> Result<Vec<(PathBuf, Definition)>, Failu
     Ok(definitions)
 }
 
-/// There is no agent of this name; perhaps another one was meant.
-pub(crate) fn unknown(name: &str, catalogue: &Catalogue) -> Failure {
+/// The agent whose name is almost this.
+pub(crate) fn nearest<'a>(name: &str, catalogue: &'a Catalogue) -> Option<&'a str> {
     /// `cluade` is 0.83 like `claude`; what is less alike is another word.
     const ALIKE: f64 = 0.7;
-    let failure = Failure::new(NOT_FOUND, format!("there is no agent `{name}`"));
     let ids = catalogue.iter().flat_map(|one| std::iter::once(&one.id).chain(&one.aliases));
     let all = ids.map(String::as_str).chain(BUILT_IN);
     let like = |one: &str| strsim::normalized_damerau_levenshtein(name, one);
     let nearest = all.max_by(|one, other| like(one).total_cmp(&like(other)));
-    match nearest.filter(|one| like(one) >= ALIKE) {
+    nearest.filter(|one| like(one) >= ALIKE)
+}
+
+/// There is no agent of this name; perhaps another one was meant.
+pub(crate) fn unknown(name: &str, catalogue: &Catalogue) -> Failure {
+    let failure = Failure::new(NOT_FOUND, format!("there is no agent `{name}`"));
+    match nearest(name, catalogue) {
         Some(nearest) => {
             failure.hint(format!("did you mean `{nearest}`? `switchyard agents` lists them all"))
         }

@@ -1,4 +1,4 @@
-//! What `run` lets a session use, and what becomes of a limit when nobody is there to ask.
+//! What `run` and `chat` let a session use, and what becomes of a limit when nobody is there to ask.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use sessions::budget::{Limit, Limits};
 use wire::{Event, Kind};
 
 use crate::cli::parse_duration;
+use crate::outcome::{DENIED, Failure};
 
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct LimitArgs {
@@ -64,6 +65,13 @@ pub(crate) fn limit_asked(event: &Event) -> Option<Limit> {
         return None;
     }
     Some(event.payload.read::<Asked>().ok()?.limit)
+}
+
+/// A turn was stopped at a limit.
+pub(crate) fn nobody_to_ask(limit: Limit) -> Failure {
+    let flag = flag(limit);
+    Failure::new(DENIED, "a limit is reached, and nobody was there to ask")
+        .hint(format!("go on with a higher {flag}, or at a terminal"))
 }
 
 /// What raises a limit.

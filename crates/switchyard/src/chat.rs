@@ -17,7 +17,7 @@ use crate::run::environment;
 use crate::serve::own::OwnDaemon;
 use crate::signals::Signals;
 use crate::spinner::Spinner;
-use crate::{agents, terminal, world};
+use crate::{agents, allowance, terminal, world};
 
 /// Where what was typed is kept.
 const HISTORY: &str = "chat-history";
@@ -80,10 +80,11 @@ pub(crate) async fn chat(args: ChatArgs, config: Config) -> Result<ExitCode, Fai
     if let Some(id) = left.session.as_ref().filter(|_| is_full) {
         terminal::say(&format!("session {id}; `switchyard chat -s {id:.10}` goes on with it"));
     }
-    match code.load(Ordering::Relaxed) {
-        0 if is_full => Ok(ExitCode::SUCCESS),
-        0 => Ok(ExitCode::from(exit_code(&left))),
-        code => Ok(ExitCode::from(code)),
+    match (code.load(Ordering::Relaxed), left.limit) {
+        (0, _) if is_full => Ok(ExitCode::SUCCESS),
+        (0, Some(limit)) if left.was_cut_by_denial => Err(allowance::nobody_to_ask(limit)),
+        (0, _) => Ok(ExitCode::from(exit_code(&left))),
+        (code, _) => Ok(ExitCode::from(code)),
     }
 }
 
@@ -91,6 +92,7 @@ pub(crate) async fn chat(args: ChatArgs, config: Config) -> Result<ExitCode, Fai
 fn exit_code(left: &Left) -> u8 {
     match left.stop.as_deref() {
         Some("error") => outcome::ERROR,
+        Some("cancelled") if left.was_cut_by_denial => outcome::DENIED,
         Some("cancelled") => outcome::INTERRUPTED,
         _ if left.was_denied => outcome::DENIED,
         _ => 0,

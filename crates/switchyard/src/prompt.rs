@@ -12,6 +12,7 @@ use sessions::host::AgentCapabilities;
 use sessions::projection::sanitize_line;
 use wire::Json;
 
+use crate::agents;
 use crate::cli::RunArgs;
 use crate::native::NATIVE;
 use crate::outcome::Failure;
@@ -179,12 +180,15 @@ pub(crate) fn split_words(args: &RunArgs) -> Result<(Option<&str>, &str), Failur
     let elsewhere = args.agent.agent.as_deref();
     match (&args.words[..], args.command.is_empty()) {
         ([word], true) if elsewhere.is_none() && args.session.is_none() => {
+            let shipped = Catalogue::shipped().ok();
             let is_agent = BUILT_IN.contains(&word.as_str())
-                || Catalogue::shipped().is_ok_and(|shipped| shipped.get(word).is_some());
+                || shipped.as_ref().is_some_and(|shipped| shipped.get(word).is_some());
             let is_name = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-            let (agent, prompt) = match is_agent {
-                true => (word.as_str(), "say hello"),
-                false => (NATIVE, word.as_str()),
+            let meant = shipped.as_ref().and_then(|shipped| agents::nearest(word, shipped));
+            let (agent, prompt) = match (is_agent, meant) {
+                (true, _) => (word.as_str(), "say hello"),
+                (false, Some(meant)) => (meant, "say hello"),
+                (false, None) => (NATIVE, word.as_str()),
             };
             let message = match (is_agent, is_name) {
                 (true, _) => format!("what is `{word}` to do?"),
@@ -195,8 +199,12 @@ pub(crate) fn split_words(args: &RunArgs) -> Result<(Option<&str>, &str), Failur
                 (false, false) => "which agent is that for?".to_owned(),
             };
             let prompt = sanitize_line(&prompt.replace('"', "\\\""), MAX_HINT_CHARS);
+            let question = match meant.filter(|_| !is_agent) {
+                Some(meant) => format!("did you mean `{meant}`? "),
+                None => String::new(),
+            };
             Err(Failure::usage(message).hint(format!(
-                "switchyard run AGENT PROMPT, for example: switchyard run {agent} \"{prompt}\" \
+                "{question}switchyard run AGENT PROMPT, for example: switchyard run {agent} \"{prompt}\" \
                  (`switchyard agents` lists them; {NATIVE} is built in)"
             )))
         }

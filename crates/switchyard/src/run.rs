@@ -341,9 +341,7 @@ impl Turn<'_> {
         };
         self.name_session();
         if let (outcome::DENIED, Some(limit)) = (code, seen.limit) {
-            let flag = allowance::flag(limit);
-            return Err(Failure::new(code, "a limit is reached, and nobody was there to ask")
-                .hint(format!("go on with a higher {flag}, or at a terminal")));
+            return Err(allowance::nobody_to_ask(limit));
         }
         if code == outcome::DENIED && self.args.format == Format::Text {
             terminal::say(&format!("hint: {}", seen.hint()));

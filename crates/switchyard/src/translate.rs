@@ -38,7 +38,7 @@ pub(crate) fn translate(args: &TranslateArgs) -> Result<ExitCode, Failure> {
 
 /// The stdout of a CLI, or of an ACP agent.
 enum Input {
-    Dialect { dialect: Box<dyn runtimes::dialect::Dialect>, reader: Reader },
+    Dialect { dialect: Box<dyn runtimes::dialect::Dialect>, reader: Reader, exit: Exit },
     Acp(wire::LineSplitter),
 }
 
@@ -67,12 +67,16 @@ impl Input {
             return Err(Failure::usage(format!("there is no dialect `{name}`"))
                 .hint(format!("there is: {}", known.join(", "))));
         };
-        Ok(Self::Dialect { dialect: name.start(), reader: Reader::new(name, max) })
+        // How the process ended is not known. An answer that is only printed has no other end than
+        // that, and it is all here.
+        let code = (name == DialectName::Plain).then_some(0);
+        let exit = Exit { code, ..Exit::default() };
+        Ok(Self::Dialect { dialect: name.start(), reader: Reader::new(name, max), exit })
     }
 
     fn feed(&mut self, bytes: &[u8]) -> Vec<Item> {
         match self {
-            Self::Dialect { dialect, reader } => {
+            Self::Dialect { dialect, reader, .. } => {
                 let mut out = Vec::new();
                 reader.feed(bytes, &mut **dialect, &mut out);
                 out.into_iter().map(Item::said).collect()
@@ -86,10 +90,9 @@ impl Input {
 
     fn finish(&mut self) -> Vec<Item> {
         match self {
-            Self::Dialect { dialect, reader } => {
+            Self::Dialect { dialect, reader, exit } => {
                 let mut out = Vec::new();
-                // How the process ended is not known.
-                reader.finish(&Exit::default(), &mut **dialect, &mut out);
+                reader.finish(exit, &mut **dialect, &mut out);
                 out.into_iter().map(Item::said).collect()
             }
             Self::Acp(lines) => lines.finish().map(acp_item).into_iter().collect(),

@@ -205,7 +205,12 @@ impl Turn<'_> {
                 Delta::Retrying { attempt, wait, why } => {
                     let wait = wait.as_secs_f64();
                     let why = why.trim_end_matches('.');
-                    let text = format!("{why}. Trying again in {wait:.0} s (attempt {attempt}).");
+                    // What takes less than half a second is not waited for by anybody.
+                    let when = match wait < 0.5 {
+                        true => "now".to_owned(),
+                        false => format!("in {wait:.0} s"),
+                    };
+                    let text = format!("{why}. Trying again {when} (attempt {attempt}).");
                     talk.remark(&text).await?;
                 }
                 Delta::ToolsRefused { why } => {

@@ -80,7 +80,7 @@ fn other_options_are_found_by_their_ids() {
     check(&answer, Choice::Option("tools"), "maybe", Err("it offers: on, off"));
     check(&answer, Choice::Option("web"), "on", set("web", json!(true)));
     check(&answer, Choice::Option("web"), "maybe", Err("it offers: on, off"));
-    check(&answer, Choice::Option("wings"), "on", Err("no choice of wings"));
+    check(&answer, Choice::Option("wings"), "on", Err("no option `wings`; it has: tools, web"));
 }
 
 #[test]

@@ -70,6 +70,10 @@ fn one_word_is_taken_for_what_it_is() {
     let agent = run(&yard, &["run", "claude"]);
     assert!(agent.err.contains("what is `claude` to do?"), "{agent:?}");
     assert!(agent.err.contains("switchyard run claude \"say hello\""), "{agent:?}");
+    let almost = run(&yard, &["run", "clade"]);
+    assert!(almost.err.contains("did you mean `claude`?"), "{almost:?}");
+    assert!(almost.err.contains("switchyard run claude \"say hello\""), "{almost:?}");
+    assert!(!prompt.err.contains("did you mean"), "{prompt:?}");
 }
 
 #[test]
@@ -80,6 +84,7 @@ fn a_port_that_is_taken_and_a_home_that_is_not_ours_are_named() {
     let ran = run(&yard, &["serve", "--host", &address]);
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.err.contains(&format!("another program listens on {address}")), "{ran:?}");
+    assert!(ran.err.contains("--host"), "{ran:?}");
 
     let blocked = yard.home().join("file");
     std::fs::write(&blocked, "").unwrap();
@@ -184,6 +189,38 @@ fn a_daemon_is_looked_after_although_its_configuration_is_broken() {
     assert_eq!(run(&yard, &["daemon", "start"]).code, 1);
     let stopped = run(&yard, &["daemon", "stop"]);
     assert_eq!((stopped.code, stopped.out.as_str()), (0, "switchyard daemon: has ended\n"));
+}
+
+#[test]
+fn an_option_that_there_is_not_lists_those_there_are() {
+    let yard = yard();
+    for is_daemon_there in [false, true] {
+        let _daemon = is_daemon_there.then(|| Daemon::start_with(&yard, &[]));
+        let ran = run(&yard, &["run", "demo", "hi", "--option", "nosuch=1"]);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.err.contains("has no option `nosuch`; it has: "), "{ran:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_only_printed_is_translated_whole() {
+    let yard = yard();
+    let ran = with_stdin(&yard, &["translate", "--dialect", "plain", "--to", "acp"], "all of it\n");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.out.contains("all of it") && ran.out.contains("end_turn"), "{ran:?}");
+    let words = ["translate", "--dialect", "claude-stream-json", "--to", "acp"];
+    let cut = with_stdin(&yard, &words, "{}\n");
+    assert_eq!(cut.code, 1, "{cut:?}");
+}
+
+#[test]
+fn lines_that_reach_a_limit_end_as_a_run_does() {
+    let yard = yard();
+    let limit = ["--max-inactivity", "700ms"];
+    let words = [&["chat", "demo"][..], &limit].concat();
+    let ran = with_stdin(&yard, &words, "echo before ; hang\n");
+    assert_eq!(ran.code, 5, "{ran:?}");
+    assert!(ran.err.contains("go on with a higher --max-inactivity"), "{ran:?}");
 }
 
 #[test]

@@ -141,6 +141,7 @@ async fn a_request_that_is_repeated_is_told_and_the_answer_comes_once() {
     assert_eq!((turn.text().as_str(), stop_reason(&turn).as_str()), ("here it is", "end_turn"));
     let thoughts = turn.thoughts();
     assert!(thoughts.contains("(attempt 1)") && thoughts.contains("(attempt 2)"), "{thoughts}");
+    assert!(thoughts.contains("Trying again now (attempt 2)"), "{thoughts}");
     let used = crate::native::updates_of(&turn)
         .into_iter()
         .find(|update| update["sessionUpdate"] == "usage_update")
