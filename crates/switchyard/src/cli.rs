@@ -86,7 +86,9 @@ pub(crate) enum Verb {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "The prompt is text, or `-` to read it from stdin.
+#[command(
+    after_help = "The prompt is text, or `-` to read it from stdin. With --stdin there is none:
+every line on stdin is a prompt.
 
 Examples:
   switchyard run native \"explain this repository\"
@@ -96,14 +98,18 @@ Examples:
   echo \"explain this repository\" | switchyard run - -- opencode acp
   switchyard run demo help --format json | jq .kind
   switchyard run -s last \"and now the tests\"
+  printf 'say one\\nsay two\\n' | switchyard run demo --stdin --format envelopes
 
 Exit codes: 0 ok, 1 error, 2 usage, 3 timeout, 4 no such session or agent,
 5 a permission was denied or a limit was reached and nobody was there to ask,
-130 interrupted, 143 terminated")]
-#[command(override_usage = "switchyard run [OPTIONS] [AGENT] PROMPT [-- COMMAND...]")]
+130 interrupted, 143 terminated"
+)]
+#[command(
+    override_usage = "switchyard run [OPTIONS] [AGENT] PROMPT [-- COMMAND...]\n       switchyard run [OPTIONS] --stdin [AGENT] [-- COMMAND...]"
+)]
 pub(crate) struct RunArgs {
     /// [AGENT] PROMPT: the agent may be left out with --agent, --session or a command
-    #[arg(required = true, num_args = 1.., value_names = ["AGENT", "PROMPT"])]
+    #[arg(required_unless_present = "stdin", num_args = 1.., value_names = ["AGENT", "PROMPT"])]
     pub(crate) words: Vec<String>,
     /// What other commands have; here it is a format.
     #[arg(long, hide = true)]
@@ -120,6 +126,9 @@ pub(crate) struct RunArgs {
     /// Go on with an earlier session: its id, the beginning of one, or `last`
     #[arg(short, long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
+    /// Take prompts from stdin, one a line, and give them to one session one after the other
+    #[arg(long)]
+    pub(crate) stdin: bool,
     /// How to show what happens
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,

@@ -172,11 +172,35 @@ fn file_uri(path: &Path) -> String {
     uri
 }
 
-/// `[AGENT] PROMPT`; the agent is named elsewhere when there is one word.
-pub(crate) fn split_words(args: &RunArgs) -> Result<(Option<&str>, &str), Failure> {
+/// `[AGENT] PROMPT`; the agent is named elsewhere when there is one word. There is no prompt among
+/// the words if prompts come on stdin.
+pub(crate) fn split_words(args: &RunArgs) -> Result<(Option<&str>, Option<&str>), Failure> {
     if args.json {
         return Err(Failure::usage("`run` has no --json").hint("use --format json"));
     }
+    match args.stdin {
+        true => Ok((agent_word(args)?, None)),
+        false => agent_and_prompt(args).map(|(agent, prompt)| (agent, Some(prompt))),
+    }
+}
+
+/// `[AGENT]` alone.
+fn agent_word(args: &RunArgs) -> Result<Option<&str>, Failure> {
+    let elsewhere = args.agent.agent.as_deref();
+    let is_named = elsewhere.is_some() || args.session.is_some() || !args.command.is_empty();
+    let hint = "printf 'one\\ntwo\\n' | switchyard run demo --stdin --format envelopes";
+    match (&args.words[..], args.command.is_empty()) {
+        ([agent], true) => Ok(Some(agent)),
+        ([], _) if is_named => Ok(elsewhere),
+        ([], _) => Err(Failure::usage("which agent is that for?").hint(hint)),
+        _ => {
+            Err(Failure::usage("with --stdin every prompt is a line on stdin, and none is a word")
+                .hint(hint))
+        }
+    }
+}
+
+fn agent_and_prompt(args: &RunArgs) -> Result<(Option<&str>, &str), Failure> {
     let elsewhere = args.agent.agent.as_deref();
     match (&args.words[..], args.command.is_empty()) {
         ([word], true) if elsewhere.is_none() && args.session.is_none() => {

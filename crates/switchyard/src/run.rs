@@ -1,8 +1,10 @@
-//! `switchyard run`: one turn, shown as it happens.
+//! `switchyard run`: a session is opened, here or in the daemon, and prompted.
 
 mod granting;
+mod messages;
 mod seen;
 mod there;
+mod turns;
 
 pub(crate) use there::environment;
 
@@ -10,36 +12,32 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use sessions::details::Details;
 use sessions::host::{AgentCommand, HostSlot, own_client_capabilities};
 use sessions::open::{self, Notes, Opened, Terms};
 use sessions::options::Wishes;
-use sessions::session::{Answer, ServedBy};
+use sessions::session::ServedBy;
 use sessions::yard::Yard;
-use store::{EventLog, SessionRecord};
-use wire::{Event, Json, Seq, TurnId};
+use store::SessionRecord;
+use wire::Json;
 
-use crate::allowance::{self, limit_asked};
-use crate::ask::{Asker, asked};
 use crate::cli::{Format, RunArgs};
 use crate::cli_permissions::PermissionArgs;
 use crate::config::Config;
-use crate::follow::{Followed, follow, show};
-use crate::format::{Formatter, TextOptions};
 use crate::launching::{Wanted, agent_command};
 use crate::native::NATIVE;
 use crate::outcome::{self, Failure};
 use crate::reach::Daemon;
-use crate::reached::{Reached, UNATTENDED};
+use crate::reached::Reached;
 use crate::signals::Signals;
 use crate::spinner::Spinner;
 use crate::worker::require_a_person;
 use crate::{control, prompt, terminal, world};
-use seen::Seen;
+use messages::Messages;
+use turns::Turns;
 
 pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failure> {
     let (name, word) = prompt::split_words(&args)?;
@@ -50,16 +48,25 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
             crate::native::check(&config)?;
         }
     }
-    let text = prompt::read_text(word)?;
+    let mut messages = args.stdin.then(Messages::from_stdin);
+    let text = match (&mut messages, word) {
+        (Some(messages), _) => match messages.next().await {
+            Some(text) => text,
+            // Nothing is asked, so nothing is started.
+            None if messages.has_unread() => return Ok(ExitCode::from(outcome::USAGE)),
+            None => return Ok(ExitCode::SUCCESS),
+        },
+        (None, word) => prompt::read_text(word.unwrap_or_default())?,
+    };
     // Only now: until here an interrupt simply ends us, also while stdin is read.
     let mut signals = Signals::listen()?;
     if let Some(daemon) = Daemon::find_for(&config).filter(|_| can_be_elsewhere(&args)) {
-        return there::run(&args, &config, daemon, name, &text, &mut signals).await;
+        return there::run(&args, &config, daemon, name, &text, messages, &mut signals).await;
     }
     let opening = Spinner::start("opening the log …");
     let mut yard = world::open_yard(&config).await?;
     drop(opening);
-    let can_ask = args.format == Format::Text && terminal::can_ask();
+    let can_ask = can_ask(&args);
     // The agent may ask before we are attached, which we will be in a moment.
     yard.settings.questions_wait = can_ask;
     let earlier = match &args.session {
@@ -137,7 +144,7 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
         false => None,
     };
     let session = Reached::Here { handle: opened.handle, slot };
-    let turn = Turn {
+    let turns = Turns {
         args: &args,
         log: &*yard.log,
         session,
@@ -146,9 +153,14 @@ pub(crate) async fn run(args: RunArgs, config: Config) -> Result<ExitCode, Failu
         is_denied: AtomicBool::new(false),
         wishes: Some((wishes, is_new)),
     };
-    let taken = turn.take(params, &mut signals).await;
+    let taken = turns.take(params, messages, &mut signals).await;
     drop(attachment);
     taken
+}
+
+/// Whether a person can answer questions: one who types prompts on stdin cannot.
+fn can_ask(args: &RunArgs) -> bool {
+    args.format == Format::Text && !args.stdin && terminal::can_ask()
 }
 
 /// Rules of one run and logins are between this process and the agent.
@@ -241,181 +253,4 @@ async fn open_session(
     };
     drop(waiting);
     Ok(opened)
-}
-
-/// One turn of a session, shown as it happens.
-struct Turn<'a> {
-    args: &'a RunArgs,
-    log: &'a dyn EventLog,
-    session: Reached,
-    cursor: Seq,
-    can_ask: bool,
-    /// Something was refused because nobody was there to ask.
-    is_denied: AtomicBool,
-    /// What the session is to be set to first, and whether it is new.
-    wishes: Option<(Wishes, bool)>,
-}
-
-impl Turn<'_> {
-    async fn take(self, params: Json, signals: &mut Signals) -> Result<ExitCode, Failure> {
-        let session = &self.session;
-        let asker = self.can_ask.then(Asker::start);
-        let mut formatter = Formatter::new(self.args.format, session.id(), self.text_options());
-        let mut seen = Seen::default();
-        if self.args.format == Format::Text {
-            formatter.wait_with(Spinner::start("waiting for the agent …"));
-        }
-        seen.until = self.cursor;
-        if let Some(code) = self.grant(asker.as_ref(), &mut formatter, &mut seen, signals).await? {
-            return Ok(ExitCode::from(code));
-        }
-        let turn = session.prompt(params, "run").await?;
-
-        let mut forced = None;
-        let cursor = seen.until;
-        let following = async {
-            let look = |event: &Event| {
-                match &asker {
-                    // What stands behind the end of our turn is not ours to answer.
-                    _ if seen.end.is_some() => {}
-                    Some(asker) => asker.consider(event, session),
-                    None => {
-                        seen.limit = limit_asked(event).or(seen.limit.take());
-                        self.reject(event);
-                    }
-                }
-                seen.look(event, turn)
-            };
-            follow(self.log, session.id(), cursor, &mut formatter, look).await
-        };
-        let followed = {
-            tokio::pin!(following);
-            let timeout = sleep_or_never(self.args.timeout);
-            let reader_gone = terminal::reader_gone();
-            tokio::pin!(timeout, reader_gone);
-            loop {
-                tokio::select! {
-                    followed = &mut following => break Ok(followed?),
-                    code = signals.next() => {
-                        if forced.is_some() {
-                            // Asked twice: the keepers end what we leave behind.
-                            self.name_session();
-                            return Ok(ExitCode::from(code));
-                        }
-                        forced = Some(code);
-                        if self.can_ask {
-                            terminal::say("\ncancelling; Ctrl-C again ends at once");
-                        }
-                        session.cancel_soon("signal").await?;
-                    }
-                    () = &mut timeout, if forced.is_none() => {
-                        forced = Some(outcome::TIMEOUT);
-                        session.cancel_soon("timeout").await?;
-                    }
-                    () = &mut reader_gone => break Ok(Followed::ReaderGone),
-                    why = session.halted() => break Err(halt_failure(why)),
-                }
-            }
-        };
-        if let Ok(Followed::ReaderGone) = followed {
-            session.cancel("reader gone").await;
-        }
-        session.let_go().await;
-        self.show_rest(&mut formatter, &mut seen, turn).await?;
-        if self.args.format == Format::Quiet {
-            formatter.end_line();
-            show(&mut formatter)?;
-            seen.tell_failure();
-        }
-        let followed = followed?;
-        if let Some(why) = session.why_over() {
-            return Err(halt_failure(Some(why)));
-        }
-        let code = match followed {
-            // As with any filter whose reader has had enough.
-            Followed::ReaderGone => 0,
-            Followed::Enough => forced.unwrap_or_else(|| {
-                seen.was_denied_unattended |= self.is_denied.load(Ordering::Relaxed);
-                seen.exit_code()
-            }),
-        };
-        self.name_session();
-        if let (outcome::DENIED, Some(limit)) = (code, seen.limit) {
-            return Err(allowance::nobody_to_ask(limit));
-        }
-        if code == outcome::DENIED && self.args.format == Format::Text {
-            terminal::say(&format!("hint: {}", seen.hint()));
-        }
-        Ok(ExitCode::from(code))
-    }
-
-    /// Shows what the agent still had to say, and what is logged but not shown yet.
-    async fn show_rest(
-        &self,
-        formatter: &mut Formatter,
-        seen: &mut Seen,
-        turn: TurnId,
-    ) -> Result<(), Failure> {
-        let mut after = seen.until;
-        loop {
-            let events = self.log.read(self.session.id(), after, 256).await?;
-            let Some(last) = events.last() else { break };
-            after = last.seq;
-            for event in &events {
-                formatter.add(event);
-                let _ = seen.look(event, turn);
-            }
-            if !show(formatter)? {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Nobody is there to ask, and what waits for a person elsewhere would wait for long.
-    fn reject(&self, event: &Event) {
-        // Here the session itself rejects what its agent asks.
-        let is_limit = limit_asked(event).is_some();
-        if matches!(self.session, Reached::Here { .. }) && !is_limit {
-            return;
-        }
-        let payload: Value = event.payload.read().unwrap_or_default();
-        if let Some(id) = asked(&payload) {
-            self.is_denied.store(true, Ordering::Relaxed);
-            let session = self.session.clone();
-            task::spawn(async move { session.answer(id, Answer::Reject, UNATTENDED).await });
-        }
-    }
-
-    /// Tells a person how to go on with the session.
-    fn name_session(&self) {
-        if self.args.format == Format::Text && terminal::can_ask() {
-            terminal::say(&format!("session {}", self.session.id()));
-        }
-    }
-
-    fn text_options(&self) -> TextOptions {
-        TextOptions {
-            color: terminal::color_on_stdout(),
-            show_thinking: !self.args.hide_thinking,
-            show_prompts: false,
-            verbose: false,
-        }
-    }
-}
-
-fn halt_failure(why: Option<String>) -> Failure {
-    let why = why.unwrap_or_else(|| "the session has ended".into());
-    let hint = match why.contains("has reached its limit") {
-        true => "start a new session, or raise store.max_session_bytes",
-        false => "everything shown so far is in the log",
-    };
-    Failure::new(outcome::ERROR, why).hint(hint)
-}
-
-async fn sleep_or_never(duration: Option<Duration>) {
-    match duration {
-        Some(duration) => tokio::time::sleep(duration).await,
-        None => std::future::pending().await,
-    }
 }

@@ -9,14 +9,14 @@ use sessions::open::{self, OpenError};
 use wire::Event;
 
 use super::seen::Seen;
-use super::{Reached, Turn};
+use super::{Reached, Turns};
 use crate::ask::Asker;
 use crate::follow::{Followed, follow};
 use crate::format::Formatter;
 use crate::outcome::Failure;
 use crate::signals::Signals;
 
-impl Turn<'_> {
+impl Turns<'_> {
     /// An exit code if that was the end of it.
     pub(super) async fn grant(
         &self,

@@ -22,6 +22,11 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// Nothing is known yet of what stands behind `until`.
+    pub(super) fn after(until: Seq) -> Self {
+        Self { until, ..Self::default() }
+    }
+
     /// Sees an event before there is a turn.
     pub(super) fn look_before(&mut self, event: &Event) {
         self.until = event.seq;

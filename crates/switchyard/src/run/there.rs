@@ -8,15 +8,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use wire::{Json, Seq, SessionId};
 
-use super::{Reached, Turn};
-use crate::cli::{Format, RunArgs};
+use super::{Messages, Reached, Turns};
+use crate::cli::RunArgs;
 use crate::config::Config;
 use crate::outcome::{ERROR, Failure};
 use crate::reach::Daemon;
 use crate::signals::Signals;
 use crate::spinner::Spinner;
 use crate::worker::is_worker;
-use crate::{terminal, world};
+use crate::world;
 
 #[derive(Deserialize)]
 struct Made {
@@ -29,6 +29,7 @@ pub(super) async fn run(
     daemon: Daemon,
     name: Option<&str>,
     text: &str,
+    messages: Option<Messages>,
     signals: &mut Signals,
 ) -> Result<ExitCode, Failure> {
     let log = world::open_log(config)?;
@@ -44,11 +45,11 @@ pub(super) async fn run(
     if !attachments.is_empty() {
         params["attachments"] = json!(attachments);
     }
-    let can_ask = args.format == Format::Text && terminal::can_ask();
+    let can_ask = super::can_ask(args);
     let session = Reached::There { daemon, id };
     let is_denied = AtomicBool::new(false);
-    let turn = Turn { args, log: &*log, session, cursor, can_ask, is_denied, wishes: None };
-    turn.take(Json::of(&params), signals).await
+    let turns = Turns { args, log: &*log, session, cursor, can_ask, is_denied, wishes: None };
+    turns.take(Json::of(&params), messages, signals).await
 }
 
 /// The session that was named, or a new one.

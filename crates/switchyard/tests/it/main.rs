@@ -52,6 +52,7 @@ mod native_speech;
 mod native_task;
 mod native_tools;
 mod page;
+mod run_stdin;
 mod schema_run;
 mod serve_acp;
 mod serve_cli;
