@@ -235,3 +235,13 @@ function plain(now: Conversation) {
     places: { ...now.places, tools: [...now.places.tools], openTools: [...now.places.openTools], questions: [...now.places.questions] },
   };
 }
+
+test("a call that a sub-agent makes is part of the call that it works for", () => {
+  const events = log(
+    update("tool_call", { toolCallId: "a", title: "Task" }),
+    update("tool_call", { toolCallId: "b", title: "Read", _meta: { switchyard: { parentToolCallId: "a" } } }),
+    update("tool_call", { toolCallId: "c", title: "Read", _meta: { claudeCode: { parentToolUseId: "a" } } }),
+  );
+  const parents = reduce(EMPTY, events).items.map((item) => (item.type === "tool" ? item.parent : "none"));
+  expect(parents).toEqual([undefined, "a", "a"]);
+});

@@ -143,7 +143,7 @@ function changesOf(item: ToolItem, event: LogEvent, update: Json): Partial<ToolI
     });
   }
   const meta = object(update._meta);
-  const parent = text(object(meta.claudeCode).parentToolUseId) ?? text(object(meta.switchyard).parent);
+  const parent = text(object(meta.claudeCode).parentToolUseId) ?? text(object(meta.switchyard).parentToolCallId);
   if (parent !== undefined) changes.parent = parent;
   const printed = text(object(meta.terminal_output).data);
   if (printed !== undefined) changes.terminal = keepTail(item.terminal + printed);

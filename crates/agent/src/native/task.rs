@@ -220,7 +220,11 @@ impl Talk for Aside {
         })
     }
 
-    fn show(&mut self, update: Value) -> BoxFuture<'_, Result<(), TurnError>> {
+    fn show(&mut self, mut update: Value) -> BoxFuture<'_, Result<(), TurnError>> {
+        // Clients show what a sub-agent does as a part of the call that it works for.
+        if update["toolCallId"].is_string() {
+            update["_meta"]["switchyard"]["parentToolCallId"] = json!(self.scene.call);
+        }
         Box::pin(async move {
             self.session.client().update(update).await.map_err(|_| TurnError::ClientGone)
         })

@@ -34,6 +34,13 @@ async fn only_its_last_words_come_back() {
     // Its calls are shown under names of their own.
     let ids: Vec<String> = play.calls().into_keys().collect();
     assert_eq!(ids, ["call-2-0", "call-2-0-0-0"]);
+    // A client knows whose they are.
+    let parents: Vec<_> = play
+        .updates_of("tool_call")
+        .iter()
+        .map(|shown| shown["_meta"]["switchyard"]["parentToolCallId"].clone())
+        .collect();
+    assert_eq!(parents, [json!(null), json!("call-2-0")]);
 }
 
 #[tokio::test]
