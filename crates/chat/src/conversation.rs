@@ -19,6 +19,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Value;
+use sessions::projection::Retold;
 use wire::{Event, Kind, Seq, TurnId};
 
 pub(crate) use asking::{Choice, Field, FieldKind, Question, Wants};
@@ -33,7 +34,7 @@ pub(crate) use usage::Usage;
 
 use prose::Prose;
 pub(crate) use reading::line;
-use reading::text_of;
+use reading::{answer_of, text_of};
 use terminals::Terminals;
 
 /// More slash commands than anybody offers.
@@ -108,6 +109,7 @@ pub(crate) struct Conversation {
     plan: Option<usize>,
     echo: String,
     prompted: String,
+    retold: Retold,
 }
 
 /// Whether an event could be taken.
@@ -150,6 +152,7 @@ impl Conversation {
         if event.kind.update_name() != Some("user_message_chunk") {
             self.end_echo(event.turn);
         }
+        let added = self.retold.see(event);
         match (event.kind.as_str(), event.kind.update_name()) {
             ("terminal_output", _) => {
                 let cards = self.terminals.output(&payload);
@@ -161,7 +164,13 @@ impl Conversation {
             }
             (_, Some(name)) => {
                 let update = payload.get_mut("update").map(Value::take).unwrap_or_default();
-                self.update(name, event.turn.or(self.running), update);
+                let turn = event.turn.or(self.running);
+                match name {
+                    "agent_message_chunk" => {
+                        self.say(turn, answer_of(&update["content"], added), false);
+                    }
+                    name => self.update(name, turn, update),
+                }
             }
             (_, None) => self.own_event(event, &payload),
         }
@@ -170,8 +179,7 @@ impl Conversation {
 
     fn update(&mut self, name: &str, turn: Option<TurnId>, update: Value) {
         match name {
-            "agent_message_chunk" => self.say(turn, &update, false),
-            "agent_thought_chunk" => self.say(turn, &update, true),
+            "agent_thought_chunk" => self.say(turn, text_of(&update["content"]), true),
             "user_message_chunk" => self.echo.push_str(&text_of(&update["content"])),
             "tool_call" | "tool_call_update" => self.tool(turn, update),
             "plan" | "plan_update" => self.plan(turn, &update),
@@ -200,8 +208,7 @@ impl Conversation {
         }
     }
 
-    fn say(&mut self, turn: Option<TurnId>, update: &Value, is_thought: bool) {
-        let text = text_of(&update["content"]);
+    fn say(&mut self, turn: Option<TurnId>, text: String, is_thought: bool) {
         if text.is_empty() {
             return;
         }

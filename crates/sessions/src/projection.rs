@@ -11,6 +11,7 @@ mod argv;
 mod diff;
 mod envelopes;
 pub(crate) mod json;
+mod media;
 mod printed;
 mod prompts;
 mod quiet;
@@ -31,6 +32,7 @@ pub use diff::{Diff, Line as DiffLine, Mark as DiffMark};
 pub use envelopes::{Envelope, EnvelopeUsage, Envelopes, Ev, Role, TurnStatus};
 pub use printed::End as CommandEnd;
 pub use quiet::Quiet;
+pub use retold::Retold;
 pub use sanitize::{Sanitizer, sanitize, sanitize_line};
 pub use text::{Style, TextRenderer};
 pub use told::{Beside, ShownChange, names_place, short_path, without_cwd};
@@ -38,6 +40,7 @@ pub use ui::{
     AgentUpdate, EndStatus, Ui, UiEnd, UiError, UiErrorDetail, UiEvent, UiOption, UiStart, UiStatus,
 };
 pub use usage::Usage;
+pub use view::describe_block;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -763,6 +763,8 @@ export interface components {
             ev: Record<string, unknown>;
             id: string;
             role: components["schemas"]["EnvelopeRole"];
+            /** @description Who says or does it, where that is a sub-agent. */
+            subagent?: string;
             /**
              * Format: int64
              * @description Milliseconds since the Unix epoch; never less than in the envelope before.

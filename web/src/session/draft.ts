@@ -2,6 +2,7 @@
 // made from stays as it is; what both share is copied when it is first touched.
 import type { LogEvent } from "../api/types";
 import type { Conversation, Item, NoticeItem, PlanItem, QueuedPrompt, SlashCommand, TerminalOutput, Usage } from "./items";
+import type { Retold } from "./retold";
 
 type Running = Conversation["running"];
 
@@ -23,6 +24,7 @@ export class Draft {
   title: string | undefined;
   settings: number;
   planPlace: number | undefined;
+  retold: Retold;
 
   #from: Conversation;
   #items: Item[];
@@ -48,6 +50,7 @@ export class Draft {
     this.title = from.title;
     this.settings = from.settings;
     this.planPlace = from.places.plan;
+    this.retold = from.places.retold;
   }
 
   get last(): Item | undefined {
@@ -158,6 +161,7 @@ export class Draft {
         questions,
         terminals: this.#terminals ?? this.#from.places.terminals,
         plan: this.planPlace,
+        retold: this.retold,
       },
     };
   }

@@ -1,6 +1,7 @@
 // What a conversation is made of, as it is shown. Items are values: a change makes a new one,
 // so that a row whose item is the same need not be drawn again.
 import type { Json } from "./read";
+import { NOTHING_TOLD, type Retold } from "./retold";
 import type { Grown } from "./split";
 
 interface Base {
@@ -190,6 +191,7 @@ export interface Conversation {
     /** Terminals, and where the calls are that name them. */
     readonly terminals: ReadonlyMap<string, { output: TerminalOutput; calls: readonly number[] }>;
     readonly plan?: number;
+    readonly retold: Retold;
   };
 }
 
@@ -201,5 +203,5 @@ export const EMPTY: Conversation = {
   usage: {},
   waiting: [],
   settings: 0,
-  places: { tools: new Map(), openTools: new Set(), questions: new Map(), terminals: new Map() },
+  places: { tools: new Map(), openTools: new Set(), questions: new Map(), terminals: new Map(), retold: NOTHING_TOLD },
 };

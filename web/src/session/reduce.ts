@@ -5,6 +5,7 @@ import { Draft, placed } from "./draft";
 import type { Conversation, Item } from "./items";
 import { askQuestion, resolveQuestion } from "./questions";
 import { object, number, text, list, type Json } from "./read";
+import { heard } from "./retold";
 import { wholeText } from "./split";
 import { applyTerminal, loseTerminals } from "./terminals";
 import { applyUpdate } from "./updates";
@@ -22,6 +23,7 @@ export function reduce(before: Conversation, events: readonly LogEvent[]): Conve
 
 function apply(draft: Draft, event: LogEvent): void {
   const payload = object(event.payload);
+  draft.retold = heard(draft.retold, event);
   switch (event.kind) {
     case "session_created":
       return created(draft, event, payload);

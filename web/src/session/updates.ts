@@ -3,13 +3,14 @@ import type { LogEvent } from "../api/types";
 import { placed, type Draft } from "./draft";
 import type { AnswerItem, PlanEntry, ThoughtItem, ToolItem, ToolStatus } from "./items";
 import { list, number, object, text, type Json } from "./read";
+import { tell } from "./retold";
 import { grow, NO_TEXT } from "./split";
 import { keepTail, nameTerminals } from "./terminals";
 
 export function applyUpdate(draft: Draft, event: LogEvent, update: Json): void {
   switch (event.kind) {
     case "agent_message_chunk":
-      return said(draft, event, object(update.content), "answer");
+      return answered(draft, event, object(update.content));
     case "agent_thought_chunk":
       return said(draft, event, object(update.content), "thought");
     case "user_message_chunk":
@@ -58,6 +59,15 @@ export function applyUpdate(draft: Draft, event: LogEvent, update: Json): void {
         more: JSON.stringify(Object.keys(update).length > 0 ? update : event.payload, null, 2),
       });
   }
+}
+
+/** What was told before, by an attempt that was broken off, is not told again. */
+function answered(draft: Draft, event: LogEvent, block: Json): void {
+  const words = block.type === "text" ? text(block.text) : undefined;
+  if (words === undefined) return said(draft, event, block, "answer");
+  const { retold, added } = tell(draft.retold, words);
+  draft.retold = retold;
+  said(draft, event, { ...block, text: added }, "answer");
 }
 
 function said(draft: Draft, event: LogEvent, block: Json, type: "answer" | "thought"): void {

@@ -1,7 +1,8 @@
 //! What payloads say, read leniently and made safe.
 
 use serde_json::Value;
-use sessions::projection::{sanitize, sanitize_line};
+use sessions::projection::{describe_block, sanitize, sanitize_line};
+use wire::Json;
 
 /// One safe line.
 pub(crate) fn line(text: &str, max_chars: usize) -> String {
@@ -30,18 +31,23 @@ pub(super) fn text_of(content: &Value) -> String {
             }
             // Some agents wrap blocks once more.
             Some("content") => block.get("content").map(text_of).unwrap_or_default(),
-            Some(kind) => {
-                let named = |key: &str| {
-                    let resource = block.get("resource").and_then(|resource| resource.get(key));
-                    block.get(key).or(resource).and_then(Value::as_str)
-                };
-                let name = ["name", "uri", "mimeType"].into_iter().find_map(named);
-                match name {
-                    Some(name) => format!("[{kind}: {name}]"),
-                    None => format!("[{kind}]"),
-                }
-            }
+            Some(_) => describe_block(&Json::of(content)).unwrap_or_default(),
         },
         _ => String::new(),
     }
+}
+
+/// What a piece of the answer adds to it; `added` is what its text adds. What is no text is a
+/// paragraph of its own.
+pub(super) fn answer_of(content: &Value, mut added: Option<String>) -> String {
+    let blocks = match content {
+        Value::Array(blocks) => blocks.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let of_block = |block: &Value| match block["type"].as_str() {
+        None | Some("text") => added.take().unwrap_or_default(),
+        Some("content") => text_of(block),
+        Some(_) => format!("\n\n{}\n\n", text_of(block)),
+    };
+    blocks.iter().map(of_block).collect()
 }

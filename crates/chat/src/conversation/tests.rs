@@ -429,3 +429,34 @@ proptest! {
         }
     }
 }
+
+fn answer(talk: &Conversation) -> String {
+    let prose = |item: &super::Item| match &item.part {
+        Part::Answer(prose) => Some(prose.text.clone()),
+        _ => None,
+    };
+    talk.items().iter().filter_map(prose).collect()
+}
+
+#[test]
+fn an_image_is_a_paragraph_of_one_line() {
+    let mut log = Log::in_turn();
+    let image = json!({ "type": "image", "mimeType": "image/png", "data": "A".repeat(16 << 10) });
+    let sent = json!({ "sessionUpdate": "agent_message_chunk", "content": image });
+    let talk = heard(&[log.say("See:"), log.update(&sent), log.say("Nice.")]);
+    assert_eq!(answer(&talk), "See:\n\n[image image/png, 12 KB]\n\nNice.");
+}
+
+#[test]
+fn an_answer_that_is_told_again_after_a_retry_is_shown_once() {
+    let mut log = Log::in_turn();
+    let retry = json!({ "method": "_session/retrying", "params": {} });
+    let talk = heard(&[
+        log.say("Hello"),
+        log.say(" from"),
+        log.event("agent_notification", &retry),
+        log.say("Hello"),
+        log.say(" from the model"),
+    ]);
+    assert_eq!(answer(&talk), "Hello from the model");
+}

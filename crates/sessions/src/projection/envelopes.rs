@@ -5,6 +5,7 @@
 //! times never go back. All ids are cuid2 derived from the log, so that the same log read
 //! again gives the same ids.
 
+mod subagents;
 mod tools;
 mod types;
 
@@ -14,11 +15,14 @@ use wire::{CallId, Event, Kind, TurnId};
 
 use super::json::Object;
 use super::prompts::Prompts;
+use super::retold::Retold;
 use super::tools::ToolCalls;
 use super::usage::Context;
 use super::view::{
-    Block, Fault, PlanEntry, TurnEnd, blocks, limit_words, payload_of, plan_entries, update_of,
+    Block, Fault, File, PlanEntry, TurnEnd, blocks, limit_words, payload_of, plan_entries,
+    update_of,
 };
+use subagents::Subagents;
 use tools::Sighting;
 
 /// Projects a log into session envelopes.
@@ -36,6 +40,8 @@ pub struct Envelopes {
     context: Context,
     /// Errors of the running turn, which its end often repeats.
     errors_told: Vec<String>,
+    subagents: Subagents,
+    retold: Retold,
 }
 
 impl Envelopes {
@@ -52,6 +58,8 @@ impl Envelopes {
             plan: Vec::new(),
             context: Context::default(),
             errors_told: Vec::new(),
+            subagents: Subagents::default(),
+            retold: Retold::default(),
         }
     }
 
@@ -59,10 +67,14 @@ impl Envelopes {
         self.n_of_event = 0;
         for said in self.prompts.project(event) {
             for block in said.blocks() {
-                self.block(event, Role::User, said.turn, &block, out);
+                if let Some(ev) = block_ev(&block) {
+                    self.push(event, Role::User, said.turn, ev, out);
+                }
             }
         }
+        let added = self.retold.see(event);
         match event.kind.update_name() {
+            Some("agent_message_chunk") => self.answer(event, added, out),
             Some(name) => self.update(name, event, out),
             None => self.own_event(event, out),
         }
@@ -71,16 +83,14 @@ impl Envelopes {
     fn update(&mut self, name: &str, event: &Event, out: &mut Vec<Envelope>) {
         let update = update_of(event);
         match name {
-            "agent_message_chunk" => {
-                for block in blocks(update.get("content")) {
-                    self.start_waiting_calls(event, out);
-                    self.block(event, Role::Agent, self.turn_of(event), &block, out);
-                }
-            }
             "agent_thought_chunk" => {
                 self.start_waiting_calls(event, out);
                 let text = super::view::chunk_text(&update);
-                self.text(event, text, true, out);
+                if !text.is_empty() {
+                    let subagent = self.subagent_of(event, &update, out);
+                    let (turn, ev) = (self.turn_of(event), Ev::Text { text, thinking: true });
+                    self.push_from(subagent, event, turn, ev, out);
+                }
             }
             "tool_call" => self.tool(event, &update, Sighting::Call, out),
             "tool_call_update" => self.tool(event, &update, Sighting::Update, out),
@@ -90,6 +100,21 @@ impl Envelopes {
                 self.start_waiting_calls(event, out);
             }
             _ => {}
+        }
+    }
+
+    /// `added` is what its text adds to what was told.
+    fn answer(&mut self, event: &Event, mut added: Option<String>, out: &mut Vec<Envelope>) {
+        let update = update_of(event);
+        for block in blocks(update.get("content")) {
+            self.start_waiting_calls(event, out);
+            let ev = match block.text() {
+                Some(_) => added.take().and_then(text_ev),
+                None => block_ev(&block).or_else(|| media_ev(&block)),
+            };
+            let Some(ev) = ev else { continue };
+            let subagent = self.subagent_of(event, &update, out);
+            self.push_from(subagent, event, self.turn_of(event), ev, out);
         }
     }
 
@@ -162,6 +187,7 @@ impl Envelopes {
     ) {
         let Some(turn) = self.active else { return };
         self.end_open_calls(event, out);
+        self.stop_subagents(event, out);
         self.push(event, Role::Agent, Some(turn), Ev::TurnEnd { status, stop_reason }, out);
         if let Some(envelope) = out.last_mut() {
             envelope.usage = usage;
@@ -194,32 +220,18 @@ impl Envelopes {
         self.push(event, Role::Agent, self.turn_of(event), Ev::Service { text }, out);
     }
 
-    fn block(
+    /// Pushes what the agent says or does, or one of its sub-agents.
+    fn push_from(
         &mut self,
+        subagent: Option<CallId>,
         event: &Event,
-        role: Role,
         turn: Option<TurnId>,
-        block: &Block<'_>,
+        ev: Ev,
         out: &mut Vec<Envelope>,
     ) {
-        let ev = match (block.text(), block.file()) {
-            (Some(text), _) if text.is_empty() => return,
-            (Some(text), _) => Ev::Text { text: text.into_owned(), thinking: false },
-            (None, Some(file)) => Ev::File {
-                reference: file.reference,
-                name: file.name,
-                size: file.size,
-                mime_type: file.mime_type,
-            },
-            (None, None) => return,
-        };
-        self.push(event, role, turn, ev, out);
-    }
-
-    fn text(&mut self, event: &Event, text: String, thinking: bool, out: &mut Vec<Envelope>) {
-        if !text.is_empty() {
-            let ev = Ev::Text { text, thinking };
-            self.push(event, Role::Agent, self.turn_of(event), ev, out);
+        self.push(event, Role::Agent, turn, ev, out);
+        if let Some(envelope) = out.last_mut() {
+            envelope.subagent = subagent;
         }
     }
 
@@ -236,12 +248,33 @@ impl Envelopes {
         self.n_of_event += 1;
         self.last_time = self.last_time.max(event.at.0);
         let id = CallId::derived(&[self.session.as_bytes(), &seq, &index]);
-        out.push(Envelope { id, time: self.last_time, role, turn, usage: None, ev });
+        let time = self.last_time;
+        out.push(Envelope { id, time, role, turn, usage: None, subagent: None, ev });
     }
 
     fn turn_of(&self, event: &Event) -> Option<TurnId> {
         event.turn.or(self.active)
     }
+}
+
+fn text_ev(text: String) -> Option<Ev> {
+    (!text.is_empty()).then_some(Ev::Text { text, thinking: false })
+}
+
+/// Text, or a file that is carried or pointed to.
+fn block_ev(block: &Block<'_>) -> Option<Ev> {
+    if let Some(text) = block.text() {
+        return text_ev(text.into_owned());
+    }
+    let file = block.file().or_else(|| block.media()?.file())?;
+    let File { reference, name, size, mime_type } = file;
+    Some(Ev::File { reference, name, size, mime_type })
+}
+
+/// An image or sound of the agent: the file, or where that is too large, a line about it.
+fn media_ev(block: &Block<'_>) -> Option<Ev> {
+    let media = block.media()?;
+    block_ev(block).or_else(|| Some(Ev::Service { text: media.describe() }))
 }
 
 #[cfg(test)]

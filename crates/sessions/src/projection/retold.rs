@@ -1,5 +1,8 @@
 //! An answer that is told again from its start, because the agent's connection to the model broke.
 //!
+//! All views of a log tell an answer by this: those of this crate, the chat, and in the same words the
+//! page. The log has every piece as it came.
+//!
 //! In: every event of a log. Out: of each piece of the answer what was not told before. Only where
 //! the agent says that it tries again: a notification of its own (Vibe), or words in its answer
 //! (Copilot). Agents that begin again without a word cannot be told from those that repeat
@@ -23,7 +26,7 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// The answer of a turn, over all attempts at it.
 #[derive(Debug, Default)]
-pub(crate) struct Retold {
+pub struct Retold {
     told: String,
     /// How much of `told` the present attempt has repeated; `None` when it is past it.
     at: Option<usize>,
@@ -31,7 +34,7 @@ pub(crate) struct Retold {
 
 impl Retold {
     /// Sees every event. What a piece of the answer adds, or nothing for other events.
-    pub(crate) fn see(&mut self, event: &Event) -> Option<String> {
+    pub fn see(&mut self, event: &Event) -> Option<String> {
         match (event.kind.update_name(), &event.kind) {
             (Some("agent_message_chunk"), _) => {
                 let text = chunk_text(&update_of(event));
@@ -94,37 +97,29 @@ mod tests {
     use super::*;
     use crate::projection::tests::log::Log;
 
-    /// What is shown of an answer; `None` stands for Vibe's notification.
-    fn shown(pieces: &[Option<&str>]) -> String {
-        let mut log = Log::started();
-        for piece in pieces {
-            log = match piece {
-                Some(text) => log.chunk("agent_message_chunk", text),
-                None => log.own(Kind::AgentNotification, json!({ "method": RETRYING })),
-            };
+    /// The page reads the same cases, and must come to the same: `web/src/session/retold.ts`.
+    #[test]
+    fn an_answer_is_told_once_whatever_its_pieces() {
+        #[derive(serde::Deserialize)]
+        struct Case {
+            name: String,
+            /// `None` stands for the agent's notification that it tries again.
+            pieces: Vec<Option<String>>,
+            shown: String,
         }
-        let mut retold = Retold::default();
-        log.events.iter().filter_map(|event| retold.see(event)).collect()
-    }
-
-    #[test]
-    fn what_is_repeated_after_a_retry_is_told_once() {
-        let pieces =
-            [Some("Hello"), Some(" from"), None, Some("Hello"), Some(" from the"), Some(" model")];
-        assert_eq!(shown(&pieces), "Hello from the model");
-        let twice = [Some("Hello"), Some(" from"), None, Some("Hel"), None, Some("Hello from the")];
-        assert_eq!(shown(&twice), "Hello from the");
-        let copilot = [Some("Hello"), Some(RETRIES), Some("Hello"), Some(" there")];
-        assert_eq!(shown(&copilot), format!("Hello{RETRIES} there"));
-    }
-
-    #[test]
-    fn nothing_is_left_out_without_a_retry_or_of_another_answer() {
-        assert_eq!(shown(&[Some("no "), Some("no "), Some("no")]), "no no no");
-        assert_eq!(shown(&[Some("Hello"), None, Some("Good day")]), "HelloGood day");
-        // It began like the one before, and went elsewhere: told from its start.
-        let other = [Some("Hello from"), None, Some("Hello"), Some(" to all")];
-        assert_eq!(shown(&other), "Hello fromHello to all");
-        assert_eq!(shown(&[None, Some("a"), None, Some("a"), Some("a")]), "aa");
+        let cases: Vec<Case> = serde_json::from_str(include_str!("retold/cases.json")).unwrap();
+        assert!(cases.len() > 5);
+        for Case { name, pieces, shown } in cases {
+            let mut log = Log::started();
+            for piece in pieces {
+                log = match piece {
+                    Some(text) => log.text(&text),
+                    None => log.own(Kind::AgentNotification, json!({ "method": RETRYING })),
+                };
+            }
+            let mut retold = Retold::default();
+            let told: String = log.events.iter().filter_map(|event| retold.see(event)).collect();
+            assert_eq!(told, shown, "{name}");
+        }
     }
 }

@@ -23,7 +23,7 @@ use super::sanitize::sanitize_line;
 use super::terminals::Terminals;
 use super::tools::ToolCalls;
 use super::usage::Context;
-use super::view::{Block, PlanEntry, blocks, chunk_text, payload_of, plan_entries, update_of};
+use super::view::{PlanEntry, blocks, chunk_text, payload_of, plan_entries, update_of};
 use page::{Page, Part};
 
 /// How to write for the terminal at hand.
@@ -196,7 +196,13 @@ impl TextRenderer {
         for block in blocks(update.get("content")) {
             let text = match block.text() {
                 Some(_) => added.take(),
-                None => Block::describe(&block),
+                None => {
+                    if let Some(described) = block.describe() {
+                        self.announce_all(out);
+                        self.page.line(page::DIM, &whole_line(&described), out);
+                    }
+                    None
+                }
             };
             let Some(text) = text.filter(|text: &String| !text.is_empty()) else { continue };
             self.announce_all(out);

@@ -11,7 +11,7 @@ use wire::{Json, TurnId};
 
 use super::argv::command_line;
 use super::json::{Node, Object};
-use super::view::{Block, blocks};
+use super::view::{Block, blocks, parent_call};
 
 /// How far a call has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +73,8 @@ pub(crate) enum Change {
 pub(crate) struct ToolCall {
     pub(crate) id: String,
     pub(crate) turn: Option<TurnId>,
+    /// The call on whose behalf a sub-agent makes this one.
+    pub(crate) parent: Option<String>,
     pub(crate) status: Option<Status>,
     pub(crate) name: Option<String>,
     pub(crate) title: Option<String>,
@@ -143,6 +145,7 @@ impl ToolCall {
         keep(&mut self.name, "name");
         keep(&mut self.title, "title");
         keep(&mut self.kind, "kind");
+        self.parent = parent_call(fields).or(self.parent.take());
         if let Some(status) = fields.text("status").and_then(|word| Status::read(&word)) {
             // What has ended has ended: a straggler does not open it again.
             if !self.is_ended() {
@@ -238,6 +241,12 @@ impl<M: Default> ToolCalls<M> {
         (entry, is_new)
     }
 
+    /// A call that was seen before.
+    pub(crate) fn find(&mut self, turn: Option<TurnId>, id: &str) -> Option<&mut Entry<M>> {
+        let index = *self.by_id.get(&(turn, id.to_owned()))?;
+        self.entries.get_mut(index)
+    }
+
     /// The calls that were seen since the last turn ended.
     pub(crate) fn current(&mut self) -> &mut [Entry<M>] {
         &mut self.entries[self.current_from..]
@@ -261,6 +270,7 @@ impl ToolCall {
         Self {
             id,
             turn,
+            parent: None,
             status: None,
             name: None,
             title: None,

@@ -24,7 +24,7 @@ use super::terminals::Terminals;
 use super::tools::ToolCalls;
 use super::usage::Context;
 use super::view::{
-    Fault, Outcome, PlanEntry, TurnEnd, chunk_text, limit_words, model_of, payload_of,
+    Fault, Outcome, PlanEntry, TurnEnd, blocks, chunk_text, limit_words, model_of, payload_of,
     plan_entries, update_of,
 };
 
@@ -70,7 +70,7 @@ impl Ui {
         self.terminals.project(event);
         let added = self.retold.see(event);
         match event.kind.update_name() {
-            Some("agent_message_chunk") => self.text(event, added.unwrap_or_default(), out),
+            Some("agent_message_chunk") => self.answer(event, added, out),
             Some(name) => self.update(name, event, out),
             None => self.own_event(event, out),
         }
@@ -239,6 +239,19 @@ impl Ui {
             failure_category: end.fault.as_ref().map(|fault| fault.category.clone()),
             failure_detail: end.fault.map(|fault| fault.message),
         }));
+    }
+
+    /// `added` is what its text adds to what was told.
+    fn answer(&mut self, event: &Event, mut added: Option<String>, out: &mut Vec<UiEvent>) {
+        for block in blocks(update_of(event).get("content")) {
+            let delta = match block.text() {
+                Some(_) => added.take(),
+                // The vocabulary has no word for an image, and what its clients do not know they
+                // leave out; so it is named in the answer, as a paragraph.
+                None => block.describe().map(|described| format!("\n\n{described}\n\n")),
+            };
+            self.text(event, delta.unwrap_or_default(), out);
+        }
     }
 
     fn text(&mut self, event: &Event, delta: String, out: &mut Vec<UiEvent>) {

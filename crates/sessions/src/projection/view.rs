@@ -6,9 +6,10 @@
 
 use std::borrow::Cow;
 
-use wire::Event;
+use wire::{Event, Json};
 
 use super::json::{Node, Object};
+use super::media::{Media, decoded_len};
 
 /// The members of an event's payload.
 pub(crate) fn payload_of(event: &Event) -> Object<'_> {
@@ -19,6 +20,9 @@ pub(crate) fn payload_of(event: &Event) -> Object<'_> {
 pub(crate) fn update_of(event: &Event) -> Object<'_> {
     payload_of(event).object("update")
 }
+
+/// Longest text that is shown inside of a line.
+const LONGEST_INLINE: usize = 200;
 
 /// A content block of a prompt, a message or a tool's output.
 #[derive(Debug)]
@@ -78,16 +82,25 @@ impl<'a> Block<'a> {
         })
     }
 
+    /// The image or sound that the block holds.
+    pub(crate) fn media(&self) -> Option<Media<'a>> {
+        Media::of(&self.fields)
+    }
+
     /// A short description of a block that is not text.
     pub(crate) fn describe(&self) -> Option<String> {
         let kind = self.kind().filter(|kind| kind != "text")?;
+        if let Some(media) = self.media() {
+            return Some(media.describe());
+        }
         let resource = self.fields.object("resource");
         let detail = ["name", "uri", "mimeType"]
             .iter()
             .find_map(|key| self.fields.words(key).or_else(|| resource.words(key)));
         Some(match detail {
-            Some(detail) => format!("[{kind}: {detail}]"),
-            None => format!("[{kind}]"),
+            // An address may hold the whole file.
+            Some(detail) => format!("[{}: {}]", inline(&kind), inline(&detail)),
+            None => format!("[{}]", inline(&kind)),
         })
     }
 
@@ -115,8 +128,30 @@ fn embedded_size(holder: &Object<'_>) -> Option<u64> {
         return Some(text.len() as u64);
     }
     let data = holder.text("data").or_else(|| holder.text("blob"))?;
-    let digits = data.trim_end_matches('=').len() as u64;
-    Some(digits * 3 / 4)
+    Some(decoded_len(&data))
+}
+
+/// `text` as one line without control characters, and not too long for
+/// one: inline markdown stays that.
+pub(crate) fn inline(text: &str) -> String {
+    let text = text.replace(char::is_control, " ");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(LONGEST_INLINE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// A block that is not text, in one line; not safe yet.
+pub fn describe_block(block: &Json) -> Option<String> {
+    Block::of(Node::of(block)).describe()
+}
+
+/// The call on whose behalf a sub-agent says or does what `fields` tell.
+pub(crate) fn parent_call(fields: &Object<'_>) -> Option<String> {
+    let meta = fields.object("_meta");
+    let parent = meta.object("claudeCode").words("parentToolUseId");
+    parent.or_else(|| meta.object("switchyard").words("parentToolCallId")).map(Cow::into_owned)
 }
 
 /// One line of a plan.

@@ -4,6 +4,8 @@ use serde_json::Value;
 use store::{EventLog, StoreError};
 use wire::{Event, Kind, Seq, SessionId, TurnId};
 
+use crate::projection::Retold;
+
 /// The end of a long conversation matters most, and prompts have limits too.
 const MAX_BYTES: usize = 48 << 10;
 const PAGE: usize = 512;
@@ -34,10 +36,14 @@ struct Transcript {
     text: String,
     is_cut: bool,
     speaker: Option<&'static str>,
+    retold: Retold,
 }
 
 impl Transcript {
     fn add(&mut self, event: &Event) {
+        if let Some(added) = self.retold.see(event) {
+            return self.say("Assistant", &added);
+        }
         match &event.kind {
             Kind::PromptReceived => {
                 let payload: Value = event.payload.read().unwrap_or_default();
@@ -53,22 +59,20 @@ impl Transcript {
     }
 
     fn add_update(&mut self, event: &Event) {
-        let is_wanted =
-            matches!(event.kind.update_name(), Some("agent_message_chunk" | "tool_call"));
-        if !is_wanted {
+        if event.kind.update_name() != Some("tool_call") {
             return;
         }
         let payload: Value = event.payload.read().unwrap_or_default();
-        let update = &payload["update"];
-        if let Some(text) = update["content"]["text"].as_str() {
-            self.say("Assistant", text);
-        } else if let Some(title) = update["title"].as_str() {
+        if let Some(title) = payload["update"]["title"].as_str() {
             self.speaker = None;
             self.say("Assistant used a tool", title);
         }
     }
 
     fn say(&mut self, speaker: &'static str, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         if self.speaker != Some(speaker) {
             self.text.push_str("\n\n");
             self.text.push_str(speaker);
@@ -104,5 +108,27 @@ impl Transcript {
              it.{cut} Take it as context, do not repeat it and do not redo what it says was \
              done.\n\n<conversation>\n{text}\n</conversation>\n\nThe conversation goes on:"
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::projection::tests::log::Log;
+
+    #[test]
+    fn what_was_told_again_after_a_retry_is_remembered_once() {
+        let retry = json!({ "method": "_session/retrying" });
+        let log = Log::new().in_turn(1).prompt("hi").start().text("Hello from");
+        let log = log.own(Kind::AgentNotification, retry).text("Hello").text(" from the model");
+        let log = log.tool("c", json!({ "title": "Read it" })).text("Done.");
+        let mut transcript = Transcript::default();
+        log.events.iter().for_each(|event| transcript.add(event));
+        let told = transcript.finish().unwrap();
+        let expected = "User: hi\n\nAssistant: Hello from the model\n\n\
+                        Assistant used a tool: Read it\n\nAssistant: Done.";
+        assert!(told.contains(expected), "{told}");
     }
 }

@@ -130,6 +130,9 @@ pub(crate) struct Envelope {
     turn: Option<String>,
     #[schema(value_type = Option<Object>, nullable = false)]
     usage: Option<Value>,
+    /// Who says or does it, where that is a sub-agent.
+    #[schema(nullable = false)]
+    subagent: Option<String>,
     /// Its `t` says what it is: `text`, `tool-call-start`, `turn-end` …
     #[schema(value_type = Object)]
     ev: Value,

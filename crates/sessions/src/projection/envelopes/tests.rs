@@ -335,3 +335,120 @@ fn a_full_turn_is_consistent() {
     }
     assert!(others.iter().all(|envelope| !ids.contains(&envelope.id)));
 }
+
+/// As Claude's own ACP agent and ours tell it.
+fn made_by(parent: &str) -> [Value; 2] {
+    [
+        json!({ "claudeCode": { "parentToolUseId": parent } }),
+        json!({ "switchyard": { "parentToolCallId": parent } }),
+    ]
+}
+
+#[test]
+fn what_a_subagent_does_is_told_under_an_id_of_its_own() {
+    for meta in made_by("task") {
+        let log = Log::started()
+            .tool("task", json!({ "title": "Look\naround", "status": "pending" }))
+            .tool("inner", json!({ "title": "Read", "_meta": meta }))
+            .update(
+                "agent_message_chunk",
+                json!({ "content": { "type": "text", "text": "found" }, "_meta": meta }),
+            )
+            .tool_update("inner", json!({ "status": "completed" }))
+            .tool_update("task", json!({ "status": "completed" }))
+            .text("done")
+            .end("end_turn");
+        let out = project(&log);
+        let told: Vec<_> = kinds(&log)
+            .into_iter()
+            .zip(&out)
+            .map(|(kind, envelope)| (kind, envelope.subagent.is_some()))
+            .collect();
+        let expected = [
+            ("turn-start", false),
+            ("tool-call-start", false),
+            ("start", true),
+            ("tool-call-start", true),
+            ("text", true),
+            ("tool-call-end", true),
+            ("tool-call-end", false),
+            ("stop", true),
+            ("text", false),
+            ("turn-end", false),
+        ];
+        assert_eq!(told, expected.map(|(kind, is_of_subagent)| (kind.to_owned(), is_of_subagent)));
+        assert_eq!(evs(&log)[2], json!({ "t": "start", "title": "Look around" }));
+        let ids: std::collections::HashSet<_> = out.iter().filter_map(|one| one.subagent).collect();
+        assert_eq!(ids.len(), 1);
+        let Ev::ToolCallStart { call, .. } = &out[1].ev else { panic!("{out:?}") };
+        assert!(!ids.contains(call) && ids.iter().all(|id| id.as_str() != "task"));
+    }
+}
+
+#[test]
+fn a_subagent_begins_once_and_stops_at_the_latest_with_its_turn() {
+    let [meta, _] = made_by("unseen");
+    let log = Log::started()
+        .tool("a", json!({ "_meta": meta }))
+        .tool("b", json!({ "_meta": meta }))
+        .end("cancelled")
+        .tool("c", json!({ "_meta": meta }));
+    let expected = ["turn-start", "start", "tool-call-start", "tool-call-start"];
+    assert_eq!(kinds(&log)[..4], expected);
+    let expected = ["tool-call-end", "tool-call-end", "stop", "turn-end", "tool-call-start"];
+    assert_eq!(kinds(&log)[4..], expected);
+    assert_eq!(evs(&log)[1], json!({ "t": "start" }));
+    // The same call in another turn has another sub-agent.
+    let log = log.in_turn(2).start().tool("a", json!({ "_meta": meta }));
+    let out = project(&log);
+    assert_ne!(out.last().unwrap().subagent, out[1].subagent);
+}
+
+fn image(data: &str) -> Value {
+    json!({ "type": "image", "mimeType": "image/png", "data": data })
+}
+
+#[test]
+fn an_image_of_the_agent_is_a_file_and_a_large_one_a_line() {
+    let log = Log::started().update("agent_message_chunk", json!({ "content": image("QUJD") }));
+    let file = json!({
+        "t": "file", "ref": "data:image/png;base64,QUJD", "name": "image.png", "size": 3,
+        "mimeType": "image/png",
+    });
+    assert_eq!(evs(&log)[1], file);
+
+    let large = image(&"A".repeat(2 << 20));
+    let log = Log::started().update("agent_message_chunk", json!({ "content": large }));
+    let told = json!({ "t": "service", "text": "[image image/png, 1.5 MB]" });
+    assert_eq!(evs(&log)[1], told);
+    let asked = json!({ "prompt": [image("QUJD"), large] });
+    assert_eq!(evs(&Log::new().in_turn(1).own(Kind::PromptReceived, asked)), [file]);
+}
+
+#[test]
+fn the_images_of_a_tool_are_told_once_before_its_end() {
+    let content = |images: &[&str]| {
+        let wrapped = |data: &&str| json!({ "type": "content", "content": image(data) });
+        json!(images.iter().map(wrapped).collect::<Vec<_>>())
+    };
+    let log = Log::started()
+        .tool("c", json!({ "title": "Shoot", "content": content(&["QUJD"]) }))
+        .tool_update("c", json!({ "content": content(&["QUJD", "REVG"]) }))
+        .tool_update("c", json!({ "content": content(&["QUJD", "REVG"]), "status": "completed" }))
+        .tool_update("c", json!({ "content": content(&["QUJD", "REVG", "R0hJ"]) }))
+        .tool("bare", json!({ "content": [image("QUJD")] }));
+    let expected = ["turn-start", "tool-call-start", "file", "file", "tool-call-end"];
+    assert_eq!(kinds(&log)[..5], expected);
+    assert_eq!(kinds(&log)[5..], ["tool-call-start", "file"]);
+    assert_eq!(evs(&log)[3]["ref"], "data:image/png;base64,REVG");
+}
+
+#[test]
+fn an_answer_that_is_told_again_after_a_retry_is_told_once() {
+    let retry = json!({ "method": "_session/retrying" });
+    let log = Log::started().text("Hello").text(" from").own(Kind::AgentNotification, retry);
+    let log = log.text("Hello").text(" from the").text(" model");
+    let texts: Vec<_> = evs(&log)[1..].iter().map(|ev| ev["text"].clone()).collect();
+
+    assert_eq!(texts, ["Hello", " from", " the", " model"]);
+}

@@ -7,17 +7,17 @@
 
 use wire::{CallId, Event, Json, TurnId};
 
-use super::{Envelope, Envelopes, Ev, Role};
+use super::{Envelope, Envelopes, Ev, media_ev};
 use crate::projection::json::Object;
 use crate::projection::tools::{Entry, ToolCall};
-
-/// Longest title and description; they are shown in one line.
-const LONGEST_INLINE: usize = 200;
+use crate::projection::view::{Block, blocks, inline};
 
 #[derive(Debug, Default)]
 pub(super) struct Marks {
-    is_started: bool,
+    pub(super) is_started: bool,
     is_ended: bool,
+    /// How many of its images were told; each piece of a call repeats those before.
+    n_media: usize,
 }
 
 /// What told us about a call.
@@ -36,6 +36,8 @@ impl Envelopes {
         sighting: Sighting,
         out: &mut Vec<Envelope>,
     ) {
+        // Its start stands before what it does.
+        self.subagent_of(event, fields, out);
         let turn = self.turn_of(event);
         let mut tools = std::mem::take(&mut self.tools);
         let (Entry { call, marks }, is_new) = tools.merge(turn, fields);
@@ -46,11 +48,40 @@ impl Envelopes {
             marks.is_started = true;
             self.start_call(event, call, out);
         }
+        if marks.is_started && !marks.is_ended {
+            self.media(event, call, fields, &mut marks.n_media, out);
+        }
         if call.is_ended() && !std::mem::replace(&mut marks.is_ended, true) {
-            let ended = Ev::ToolCallEnd { call: self.call_id(call.turn, &call.id) };
-            self.push(event, Role::Agent, call.turn, ended, out);
+            self.end_call(event, call, out);
+            let (turn, id) = (call.turn, call.id.clone());
+            self.stop_subagent(event, turn, &id, out);
         }
         self.tools = tools;
+    }
+
+    /// Images and sounds among what a tool gave back; the rest the protocol has no place for.
+    fn media(
+        &mut self,
+        event: &Event,
+        call: &ToolCall,
+        fields: &Object<'_>,
+        n_told: &mut usize,
+        out: &mut Vec<Envelope>,
+    ) {
+        let contents = fields.items("content").into_iter();
+        // Some agents leave the wrapper out and send the block itself.
+        let blocks = contents.flat_map(|node| match node.object().get("content") {
+            Some(wrapped) => blocks(Some(wrapped)),
+            None => vec![Block::of(node)],
+        });
+        for ev in blocks.filter_map(|block| media_ev(&block)).skip(*n_told) {
+            *n_told += 1;
+            self.push_from(self.subagent_behind(call), event, call.turn, ev, out);
+        }
+    }
+
+    fn subagent_behind(&self, call: &ToolCall) -> Option<CallId> {
+        call.parent.as_deref().map(|parent| self.subagent_id(call.turn, parent))
     }
 
     /// Starts the calls whose input was being written: the agent has gone on to something
@@ -65,7 +96,7 @@ impl Envelopes {
         self.tools = tools;
     }
 
-    fn start_call(&mut self, event: &Event, call: &ToolCall, out: &mut Vec<Envelope>) {
+    pub(super) fn start_call(&mut self, event: &Event, call: &ToolCall, out: &mut Vec<Envelope>) {
         let name = call.name();
         let started = Ev::ToolCallStart {
             call: self.call_id(call.turn, &call.id),
@@ -74,7 +105,12 @@ impl Envelopes {
             description: inline(&describe(call)),
             args: call.input().cloned().unwrap_or_else(|| Json::trusted("{}")),
         };
-        self.push(event, Role::Agent, call.turn, started, out);
+        self.push_from(self.subagent_behind(call), event, call.turn, started, out);
+    }
+
+    fn end_call(&mut self, event: &Event, call: &ToolCall, out: &mut Vec<Envelope>) {
+        let ended = Ev::ToolCallEnd { call: self.call_id(call.turn, &call.id) };
+        self.push_from(self.subagent_behind(call), event, call.turn, ended, out);
     }
 
     /// Ends the calls that the agent left open in the turn that ends.
@@ -82,8 +118,7 @@ impl Envelopes {
         let mut tools = std::mem::take(&mut self.tools);
         for Entry { call, marks } in tools.current() {
             if marks.is_started && !std::mem::replace(&mut marks.is_ended, true) {
-                let ended = Ev::ToolCallEnd { call: self.call_id(call.turn, &call.id) };
-                self.push(event, Role::Agent, call.turn, ended, out);
+                self.end_call(event, call, out);
             }
         }
         self.tools = tools;
@@ -100,14 +135,4 @@ fn describe(call: &ToolCall) -> String {
         .or_else(|| call.command())
         .or_else(|| call.paths.first().cloned())
         .unwrap_or_else(|| format!("Running {}", call.name()))
-}
-
-/// `text` as one line without control characters, so that it stays inline markdown.
-fn inline(text: &str) -> String {
-    let text = text.replace(char::is_control, " ");
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(LONGEST_INLINE) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
 }

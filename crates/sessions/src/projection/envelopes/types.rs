@@ -19,6 +19,9 @@ pub struct Envelope {
     pub turn: Option<TurnId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<EnvelopeUsage>,
+    /// Who says or does it, where that is a sub-agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<CallId>,
     pub ev: Ev,
 }
 
@@ -33,6 +36,13 @@ pub enum Role {
 #[serde(tag = "t", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Ev {
     TurnStart {},
+    /// A sub-agent begins to work.
+    Start {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+    },
+    /// A sub-agent is done.
+    Stop {},
     Text {
         text: String,
         #[serde(skip_serializing_if = "std::ops::Not::not")]

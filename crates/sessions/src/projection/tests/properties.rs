@@ -72,10 +72,11 @@ fn sensible_update() -> impl Strategy<Value = (Kind, Value)> {
             update(name, json!({ "content": { "type": "text", "text": text } }))
         });
     let status = prop::sample::select(vec!["pending", "in_progress", "completed", "failed", "odd"]);
-    let tool = (prop::sample::select(vec!["tool_call", "tool_call_update"]), 0..3u8, status, any_json(), text.clone())
-        .prop_map(|(name, id, status, raw_input, text)| {
+    let tool = (prop::sample::select(vec!["tool_call", "tool_call_update"]), 0..3u8, status, any_json(), text.clone(), prop::option::weighted(0.3, 0..3u8))
+        .prop_map(|(name, id, status, raw_input, text, parent)| {
             let diff = json!({ "type": "diff", "path": text, "oldText": "a\nb", "newText": text });
-            update(name, json!({ "toolCallId": format!("c{id}"), "title": text, "status": status, "rawInput": raw_input, "content": [diff] }))
+            let meta = json!({ "claudeCode": { "parentToolUseId": parent.map(|id| format!("c{id}")) } });
+            update(name, json!({ "toolCallId": format!("c{id}"), "title": text, "status": status, "rawInput": raw_input, "content": [diff], "_meta": meta }))
         });
     let plan = text.prop_map(|text| {
         update("plan", json!({ "entries": [{ "content": text, "status": "pending" }] }))
@@ -208,7 +209,9 @@ proptest! {
         });
         prop_assert_eq!(words.collect::<String>(), spoken.clone());
         let words = in_ui.iter().filter_map(|event| match event {
-            UiEvent::Agent(AgentUpdate::TextDelta { delta }) => Some(delta.as_str()),
+            // What is named in a paragraph of its own is no word of the agent.
+            UiEvent::Agent(AgentUpdate::TextDelta { delta }) => Some(delta.as_str())
+                .filter(|delta| !(delta.starts_with("\n\n[") && delta.ends_with("]\n\n"))),
             _ => None,
         });
         prop_assert_eq!(words.collect::<String>(), spoken.clone());
@@ -227,11 +230,21 @@ proptest! {
         let mut active: Option<TurnId> = None;
         let mut calls: HashMap<String, (usize, usize)> = HashMap::new();
         let mut time = i64::MIN;
+        let (mut begun, mut running) = (HashSet::new(), HashSet::new());
         for envelope in &out {
             prop_assert!(is_cuid2(envelope.id.as_str()) && ids.insert(envelope.id));
             prop_assert!(envelope.time >= time);
             time = envelope.time;
+            if let Some(subagent) = envelope.subagent.filter(|_| !matches!(envelope.ev, Ev::Start { .. })) {
+                prop_assert!(begun.contains(&subagent), "it does something before it begins");
+            }
             match &envelope.ev {
+                Ev::Start { .. } => {
+                    let subagent = envelope.subagent.unwrap();
+                    prop_assert!(is_cuid2(subagent.as_str()));
+                    prop_assert!(begun.insert(subagent) && running.insert(subagent));
+                }
+                Ev::Stop {} => prop_assert!(running.remove(&envelope.subagent.unwrap())),
                 Ev::TurnStart {} => {
                     prop_assert_eq!(active, None);
                     active = envelope.turn;
@@ -239,6 +252,7 @@ proptest! {
                 }
                 Ev::TurnEnd { .. } => {
                     prop_assert_eq!(active.take(), envelope.turn);
+                    prop_assert!(running.is_empty());
                 }
                 Ev::ToolCallStart { call, args, .. } => {
                     prop_assert!(is_cuid2(call.as_str()));

@@ -360,3 +360,12 @@ fn colour_is_ours_alone() {
     assert!(out.contains("\u{1b}[2ma\\x1b[31mb\u{1b}[0m"), "{out:?}");
     assert!(out.contains("\u{1b}[31merror: the turn failed\u{1b}[0m"), "{out:?}");
 }
+
+#[test]
+fn an_image_is_a_line() {
+    let image =
+        json!({ "type": "image", "mimeType": "image/png\u{1b}", "data": "A".repeat(16 << 10) });
+    let log = Log::started().text("See:");
+    let log = log.update("agent_message_chunk", json!({ "content": image })).text("Nice.");
+    check(&log.end("end_turn"), "See:\n\n[image image/png, 12 KB]\n\nNice.\n");
+}

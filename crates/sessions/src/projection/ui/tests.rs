@@ -291,3 +291,16 @@ fn a_pause_is_a_status_and_its_question_is_about_no_tool() {
     assert_eq!(told[2], json!({ "type": "status", "label": "continued", "detail": "tokens" }));
     assert!(!told.iter().any(|data| data["type"] == "tool_use"), "{told:?}");
 }
+
+#[test]
+fn an_image_is_named_in_the_answer_as_a_paragraph() {
+    let image = json!({ "type": "image", "mimeType": "image/png", "data": "A".repeat(16 << 10) });
+    let log = Log::started().text("See:");
+    let log = log.update("agent_message_chunk", json!({ "content": image })).text("Nice.");
+    let deltas: Vec<_> = agent(&log).iter().map(|data| data["delta"].clone()).collect();
+    assert_eq!(deltas, ["See:", "\n\n[image image/png, 12 KB]\n\n", "Nice."]);
+
+    let content = json!([{ "type": "content", "content": image }]);
+    let log = Log::started().tool("c", json!({ "status": "completed", "content": content }));
+    assert_eq!(agent(&log)[1]["content"], "[image image/png, 12 KB]");
+}

@@ -88,3 +88,15 @@ fn an_error_that_was_the_answer_is_known_again_in_what_stands_around_it() {
     assert!(!is_said("", &fault));
     assert!(!is_said("I have written the file.", &fault));
 }
+
+#[test]
+fn a_block_is_named_in_one_short_line_whatever_its_address_is() {
+    let described = |block: serde_json::Value| describe_block(&Json::of(&block)).unwrap();
+    assert_eq!(
+        described(json!({ "type": "image", "uri": "file:///a\n.png" })),
+        "[image: file:///a .png]"
+    );
+    let all = format!("data:image/png;base64,{}", "A".repeat(1 << 20));
+    let line = described(json!({ "type": "image", "uri": all }));
+    assert!(line.starts_with("[image: data:image/png") && line.len() < 300, "{}", line.len());
+}

@@ -120,3 +120,11 @@ async fn closing_a_chat_ends_its_run_only_if_that_was_asked_for() {
     assert_eq!(studio.status(&kept).await, "running");
     studio.cancel(&kept).await;
 }
+
+#[tokio::test]
+async fn an_image_of_the_agent_is_named_in_the_answer() {
+    let studio = Studio::start();
+    let run = studio.run(&say("say see ; image")).await;
+    let answer = text(&studio.events(&run).await.rest().await);
+    assert!(answer.contains("\n\n[image image/png, "), "{answer:?}");
+}
