@@ -143,8 +143,9 @@ impl Feed {
     }
 
     async fn tell(&mut self, event: &Event) {
+        let Some(event) = self.abilities.told(event) else { return };
+        let event = &*event;
         match &event.kind {
-            kind if !self.abilities.takes(kind) => {}
             Kind::Update(_) => {
                 let told = self.terminals.project(event, Pace::AsItComes);
                 self.update(told.as_ref().unwrap_or(&event.payload)).await;

@@ -1,7 +1,9 @@
 //! What the two sides of a front say about themselves in `initialize`.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
-use wire::{Json, Kind};
+use wire::{Event, Json, Kind};
 
 use super::Front;
 
@@ -56,15 +58,31 @@ impl Abilities {
         }
     }
 
-    /// Whether it is told of an update. Some are newer than most clients, so that these say which
-    /// of them they take; an agent may have said them for another client of the same session.
-    pub(super) fn takes(self, kind: &Kind) -> bool {
-        match kind.update_name() {
-            Some("notice") => self.notices,
-            Some("compaction_update" | "compaction_summary_chunk") => self.compaction,
-            _ => true,
+    /// An event as this client is told of it. Some updates are newer than most clients, so that
+    /// these say which of them they take; an agent may have said them for another client of the
+    /// same session.
+    pub(super) fn told(self, event: &Event) -> Option<Cow<'_, Event>> {
+        match event.kind.update_name() {
+            Some("notice") if !self.notices => notice_as_text(event).map(Cow::Owned),
+            Some("compaction_update" | "compaction_summary_chunk") if !self.compaction => None,
+            _ => Some(Cow::Borrowed(event)),
         }
     }
+}
+
+/// A notice for those who read it only as a part of the answer.
+fn notice_as_text(event: &Event) -> Option<Event> {
+    let mut payload: Value = event.payload.read().ok()?;
+    let notice = &payload["update"];
+    let words = [&notice["title"], &notice["description"]].into_iter().filter_map(Value::as_str);
+    let words = words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join(": ");
+    if words.is_empty() {
+        return None;
+    }
+    let content = json!({ "type": "text", "text": words + "\n\n" });
+    payload["update"] = json!({ "sessionUpdate": "agent_message_chunk", "content": content });
+    let kind = Kind::update("agent_message_chunk");
+    Some(Event { kind, payload: Json::of(&payload), ..event.clone() })
 }
 
 impl Front {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::json;
 use store::{Filter, Reading, SessionRecord};
-use wire::{Event, Json, Message, RpcError, Seq, SessionId};
+use wire::{Json, Message, RpcError, Seq, SessionId};
 
 use super::{Feed, Front, Open, feed, no_such_session, session_of};
 use crate::link;
@@ -163,16 +163,16 @@ impl Front {
         if self.visit.is_some() {
             projection = projection.serving_terminals();
         }
-        let takes = self.abilities();
+        let abilities = self.abilities();
         let (mut after, mut updates) = (Seq(0), Vec::new());
         while after < record.head {
             let reading = self.budget.read(&*self.yard.log, record.id, after, PAGE).await;
             let Reading { events, taken } = reading.map_err(OpenError::from)?;
             let Some(last) = events.last() else { break };
             after = last.seq;
-            let is_told = |event: &&Event| event.seq <= record.head && takes.takes(&event.kind);
-            for event in events.iter().filter(is_told) {
-                projection.project(event, &mut updates);
+            let shown = events.iter().filter(|event| event.seq <= record.head);
+            for event in shown.filter_map(|event| abilities.told(event)) {
+                projection.project(&event, &mut updates);
             }
             drop(events);
             for params in updates.drain(..) {
