@@ -194,21 +194,32 @@ pub fn is_protected(root: &Path, path: &Path) -> bool {
     path_in_git_dir(root, &root.join(below))
 }
 
-/// Whether a file is where git runs things by, in a directory of git's with whatever name.
+/// Whether a file is where git runs things by, in a directory of git's with whatever name; or makes
+/// it one. What else belongs to such a directory may still come, in any order.
 fn path_in_git_dir(root: &Path, path: &Path) -> bool {
+    if path.file_name().is_some_and(|name| name == HEAD) {
+        return true;
+    }
     let above = path.ancestors().skip(1).take_while(|dir| dir.starts_with(root));
-    above.filter(|dir| is_git_dir(dir)).any(|dir| {
+    above.filter(|dir| has_head(dir)).any(|dir| {
         let below = path.strip_prefix(dir).unwrap_or(path);
         GIT_PARTS.iter().any(|part| below.starts_with(part))
     })
 }
 
-/// As git itself tells; `HEAD` may be a link to a branch that is not there yet.
+/// As git itself tells.
 fn is_git_dir(dir: &Path) -> bool {
     let has_all = || dir.join("objects").is_dir() && dir.join("refs").is_dir();
-    let head = dir.join("HEAD").symlink_metadata();
-    head.is_ok_and(|head| !head.is_dir()) && (has_all() || dir.join(COMMON_DIR).is_file())
+    has_head(dir) && (has_all() || dir.join(COMMON_DIR).is_file())
 }
+
+/// It may be a link to a branch that is not there yet.
+fn has_head(dir: &Path) -> bool {
+    dir.join(HEAD).symlink_metadata().is_ok_and(|head| !head.is_dir())
+}
+
+/// Without this file no directory is one of git's.
+const HEAD: &str = "HEAD";
 
 /// In a worktree's own directory: where hooks and configuration are.
 const COMMON_DIR: &str = "commondir";
@@ -269,6 +280,20 @@ mod tests {
     //! Directories of git are known by what is in them.
 
     use super::*;
+
+    #[test]
+    fn no_directory_becomes_a_repository_file_by_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let sub = root.join("sub");
+        std::fs::create_dir(&sub).unwrap();
+        assert!(!is_protected(&root, &sub.join("config")));
+        assert!(is_protected(&root, &sub.join("HEAD")));
+        assert!(!is_protected(&root, &root.join("src/head/mod.rs")));
+        std::fs::write(sub.join("HEAD"), "ref: refs/heads/main").unwrap();
+        assert!(is_protected(&root, &sub.join("config")));
+        assert!(is_protected(&root, &sub.join("hooks/post-checkout")));
+    }
 
     #[test]
     fn repositories_by_another_name_are_protected() {

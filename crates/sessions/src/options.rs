@@ -268,7 +268,8 @@ fn find(
             before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
         };
         let mut meant = values.iter().filter(|(value, _)| is_meant(value));
-        meant.next().filter(|_| meant.next().is_none() && !wanted.is_empty())
+        let only = meant.next().filter(|_| meant.next().is_none() && !wanted.is_empty());
+        only.filter(|_| choice == Choice::Model)
     };
     match exact.or_else(by_name).or_else(by_short_name) {
         Some((value, _)) => Ok(value.clone()),

@@ -90,13 +90,14 @@ fn message_in(text: &str) -> Option<String> {
 
 /// What an error is about, by its words.
 fn category_of(text: &str) -> &'static str {
-    const SIGNS: [(&[&str], &str); 6] = [
+    const SIGNS: [(&[&str], &str); 7] = [
         (&["unauthorized", "authentication", "api key", "401", "403"], "auth"),
         (&["rate limit", "429", "quota"], "rate_limit"),
         (&["context window", "context length", "too long", "too large"], "prompt_too_large"),
         (&["timed out", "timeout"], "timeout"),
         (&["connection", "unavailable", "socket", "network"], "upstream_unavailable"),
         (&["server error", "server had an error", "overloaded", "http 5"], "upstream_unavailable"),
+        (&["experiencing high demand"], "upstream_unavailable"),
     ];
     let text = text.to_lowercase();
     let found = SIGNS.iter().find(|(words, _)| words.iter().any(|word| text.contains(word)));
@@ -221,6 +222,20 @@ mod tests {
         }
         let deep = format!("{}1{}", "[".repeat(1000), "]".repeat(1000));
         assert_eq!(told(&deep), None);
+    }
+
+    #[test]
+    fn what_an_error_is_about_is_known_by_its_words() {
+        for (words, category) in [
+            ("Incorrect API key provided", "auth"),
+            ("429 model: slow down", "rate_limit"),
+            ("maximum context length is 128000 tokens", "prompt_too_large"),
+            ("The server had an error", "upstream_unavailable"),
+            ("We're currently experiencing high demand", "upstream_unavailable"),
+            ("it is odd", "internal"),
+        ] {
+            assert_eq!(category_of(words), category, "{words}");
+        }
     }
 
     #[test]

@@ -344,7 +344,8 @@ pub(crate) fn demo_json() -> Value {
         "version": env!("CARGO_PKG_VERSION"),
         "auth": { "state": "ok", "by": "it is built in" },
         "diagnoses": [],
-        "run": { "dialect": "acp", "argv": ["switchyard", "demo-agent"], "asks": true },
+        "run": { "dialect": "acp", "argv": ["switchyard", "demo-agent"], "asks": true,
+            "resume": "protocol", "takesImages": true },
         "notes": ["built in, for trying things out: `switchyard run demo help`"],
     });
     if let (Value::Object(about), Value::Object(choices)) = (&mut about, agent::demo::choices()) {

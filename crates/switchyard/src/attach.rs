@@ -14,7 +14,7 @@ use crate::ask::{Typed, Whole, asked, typed};
 use crate::cli::Format;
 use crate::cli_daemon::AttachArgs;
 use crate::config::Config;
-use crate::follow::show;
+use crate::follow::{OpenQuestion, show};
 use crate::format::{Formatter, TextOptions};
 use crate::outcome::{ERROR, Failure, INTERRUPTED, NOT_FOUND};
 use crate::reach::Daemon;
@@ -50,6 +50,7 @@ pub(crate) async fn attach(args: AttachArgs, config: Config) -> Result<ExitCode,
         came_at: record.head,
         session: Reached::There { daemon, id: record.id },
         questions: Vec::new(),
+        open_question: None,
         whole: Whole::new(),
         offers_more: false,
         open_turns: Vec::new(),
@@ -68,7 +69,7 @@ pub(crate) async fn attach(args: AttachArgs, config: Config) -> Result<ExitCode,
             return Ok(ExitCode::from(view.exit_code()));
         }
         tokio::select! {
-            waited = log.wait(record.id, view.cursor) => waited?,
+            waited = log.wait(record.id, view.known()) => waited?,
             line = next(&mut lines) => match line {
                 Some(line) => {
                     // Whoever typed it may have seen a question that is not here yet.
@@ -122,6 +123,8 @@ struct View {
     came_at: Seq,
     session: Reached,
     questions: Vec<Asked>,
+    /// The last thing on the screen is this question.
+    open_question: Option<OpenQuestion>,
     whole: Whole,
     /// A question that is about to be shown is longer than what is shown of it.
     offers_more: bool,
@@ -134,19 +137,31 @@ struct View {
 }
 
 impl View {
-    /// Shows what is new; false when nobody looks any more.
+    /// Shows what is new, up to a question that waits; false when nobody looks any more.
     async fn catch_up(&mut self, log: &dyn EventLog) -> Result<bool, Failure> {
         loop {
+            if let Some(question) = &mut self.open_question {
+                if !question.is_over(log, self.session.id()).await? {
+                    return Ok(true);
+                }
+                self.open_question = None;
+            }
             let events = log.read(self.session.id(), self.cursor, PAGE).await?;
-            let Some(last) = events.last() else { return Ok(true) };
-            self.cursor = last.seq;
+            if events.is_empty() {
+                return Ok(true);
+            }
             for event in &events {
+                self.cursor = event.seq;
                 self.formatter.add(event);
                 // A projection has to see all; the reader wants the end.
                 if event.seq <= self.shown_from {
                     self.formatter.take();
                 }
                 self.note(event);
+                self.open_question = OpenQuestion::of(event).filter(|_| self.has_terminal);
+                if self.open_question.is_some() {
+                    break;
+                }
             }
             if !show(&mut self.formatter)? {
                 return Ok(false);
@@ -186,6 +201,11 @@ impl View {
             }
             _ => {}
         }
+    }
+
+    /// How far the log is known, whether that is shown or not.
+    fn known(&self) -> Seq {
+        self.open_question.as_ref().map_or(self.cursor, OpenQuestion::known)
     }
 
     fn is_running(&self) -> bool {

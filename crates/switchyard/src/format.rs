@@ -52,8 +52,6 @@ impl Formatter {
                     show_thinking: text.show_thinking,
                 });
                 let renderer = if text.show_prompts { renderer.with_prompts() } else { renderer };
-                // Whoever wants no colours wants no other control sequences.
-                let renderer = if text.color { renderer.taking_back() } else { renderer };
                 Projection::Text(Box::new(renderer))
             }
             Format::Json => Projection::Json,
@@ -65,6 +63,18 @@ impl Formatter {
         };
         let n_said = terminal::n_said();
         Self { projection, out: String::new(), is_line_ended: true, spinner: None, n_said }
+    }
+
+    /// For a terminal on which nobody types but to answer: the line of a call that has ended takes
+    /// the place of the one that said it runs. Whoever wants no colours wants no such thing either.
+    #[must_use]
+    pub(crate) fn taking_back(mut self) -> Self {
+        if let Projection::Text(renderer) = &mut self.projection
+            && terminal::color_on_stdout()
+        {
+            renderer.take_back();
+        }
+        self
     }
 
     pub(crate) fn add(&mut self, event: &Event) {

@@ -149,7 +149,8 @@ pub(crate) fn check(config: &Config) -> Result<(), Failure> {
 
 /// What `agents` says about it; asks its endpoints.
 pub(crate) async fn about(config: &Config, by_daemon: bool) -> Value {
-    let run = json!({ "dialect": "acp", "argv": ["switchyard", "native-agent"], "asks": true });
+    let run = json!({ "dialect": "acp", "argv": ["switchyard", "native-agent"], "asks": true,
+        "resume": "protocol", "takesImages": true, "takesMcp": true });
     let mut about = json!({
         "id": NATIVE, "name": "Built-in agent", "version": env!("CARGO_PKG_VERSION"),
         "isUsable": false, "auth": { "state": "unknown", "by": "its endpoint decides" },

@@ -16,7 +16,7 @@ use wire::{Kind, Millis, Seq};
 
 use crate::cli::{Format, SessionsVerb};
 use crate::config::Config;
-use crate::follow::{follow, is_broken_pipe, show_all};
+use crate::follow::{Questions, follow, is_broken_pipe, show_all};
 use crate::format::{self, Formatter, TextOptions};
 use crate::outcome::Failure;
 use crate::spinner::Spinner;
@@ -121,7 +121,8 @@ async fn show(log: &dyn EventLog, named: &str, as_json: bool, all: bool) -> Resu
 async fn watch(log: &dyn EventLog, named: &str, after: Seq, format: Format) -> Result<(), Failure> {
     let record = world::find_session(log, named).await?;
     let mut formatter = Formatter::new(format, record.id, reading());
-    let following = follow(log, record.id, after, &mut formatter, |_| ControlFlow::Continue(()));
+    let look = |_: &_| ControlFlow::Continue(());
+    let following = follow(log, record.id, after, &mut formatter, Questions::Elsewhere, look);
     tokio::select! {
         followed = following => match followed {
             Ok(_) => Ok(()),

@@ -134,8 +134,13 @@ impl Options {
         let efforts: Vec<Value> =
             EFFORTS.iter().map(|(id, name)| json!({ "value": id, "name": name })).collect();
         let effort = self.effort.as_deref().unwrap_or(DEFAULT_EFFORT);
+        let mut model = select("model", "Model", "model", &self.model, models);
+        if offers.is_empty() {
+            // Nobody knows which there are: any may be named.
+            model["_meta"] = json!({ "switchyard": { "takesOthers": true } });
+        }
         json!([
-            select("model", "Model", "model", &self.model, models),
+            model,
             select("mode", "Mode", "mode", self.mode.id(), modes),
             select("thought_level", "Thinking", "thought_level", effort, efforts),
             self.tools_to_acp(configured.tools),

@@ -104,10 +104,10 @@ impl Providers {
         let provider = self.first().filter(|provider| provider.endpoint().model.is_none())?;
         let id = self.default_id(offers);
         let why = match offers.iter().filter(|offer| offer.provider == provider.name()).count() {
-            0 => "because none is chosen and the endpoint lists none".to_owned(),
-            n => format!("because none is chosen ({n} offered)"),
+            0 => "the endpoint lists none".to_owned(),
+            n => format!("one of {n}"),
         };
-        Some(format!("using the model `{id}`, {why}; `--model` and OPENAI_MODEL choose another"))
+        Some(format!("using the model `{id}` ({why}); `--model` and OPENAI_MODEL choose another"))
     }
 
     /// The model that was taken because nobody named one.

@@ -179,7 +179,7 @@ pub const AGENTS: &[Agent] = &[
         launch: named("droid", "DROID_BIN"),
         recipe: recipes::droid,
         model: None,
-        quirks: &[(Check::Http429, Quirk::KeepsTrying), (Check::Http500, Quirk::KeepsTrying)],
+        quirks: &[(Check::Http500, Quirk::KeepsTrying)],
         ..USUAL
     },
     Agent {
@@ -209,7 +209,7 @@ pub const AGENTS: &[Agent] = &[
         ..USUAL
     },
     Agent {
-        id: "codex-acp (Zed)",
+        id: "codex-acp-zed",
         package: npm("codex-acp-zed", "@zed-industries/codex-acp", "0.16.0", "codex-acp"),
         launch: Launch::Command(&[]),
         recipe: recipes::codex,

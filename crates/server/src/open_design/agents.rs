@@ -208,7 +208,8 @@ fn options(efforts: &[String], default: &str) -> Value {
         return Value::Null;
     }
     let mut options = vec![json!({ "id": "default", "label": default })];
-    options.extend(efforts.iter().map(|effort| json!({ "id": effort, "label": effort })));
+    let others = efforts.iter().filter(|effort| *effort != "default");
+    options.extend(others.map(|effort| json!({ "id": effort, "label": effort })));
     Value::Array(options)
 }
 

@@ -120,7 +120,7 @@ impl Runs {
         let (model, reasoning) = (new.model.as_deref(), new.reasoning.as_deref());
         let wishes = self.check_wishes(&agent, model, reasoning).await?;
         let enclosed =
-            self.enclosed(principal, project, session, new.files(), new.pictures()).await?;
+            self.enclosed(principal, project, session, new.files(), &new.pictures()).await?;
         // An agent cannot give a session wider permissions than it would get.
         let own = (!principal.is_worker).then(|| self.daemon.open_design().permissions);
         // A further agent of a conversation may do no more than the first.

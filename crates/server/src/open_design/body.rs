@@ -32,8 +32,9 @@ pub(super) struct NewRun {
     pub(super) project_id: Option<String>,
     pub(super) conversation_id: Option<String>,
     pub(super) attachments: Option<Vec<FileName>>,
-    #[serde(alias = "imagePaths")]
     pub(super) images: Option<Vec<FileName>>,
+    /// The same by another name.
+    pub(super) image_paths: Option<Vec<FileName>>,
     pub(super) skill_id: Option<String>,
     pub(super) skill_ids: Option<Vec<String>>,
     pub(super) design_system_id: Option<String>,
@@ -115,8 +116,8 @@ impl NewRun {
         self.attachments.as_deref().unwrap_or_default()
     }
 
-    pub(super) fn pictures(&self) -> &[FileName] {
-        self.images.as_deref().unwrap_or_default()
+    pub(super) fn pictures(&self) -> Vec<FileName> {
+        [&self.images, &self.image_paths].into_iter().flatten().flatten().cloned().collect()
     }
 
     /// The skills that it names, each once.

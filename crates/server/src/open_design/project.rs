@@ -21,7 +21,7 @@ const MAX_ID_CHARS: usize = 64;
 /// Beside the projects: files that came before the run they are for. No project has this name.
 pub(super) const UPLOADS: &str = ".uploads";
 
-/// Uploads of one principal, or of all who share theirs, that no run has named yet.
+/// Uploads of one principal, or of all who share theirs. The oldest makes room for the newest.
 const MAX_UPLOADS: usize = 256;
 
 #[derive(Debug, Clone)]
@@ -46,8 +46,6 @@ pub(super) enum ProjectError {
     BadId(String),
     #[error("the directory of project `{0}` is a link or a file, which is not used")]
     NotADirectory(String),
-    #[error("{MAX_UPLOADS} uploads wait for a run already: name them in one, or wait for a day")]
-    UploadsFull,
     #[error("cannot use the directory of project `{name}`: {error}")]
     Io { name: String, error: io::Error },
 }
@@ -58,7 +56,6 @@ impl From<ProjectError> for Refusal {
             ProjectError::BadId(_) | ProjectError::NotADirectory(_) => {
                 Self::bad_request(error.to_string())
             }
-            ProjectError::UploadsFull => Self::conflict("CONFLICT", error.to_string()),
             ProjectError::Io { .. } => Self::internal(error.to_string()),
         }
     }
@@ -91,13 +88,12 @@ impl Projects {
         let making = tokio::task::spawn_blocking(move || {
             let root = Dir::open_ambient_dir(&root, ambient_authority())?;
             let own = make_dir(&make_dir(&root, UPLOADS)?, &own)?;
-            let is_full = own.entries()?.count() >= MAX_UPLOADS;
-            if is_full { Ok(None) } else { make_dir(&own, &id).map(Some) }
+            make_room(&own)?;
+            make_dir(&own, &id)
         });
         let made = making.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         let failed = |error| ProjectError::Io { name: UPLOADS.to_owned(), error };
-        let dir = made.map_err(failed)?.ok_or(ProjectError::UploadsFull)?;
-        Ok(Project { dir, path })
+        Ok(Project { dir: made.map_err(failed)?, path })
     }
 
     /// Where the uploads of a principal are, if it has any.
@@ -137,6 +133,21 @@ impl Projects {
             Err(error) => Err(ProjectError::Io { name, error }),
         }
     }
+}
+
+/// Removes the oldest uploads, if there are as many as there may be.
+fn make_room(uploads: &Dir) -> io::Result<()> {
+    let mut all: Vec<_> = uploads
+        .entries()?
+        .flatten()
+        .filter_map(|upload| Some((upload.metadata().ok()?.modified().ok()?, upload.file_name())))
+        .collect();
+    all.sort();
+    let n_over = (all.len() + 1).saturating_sub(MAX_UPLOADS);
+    for (_, name) in all.into_iter().take(n_over) {
+        uploads.remove_dir_all(name)?;
+    }
+    Ok(())
 }
 
 fn check(name: &str) -> Result<(), ProjectError> {

@@ -53,8 +53,8 @@ pub(super) async fn upload_files(
     principal.require(Role::Operator)?;
     let form = Form::of(&headers, body).map_err(|error| broken(&error))?;
     let _place = runs.daemon.load.transfer(&principal.name)?;
-    let Project { dir, .. } = runs.projects.open(&principal, &id).await?;
-    let files = receive(form, Arc::new(dir), Wanted::Files).await?;
+    let project = Arc::new(runs.projects.open(&principal, &id).await?);
+    let files = receive(form, &project, Wanted::Files).await?;
     let files: Vec<Value> = files.iter().map(|file| file.told(&file.path)).collect();
     Ok(Json(json!({ "files": files })))
 }
@@ -72,15 +72,29 @@ pub(super) async fn upload_images(
     let root = runs.projects.root().to_owned();
     // Its failure is told in the log, and is nothing to whoever uploads.
     let _ = tokio::task::spawn_blocking(move || sweep(&root)).await;
-    let Project { dir, path } = runs.projects.new_upload(&principal).await?;
-    let received = receive(form, Arc::new(dir), Wanted::Images).await;
-    if received.is_err() {
-        // Nothing is in it.
-        let _ = tokio::fs::remove_dir(&path).await;
-    }
-    let files = received?;
-    let files: Vec<Value> = files.iter().map(|file| file.told(&path.join(&file.path))).collect();
+    let project = Arc::new(runs.projects.new_upload(&principal).await?);
+    let mut place = UploadPlace { path: project.path.clone(), is_kept: false };
+    let files = receive(form, &project, Wanted::Images).await?;
+    place.is_kept = true;
+    let told = |file: &Received| file.told(&project.path.join(&file.path));
+    let files: Vec<Value> = files.iter().map(told).collect();
     Ok(Json(json!({ "files": files })))
+}
+
+/// A directory for images that have not all arrived; removed unless they do, also where whoever
+/// sends them goes away.
+struct UploadPlace {
+    path: PathBuf,
+    is_kept: bool,
+}
+
+impl Drop for UploadPlace {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // What stays is swept like any that no run names.
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
 }
 
 /// A file that has arrived.
@@ -130,9 +144,13 @@ impl Received {
     }
 }
 
-/// Puts the files of a form into `dir`, or the directory below that the form names first. All of
+/// Puts the files of a form into a project's directory, or the directory below that the form names first. All of
 /// them arrive, or none.
-async fn receive(mut form: Form, dir: Arc<Dir>, wanted: Wanted) -> Result<Vec<Received>, Refusal> {
+async fn receive(
+    mut form: Form,
+    project: &Arc<Project>,
+    wanted: Wanted,
+) -> Result<Vec<Received>, Refusal> {
     let files = wanted.field();
     let mut whole: Vec<Whole> = Vec::new();
     let mut below = PathBuf::new();
@@ -145,7 +163,7 @@ async fn receive(mut form: Form, dir: Arc<Dir>, wanted: Wanted) -> Result<Vec<Re
                 let why = format!("a form has at most {MAX_FILES} files");
                 return Err(Refusal::bad_request(why));
             }
-            let file = one(&mut form, &head, dir.clone(), &below).await?;
+            let file = one(&mut form, &head, project.clone(), &below).await?;
             if wanted == Wanted::Images && !file.received.is_image() {
                 let name = shown(&file.received.given);
                 return Err(Refusal::bad_request(format!("`{name}` is no PNG, JPEG, GIF or WebP")));
@@ -173,17 +191,24 @@ fn checked_dir(text: &str) -> Result<PathBuf, Refusal> {
     }
 }
 
-async fn one(form: &mut Form, head: &Head, dir: Arc<Dir>, below: &Path) -> Result<Whole, Refusal> {
+async fn one(
+    form: &mut Form,
+    head: &Head,
+    project: Arc<Project>,
+    below: &Path,
+) -> Result<Whole, Refusal> {
     let given = head.file_name.as_deref().unwrap_or_default();
     let given = attachments::shown_name(given);
     let given = given.map_err(|error| Refusal::bad_request(error.to_string()))?;
     let (name, below) = (attachments::name_on_disk(&given), below.to_owned());
     // Programs run what such files name: nobody brings them who may not name a command.
-    if roots::is_protected(Path::new("/"), &Path::new("/").join(&below).join(&name)) {
+    let root = project.path.clone();
+    let path = root.join(&below).join(&name);
+    if blocking(move || Ok(roots::is_protected(&root, &path))).await? {
         let why = format!("`{}`: programs run what a file of this name says", shown(&name));
         return Err(Refusal::bad_request(why));
     }
-    let mut arriving = blocking(move || Arriving::begin(&dir, &below, &name)).await?;
+    let mut arriving = blocking(move || Arriving::begin(&project.dir, &below, &name)).await?;
     while let Some(piece) = form.piece().await.map_err(|error| broken(&error))? {
         arriving = blocking(move || arriving.write(&piece)).await?;
     }

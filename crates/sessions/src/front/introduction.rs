@@ -79,7 +79,7 @@ fn notice_as_text(event: &Event) -> Option<Event> {
     if words.is_empty() {
         return None;
     }
-    let content = json!({ "type": "text", "text": words + "\n\n" });
+    let content = json!({ "type": "text", "text": format!("\n\n{words}\n\n") });
     payload["update"] = json!({ "sessionUpdate": "agent_message_chunk", "content": content });
     let kind = Kind::update("agent_message_chunk");
     Some(Event { kind, payload: Json::of(&payload), ..event.clone() })

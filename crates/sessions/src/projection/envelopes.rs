@@ -122,6 +122,13 @@ impl Envelopes {
         match event.kind {
             Kind::TurnStarted => self.start_turn(event, out),
             Kind::TurnEnded => self.end_turn(event, out),
+            // Whoever waits for the answer to a prompt is told that there is none.
+            Kind::PromptDropped if self.active.is_none() => {
+                self.start_turn(event, out);
+                let end = TurnEnd::dropped(event);
+                let status = TurnStatus::from(end.outcome);
+                self.close_turn(event, status, end.stop_reason, None, out);
+            }
             Kind::PermissionRequested => {
                 let payload = payload_of(event);
                 let call = payload.object("request").object("toolCall");

@@ -95,10 +95,8 @@ impl TextRenderer {
 
     /// For a terminal whose cursor stays where this text leaves it: the line of a call that has
     /// ended takes the place of the one that said it runs.
-    #[must_use]
-    pub fn taking_back(mut self) -> Self {
+    pub fn take_back(&mut self) {
         self.takes_back = true;
-        self
     }
 
     /// Something else was written on the terminal.

@@ -268,13 +268,15 @@ pub fn short_path<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
 pub fn without_cwd(text: &str, cwd: Option<&str>) -> String {
     let cwd = cwd.map(|cwd| cwd.trim_end_matches('/')).filter(|cwd| !cwd.is_empty());
     let Some(cwd) = cwd.map(|cwd| format!("{cwd}/")) else { return text.to_owned() };
-    // Where it is the end of another path, it is part of that one.
-    let is_within = |c: char| c.is_alphanumeric() || "/._-~".contains(c);
+    // Where it is the end of another path, it is part of that one; and the directory itself, or what
+    // is not plainly a name below it, is not left out.
+    let is_within = |c: char| c.is_alphanumeric() || "/._-~:@=+})]%$".contains(c);
+    let is_name = |c: char| c.is_alphanumeric() || "._-".contains(c);
     let (mut short, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, after)) = rest.split_once(&cwd) {
         let last = before.chars().next_back().or_else(|| short.chars().next_back());
         short.push_str(before);
-        if last.is_some_and(is_within) {
+        if last.is_some_and(is_within) || !after.starts_with(is_name) {
             short.push_str(&cwd);
         }
         rest = after;

@@ -117,6 +117,11 @@ impl Ui {
             Kind::SessionCreated => self.created(&payload, out),
             Kind::TurnStarted => self.start_turn(event, out),
             Kind::TurnEnded => self.end_turn(event, out),
+            // Whoever waits for the answer to a prompt is told that there is none.
+            Kind::PromptDropped if self.turn.is_none() => {
+                self.start_turn(event, out);
+                self.close_turn(event.at, TurnEnd::dropped(event), out);
+            }
             Kind::PermissionRequested => self.permission_requested(event, &payload, out),
             Kind::PermissionResolved => questions::permission_resolved(&payload, out),
             Kind::LimitReached => {

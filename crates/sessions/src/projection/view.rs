@@ -240,6 +240,12 @@ impl TurnEnd {
         }
     }
 
+    /// The end of a turn that never began: its prompt was dropped.
+    pub(crate) fn dropped(event: &Event) -> Self {
+        let stop_reason = payload_of(event).words("reason").map(Cow::into_owned);
+        Self { outcome: Outcome::Cancelled, stop_reason, ..Self::unknown() }
+    }
+
     pub(crate) fn of(event: &Event) -> Self {
         let payload = payload_of(event);
         let result = payload.object("result");
@@ -264,15 +270,22 @@ impl TurnEnd {
     }
 }
 
-/// Some agents say an error as their answer first, and then again as the end of the turn, with words
-/// around it.
+/// Some agents say an error as their answer first, and then again as the end of the turn, with a
+/// label before it and a number behind. More is not left out: what an agent says does not hide what
+/// has happened.
 pub(crate) fn is_said(answer: &str, fault: &str) -> bool {
     /// What is shorter stands in many errors.
     const SHORTEST: usize = 12;
+    const LONGEST_LABEL: usize = 40;
     let (answer, fault) = (answer.trim(), fault.trim());
     let bare = fault.strip_prefix(crate::trouble::ANSWERED).unwrap_or(fault);
     let words = answer.strip_prefix("Error: ").unwrap_or(answer);
-    answer == fault || words.len() >= SHORTEST && bare.contains(words)
+    let around = bare.split_once(words).filter(|_| words.len() >= SHORTEST);
+    let is_whole = around.is_some_and(|(before, after)| {
+        let is_label = before.is_empty() || before.ends_with(": ");
+        is_label && before.len() <= LONGEST_LABEL && !after.contains(char::is_alphabetic)
+    });
+    answer == fault || is_whole
 }
 
 /// What a `limit_reached` says: `5300 of 5000 tokens are used`.

@@ -43,7 +43,7 @@ impl Turns<'_> {
                 Ok(()) => return Ok(None),
                 Err(error) => Err(OpenError::from(error).into()),
             },
-            followed = follow(self.log, id, cursor, formatter, look) => match followed {
+            followed = follow(self.log, id, cursor, formatter, self.questions(), look) => match followed {
                 // Nobody is left who could be shown anything.
                 Ok(Followed::ReaderGone | Followed::Enough) => Ok(Some(0)),
                 Err(failure) => Err(failure),

@@ -23,7 +23,7 @@ use super::seen::Seen;
 use crate::allowance::{self, limit_asked};
 use crate::ask::{Asker, asked};
 use crate::cli::{Format, RunArgs};
-use crate::follow::{Followed, follow, show};
+use crate::follow::{Followed, Questions, follow, show};
 use crate::format::{Formatter, TextOptions};
 use crate::outcome::{self, Failure};
 use crate::reached::{Reached, UNATTENDED};
@@ -77,7 +77,8 @@ impl Turns<'_> {
     ) -> Result<ExitCode, Failure> {
         let session = &self.session;
         let asker = self.can_ask.then(Asker::start);
-        let mut formatter = Formatter::new(self.args.format, session.id(), self.text_options());
+        let formatter = Formatter::new(self.args.format, session.id(), self.text_options());
+        let mut formatter = formatter.taking_back();
         let mut seen = Seen::after(self.cursor);
         if self.args.format == Format::Text {
             formatter.wait_with(Spinner::start("waiting for the agent …"));
@@ -89,11 +90,14 @@ impl Turns<'_> {
         let mut outside = Outside { signals, reader_gone: Box::pin(terminal::reader_gone()) };
         // Of the last turn that did not go well.
         let mut code = 0;
+        let mut hint = None;
         let over = loop {
             let over =
                 self.follow(turn, asker.as_ref(), &mut formatter, &mut seen, &mut outside).await;
             let Ok(Over::Turn(of_turn)) = over else { break over };
-            code = if of_turn == 0 { code } else { of_turn };
+            if of_turn != 0 {
+                (code, hint) = (of_turn, Some((seen.hint(), seen.limit.clone())));
+            }
             let Some(messages) = &mut messages else { break over };
             self.end_answer(&mut formatter, &seen)?;
             let next = self.next_message(messages, &mut formatter, &mut seen, &mut outside).await;
@@ -133,11 +137,12 @@ impl Turns<'_> {
             _ => code,
         };
         self.name_session();
-        if let (outcome::DENIED, Some(limit)) = (code, seen.limit) {
-            return Err(allowance::nobody_to_ask(limit));
-        }
-        if code == outcome::DENIED && self.args.format == Format::Text {
-            terminal::say(&format!("hint: {}", seen.hint()));
+        match hint.filter(|_| code == outcome::DENIED) {
+            Some((_, Some(limit))) => return Err(allowance::nobody_to_ask(limit)),
+            Some((hint, None)) if self.args.format == Format::Text => {
+                terminal::say(&format!("hint: {hint}"));
+            }
+            _ => {}
         }
         Ok(ExitCode::from(code))
     }
@@ -169,7 +174,7 @@ impl Turns<'_> {
                 }
                 seen.look(event, turn)
             };
-            follow(self.log, session.id(), cursor, formatter, look).await
+            follow(self.log, session.id(), cursor, formatter, self.questions(), look).await
         };
         let followed = {
             tokio::pin!(following);
@@ -219,13 +224,15 @@ impl Turns<'_> {
         let cursor = seen.until;
         let look = |event: &Event| {
             seen.until = event.seq;
+            self.reject(event);
             ControlFlow::Continue(())
         };
+        let (log, id) = (self.log, self.session.id());
         tokio::select! {
             biased;
             code = outside.signals.next() => Ok(Over::Signal(code)),
             text = messages.next() => Ok(text.map_or(Over::Prompts, Over::Next)),
-            followed = follow(self.log, self.session.id(), cursor, formatter, look) => {
+            followed = follow(log, id, cursor, formatter, Questions::Elsewhere, look) => {
                 followed.map(|_| Over::Reader)
             }
             () = &mut outside.reader_gone => Ok(Over::Reader),
@@ -280,6 +287,10 @@ impl Turns<'_> {
             let session = self.session.clone();
             task::spawn(async move { session.answer(id, Answer::Reject, UNATTENDED).await });
         }
+    }
+
+    pub(super) fn questions(&self) -> Questions {
+        if self.can_ask { Questions::Here } else { Questions::Elsewhere }
     }
 
     /// Tells a person how to go on with the session.

@@ -191,3 +191,16 @@ fn a_signal_cancels_the_turn_and_ends_the_run() {
         yard.assert_empty_within(PATIENCE);
     }
 }
+
+#[test]
+fn a_prompt_that_is_not_taken_has_its_end_too() {
+    let yard = yard();
+    for format in ["envelopes", "ui"] {
+        let args = ["run", "demo", "--stdin", "--max-turns", "1", "--format", format];
+        let ran = run(&yard, &args, b"echo one\necho two\n");
+        let told = lines(&ran.out);
+        let is_end = |told: &&Value| told["ev"]["t"] == "turn-end" || told["event"] == "end";
+        assert_eq!(told.iter().filter(is_end).count(), 2, "{format}: {}", ran.out);
+        assert_eq!(ran.code, 5, "{}", ran.err);
+    }
+}

@@ -73,6 +73,9 @@ fn any_plausible_model_is_taken_where_none_are_listed() {
         assert!(options.set("model", bad, &[]).is_err(), "{bad:?}");
     }
     assert_eq!(options.model, "my-deployment");
+    let told = options.to_acp(&[], &Configured::default());
+    assert_eq!(told[0]["_meta"]["switchyard"]["takesOthers"], true, "{told}");
+    assert!(options.to_acp(&offers(), &Configured::default())[0]["_meta"].is_null());
 }
 
 #[test]

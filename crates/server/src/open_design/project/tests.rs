@@ -2,10 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use axum::http::StatusCode;
-use axum::response::IntoResponse as _;
-
-use super::{ProjectError, Projects, Refusal};
+use super::{ProjectError, Projects};
 use crate::principal::{Principal, Role};
 
 fn own_sessions(name: &str) -> Principal {
@@ -69,18 +66,22 @@ async fn who_sees_only_its_own_has_its_own_directory() {
 }
 
 #[tokio::test]
-async fn uploads_that_no_run_has_named_are_bounded_and_say_so() {
+async fn of_too_many_uploads_the_oldest_makes_room() {
     let root = tempfile::tempdir().unwrap();
     let projects = Projects::below(root.path().to_owned());
-    for _ in 0..super::MAX_UPLOADS {
+    let first = projects.new_upload(&Principal::local()).await.unwrap().path;
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    std::fs::File::open(&first).unwrap().set_modified(long_ago).unwrap();
+    let own = projects.new_upload(&own_sessions("ann")).await.unwrap().path;
+    for _ in 1..super::MAX_UPLOADS {
         projects.new_upload(&Principal::local()).await.unwrap();
     }
+    assert!(first.exists());
 
-    let refused = projects.new_upload(&Principal::local()).await.unwrap_err();
+    let last = projects.new_upload(&Principal::local()).await.unwrap().path;
 
-    assert!(matches!(refused, ProjectError::UploadsFull), "{refused:?}");
-    let response = Refusal::from(refused).into_response();
-    assert_eq!(response.status(), StatusCode::CONFLICT);
-    // Others have uploads of their own.
-    projects.new_upload(&own_sessions("ann")).await.unwrap();
+    assert!(last.exists() && !first.exists());
+    let n_kept = std::fs::read_dir(last.parent().unwrap()).unwrap().count();
+    assert_eq!(n_kept, super::MAX_UPLOADS);
+    assert!(own.exists(), "others have uploads of their own");
 }

@@ -71,7 +71,8 @@ fn on_screen(text: &str) -> String {
 fn at_a_terminal_the_end_of_a_call_takes_the_place_of_its_beginning() {
     let render = |log: &Log, width: usize, is_disturbed: bool| {
         let style = Style { width, ..PLAIN };
-        let mut renderer = TextRenderer::new(style).taking_back();
+        let mut renderer = TextRenderer::new(style);
+        renderer.take_back();
         let mut out = String::new();
         for event in &log.events {
             if is_disturbed {
@@ -89,6 +90,10 @@ fn at_a_terminal_the_end_of_a_call_takes_the_place_of_its_beginning() {
     assert_eq!(render(&bad, 80, false), "✗ A failed\n\nso");
     let between = begin().text("hm").tool_update("a", done.clone());
     assert_eq!(render(&between, 80, false), "● A\n\nhm\n\n✓ A\n");
+    // What was said to run stays, if something else is said to have run.
+    let renamed = json!({ "status": "completed", "title": "B" });
+    let renamed = begin().tool_update("a", renamed).text("so");
+    assert_eq!(render(&renamed, 80, false), "● A\n✓ B\n\nso");
     // Somebody else's line, or a terminal of which the width is not known.
     assert_eq!(render(&alone, 80, true), "● A\n✓ A\n\nso");
     assert_eq!(render(&alone, 0, false), "● A\n\nso");

@@ -93,7 +93,8 @@ impl TextRenderer {
 
     fn tell_end(&mut self, call: &ToolCall, marks: &mut Marks, out: &mut String) {
         let headline = self.headline(call);
-        let is_fresh = !self.take_back(marks, out) && self.is_last_line(marks, &headline);
+        let is_fresh =
+            !self.take_back_line(marks, &headline, out) && self.is_last_line(marks, &headline);
         let printed = Printed::of(call, &self.terminals);
         let end = printed.as_ref().and_then(|printed| printed.end.as_ref());
         // Some agents call a command that failed a call that went well.
@@ -140,9 +141,11 @@ impl TextRenderer {
         }
     }
 
-    /// Takes back the line that announced the call, if it is the last and one row.
-    fn take_back(&mut self, marks: &Marks, out: &mut String) -> bool {
-        let Some((line, at)) = marks.announced.as_ref().filter(|_| self.takes_back) else {
+    /// Takes back the line that announced the call, if it is the last and one row, and what comes in
+    /// its place says all of it: what an agent said that it does is not taken back.
+    fn take_back_line(&mut self, marks: &Marks, headline: &str, out: &mut String) -> bool {
+        let announced = marks.announced.as_ref().filter(|_| self.takes_back);
+        let Some((line, at)) = announced.filter(|(line, _)| headline.starts_with(line)) else {
             return false;
         };
         // Never too few: what may be two columns wide counts as that.

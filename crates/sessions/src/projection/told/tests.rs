@@ -124,7 +124,17 @@ fn paths_are_told_from_where_the_session_works() {
     }
     assert_eq!(short_path("/a", Some("/")), "/a");
     assert_eq!(without_cwd("mv /w/app/a '/w/app/b/c' /w/apple", cwd), "mv a 'b/c' /w/apple");
-    for text in ["cat /x/w/app/a", "cat ../w/app/a", "cd /w/app", ""] {
+    for text in [
+        "cat /x/w/app/a",
+        "cat ../w/app/a",
+        "cd /w/app",
+        "rm -rf /w/app/",
+        "find /w/app/ -delete",
+        "Edit /w/app//etc/passwd",
+        "chmod 777 /w/app//w/app/x",
+        "Edit evil:/w/app/x",
+        "",
+    ] {
         assert_eq!(without_cwd(text, cwd), text);
     }
 }

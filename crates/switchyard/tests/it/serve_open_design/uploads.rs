@@ -96,6 +96,7 @@ async fn forms_that_make_no_sense_are_refused_and_leave_nothing() {
         form(&[("files", Some("a.png"), PNG), ("dir", None, b"../x")]),
         form(&[("files", Some("a.png"), PNG), ("files", Some("opencode.json"), b"{}")]),
         form(&[("files", Some(".mcp.json"), b"{}")]),
+        form(&[("files", Some("config"), b"[core]"), ("files", Some("HEAD"), b"ref: refs/x")]),
         form(&[("dir", None, &[b'a'; 4000]), ("files", Some("a.png"), PNG)]),
         form(&[("files", Some("a.png"), PNG)])[..60].to_vec(),
         b"nonsense".to_vec(),
