@@ -90,7 +90,7 @@ mod tests {
                 let is_run = AGENTS.iter().any(|agent| {
                     let is_it = match agent.launch {
                         Launch::Name { name, .. } => name == id,
-                        Launch::Command(_) => agent.id == id,
+                        Launch::Command(_) => agent.package.program == id,
                         Launch::Own(_) => false,
                     };
                     is_it && agent.package.version == claim

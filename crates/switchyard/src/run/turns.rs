@@ -96,7 +96,7 @@ impl Turns<'_> {
                 self.follow(turn, asker.as_ref(), &mut formatter, &mut seen, &mut outside).await;
             let Ok(Over::Turn(of_turn)) = over else { break over };
             if of_turn != 0 {
-                (code, hint) = (of_turn, Some((seen.hint(), seen.limit.clone())));
+                (code, hint) = (of_turn, Some((seen.hint(), seen.limit)));
             }
             let Some(messages) = &mut messages else { break over };
             self.end_answer(&mut formatter, &seen)?;
